@@ -1,0 +1,1 @@
+"""The control plane's HTTP face, one resource a module."""

@@ -1,0 +1,163 @@
+"""What a connector is: its options, how its table is read, how it is written.
+
+A connector is a value in `engine.connectors.CONNECTORS`. It makes a `Source` or a `Sink` from a `Table`.
+Both are made afresh wherever they are needed (on the driver, in every task), so whatever they must remember
+lives in positions, messages and the sink's own directory, never in the object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from engine.schema import Field, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from engine.formats.base import FormatOptions
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Position: TypeAlias = Json
+"""How far a partition has been read. Made by the connector, kept in Spark's offset log, compared with ==."""
+
+Direction = Literal["source", "sink", "lookup"]
+
+
+class Options(BaseModel):
+    """The WITH options of one connector. Unknown ones are refused; each has a description."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A declared table as its connector sees it. `schema` holds the columns that are decoded from a
+    record; `metadata` the columns filled from around it, with the key each one is filled from."""
+
+    name: str
+    connector: str
+    direction: Direction
+    options: Options
+    schema: Schema
+    format: FormatOptions | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
+    bad_data: Literal["fail", "drop"] = "fail"
+    idle_time: timedelta | None = timedelta(minutes=5)
+    framing: Literal["newline"] | None = None
+    framing_max_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Decoded rows: the table's schema, then its metadata columns, as one Arrow batch. `dropped` counts the
+    records left out because they could not be decoded and `bad_data` is `drop`."""
+
+    rows: pa.RecordBatch
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A piece of one partition's range that one task reads. The slices of a range, in order, are the range."""
+
+    partition: str
+    start: Position
+    end: Position
+
+
+class Source(Protocol):
+    """Reads one table. What lies between two positions never changes, however often it is read."""
+
+    bounded: bool
+    """Whether the input ends by itself."""
+
+    def partitions(self) -> Sequence[str]:
+        """The partitions there are now. Partitions may be added while a job runs, never taken away."""
+
+    def start(self, partition: str) -> Position:
+        """The position before the first row of a partition."""
+
+    def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
+        """Where the next epoch may end, for every partition in `at`: the same position when there is nothing
+        new, and at most `max_rows` rows further over all partitions together. Never blocks for data."""
+
+    def is_finished(self, partition: str, at: Position) -> bool:
+        """Whether no row can ever follow this position."""
+
+    def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
+        """The range cut into at most `tasks` pieces that can be read independently; in order."""
+
+    def read(self, piece: Slice) -> Iterator[Chunk]:
+        """The rows of a slice, in order, in chunks of at most 8,192 rows times a small factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Which epoch a sink is asked to take, and by whom. `offsets` is a hash of where the epoch's input ends."""
+
+    number: int
+    lineage: str
+    generation: int
+    offsets: str
+    parents: tuple[tuple[str, int], ...] = ()
+    """Lineages this one was restored from, nearest first, each with the last epoch that was taken over."""
+
+
+class SegmentWriter(Protocol):
+    """Takes a task's rows of one epoch. Nothing that it writes is visible before the sink's commit."""
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Take some rows; the batch has the table's schema."""
+
+    def close(self) -> bytes:
+        """Make what was written durable and say what it is, in a message for `Sink.commit`."""
+
+
+class Sink(Protocol):
+    """Writes one table, exactly once unless its connector says otherwise."""
+
+    def open(self, epoch: Epoch, task: int) -> SegmentWriter:
+        """A writer for one task of an epoch. Runs in a worker process."""
+
+    def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
+        """Take the epoch, wholly, once: read the ledger, decide, write, record. Runs on the driver. Called again
+        with the same epoch after a crash, it does nothing when the ledger has it already. `messages` are in
+        the order of the tasks. Called for every epoch, also when it has no rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkPlace:
+    """Where a sink of a job keeps its own files: segments, ledger. The directory exists; nobody else uses it."""
+
+    directory: Path
+    job: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """A kind of place rows come from or go to."""
+
+    name: str
+    summary: str
+    """One sentence for the reference page."""
+    options: Mapping[Direction, type[Options]]
+    """The directions it has, and the options of each. With one direction, `type` need not be given."""
+    formats: frozenset[str] = frozenset()
+    """Formats it can carry; empty when the connector brings its own schema or needs none."""
+    default_format: str | None = None
+    schema: Schema | None = None
+    """The columns of a table that is declared without any, for connectors that bring their own."""
+    metadata: Mapping[str, Field] = field(default_factory=dict)
+    """What `METADATA FROM 'key'` may name: key to the field it is."""
+    open_source: Callable[[Table], Source] | None = None
+    open_sink: Callable[[Table, SinkPlace], Sink] | None = None
+    guarantee: Literal["exactly-once", "at-least-once", "best effort"] = "best effort"
+    hidden: bool = False

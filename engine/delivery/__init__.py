@@ -1,0 +1,1 @@
+"""Exactly-once as pure decisions and small files. No Spark here."""

@@ -1,0 +1,63 @@
+"""What a format is: its options, and its two directions.
+
+A decoder turns raw records into Arrow batches of a schema; an encoder does the reverse. Both are plain objects
+made from a table, without any knowledge of where the bytes come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class FormatOptions(BaseModel):
+    """The `<format>.*` options of one format. Unknown ones are refused; each has a description."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
+class BadRecord:
+    """A record that could not be decoded: which one it was in its batch (from zero) and what is wrong."""
+
+    index: int
+    reason: str
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The rows that could be decoded, which input record each came from, and the rest."""
+
+    rows: pa.RecordBatch
+    origin: pa.Int64Array | None
+    """Index of the input record of each row; None means row i is record i."""
+    bad: Sequence[BadRecord] = ()
+
+
+class Decoder(Protocol):
+    """Raw records to rows. One record gives at most one row unless framing says otherwise."""
+
+    def decode_lines(self, block: bytes) -> Decoded:
+        """Decode newline-delimited records; the block ends with a newline or with the input."""
+
+    def decode_messages(self, payloads: pa.BinaryArray) -> Decoded:
+        """Decode one record per payload; NULL payloads are skipped."""
+
+
+class Encoder(Protocol):
+    """Rows to raw records."""
+
+    def encode_lines(self, rows: pa.RecordBatch) -> bytes:
+        """One line per row, each ended by a newline."""
+
+    def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
+        """One payload per row."""

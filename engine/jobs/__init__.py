@@ -1,0 +1,1 @@
+"""What should be, what is, what to do next. No HTTP, SQL or Spark here."""

@@ -1,0 +1,1 @@
+"""Plans as Spark queries, and the life of a query."""

@@ -1,0 +1,1 @@
+"""Plan nodes to DataFrames, mirroring engine.plan.nodes."""
