@@ -1,0 +1,143 @@
+"""Scalar expressions as frozen, typed values.
+
+An expression only ever holds names that were resolved and functions that are declared in `engine.functions`,
+so whatever is printed from it is ours. Operators are functions too: `Call("+", ...)`, `Call("and", ...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal as Number
+from typing import TypeAlias
+
+from engine import types
+
+Value: TypeAlias = None | bool | int | float | Number | str | bytes | datetime | date | timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The value of a column of the relation below."""
+
+    name: str
+    type: types.Type
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant; `None` is NULL of the given type."""
+
+    value: Value
+    type: types.Type
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A declared function applied to arguments that already have the types it takes."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    type: types.Type
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """The input as another type; what cannot be converted fails the run, or gives NULL when `lenient`."""
+
+    input: Expr
+    type: types.Type
+    lenient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The value beside the first condition that is true, else the default, else NULL."""
+
+    branches: tuple[tuple[Expr, Expr], ...]
+    default: Expr | None
+    type: types.Type
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a struct; NULL when the struct is NULL."""
+
+    input: Expr
+    name: str
+    type: types.Type
+
+
+Expr: TypeAlias = Column | Literal | Call | Cast | Case | Member
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An expression and the name of the column it becomes."""
+
+    name: str
+    expr: Expr
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside, in order."""
+    match expr:
+        case Call(_, arguments):
+            return arguments
+        case Cast(inner) | Member(inner):
+            return (inner,)
+        case Case(branches, default):
+            inside = tuple(part for branch in branches for part in branch)
+            return inside if default is None else (*inside, default)
+    return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything inside it, outermost first."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def columns_of(expr: Expr) -> frozenset[str]:
+    """The names of all columns that the expression reads."""
+    return frozenset(part.name for part in walk(expr) if isinstance(part, Column))
+
+
+def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with `change` applied to every part, innermost first."""
+    match expr:
+        case Call(_, arguments):
+            expr = replace(expr, arguments=tuple(rewrite(part, change) for part in arguments))
+        case Cast(inner) | Member(inner):
+            expr = replace(expr, input=rewrite(inner, change))
+        case Case(branches, default):
+            expr = replace(
+                expr,
+                branches=tuple((rewrite(test, change), rewrite(value, change)) for test, value in branches),
+                default=None if default is None else rewrite(default, change),
+            )
+    return change(expr)
+
+
+def substitute(expr: Expr, values: dict[str, Expr]) -> Expr:
+    """The expression with columns replaced by the expressions that define them."""
+    return rewrite(expr, lambda part: values.get(part.name, part) if isinstance(part, Column) else part)
+
+
+def is_nullable(expr: Expr) -> bool:
+    """Whether the expression can give NULL."""
+    match expr:
+        case Column(nullable=nullable) | Call(nullable=nullable):
+            return nullable
+        case Literal(value):
+            return value is None
+        case Cast(inner, lenient=lenient):
+            return lenient or is_nullable(inner)
+        case Case(branches, default):
+            return default is None or is_nullable(default) or any(is_nullable(value) for _, value in branches)
+        case Member():
+            return True
