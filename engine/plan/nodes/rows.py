@@ -1,0 +1,92 @@
+"""Relations that look at one row at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.plan.expr import Expr, Named, is_nullable
+from engine.plan.tree import Node
+from engine.schema import Field, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Node):
+    """The rows of a source table. Event time and watermark are read off the record while it is decoded, so they
+    may use columns that are not in `schema`; without an event time it is the moment of reading."""
+
+    table: str
+    columns: Schema
+    event_time: Expr | None
+    watermark: Expr
+
+    @property
+    def schema(self) -> Schema:
+        """The decoded columns that the plan uses."""
+        return self.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Project(Node):
+    """The given expressions of each row, and nothing else."""
+
+    input: Node
+    columns: tuple[Named, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """A column for each expression."""
+        return Schema(tuple(Field(item.name, item.expr.type, is_nullable(item.expr)) for item in self.columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Node):
+    """The rows for which `condition` is true; null counts as false."""
+
+    input: Node
+    condition: Expr
+
+    @property
+    def schema(self) -> Schema:
+        """That of the input."""
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Union(Node):
+    """The rows of all inputs, which have the same column types; the names are those of the first."""
+
+    inputs: tuple[Node, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The first input's names; a column is nullable when it is in any input."""
+        columns = zip(*(node.schema.fields for node in self.inputs), strict=True)
+        return Schema(
+            tuple(Field(same[0].name, same[0].type, any(field.nullable for field in same)) for same in columns)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Node):
+    """All rows of the input go into a sink table; column by column they already have its types."""
+
+    input: Node
+    table: str
+
+    @property
+    def schema(self) -> Schema:
+        """That of the input, which is the sink's."""
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Branch(Node):
+    """In an epoch part: the rows that a branch of the stream part released in this epoch."""
+
+    index: int
+    columns: Schema
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the branch."""
+        return self.columns

@@ -1,0 +1,120 @@
+"""Time windows and aggregation over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeAlias
+
+from engine import types
+from engine.plan.expr import Column, Expr, Named, is_nullable
+from engine.plan.nodes.rows import Filter, Project, Union
+from engine.plan.tree import Node
+from engine.schema import Field, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Tumble:
+    """Windows of one width, side by side, aligned to the Unix epoch."""
+
+    width: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """Windows of `width`, a new one every `slide`, aligned to the Unix epoch; a row is in several."""
+
+    slide: timedelta
+    width: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Windows from a key's first row to `gap` after its last one, as long as no gap as long lies between."""
+
+    gap: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The window that the input's rows already carry in `column`; all rows of it arrive in one epoch."""
+
+    column: str
+
+
+Window: TypeAlias = Tumble | Hop | Session | Carried
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A declared aggregate over some expressions. Without arguments it counts rows. Only rows for which
+    `condition` is true take part."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    type: types.Type
+    nullable: bool = True
+    distinct: bool = False
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAggregate:
+    """An aggregate and the name of the column it becomes."""
+
+    name: str
+    aggregate: Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class WindowAggregate(Node):
+    """One row per window and key, once, when the watermark has passed the window's end. The columns are the
+    keys, the window as a struct of start and end, and the aggregates. Its event time is just before the end."""
+
+    input: Node
+    window: Window
+    window_name: str
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """Keys, window, aggregates."""
+        return Schema(
+            (
+                *(Field(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys),
+                Field(self.window_name, types.WINDOW, nullable=False),
+                *(Field(one.name, one.aggregate.type, one.aggregate.nullable) for one in self.aggregates),
+            )
+        )
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether it needs state between epochs; a carried window is complete within one."""
+        return not isinstance(self.window, Carried)
+
+
+def window_of(node: Node) -> tuple[Window, str | None] | None:
+    """The window that every row of a relation belongs to, and the column that holds it if one does."""
+    match node:
+        case WindowAggregate(source, window, name):
+            inner = window_of(source) if isinstance(window, Carried) else None
+            return (inner[0] if inner else window, name)
+        case Filter(source):
+            return window_of(source)
+        case Project(source, columns):
+            found = window_of(source)
+            if found is None:
+                return None
+            window, column = found
+            return window, next((item.name for item in columns if _is_column(item.expr, column)), None)
+        case Union(inputs):
+            windows = [window_of(one) for one in inputs]
+            first = windows[0]
+            same = first is not None and all(one is not None and one[0] == first[0] for one in windows)
+            return first if same else None
+    return None
+
+
+def _is_column(expr: Expr, name: str | None) -> bool:
+    return isinstance(expr, Column) and expr.name == name

@@ -1,0 +1,59 @@
+"""What every plan node is, and how to go through a tree of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
+
+from engine.schema import Schema
+
+EVENT_TIME = "_timestamp"
+"""The hidden column that every relation carries beside those of its schema: the event time of the row."""
+
+
+class Node:
+    """A relation. Nodes are frozen dataclasses; inputs are the fields that hold nodes or tuples of nodes."""
+
+    __slots__ = ()
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that a reader of this relation can name; the event time is there without being named."""
+        raise NotImplementedError(type(self).__name__)
+
+
+def inputs_of(node: Node) -> tuple[Node, ...]:
+    """The relations that a node reads, in order."""
+    found: list[Node] = []
+    for field in fields(node):  # type: ignore[arg-type]  # every node is a dataclass
+        value = getattr(node, field.name)
+        if isinstance(value, Node):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found.extend(part for part in value if isinstance(part, Node))
+    return tuple(found)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all below it, the top first."""
+    yield node
+    for below in inputs_of(node):
+        yield from walk(below)
+
+
+def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
+    """The node reading other relations instead, given in the order of `inputs_of`."""
+    left = iter(inputs)
+    changed: dict[str, object] = {}
+    for field in fields(node):  # type: ignore[arg-type]  # every node is a dataclass
+        value = getattr(node, field.name)
+        if isinstance(value, Node):
+            changed[field.name] = next(left)
+        elif isinstance(value, tuple) and any(isinstance(part, Node) for part in value):
+            changed[field.name] = tuple(next(left) for _ in value)
+    return replace(node, **changed) if changed else node  # type: ignore[type-var]
+
+
+def rewrite(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The tree with `change` applied to every node, the lowest first."""
+    return change(with_inputs(node, [rewrite(below, change) for below in inputs_of(node)]))
