@@ -58,6 +58,153 @@ class SqlError(EngineError):
     code = "sql.error"
 
 
+# What a script can get wrong. One class a code, so that tests, clients and the reference page can name each.
+
+
+class SyntaxRefusedError(SqlError):
+    """The text is not SQL of our dialect."""
+
+    code = "sql.syntax"
+
+
+class EmptyScriptError(SqlError):
+    """There is no statement at all, or none that moves rows."""
+
+    code = "sql.no_query"
+
+
+class UnsupportedStatementError(SqlError):
+    """A statement that a pipeline cannot hold."""
+
+    code = "sql.unsupported_statement"
+
+
+class UnsupportedClauseError(SqlError):
+    """A clause or expression that a streaming query cannot have, or that is not built yet."""
+
+    code = "sql.unsupported"
+
+
+class UnknownTableError(SqlError):
+    """A table, view or CTE that was not declared before its use."""
+
+    code = "sql.unknown_table"
+
+
+class DuplicateNameError(SqlError):
+    """A second table or column of the same name."""
+
+    code = "sql.duplicate_name"
+
+
+class UnknownColumnError(SqlError):
+    """A column that the relation does not have."""
+
+    code = "sql.unknown_column"
+
+
+class AmbiguousColumnError(SqlError):
+    """A column name that more than one relation in reach has."""
+
+    code = "sql.ambiguous_column"
+
+
+class UnknownFunctionError(SqlError):
+    """A function that is not on the list of those that may be called."""
+
+    code = "sql.unknown_function"
+
+
+class FunctionArgumentsError(SqlError):
+    """A function called with arguments it does not take."""
+
+    code = "sql.function_arguments"
+
+
+class TypeMismatchError(SqlError):
+    """A value of a type that cannot stand here."""
+
+    code = "sql.type_mismatch"
+
+
+class UnknownTypeError(SqlError):
+    """A type that a column cannot have."""
+
+    code = "sql.unknown_type"
+
+
+class WindowContextError(SqlError):
+    """A time window where none is allowed."""
+
+    code = "sql.window_context"
+
+
+class WindowArgumentError(SqlError):
+    """A time window of an impossible length."""
+
+    code = "sql.window_argument"
+
+
+class WindowMismatchError(SqlError):
+    """A time window over rows that already belong to another one."""
+
+    code = "sql.window_mismatch"
+
+
+class NotGroupedError(SqlError):
+    """A column that is neither grouped by nor aggregated."""
+
+    code = "sql.not_grouped"
+
+
+class UpdatingQueryError(SqlError):
+    """An aggregate without a window, whose results would change for ever."""
+
+    code = "sql.updating"
+
+
+class ColumnCountError(SqlError):
+    """A query with more or fewer columns than its target."""
+
+    code = "sql.column_count"
+
+
+class WrongDirectionError(SqlError):
+    """Reading from a sink, or writing into a source."""
+
+    code = "sql.wrong_direction"
+
+
+class MemoryTableError(SqlError):
+    """A memory table used against its rules: one INSERT, before the first read."""
+
+    code = "sql.memory_table"
+
+
+class EventTimeError(SqlError):
+    """An event time or watermark that cannot be what the table says."""
+
+    code = "sql.event_time"
+
+
+class TableColumnError(SqlError):
+    """A column of a CREATE TABLE that this kind of table cannot have."""
+
+    code = "sql.table_column"
+
+
+class UnknownSettingError(SqlError):
+    """A SET of something that is not a setting."""
+
+    code = "sql.unknown_setting"
+
+
+class TooLargeError(SqlError):
+    """A script beyond the limits of size or depth."""
+
+    code = "sql.too_large"
+
+
 class OptionError(SqlError):
     """A WITH option is at fault; nothing was run."""
 
@@ -80,3 +227,120 @@ class RunError(EngineError):
     """A run failed for a reason outside the script."""
 
     code = "run.error"
+
+
+class NoJavaError(RunError):
+    """Spark needs Java, and none that is new enough was found."""
+
+    code = "run.no_java"
+
+
+class JavaStartError(RunError):
+    """Java or Spark did not start."""
+
+    code = "run.java_start"
+    retryable = True
+
+
+class SettingError(EngineError):
+    """A setting is unknown or has a value it cannot have; nothing was started."""
+
+    code = "setting.invalid"
+
+
+class ServerError(EngineError):
+    """The control plane cannot start as asked, or cannot be reached."""
+
+    code = "server.error"
+
+
+class DataDirLockedError(ServerError):
+    """Another control plane works on this data directory."""
+
+    code = "server.locked"
+
+
+class InsecureBindError(ServerError):
+    """An address that others can reach was asked for without a token of one's own."""
+
+    code = "server.insecure"
+
+
+class UnreachableError(ServerError):
+    """No control plane answers at the address."""
+
+    code = "server.unreachable"
+    retryable = True
+
+
+class RequestError(EngineError):
+    """A request is malformed; nothing was changed."""
+
+    code = "request.invalid"
+
+
+class RequestTooLargeError(RequestError):
+    """A request, or the SQL in it, is longer than is accepted."""
+
+    code = "request.too_large"
+
+
+class AuthError(EngineError):
+    """A request did not show who it is from, or that one may not do this."""
+
+    code = "auth.denied"
+
+
+class HostRefusedError(AuthError):
+    """A request came for a host name that this control plane does not go by."""
+
+    code = "auth.host"
+
+
+class PipelineError(EngineError):
+    """A pipeline is not there, or not in a state for what is asked."""
+
+    code = "pipeline.error"
+
+
+class PipelineNotFoundError(PipelineError):
+    """No pipeline has this id or name."""
+
+    code = "pipeline.not_found"
+
+
+class PipelineIncompatibleError(PipelineError):
+    """The new query cannot go on from the state of the old one."""
+
+    code = "pipeline.incompatible"
+
+
+class PipelineBusyError(PipelineError):
+    """The pipeline's state does not allow this now."""
+
+    code = "pipeline.busy"
+
+
+class IdempotencyConflictError(PipelineError):
+    """The idempotency key was used for something else."""
+
+    code = "pipeline.key_reused"
+
+
+class StaleWriteError(PipelineError):
+    """Somebody else changed the record in between; asking again will do."""
+
+    code = "pipeline.stale"
+    retryable = True
+
+
+class SavepointError(EngineError):
+    """A savepoint could not be taken or used."""
+
+    code = "savepoint.error"
+
+
+class SavepointNotFoundError(SavepointError):
+    """The pipeline has no savepoint with this id."""
+
+    code = "savepoint.not_found"
