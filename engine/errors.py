@@ -344,3 +344,111 @@ class SavepointNotFoundError(SavepointError):
     """The pipeline has no savepoint with this id."""
 
     code = "savepoint.not_found"
+
+
+class UnknownOptionError(OptionError):
+    """A WITH clause has options that nobody asked for; all of them are named."""
+
+    code = "option.unknown"
+
+
+class MissingOptionError(OptionError):
+    """A WITH clause lacks an option without which the table cannot work."""
+
+    code = "option.missing"
+
+
+class OptionTypeError(OptionError):
+    """An option's value is of another kind than the option."""
+
+    code = "option.wrong_type"
+
+
+class OptionValueError(OptionError):
+    """An option's value is of the right kind, and still cannot be used."""
+
+    code = "option.bad_value"
+
+
+class DurationError(SqlError):
+    """A text that should be a length of time is not, or has months or years, whose length varies."""
+
+    code = "sql.bad_duration"
+
+
+class BadRecordError(DataError):
+    """A record cannot be decoded and the table says `bad_data = 'fail'`."""
+
+    code = "data.bad_record"
+
+
+class MissingFileError(DataError):
+    """A file or directory that a table reads is not there."""
+
+    code = "data.missing_file"
+
+
+class UnreadableFileError(DataError):
+    """A file is there and cannot be read as what its table says it is."""
+
+    code = "data.unreadable_file"
+
+
+class FilesChangedError(DataError):
+    """Files that an epoch has read were changed, added or taken away, so it cannot be read again."""
+
+    code = "data.files_changed"
+
+
+class UnwritableTargetError(DataError):
+    """The place that a table writes to cannot be written."""
+
+    code = "data.unwritable_target"
+
+
+class DeliveryError(EngineError):
+    """A sink cannot take an epoch without the risk of loss or doubling; it wrote nothing."""
+
+    code = "delivery.error"
+
+
+class SupersededError(DeliveryError):
+    """A newer run of the same job owns the sink; this one has to end."""
+
+    code = "delivery.superseded"
+
+
+class LedgerLostError(DeliveryError):
+    """The checkpoint has committed epochs of this sink, and the sink's ledger does not know them."""
+
+    code = "delivery.ledger_lost"
+
+
+class LedgerAheadError(DeliveryError):
+    """The sink has taken epochs that the checkpoint does not know: the checkpoint is an old copy."""
+
+    code = "delivery.ledger_ahead"
+
+
+class LedgerForeignError(DeliveryError):
+    """The sink's ledger was written by a checkpoint this one does not descend from."""
+
+    code = "delivery.ledger_foreign"
+
+
+class OffsetsDifferError(DeliveryError):
+    """The sink has taken this epoch already, over another range of input."""
+
+    code = "delivery.offsets_differ"
+
+
+class OutputChangedError(DeliveryError):
+    """What the sink has published was changed by somebody else."""
+
+    code = "delivery.output_changed"
+
+
+class RewindTooFarError(DeliveryError):
+    """A restore goes back further than the sink remembers what it had written."""
+
+    code = "delivery.rewind_too_far"

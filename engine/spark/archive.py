@@ -1,0 +1,109 @@
+"""The archive of Spark's loaded classes (AppCDS): a third of the start-up time, paid once per environment.
+
+The first JVM of an environment writes it when it ends; later ones map it. It is bound to a JVM build and a class path, so both
+are in its name. Two that start at once cannot both write: a lock, held by the writing JVM itself, is let go when that ends,
+however it ends. Only then, at the next start, does the file get its name, and only when it is whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.spark.java import Java
+
+_MAGIC_OF_A_DYNAMIC_ARCHIVE = 0xF00BABA8
+_SPACE_NEEDED = 400 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Archive:
+    """Either a finished archive to map, or the right to make one: then `lock` is open and `path` is its temporary name."""
+
+    path: Path
+    lock: int | None = None
+
+    def options(self) -> Sequence[str]:
+        """What the JVM is told. It carries on without the archive when that does not fit."""
+        quiet = "-Xlog:disable", "-Xlog:all=error:stderr"
+        if self.lock is None:
+            return (*quiet, "-Xshare:auto", f"-XX:SharedArchiveFile={self.path}")
+        return (*quiet, f"-XX:ArchiveClassesAtExit={self.path}")
+
+    def inherited(self) -> tuple[int, ...]:
+        """The files that the JVM must hold open."""
+        return () if self.lock is None else (self.lock,)
+
+    def handed_over(self) -> None:
+        """The JVM holds the lock now; drop ours, so that the lock ends with the JVM."""
+        if self.lock is not None:
+            os.close(self.lock)
+
+
+def cache_dir(env: Mapping[str, str]) -> Path:
+    """Where things that can be made again are kept: `ARROYO_CACHE`, or the user's cache directory."""
+    if own := env.get("ARROYO_CACHE"):
+        return Path(own)
+    base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME", "~")).expanduser() / ".cache")
+    return Path(base) / "arroyo"
+
+
+def find_archive(java: Java, jars: Path, cache: Path) -> Archive | None:
+    """The archive for this Java and these jars; else the right to make it; None when another JVM is just making it, or when
+    there is no place for it."""
+    folder = cache / "classes"
+    try:
+        finished = folder / f"{_key(java, jars)}.jsa"
+        if finished.exists():
+            return Archive(finished)
+        folder.mkdir(parents=True, exist_ok=True)
+        return _claim(finished)
+    except OSError:
+        return None  # a cache that cannot be used must never stop a run
+
+
+def _claim(finished: Path) -> Archive | None:
+    lock = os.open(finished.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    made = finished.with_suffix(".new")
+    if finished.exists() or _is_whole(made):
+        if not finished.exists():
+            made.rename(finished)
+        os.close(lock)
+        return Archive(finished)
+    made.unlink(missing_ok=True)
+    space = os.statvfs(finished.parent)
+    if space.f_bavail * space.f_frsize < _SPACE_NEEDED:
+        os.close(lock)
+        return None
+    return Archive(made, lock)
+
+
+def _is_whole(made: Path) -> bool:
+    """The JVM writes the header last, so a file with its magic number is complete."""
+    try:
+        with made.open("rb") as file:
+            return int.from_bytes(file.read(4), "little") == _MAGIC_OF_A_DYNAMIC_ARCHIVE
+    except OSError:
+        return False
+
+
+def _key(java: Java, jars: Path) -> str:
+    """A digest of the JVM's build and of the class path as the JVM itself will check it: names, sizes, times."""
+    program = java.path.resolve()
+    told = hashlib.sha256(f"{program} {program.stat().st_size} {program.stat().st_mtime_ns}\n".encode())
+    release = program.parent.parent / "release"
+    if release.exists():
+        told.update(release.read_bytes())
+    for entry in sorted(os.scandir(jars), key=lambda entry: entry.name):
+        stat = entry.stat()
+        told.update(f"{entry.path} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return told.hexdigest()[:24]

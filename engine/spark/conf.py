@@ -1,0 +1,66 @@
+"""The settings every driver runs with, each with the reason it is not Spark's default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+_STREAMING = "spark.sql.streaming"
+_STATE = f"{_STREAMING}.stateStore"
+_RENAMING_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+RETAINED_EPOCHS = 100
+"""How many epochs back Spark can still go. A savepoint of a running job must be copied before this many more have
+passed, and a sink's ledger must remember at least as many."""
+
+FIXED: Mapping[str, str] = {
+    # State: checkpoints name their own files (format 2), so those of a killed predecessor are never picked up.
+    f"{_STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
+    f"{_STATE}.checkpointFormatVersion": "2",
+    # Rename is atomic on a POSIX disk; the default manager takes twice as long for an epoch.
+    f"{_STREAMING}.checkpointFileManagerClass": _RENAMING_FILE_MANAGER,
+    f"{_STREAMING}.minBatchesToRetain": str(RETAINED_EPOCHS),
+    # Empty epochs close the windows of an idle stream.
+    f"{_STREAMING}.noDataMicroBatches.enabled": "true",
+    f"{_STREAMING}.pollingDelay": "50ms",
+    f"{_STREAMING}.numRecentProgressUpdates": "20",
+    # A task that runs twice at the same time would write its segment twice.
+    "spark.speculation": "false",
+    # Semantics of our dialect: UTC, and an error instead of a silent NULL.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    # Python workers on a starved machine took more than the default 15 s to connect.
+    "spark.python.authenticate.socketTimeout": "60s",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    # Nothing of a driver listens beyond this machine unless a cluster needs it.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.log.structuredLogging.enabled": "false",
+    # A driver's own heap of finished things stays small however long it runs.
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
+    "spark.sql.ui.retainedExecutions": "5",
+    f"{_STREAMING}.ui.retainedQueries": "2",
+}
+
+
+def driver_conf(
+    *, app_name: str, master: str, parallelism: int, scratch: Path, extra: Mapping[str, str]
+) -> dict[str, str]:
+    """All settings of one driver; `extra` wins over ours."""
+    return {
+        **FIXED,
+        "spark.app.name": app_name,
+        "spark.master": master,
+        # Each partition of state costs tens of milliseconds per epoch, so there are no more than asked for.
+        "spark.sql.shuffle.partitions": str(parallelism),
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        **extra,
+    }

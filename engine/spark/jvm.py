@@ -1,0 +1,197 @@
+"""Starting the Java half of a driver directly, without Spark's launcher scripts.
+
+The scripts cost a shell, a second JVM and their noise on the terminal. A JVM that is started here dies with this process,
+also when that is killed: it reads its standard input, a pipe that only we hold, and ends when the pipe closes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from engine.errors import JavaStartError
+from engine.spark.archive import Archive
+from engine.spark.java import Java
+
+START_DEADLINE = timedelta(seconds=120)
+"""A JVM on an overloaded machine of two cores was ready after 40 s at worst."""
+
+EXIT_DEADLINE = timedelta(seconds=20)
+
+_leaving: list[subprocess.Popen[bytes]] = []
+"""JVMs that end without us; Python would warn of a child that it forgets."""
+
+_LOOK_AGAIN = 0.02
+_TAIL_BYTES = 4_000
+
+_OPENED = (
+    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
+    "java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs",
+    "sun.security.action", "sun.util.calendar",
+)  # fmt: skip
+"""Spark's own list (JavaModuleOptions). `jdk.incubator.vector` is left out: small Java runtimes do not have it, and it warns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running JVM and how to talk to it."""
+
+    port: int
+    secret: str = field(repr=False)
+    process: subprocess.Popen[bytes] = field(repr=False)
+    is_archiving: bool = False
+    """Whether it writes the class archive when it ends: ten more seconds that nobody should wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A JVM that was started but may not answer yet."""
+
+    process: subprocess.Popen[bytes]
+    handshake: Path
+    log_file: Path
+    is_archiving: bool
+
+
+def spark_home() -> Path:
+    """Where the installed pyspark lives; nothing of it is imported."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None or not (home := Path(spec.origin).parent).joinpath("jars").is_dir():
+        raise JavaStartError(
+            "Spark is not installed here, or only its client is",
+            hint="pip install 'airflow-provider-arroyo[engine]'",
+        )
+    return home
+
+
+def start_gateway(
+    java: Java, conf: Mapping[str, str], *, memory: str, quick: bool, log_file: Path, archive: Archive | None = None
+) -> Gateway:
+    """Start a JVM with Spark's configuration in it and wait until it answers."""
+    return wait_until_ready(launch(java, conf, memory=memory, quick=quick, log_file=log_file, archive=archive))
+
+
+def launch(
+    java: Java, conf: Mapping[str, str], *, memory: str, quick: bool, log_file: Path, archive: Archive | None = None
+) -> Launch:
+    """Start a JVM and return at once. `quick` trades peak speed for a start-up with a third of the work; an archive
+    of loaded classes is used, or made when this JVM ends."""
+    home = spark_home()
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    handshake = Path(tempfile.mkdtemp(prefix="arroyo-jvm-"))
+    properties = handshake / "spark.properties"
+    properties.write_text("".join(f"{key} {_escape(value)}\n" for key, value in conf.items()))
+    command: list[str] = [
+        str(java.path),
+        *_options(java, memory=memory, quick=quick, log_file=log_file),
+        *(archive.options() if archive else ()),
+        "-cp", f"{home}/jars/*",
+        "org.apache.spark.deploy.SparkSubmit", "--properties-file", str(properties), "pyspark-shell",
+    ]  # fmt: skip
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")}
+    env |= {
+        "SPARK_HOME": str(home),
+        "SPARK_CONNECT_MODE": "0",
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(handshake / "connection"),
+    }
+    with open(_noise_of(log_file), "ab") as noise:
+        process = subprocess.Popen(
+            command, env=env, stdin=subprocess.PIPE, stdout=noise, stderr=noise,
+            start_new_session=True,  # Ctrl-C on the terminal is for us to answer, not for the JVM
+            pass_fds=archive.inherited() if archive else (),
+        )  # fmt: skip
+    if archive:
+        archive.handed_over()
+    return Launch(process, handshake, log_file, is_archiving=archive is not None and archive.lock is not None)
+
+
+def wait_until_ready(started: Launch, deadline: timedelta = START_DEADLINE) -> Gateway:
+    """Wait until the JVM has said where it listens; one that ended or is too slow is an error with its last words."""
+    connection = started.handshake / "connection"
+    give_up = time.monotonic() + deadline.total_seconds()
+    try:
+        while not connection.exists():
+            if (code := started.process.poll()) is not None:
+                raise JavaStartError(
+                    f"Java ended with code {code} before Spark was up: {_last_words(started.log_file)}",
+                    hint=f"the whole log is in {started.log_file}",
+                )
+            if time.monotonic() > give_up:
+                started.process.kill()
+                raise JavaStartError(
+                    f"Java was not up after {deadline.total_seconds():.0f} s: {_last_words(started.log_file)}",
+                    hint=f"the machine may be overloaded; the whole log is in {started.log_file}",
+                )
+            time.sleep(_LOOK_AGAIN)
+        port, secret = _read_connection(connection)
+        return Gateway(port, secret, started.process, started.is_archiving)
+    finally:
+        shutil.rmtree(started.handshake, ignore_errors=True)
+
+
+def stop(gateway: Gateway, deadline: timedelta = EXIT_DEADLINE) -> None:
+    """End a JVM: close its input, and kill it when it has not ended by the deadline. One that writes the class archive
+    is left to finish that by itself."""
+    process = gateway.process
+    if process.stdin and not process.stdin.closed:
+        process.stdin.close()
+    if gateway.is_archiving:
+        _leaving.append(process)
+        return
+    try:
+        process.wait(deadline.total_seconds())
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _options(java: Java, *, memory: str, quick: bool, log_file: Path) -> Sequence[str]:
+    opened = [word for package in _OPENED for word in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")]
+    newer = ["--enable-native-access=ALL-UNNAMED"] if java.major >= 22 else []
+    unsafe = ["--sun-misc-unsafe-memory-access=allow"] if java.major >= 23 else []
+    return [
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        *opened, *newer, *unsafe,
+        "-Djdk.reflect.useDirectMethodHandle=false",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+        "-Dio.netty.noUnsafe=false",
+        f"-Xmx{memory}",
+        *(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if quick else []),
+        f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
+        f"-Dengine.log.file={log_file}",
+    ]  # fmt: skip
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _noise_of(log_file: Path) -> Path:
+    """What is printed past the logger: the JVM's own complaints and the standard error of Python workers."""
+    return log_file.with_name(log_file.name + ".stderr")
+
+
+def _read_connection(path: Path) -> tuple[int, str]:
+    raw = path.read_bytes()
+    port, length = struct.unpack_from("!ii", raw)
+    return port, raw[8 : 8 + length].decode()
+
+
+def _last_words(log_file: Path) -> str:
+    for path in (_noise_of(log_file), log_file):
+        try:
+            tail = path.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
+        except OSError:
+            continue
+        if tail:
+            return tail
+    return "it said nothing"

@@ -1,0 +1,82 @@
+"""Opening and closing the one Spark session of a driver process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from engine.spark import jvm
+from engine.spark.archive import cache_dir, find_archive
+from engine.spark.conf import driver_conf
+from engine.spark.java import find_java
+
+_GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
+_GATEWAY_SECRET = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
+
+
+def open_session(
+    *,
+    app_name: str,
+    log_dir: Path,
+    master: str = "local[*]",
+    parallelism: int = 1,
+    memory: str = "2g",
+    quick: bool = False,
+    extra_conf: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start Java and Spark; there is at most one session in a process. `quick` is for short runs: it starts sooner and is
+    slower at its best. Spark's log goes to `log_dir`, nothing to the terminal."""
+    log_dir = log_dir.absolute()
+    scratch = log_dir / f"scratch-{os.getpid()}"
+    scratch.mkdir(parents=True, exist_ok=True)
+    extra = extra_conf or {}
+    conf = driver_conf(app_name=app_name, master=master, parallelism=parallelism, scratch=scratch, extra=extra)
+    java, home = find_java(os.environ), jvm.spark_home()
+    os.environ["SPARK_HOME"] = str(home)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    archive = find_archive(java, home / "jars", cache_dir(os.environ))
+    gateway = jvm.start_gateway(
+        java, conf, memory=memory, quick=quick, log_file=log_dir / "spark.log", archive=archive
+    )
+    try:
+        return _attach(gateway)
+    except BaseException:
+        _detach()
+        jvm.stop(gateway)
+        raise
+
+
+def close_session(spark: SparkSession) -> None:
+    """Stop Spark and end its JVM. Another session can be opened afterwards."""
+    scratch = Path(spark.sparkContext.getConf().get("spark.local.dir") or "")
+    gateway: jvm.Gateway = SparkContext._gateway.engine_gateway  # type: ignore[union-attr]  # set by `_attach`
+    try:
+        spark.stop()
+    finally:
+        _detach()
+        jvm.stop(gateway)
+    if scratch.name.startswith("scratch-"):
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _attach(gateway: jvm.Gateway) -> SparkSession:
+    os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET] = str(gateway.port), gateway.secret
+    try:
+        SparkContext._ensure_initialized()
+    finally:
+        del os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET]  # they are of no use to our children
+    SparkContext._gateway.engine_gateway = gateway  # type: ignore[union-attr]
+    return SparkSession.builder.getOrCreate()
+
+
+def _detach() -> None:
+    """Forget the gateway, so that the next session gets its own JVM."""
+    if SparkContext._gateway is not None:
+        SparkContext._gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None

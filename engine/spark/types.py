@@ -1,0 +1,87 @@
+"""Our types and Spark's: the one table both ways."""
+
+from __future__ import annotations
+
+from pyspark.sql import types as spark
+
+from engine import types
+from engine.schema import Field, Schema
+
+
+def to_spark(kind: types.Type) -> spark.DataType:
+    """The Spark type that holds values of `kind`; unsigned numbers are held in the next wider signed one."""
+    match kind:
+        case types.Null():
+            return spark.NullType()
+        case types.Boolean():
+            return spark.BooleanType()
+        case types.Integer(bits, signed):
+            width = bits if signed else min(64, bits * 2)
+            return {8: spark.ByteType(), 16: spark.ShortType(), 32: spark.IntegerType(), 64: spark.LongType()}[width]
+        case types.Float(bits):
+            return spark.FloatType() if bits == 32 else spark.DoubleType()
+        case types.Decimal(precision, scale):
+            return spark.DecimalType(precision, scale)
+        case types.Text() | types.Json():
+            return spark.StringType()
+        case types.Bytes():
+            return spark.BinaryType()
+        case types.Timestamp():
+            return spark.TimestampType()
+        case types.Date():
+            return spark.DateType()
+        case types.Interval():
+            return spark.DayTimeIntervalType()
+        case types.Struct(members):
+            return spark.StructType([spark.StructField(member.name, to_spark(member.type)) for member in members])
+        case types.Array(element):
+            return spark.ArrayType(to_spark(element))
+    raise TypeError(kind)
+
+
+def from_spark(kind: spark.DataType) -> types.Type:
+    """The engine's type for values of a Spark type; signs and JSON are lost, so it is no inverse of `to_spark`."""
+    match kind:
+        case spark.NullType():
+            return types.Null()
+        case spark.BooleanType():
+            return types.BOOLEAN
+        case spark.ByteType():
+            return types.Integer(8)
+        case spark.ShortType():
+            return types.Integer(16)
+        case spark.IntegerType():
+            return types.INT
+        case spark.LongType():
+            return types.BIGINT
+        case spark.FloatType():
+            return types.Float(32)
+        case spark.DoubleType():
+            return types.DOUBLE
+        case spark.DecimalType():
+            return types.Decimal(kind.precision, kind.scale)
+        case spark.StringType():
+            return types.TEXT
+        case spark.BinaryType():
+            return types.Bytes()
+        case spark.TimestampType():
+            return types.TIMESTAMP
+        case spark.DateType():
+            return types.Date()
+        case spark.DayTimeIntervalType():
+            return types.Interval()
+        case spark.StructType():
+            return types.Struct(tuple(types.Member(each.name, from_spark(each.dataType)) for each in kind.fields))
+        case spark.ArrayType():
+            return types.Array(from_spark(kind.elementType))
+    raise TypeError(kind)
+
+
+def spark_schema(schema: Schema) -> spark.StructType:
+    """The Spark schema of rows of `schema`; every column may hold NULL on the way."""
+    return spark.StructType([spark.StructField(field.name, to_spark(field.type)) for field in schema])
+
+
+def schema_of(schema: spark.StructType) -> Schema:
+    """The engine's schema of a Spark frame."""
+    return Schema(tuple(Field(each.name, from_spark(each.dataType), each.nullable) for each in schema.fields))
