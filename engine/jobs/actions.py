@@ -1,0 +1,114 @@
+"""What can be done about a job. Each action is a value; the controller carries it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from engine.jobs.spec import Restore
+from engine.jobs.states import State
+from engine.jobs.status import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Start the next generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRunning:
+    """The driver has said that it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Ask the driver to end; it learns how from the state the job is then in."""
+
+    to: Literal[State.CHECKPOINT_STOPPING, State.STOPPING, State.RESCALING]
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """End the run's processes now; what follows is decided when they are gone."""
+
+    to: State
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repartition:
+    """Lay the state out for another parallelism."""
+
+    parallelism: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreSavepoint:
+    """Put a savepoint in the place of the state."""
+
+    restore: Restore
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptChore:
+    """Work on the state has succeeded."""
+
+    kind: Literal["rescale", "restore"]
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonChore:
+    """Work on the state has failed and changed nothing: go on as before."""
+
+    kind: Literal["rescale", "restore"]
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """Start again at `retry_at`."""
+
+    failure: Failure
+    failures: int
+    retry_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The job has failed for good."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The input has ended and everything is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkStopped:
+    """Nothing runs any more, as was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """There is nothing to do now."""
+
+
+Action: TypeAlias = (
+    Launch
+    | MarkRunning
+    | Drain
+    | Kill
+    | Repartition
+    | RestoreSavepoint
+    | AcceptChore
+    | AbandonChore
+    | Recover
+    | GiveUp
+    | Finish
+    | MarkStopped
+    | Wait
+)

@@ -1,0 +1,28 @@
+"""Moments as the API and the store spell them: microseconds since 1970, UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+Clock = Callable[[], datetime]
+"""Tells the time: an aware instant in UTC."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FAR_FUTURE = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+"""The watermark of a job that has finished: nothing older than this will come."""
+
+
+def now() -> datetime:
+    """The time of this machine."""
+    return datetime.now(UTC)
+
+
+def to_micros(instant: datetime) -> int:
+    """Microseconds since 1970; exact."""
+    return (instant - EPOCH) // timedelta(microseconds=1)
+
+
+def from_micros(micros: int) -> datetime:
+    """The instant so many microseconds after 1970."""
+    return EPOCH + timedelta(microseconds=micros)

@@ -1,0 +1,44 @@
+"""What can be seen of a job from outside. Seeing changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Literal
+
+from engine.jobs.status import Failure, Goodbye
+
+
+class Process(StrEnum):
+    """What is left of a run's process."""
+
+    NONE = "none"
+    """No run is open."""
+    ALIVE = "alive"
+    ORPHANED = "orphaned"
+    """The driver is gone but processes it started are not."""
+    GONE = "gone"
+    """A run is open whose process has ended, wholly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """Work on a job's state directory between two runs, done by a process of its own."""
+
+    kind: Literal["rescale", "restore"]
+    target: str
+    state: Literal["running", "done", "failed"]
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One look at a job. `silence` is the time since its driver was last heard of, or was launched or found."""
+
+    process: Process = Process.NONE
+    silence: timedelta = timedelta()
+    is_up: bool = False
+    """Whether the driver has said that it runs."""
+    goodbye: Goodbye | None = None
+    chore: Chore | None = None

@@ -1,0 +1,107 @@
+"""The states of a job: what each means to its owner, and which may follow which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+StopMode = Literal["none", "checkpoint", "graceful", "immediate", "force"]
+"""How a job is asked to stop: `none` is to run, `checkpoint` and `graceful` end after the epoch in hand,
+`immediate` gives the epoch up, `force` kills the process."""
+
+
+class State(StrEnum):
+    """Where a job stands."""
+
+    CREATED = "Created"
+    SCHEDULING = "Scheduling"
+    RUNNING = "Running"
+    CHECKPOINT_STOPPING = "CheckpointStopping"
+    STOPPING = "Stopping"
+    STOPPED = "Stopped"
+    RESCALING = "Rescaling"
+    RECOVERING = "Recovering"
+    FINISHED = "Finished"
+    FAILED = "Failed"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing happens any more unless somebody asks for it."""
+        return STATES[self].terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a state says to a reader; `next_stop` is the stop mode a button would ask for, None for no button."""
+
+    text: str
+    action_text: str
+    next_stop: StopMode | None = None
+    terminal: bool = False
+    in_progress: bool = False
+
+
+STATES: Mapping[State, Meaning] = {
+    State.CREATED: Meaning("The pipeline is stored; nothing has been started yet.", "Stop", "checkpoint"),
+    State.SCHEDULING: Meaning("A driver is being started.", "Stop", "checkpoint", in_progress=True),
+    State.RUNNING: Meaning("The driver reads, computes and writes.", "Stop", "checkpoint"),
+    State.CHECKPOINT_STOPPING: Meaning("The driver finishes the epoch in hand and ends.", "Stopping", in_progress=True),
+    State.STOPPING: Meaning("The driver ends without finishing the epoch in hand.", "Stopping", in_progress=True),
+    State.STOPPED: Meaning("The job rests; its state is kept and it can go on from there.", "Start", "none", terminal=True),
+    State.RESCALING: Meaning("The job's state is being laid out for another parallelism.", "Rescaling", in_progress=True),
+    State.RECOVERING: Meaning("The driver failed; it is started again after a pause.", "Stop", "checkpoint"),
+    State.FINISHED: Meaning("The input ended and everything was written.", "Finished", terminal=True),
+    State.FAILED: Meaning("The job failed and is not started again by itself.", "Start", "none", terminal=True),
+}
+
+TRANSITIONS: Mapping[State, frozenset[State]] = {
+    State.CREATED: frozenset({State.SCHEDULING, State.STOPPED}),
+    State.SCHEDULING: frozenset(
+        {
+            State.RUNNING,
+            State.CHECKPOINT_STOPPING,
+            State.STOPPING,
+            State.STOPPED,
+            State.RESCALING,
+            State.RECOVERING,
+            State.FINISHED,
+            State.FAILED,
+        }
+    ),
+    State.RUNNING: frozenset(
+        {
+            State.CHECKPOINT_STOPPING,
+            State.STOPPING,
+            State.RESCALING,
+            State.RECOVERING,
+            State.FINISHED,
+            State.FAILED,
+        }
+    ),
+    State.CHECKPOINT_STOPPING: frozenset(
+        {State.STOPPING, State.STOPPED, State.SCHEDULING, State.RESCALING, State.FINISHED, State.FAILED}
+    ),
+    State.STOPPING: frozenset({State.STOPPED, State.SCHEDULING, State.RESCALING, State.FINISHED, State.FAILED}),
+    State.STOPPED: frozenset({State.SCHEDULING, State.RESCALING}),
+    State.RESCALING: frozenset(
+        {
+            State.SCHEDULING,
+            State.CHECKPOINT_STOPPING,
+            State.STOPPING,
+            State.STOPPED,
+            State.FINISHED,
+            State.FAILED,
+        }
+    ),
+    State.RECOVERING: frozenset({State.SCHEDULING, State.RESCALING, State.STOPPED, State.FINISHED, State.FAILED}),
+    State.FINISHED: frozenset({State.SCHEDULING, State.RESCALING}),
+    State.FAILED: frozenset({State.SCHEDULING, State.RESCALING}),
+}
+"""What may follow each state. Staying is always allowed."""
+
+
+def may_follow(before: State, after: State) -> bool:
+    """Whether a job may go from one state to the other."""
+    return before is after or after in TRANSITIONS[before]

@@ -1,0 +1,121 @@
+"""What is known of a job and its runs; written down before anything is done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from engine.jobs.states import State
+
+FATAL = frozenset({"sql", "option", "state", "delivery", "data", "udf", "setting"})
+"""Families of error codes that another try cannot mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why something failed; `code` is the engine's."""
+
+    code: str
+    message: str
+    hint: str | None = None
+
+    @property
+    def is_fatal(self) -> bool:
+        """Whether trying again is of no use."""
+        return self.code.partition(".")[0] in FATAL
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job has come: its newest committed epoch and the watermark of what it has written."""
+
+    epoch: int | None = None
+    watermark: datetime | None = None
+    sources: Mapping[str, datetime | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a job stands. `version` and `parallelism` are those of its newest run; None before the first."""
+
+    job_id: str
+    pipeline_id: str
+    state: State
+    since: datetime
+    """When it entered this state."""
+    created_at: datetime
+    generation: int = 0
+    version: int | None = None
+    parallelism: int | None = None
+    restarts_done: int = 0
+    """How many of the pipeline's explicit requests to start again have been met."""
+    failures: int = 0
+    """Failures in a row since the last healthy run."""
+    retry_at: datetime | None = None
+    running_since: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    failure: Failure | None = None
+    progress: Progress = Progress()
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Goodbye:
+    """A driver's last word: `finished`, `stopped` or `failed`."""
+
+    outcome: str
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One driver process. `key_hash` is the hash of the secret it shows; `ended_at` is set once it is surely gone."""
+
+    job_id: str
+    pipeline_id: str
+    generation: int
+    key_hash: str
+    version: int
+    parallelism: int
+    launched_at: datetime
+    pid: int | None = None
+    born: str | None = None
+    """What tells this process from a later one with the same pid."""
+    hello_at: datetime | None = None
+    running_at: datetime | None = None
+    ended_at: datetime | None = None
+    goodbye: Goodbye | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """One committed epoch, as a driver reports it."""
+
+    epoch: int
+    rows_in: int
+    rows_out: int
+    rows_per_second: float
+    duration: timedelta
+    watermark: datetime | None
+    sources: Mapping[str, datetime | None]
+    late_rows: int
+    dropped_rows: int
+    state_rows: int
+    state_bytes: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that happened to a job, for its owner to read."""
+
+    job_id: str
+    at: datetime
+    level: str
+    message: str
+    code: str | None = None
+    hint: str | None = None
+    generation: int | None = None
+    id: int | None = None
