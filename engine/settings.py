@@ -40,36 +40,56 @@ class Section(BaseModel):
 class ApiSettings(Section):
     """How the control plane is reached."""
 
-    host: str = Field("127.0.0.1", description="Address the control plane listens on.")
-    port: int = Field(5115, ge=0, le=65535, description="Port it listens on; 0 takes any free one.")
-    token: SecretStr | None = Field(None, description="Admin token; made at the first start when not given.")
-    insecure: bool = Field(False, description="Let another address than loopback be used with the token made at first start.")
-    allowed_hosts: tuple[str, ...] = Field((), description="Further names that a request's Host header may have.")
-    max_body_bytes: int = Field(2 * 1024 * 1024, description="Largest request body that is read.")
-    max_query_bytes: int = Field(1024 * 1024, description="Longest SQL text that is accepted.")
-    long_poll_max: Duration = Field(timedelta(seconds=55), description="Longest time a request may be held.")
+    host: str = Field(default="127.0.0.1", description="Address the control plane listens on.")
+    port: int = Field(default=5115, ge=0, le=65535, description="Port it listens on; 0 takes any free one.")
+    token: SecretStr | None = Field(default=None, description="Admin token; made at the first start when not given.")
+    insecure: bool = Field(
+        default=False, description="Let another address than loopback be used with the token made at first start."
+    )
+    allowed_hosts: tuple[str, ...] = Field(
+        default=(), description="Further names that a request's Host header may have."
+    )
+    max_body_bytes: int = Field(default=2 * 1024 * 1024, description="Largest request body that is read.")
+    max_query_bytes: int = Field(default=1024 * 1024, description="Longest SQL text that is accepted.")
+    long_poll_max: Duration = Field(default=timedelta(seconds=55), description="Longest time a request may be held.")
 
 
 class PipelineSettings(Section):
     """How jobs are started, watched, and started again."""
 
-    allowed_restarts: int = Field(20, ge=-1, description="Failures in a row before a job is given up; -1 is no limit.")
-    initial_backoff: Duration = Field(timedelta(milliseconds=500), description="Wait after the first failure; doubled each time.")
-    max_backoff: Duration = Field(timedelta(minutes=1), description="Longest wait between two starts.")
-    healthy_duration: Duration = Field(timedelta(minutes=2), description="A run this long forgets the failures before it.")
-    heartbeat_interval: Duration = Field(timedelta(seconds=1), description="How often a driver calls home.")
-    heartbeat_limit: Duration = Field(timedelta(seconds=30), description="A driver silent for this long is killed.")
-    start_limit: Duration = Field(timedelta(minutes=5), description="A driver must be running within this time.")
-    stop_grace: Duration = Field(timedelta(minutes=2), description="A driver asked to stop is killed after this time.")
-    lease: Duration = Field(timedelta(minutes=10), description="A driver that cannot call home for this long ends itself.")
+    allowed_restarts: int = Field(
+        default=20, ge=-1, description="Failures in a row before a job is given up; -1 is no limit."
+    )
+    initial_backoff: Duration = Field(
+        default=timedelta(milliseconds=500), description="Wait after the first failure; doubled each time."
+    )
+    max_backoff: Duration = Field(default=timedelta(minutes=1), description="Longest wait between two starts.")
+    healthy_duration: Duration = Field(
+        default=timedelta(minutes=2), description="A run this long forgets the failures before it."
+    )
+    heartbeat_interval: Duration = Field(default=timedelta(seconds=1), description="How often a driver calls home.")
+    heartbeat_limit: Duration = Field(
+        default=timedelta(seconds=30), description="A driver silent for this long is killed."
+    )
+    start_limit: Duration = Field(
+        default=timedelta(minutes=5), description="A driver must be running within this time."
+    )
+    stop_grace: Duration = Field(
+        default=timedelta(minutes=2), description="A driver asked to stop is killed after this time."
+    )
+    lease: Duration = Field(
+        default=timedelta(minutes=10), description="A driver that cannot call home for this long ends itself."
+    )
 
 
 class Settings(Section):
     """All settings of the control plane."""
 
-    data_dir: Path = Field(Path("~/.local/share/arroyo"), description="Where the control plane keeps everything.")
-    api: ApiSettings = Field(ApiSettings(), description="How the control plane is reached.")
-    pipeline: PipelineSettings = Field(PipelineSettings(), description="How jobs are started and watched.")
+    data_dir: Path = Field(
+        default=Path("~/.local/share/arroyo"), description="Where the control plane keeps everything."
+    )
+    api: ApiSettings = Field(default=ApiSettings(), description="How the control plane is reached.")
+    pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How jobs are started and watched.")
 
 
 def load(environ: Mapping[str, str], file: Path | None = None, given: Mapping[str, object] | None = None) -> Settings:

@@ -59,10 +59,9 @@ class AcceptChore:
 
 
 @dataclass(frozen=True, slots=True)
-class AbandonChore:
-    """Work on the state has failed and changed nothing: go on as before."""
+class AbandonRescale:
+    """The state could not be laid out anew and is as it was: go on with the old parallelism."""
 
-    kind: Literal["rescale", "restore"]
     failure: Failure
 
 
@@ -105,7 +104,7 @@ Action: TypeAlias = (
     | Repartition
     | RestoreSavepoint
     | AcceptChore
-    | AbandonChore
+    | AbandonRescale
     | Recover
     | GiveUp
     | Finish

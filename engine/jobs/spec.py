@@ -47,6 +47,8 @@ class Restore:
     """A wish to go on from a savepoint."""
 
     savepoint_id: str
+    parallelism: int
+    """The parallelism the savepoint was taken at."""
     allow_replay: bool = False
 
 

@@ -49,8 +49,12 @@ STATES: Mapping[State, Meaning] = {
     State.RUNNING: Meaning("The driver reads, computes and writes.", "Stop", "checkpoint"),
     State.CHECKPOINT_STOPPING: Meaning("The driver finishes the epoch in hand and ends.", "Stopping", in_progress=True),
     State.STOPPING: Meaning("The driver ends without finishing the epoch in hand.", "Stopping", in_progress=True),
-    State.STOPPED: Meaning("The job rests; its state is kept and it can go on from there.", "Start", "none", terminal=True),
-    State.RESCALING: Meaning("The job's state is being laid out for another parallelism.", "Rescaling", in_progress=True),
+    State.STOPPED: Meaning(
+        "The job rests; its state is kept and it can go on from there.", "Start", "none", terminal=True
+    ),
+    State.RESCALING: Meaning(
+        "The job's state is being laid out for another parallelism.", "Rescaling", in_progress=True
+    ),
     State.RECOVERING: Meaning("The driver failed; it is started again after a pause.", "Stop", "checkpoint"),
     State.FINISHED: Meaning("The input ended and everything was written.", "Finished", terminal=True),
     State.FAILED: Meaning("The job failed and is not started again by itself.", "Start", "none", terminal=True),

@@ -1,0 +1,72 @@
+"""Where the control plane keeps what, below its data directory. Every name is one we made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.jobs.ids import is_id
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Paths below one data directory; asking for one makes nothing."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        """The records."""
+        return self.root / "arroyo.db"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one control plane that works here."""
+        return self.root / "server.lock"
+
+    @property
+    def server(self) -> Path:
+        """Where the control plane that works here can be reached."""
+        return self.root / "server.json"
+
+    @property
+    def token(self) -> Path:
+        """The admin token, readable by its owner alone."""
+        return self.root / "token"
+
+    def state(self, pipeline_id: str) -> Path:
+        """A pipeline's state directory."""
+        return self.root / "state" / _checked(pipeline_id)
+
+    def savepoint(self, pipeline_id: str, savepoint_id: str) -> Path:
+        """A savepoint of a pipeline."""
+        if not is_id(savepoint_id, "sp"):
+            raise ValueError(f"not a savepoint id: {savepoint_id!r}")
+        return self.state(pipeline_id) / "savepoints" / savepoint_id
+
+    def runs(self, pipeline_id: str) -> Path:
+        """What belongs to the processes of a pipeline: assignments, logs, the lock."""
+        return self.root / "runs" / _checked(pipeline_id)
+
+    def driver_lock(self, pipeline_id: str) -> Path:
+        """Held by the one process that works on a pipeline's state."""
+        return self.runs(pipeline_id) / "lock"
+
+    def assignment(self, pipeline_id: str, generation: int) -> Path:
+        """What one run is to do."""
+        return self.runs(pipeline_id) / f"{generation:06}.json"
+
+    def log(self, pipeline_id: str, generation: int) -> Path:
+        """What one run has printed."""
+        return self.runs(pipeline_id) / f"{generation:06}.log"
+
+    def chore_log(self, pipeline_id: str) -> Path:
+        """What work between runs has printed."""
+        return self.runs(pipeline_id) / "chore.log"
+
+
+def _checked(pipeline_id: str) -> str:
+    """The id, which must be one of ours."""
+    if not is_id(pipeline_id, "pl"):
+        raise ValueError(f"not a pipeline id: {pipeline_id!r}")
+    return pipeline_id

@@ -1,0 +1,89 @@
+"""Processes of this machine, told apart by pid and moment of birth."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+from pathlib import Path
+from typing import IO
+
+_PROC = Path("/proc")
+
+
+def born(pid: int) -> str | None:
+    """What tells the process that has this pid now from a later one; None when there is none or only its corpse."""
+    if not _PROC.is_dir():
+        return "" if _exists(pid) else None
+    try:
+        fields = _stat(pid)
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else fields[19]
+
+
+def group_is_empty(group: int) -> bool:
+    """Whether no living process is left in a process group."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    if not _PROC.is_dir():
+        return False
+    return not any(_is_member(int(entry.name), group) for entry in _PROC.iterdir() if entry.name.isdigit())
+
+
+def kill_group(group: int) -> None:
+    """End every process of a group at once; silent when there is none."""
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def try_lock(path: Path) -> IO[str] | None:
+    """Take an exclusive lock that lasts until the file is closed or the process ends; None when another has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.open("a+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    return file
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some process holds the lock."""
+    if not path.exists():
+        return False
+    file = try_lock(path)
+    if file is None:
+        return True
+    file.close()
+    return False
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _is_member(pid: int, group: int) -> bool:
+    try:
+        fields = _stat(pid)
+    except OSError:
+        return False
+    return fields[0] != "Z" and fields[2] == str(group)
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of a process from its state on; its name, which may hold anything, is left out."""
+    return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
