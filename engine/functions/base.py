@@ -1,0 +1,133 @@
+"""What a declared SQL function is, and the ways in which one says which arguments it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from engine.functions.coercion import can_coerce, common_type_of
+from engine.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The types that the arguments of one call are cast to, and the type of what it gives."""
+
+    arguments: tuple[Type, ...]
+    result: Type
+
+
+Resolve: TypeAlias = Callable[[Sequence[Type]], Signature | None]
+Parameter: TypeAlias = Type | Callable[[Type], Type | None]
+Result: TypeAlias = Type | Callable[[tuple[Type, ...]], Type]
+
+
+def never(_: Iterable[bool]) -> bool:
+    """Not NULL, whatever goes in."""
+    return False
+
+
+def always(_: Iterable[bool]) -> bool:
+    """Possibly NULL, whatever goes in."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A scalar function or operator that scripts may call.
+
+    `resolve` gives None when the argument types do not fit; a bare NULL comes in as type `Null`. `nullable` says from
+    the nullability of the arguments whether the result may be NULL: `any` when NULL in gives NULL out, `all` when the
+    first value counts. `choices` names the arguments (counted from zero) that must be constants, with the lower-case
+    words allowed there, or an empty set for any constant. `variants` sends a call whose first argument is such a
+    constant to another function, with the remaining arguments.
+    """
+
+    name: str
+    family: str
+    usage: str
+    doc: str
+    resolve: Resolve
+    aliases: tuple[str, ...] = ()
+    nullable: Callable[[Iterable[bool]], bool] = any
+    choices: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    variants: Mapping[str, str] = field(default_factory=dict)
+    deterministic: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateFunction:
+    """A function of all rows of a group; `takes_star` when it may be called with `*`, which is no argument at all.
+
+    `nullable` says whether a group of at least one row, all of whose values are there, may still give NULL, or an
+    empty group does.
+    """
+
+    name: str
+    usage: str
+    doc: str
+    resolve: Resolve
+    aliases: tuple[str, ...] = ()
+    takes_star: bool = False
+    nullable: bool = True
+
+
+def takes(*parameters: Parameter, result: Result, optional: int = 0) -> Resolve:
+    """Arguments by position, of which the last `optional` ones may be left out."""
+
+    def resolve(arguments: Sequence[Type]) -> Signature | None:
+        if not len(parameters) - optional <= len(arguments) <= len(parameters):
+            return None
+        targets = tuple(map(_target, parameters, arguments))
+        return _signature(targets, result)
+
+    return resolve
+
+
+def takes_many(parameter: Parameter, *, result: Result, first: Sequence[Parameter] = (), least: int = 1) -> Resolve:
+    """Arguments by position for `first`, then at least `least` arguments that all fit one parameter."""
+
+    def resolve(arguments: Sequence[Type]) -> Signature | None:
+        if len(arguments) < len(first) + least:
+            return None
+        parameters = [*first, *[parameter] * (len(arguments) - len(first))]
+        return _signature(tuple(map(_target, parameters, arguments)), result)
+
+    return resolve
+
+
+def takes_alike(*, result: Type | None = None, least: int = 1, most: int | None = None) -> Resolve:
+    """Arguments that can all become one type; the result has that type unless another is named."""
+
+    def resolve(arguments: Sequence[Type]) -> Signature | None:
+        if len(arguments) < least or (most is not None and len(arguments) > most):
+            return None
+        shared = common_type_of(arguments)
+        if shared is None:
+            return None
+        return Signature((shared,) * len(arguments), shared if result is None else result)
+
+    return resolve
+
+
+def first_of(*choices: Resolve) -> Resolve:
+    """The first way of taking arguments that fits."""
+
+    def resolve(arguments: Sequence[Type]) -> Signature | None:
+        return next((found for choice in choices if (found := choice(arguments))), None)
+
+    return resolve
+
+
+def _target(parameter: Parameter, argument: Type) -> Type | None:
+    if isinstance(parameter, Type):
+        return parameter if can_coerce(argument, parameter) else None
+    return parameter(argument)
+
+
+def _signature(targets: tuple[Type | None, ...], result: Result) -> Signature | None:
+    arguments = tuple(target for target in targets if target is not None)
+    if len(arguments) < len(targets):
+        return None
+    return Signature(arguments, result if isinstance(result, Type) else result(arguments))

@@ -1,0 +1,162 @@
+"""Which types become which others, by themselves or when a script asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.types import (
+    DOUBLE,
+    TEXT,
+    TIMESTAMP,
+    Array,
+    Boolean,
+    Bytes,
+    Date,
+    Decimal,
+    Float,
+    Integer,
+    Interval,
+    Json,
+    Member,
+    Null,
+    Struct,
+    Text,
+    Timestamp,
+    Type,
+)
+
+MAX_DIGITS = 38
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
+
+
+def common_type(a: Type, b: Type) -> Type | None:
+    """The type that values of both types can become without being asked, or None."""
+    match a, b:
+        case _ if a == b:
+            return a
+        case (Null(), _):
+            return b
+        case (_, Null()):
+            return a
+        case Integer(), Integer():
+            return _common_integer(a, b)
+        case (Float(64), Integer() | Float() | Decimal()) | (Integer() | Float() | Decimal(), Float(64)):
+            return DOUBLE
+        case (Float(32), Integer() | Float()) | (Integer(), Float(32)):
+            return Float(32)
+        case (Float(), Decimal()) | (Decimal(), Float()):
+            return DOUBLE
+        case (Decimal() | Integer(), Decimal() | Integer()):
+            return _common_decimal(as_decimal(a), as_decimal(b))
+        case (Text() | Json(), Text() | Json()):
+            return TEXT
+        case (Timestamp() | Date(), Timestamp() | Date()):
+            return TIMESTAMP
+        case Array(x), Array(y):
+            element = common_type(x, y)
+            return None if element is None else Array(element)
+        case Struct(), Struct():
+            return _common_struct(a, b)
+    return None
+
+
+def common_type_of(kinds: Sequence[Type]) -> Type | None:
+    """The type that values of all these types can become without being asked, or None."""
+
+    shared: Type | None = Null() if kinds else None
+    for kind in kinds:
+        shared = None if shared is None else common_type(shared, kind)
+    return shared
+
+
+def can_coerce(a: Type, b: Type) -> bool:
+    """Whether a value of type `a` becomes a `b` where one is wanted; nothing is lost but digits of a float."""
+    match a, b:
+        case (Json(), Text()) | (Text(), Json()):
+            return True
+        case Struct(), Struct():
+            return len(a.members) == len(b.members) and all(
+                can_coerce(x.type, y.type) for x, y in zip(a.members, b.members, strict=True)
+            )
+        case Array(x), Array(y):
+            return can_coerce(x, y)
+        case Integer(), Float():
+            return True
+    return common_type(a, b) == b
+
+
+def can_cast(a: Type, b: Type) -> bool:
+    """Whether a script may cast an `a` to a `b`; single values can still fail.
+
+    Between a TIMESTAMP and a whole number the unit is the nanosecond, as in the reference engine.
+    """
+    if can_coerce(a, b):
+        return True
+    number = Integer | Float | Decimal
+    match a, b:
+        case Integer() | Float() | Decimal() | Boolean(), Text() | Json():
+            return True
+        case Timestamp() | Date() | Bytes(), Text():
+            return True
+        case Text() | Json(), Integer() | Float() | Decimal() | Boolean() | Timestamp() | Date():
+            return True
+        case Text(), Bytes():
+            return True
+        case Timestamp(), Date():
+            return True
+        case (Timestamp(), Integer(64)) | (Integer(), Timestamp()):
+            return True
+        case (Boolean(), Integer()) | (Integer(), Boolean()):
+            return True
+        case Array(x), Array(y):
+            return can_cast(x, y)
+        case Struct(), Struct():
+            return len(a.members) == len(b.members) and all(
+                can_cast(x.type, y.type) for x, y in zip(a.members, b.members, strict=True)
+            )
+        case Interval(), Interval():
+            return True
+    return isinstance(a, number) and isinstance(b, number)
+
+
+def as_decimal(kind: Type) -> Decimal:
+    """The decimal type that holds every value of this whole number or decimal type."""
+    match kind:
+        case Decimal():
+            return kind
+        case Integer(bits):
+            return Decimal(_DIGITS[bits], 0)
+    raise TypeError(kind)
+
+
+def bounded_decimal(precision: int, scale: int) -> Decimal:
+    """That decimal, or with more than 38 digits one that gives up places behind the point, but keeps six."""
+    if precision <= MAX_DIGITS:
+        return Decimal(precision, scale)
+    whole = precision - scale
+    return Decimal(MAX_DIGITS, max(MAX_DIGITS - whole, min(scale, 6)))
+
+
+def _common_integer(a: Integer, b: Integer) -> Integer:
+    if a.signed == b.signed:
+        return Integer(max(a.bits, b.bits), a.signed)
+    signed, unsigned = (a, b) if a.signed else (b, a)
+    return Integer(min(64, max(signed.bits, unsigned.bits * 2)))
+
+
+def _common_decimal(a: Decimal, b: Decimal) -> Decimal:
+    scale = max(a.scale, b.scale)
+    whole = max(a.precision - a.scale, b.precision - b.scale)
+    return bounded_decimal(whole + scale, scale)
+
+
+def _common_struct(a: Struct, b: Struct) -> Struct | None:
+    if [member.name for member in a.members] != [member.name for member in b.members]:
+        return None
+    members = []
+    for x, y in zip(a.members, b.members, strict=True):
+        shared = common_type(x.type, y.type)
+        if shared is None:
+            return None
+        members.append(Member(x.name, shared))
+    return Struct(tuple(members))

@@ -1,0 +1,230 @@
+"""Operators, declared like every other function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.functions.base import Function, Resolve, Signature, first_of, never, takes, takes_alike, takes_many
+from engine.functions.coercion import as_decimal, bounded_decimal, common_type
+from engine.functions.parameters import anything, instant, scalar_as_text, signed_number, whole
+from engine.types import (
+    BIGINT,
+    BOOLEAN,
+    TEXT,
+    TIMESTAMP,
+    Date,
+    Decimal,
+    Float,
+    Integer,
+    Interval,
+    Null,
+    Type,
+)
+
+INTERVAL = Interval()
+
+
+def _numbers(operator: str) -> Resolve:
+    def resolve(arguments: Sequence[Type]) -> Signature | None:
+        if len(arguments) != 2:
+            return None
+        shared = common_type(*arguments)
+        match shared:
+            case Null():
+                return Signature((BIGINT, BIGINT), BIGINT)
+            case Integer(signed=False):
+                # The operands keep 63 bits, so that a sum cannot leave the range of its type unseen.
+                wide = Integer(64, signed=operator == "-")
+                return Signature((wide, wide), wide)
+            case Integer() | Float():
+                return Signature((shared, shared), shared)
+            case Decimal():
+                left, right = (as_decimal(shared if isinstance(kind, Null) else kind) for kind in arguments)
+                return Signature((left, right), _decimal_result(operator, left, right))
+        return None
+
+    return resolve
+
+
+def _decimal_result(operator: str, a: Decimal, b: Decimal) -> Decimal:
+    scale = max(a.scale, b.scale)
+    match operator:
+        case "*":
+            return bounded_decimal(a.precision + b.precision + 1, a.scale + b.scale)
+        case "/":
+            scale = max(6, a.scale + b.precision + 1)
+            return bounded_decimal(a.precision - a.scale + b.scale + scale, scale)
+        case "%":
+            return bounded_decimal(min(a.precision - a.scale, b.precision - b.scale) + scale, scale)
+    return bounded_decimal(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)
+
+
+def _length(kind: Type) -> Type | None:
+    return INTERVAL if isinstance(kind, Interval | Null) else None
+
+
+def _only_length(kind: Type) -> Type | None:
+    return INTERVAL if isinstance(kind, Interval) else None
+
+
+def _days(sign: str) -> tuple[Resolve, ...]:
+    """A day and a whole number of days give a day."""
+    day = Date()
+    after = takes(lambda kind: kind if isinstance(kind, Date) else None, _only_whole, result=day)
+    return (after,) if sign == "-" else (after, takes(_only_whole, _only_day, result=day))
+
+
+def _only_whole(kind: Type) -> Type | None:
+    return BIGINT if isinstance(kind, Integer) else None
+
+
+def _only_day(kind: Type) -> Type | None:
+    return kind if isinstance(kind, Date) else None
+
+
+_COMPARED = takes_alike(result=BOOLEAN, least=2, most=2)
+_TRUTH = takes(BOOLEAN, result=BOOLEAN)
+_MATCHED = takes(TEXT, TEXT, result=BOOLEAN)
+
+
+def _operator(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
+    return Function(name, "operators", usage, doc, resolve, aliases)
+
+
+def _total(name: str, usage: str, doc: str, resolve: Resolve) -> Function:
+    return Function(name, "operators", usage, doc, resolve, nullable=never)
+
+
+OPERATORS = (
+    _operator(
+        "+",
+        "a + b",
+        "The sum of two numbers, or a time moved by an interval; overflow fails the run; NULL when either is.",
+        first_of(
+            _numbers("+"),
+            takes(instant, _length, result=TIMESTAMP),
+            takes(_only_length, instant, result=TIMESTAMP),
+            takes(_only_length, _length, result=INTERVAL),
+            *_days("+"),
+        ),
+    ),
+    _operator(
+        "-",
+        "a - b",
+        "The difference of two numbers or times, or a time moved back; unsigned operands give BIGINT; NULL when either is.",
+        first_of(
+            _numbers("-"),
+            takes(instant, instant, result=INTERVAL),
+            takes(instant, _length, result=TIMESTAMP),
+            takes(_only_length, _length, result=INTERVAL),
+            *_days("-"),
+        ),
+    ),
+    _operator(
+        "*",
+        "a * b",
+        "The product of two numbers, or an interval so many times; NULL when either is.",
+        first_of(
+            _numbers("*"),
+            takes(_only_length, whole, result=INTERVAL),
+            takes(whole, _only_length, result=INTERVAL),
+        ),
+    ),
+    _operator(
+        "/",
+        "a / b",
+        "The quotient; whole numbers drop the remainder towards zero; division by zero fails the run; NULL when either is.",
+        _numbers("/"),
+    ),
+    _operator(
+        "%",
+        "a % b",
+        "The remainder of the division, with the sign of `a`; zero for `b` fails the run; NULL when either is.",
+        _numbers("%"),
+        "mod",
+    ),
+    _operator(
+        "negate",
+        "- a",
+        "The number or interval with the other sign; NULL for NULL.",
+        first_of(
+            takes(signed_number, result=lambda arguments: arguments[0]),
+            takes(_only_length, result=INTERVAL),
+        ),
+    ),
+    _operator("=", "a = b", "Whether both are equal; NaN equals NaN; NULL when either is.", _COMPARED),
+    _operator("<>", "a <> b", "Whether both differ; NULL when either is.", _COMPARED, "!="),
+    _operator(
+        "<",
+        "a < b",
+        "Whether `a` is less; text compares by bytes, NaN is the greatest; NULL when either is.",
+        _COMPARED,
+    ),
+    _operator("<=", "a <= b", "Whether `a` is not greater; NULL when either is.", _COMPARED),
+    _operator(">", "a > b", "Whether `a` is greater; NULL when either is.", _COMPARED),
+    _operator(">=", "a >= b", "Whether `a` is not less; NULL when either is.", _COMPARED),
+    _total(
+        "is_distinct_from", "a IS DISTINCT FROM b", "Whether both differ, where NULL is a value; never NULL.", _COMPARED
+    ),
+    _total(
+        "is_not_distinct_from",
+        "a IS NOT DISTINCT FROM b",
+        "Whether both are equal, where NULL is a value; never NULL.",
+        _COMPARED,
+    ),
+    _operator(
+        "between",
+        "a BETWEEN low AND high",
+        "Whether `a` is neither below `low` nor above `high`; NULL where that cannot be said.",
+        takes_alike(result=BOOLEAN, least=3, most=3),
+    ),
+    _operator(
+        "in",
+        "a IN (b, ...)",
+        "Whether `a` equals one of the others; NULL when `a` is, or when none is equal and one is NULL.",
+        takes_alike(result=BOOLEAN, least=2),
+    ),
+    _operator(
+        "and",
+        "a AND b",
+        "False when one is false, else NULL when one is NULL, else true.",
+        takes_many(BOOLEAN, result=BOOLEAN, least=2),
+    ),
+    _operator(
+        "or",
+        "a OR b",
+        "True when one is true, else NULL when one is NULL, else false.",
+        takes_many(BOOLEAN, result=BOOLEAN, least=2),
+    ),
+    _operator("not", "NOT a", "The opposite; NULL for NULL.", _TRUTH),
+    _total("is_null", "a IS NULL", "Whether the value is NULL; never NULL.", takes(anything, result=BOOLEAN)),
+    _total("is_not_null", "a IS NOT NULL", "Whether the value is there; never NULL.", takes(anything, result=BOOLEAN)),
+    _total("is_true", "a IS TRUE", "Whether the value is true; false for NULL.", _TRUTH),
+    _total("is_not_true", "a IS NOT TRUE", "Whether the value is false or NULL.", _TRUTH),
+    _total("is_false", "a IS FALSE", "Whether the value is false; false for NULL.", _TRUTH),
+    _total("is_not_false", "a IS NOT FALSE", "Whether the value is true or NULL.", _TRUTH),
+    _operator(
+        "||",
+        "a || b",
+        "Both values as text, one after the other; NULL when either is.",
+        takes_many(scalar_as_text, result=TEXT, least=2),
+    ),
+    _operator(
+        "like",
+        "text LIKE pattern",
+        "Whether the whole text fits, where % is any text, _ any character, and a backslash takes the next one as it is; NULL when either is.",
+        _MATCHED,
+    ),
+    _operator("not_like", "text NOT LIKE pattern", "The opposite of LIKE; NULL when either is.", _MATCHED),
+    _operator("ilike", "text ILIKE pattern", "LIKE without regard to case; NULL when either is.", _MATCHED),
+    _operator("not_ilike", "text NOT ILIKE pattern", "The opposite of ILIKE; NULL when either is.", _MATCHED),
+    _operator(
+        "~",
+        "text ~ regex",
+        "Whether the regular expression matches somewhere in the text; NULL when either is.",
+        _MATCHED,
+    ),
+    _operator("~*", "text ~* regex", "The same as ~ without regard to case; NULL when either is.", _MATCHED),
+    _operator("!~", "text !~ regex", "The opposite of ~; NULL when either is.", _MATCHED),
+    _operator("!~*", "text !~* regex", "The opposite of ~*; NULL when either is.", _MATCHED),
+)

@@ -1,0 +1,88 @@
+"""Building calls and casts: types checked, arguments cast, nullability worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine import types
+from engine.functions import find_function
+from engine.functions.base import Function, Signature
+from engine.functions.coercion import can_cast
+from engine.plan.expr import Call, Cast, Expr, Literal, is_nullable
+
+
+def call(name: str, arguments: Sequence[Expr]) -> Call | None:
+    """The function of that name or alias applied to the arguments, cast to what it takes.
+
+    None when there is no such function or the arguments do not fit. A text literal takes on whatever type makes
+    the call fit, as in Postgres: `seen > '2024-01-01'` compares timestamps.
+    """
+    function = find_function(name)
+    if function is None or not _constants_fit(function, arguments):
+        return None
+    if function.variants and (other := function.variants.get(_word(arguments[0]) or "")):
+        return call(other, arguments[1:])
+    signature = _resolve(function, arguments)
+    if signature is None:
+        return None
+    taken = tuple(map(coerce, arguments, signature.arguments))
+    return Call(function.name, taken, signature.result, function.nullable(map(is_nullable, taken)))
+
+
+def coerce(expr: Expr, kind: types.Type) -> Expr:
+    """The expression as that type, without a cast where it has the type; a NULL literal just changes its type."""
+    if expr.type == kind:
+        return expr
+    match expr:
+        case Literal(None):
+            return Literal(None, kind)
+        case Literal(int(value), types.Integer()) if isinstance(kind, types.Integer) and fits(value, kind):
+            return Literal(value, kind)
+    return Cast(expr, kind)
+
+
+def cast(expr: Expr, kind: types.Type, *, lenient: bool = False) -> Expr | None:
+    """The cast that a script asks for, or None when no value of the one type is ever one of the other."""
+    if not can_cast(expr.type, kind):
+        return None
+    plain = coerce(expr, kind)
+    return Cast(plain.input, kind, lenient) if isinstance(plain, Cast) and plain is not expr else plain
+
+
+def fits(value: int, kind: types.Integer) -> bool:
+    """Whether the whole number is in the range of the type."""
+    if kind.signed:
+        return -(1 << kind.bits - 1) <= value < 1 << kind.bits - 1
+    return 0 <= value < 1 << min(63, kind.bits)
+
+
+def _resolve(function: Function, arguments: Sequence[Expr]) -> Signature | None:
+    found = function.resolve([argument.type for argument in arguments])
+    if found is not None or not any(_is_text_literal(argument) for argument in arguments):
+        return found
+    loose = [types.Null() if _is_text_literal(argument) else argument.type for argument in arguments]
+    found = function.resolve(loose)
+    fitting = found is not None and all(
+        can_cast(argument.type, kind) for argument, kind in zip(arguments, found.arguments, strict=True)
+    )
+    return found if fitting else None
+
+
+def _constants_fit(function: Function, arguments: Sequence[Expr]) -> bool:
+    for position, words in function.choices.items():
+        if position >= len(arguments):
+            continue
+        argument = arguments[position]
+        if not isinstance(argument, Literal) or argument.value is None:
+            return False
+        if words and _word(argument) not in words:
+            return False
+    return True
+
+
+def _word(argument: Expr) -> str | None:
+    return argument.value.lower() if isinstance(argument, Literal) and isinstance(argument.value, str) else None
+
+
+def _is_text_literal(argument: Expr) -> bool:
+    return isinstance(argument, Literal) and isinstance(argument.value, str) and argument.type == types.TEXT

@@ -1,0 +1,27 @@
+"""Expressions as Spark SQL text, all of it printed by us: whatever a user wrote in it is data."""
+
+from __future__ import annotations
+
+from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member
+from engine.spark.casts import cast_to_sql
+from engine.spark.functions import call_to_sql
+from engine.spark.literals import literal_to_sql, quote_name
+
+
+def to_sql(expr: Expr) -> str:
+    """The expression as text for `F.expr`; the text has the expression's type and can stand inside any other."""
+    match expr:
+        case Column(name):
+            return quote_name(name)
+        case Literal(value, kind):
+            return literal_to_sql(value, kind)
+        case Call(arguments=arguments):
+            return call_to_sql(expr, [to_sql(argument) for argument in arguments])
+        case Cast(inner, kind, lenient):
+            return cast_to_sql(to_sql(inner), inner.type, kind, lenient=lenient)
+        case Case(branches, default):
+            tests = " ".join(f"WHEN {to_sql(test)} THEN {to_sql(value)}" for test, value in branches)
+            otherwise = "" if default is None else f" ELSE {to_sql(default)}"
+            return f"(CASE {tests}{otherwise} END)"
+        case Member(inner, name):
+            return f"{to_sql(inner)}.{quote_name(name)}"
