@@ -1,0 +1,35 @@
+"""What the controller asks of the store. A write based on an old reading is refused, never merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.jobs.spec import Pipeline, Version
+from engine.jobs.status import Note, Run, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All that is written down of one pipeline. `run` is the newest run if it has not been seen to end."""
+
+    pipeline: Pipeline
+    status: Status
+    run: Run | None
+
+
+class Records(Protocol):
+    """Pipelines, jobs and runs, durable."""
+
+    def active(self) -> Sequence[Case]:
+        """The cases in which something may be to do."""
+
+    def version(self, pipeline_id: str, number: int) -> Version:
+        """A version of a pipeline."""
+
+    def save(self, before: Case, after: Case, note: Note | None) -> bool:
+        """Write what differs, in one transaction; False, and nothing written, when the record is not `before` any more."""
+
+    def set_process(self, run: Run, pid: int, born: str) -> None:
+        """Write down which process a run is."""
