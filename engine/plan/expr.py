@@ -123,6 +123,25 @@ def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     return change(expr)
 
 
+def replace_parts(expr: Expr, find: Callable[[Expr], Expr | None]) -> Expr:
+    """The expression with every outermost part for which `find` has something replaced by it."""
+    found = find(expr)
+    if found is not None:
+        return found
+    match expr:
+        case Call(_, arguments):
+            return replace(expr, arguments=tuple(replace_parts(part, find) for part in arguments))
+        case Cast(inner) | Member(inner):
+            return replace(expr, input=replace_parts(inner, find))
+        case Case(branches, default):
+            return replace(
+                expr,
+                branches=tuple((replace_parts(test, find), replace_parts(value, find)) for test, value in branches),
+                default=None if default is None else replace_parts(default, find),
+            )
+    return expr
+
+
 def substitute(expr: Expr, values: dict[str, Expr]) -> Expr:
     """The expression with columns replaced by the expressions that define them."""
     return rewrite(expr, lambda part: values.get(part.name, part) if isinstance(part, Column) else part)

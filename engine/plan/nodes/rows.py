@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.plan.expr import Expr, Named, is_nullable
-from engine.plan.tree import Node
+from engine.plan.expr import Expr, Named, columns_of, is_nullable
+from engine.plan.tree import EVENT_TIME, Node
 from engine.schema import Field, Schema
 
 
@@ -23,6 +23,12 @@ class Scan(Node):
     def schema(self) -> Schema:
         """The decoded columns that the plan uses."""
         return self.columns
+
+    @property
+    def decoded(self) -> frozenset[str]:
+        """The names of all columns that are decoded: those of the schema, and what the times are computed from."""
+        times = columns_of(self.watermark) | (frozenset() if self.event_time is None else columns_of(self.event_time))
+        return frozenset(self.columns.names) | times - {EVENT_TIME}
 
 
 @dataclass(frozen=True, slots=True)

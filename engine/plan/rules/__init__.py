@@ -1,1 +1,21 @@
-"""Rewrites of a plan, one a module."""
+"""Rewrites of a plan, one a module. Their order is the order of RULES."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.plan.nodes import Write
+from engine.plan.rules.drop_unused_columns import drop_unused_columns
+
+Rule = Callable[[Sequence[Write]], tuple[Write, ...]]
+
+RULES: tuple[Rule, ...] = (
+    drop_unused_columns,  # last: it must see every column that another rule wants
+)
+
+
+def optimize(writes: Sequence[Write]) -> tuple[Write, ...]:
+    """The same writes, cheaper."""
+    for rule in RULES:
+        writes = rule(writes)
+    return tuple(writes)

@@ -1,0 +1,63 @@
+"""Columns that nobody asks for are not computed, and those of a source are not even decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engine.plan.expr import columns_of
+from engine.plan.nodes import Filter, Project, Scan, Union, WindowAggregate, Write
+from engine.plan.nodes.windowed import Carried
+from engine.plan.tree import EVENT_TIME, Node, rewrite
+from engine.schema import Schema
+
+
+def drop_unused_columns(writes: Sequence[Write]) -> tuple[Write, ...]:
+    """The same writes with scans and projections cut down to what is used above them. A table is decoded once for
+    all its readers, so it keeps what any of them uses."""
+    used: dict[str, set[str]] = {}
+    cut = [replace(write, input=_keep(write.input, frozenset(write.schema.names), used)) for write in writes]
+    return tuple(replace(write, input=rewrite(write.input, lambda node: _narrow(node, used))) for write in cut)
+
+
+def _keep(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
+    match node:
+        case Scan(table):
+            used.setdefault(table, set()).update(names - {EVENT_TIME})
+            return node
+        case Project(source, columns):
+            kept = tuple(item for item in columns if item.name in names)
+            below = frozenset[str]().union(*(columns_of(item.expr) for item in kept))
+            return Project(_keep(source, below, used), kept)
+        case Filter(source, condition):
+            return replace(node, input=_keep(source, names | columns_of(condition), used))
+        case Union(inputs):
+            return Union(tuple(_keep(one, _by_position(node, one, names), used) for one in inputs))
+        case WindowAggregate(source):
+            return replace(node, input=_keep(source, _read_by(node), used))
+    return node
+
+
+def _by_position(union: Union, one: Node, names: frozenset[str]) -> frozenset[str]:
+    pairs = zip(union.schema.names, one.schema.names, strict=True)
+    return frozenset(own for shared, own in pairs if shared in names)
+
+
+def _read_by(node: WindowAggregate) -> frozenset[str]:
+    found: set[str] = {node.window.column} if isinstance(node.window, Carried) else set()
+    for key in node.keys:
+        found |= columns_of(key.expr)
+    for one in node.aggregates:
+        for argument in one.aggregate.arguments:
+            found |= columns_of(argument)
+        if one.aggregate.condition is not None:
+            found |= columns_of(one.aggregate.condition)
+    return frozenset(found)
+
+
+def _narrow(node: Node, used: dict[str, set[str]]) -> Node:
+    if not isinstance(node, Scan):
+        return node
+    kept = tuple(field for field in node.columns if field.name in used[node.table])
+    # a record without any column could not be counted, so the cheapest one stays
+    return replace(node, columns=Schema(kept or node.columns.fields[:1]))

@@ -1,0 +1,101 @@
+"""What the names of a script stand for, as far as it has been read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from engine.connectors.base import Table
+from engine.errors import DuplicateNameError, MemoryTableError, Place, UnknownTableError, WrongDirectionError
+from engine.plan.tree import Node
+from engine.schema import Schema
+from engine.sql.complaints import BrokenTableError
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """A table that can be read; `rows` is its scan with the generated columns on top."""
+
+    table: Table
+    rows: Node
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTable:
+    """A table that can be written; without columns it takes those of the first INSERT."""
+
+    table: Table
+    columns: Schema | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTable:
+    """A named pipe inside the script; `rows` is what was inserted."""
+
+    columns: Schema
+    rows: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A named query, from CREATE VIEW or CREATE TABLE AS."""
+
+    rows: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A declaration that was refused; nothing more is said about its uses."""
+
+
+Entry: TypeAlias = SourceTable | SinkTable | MemoryTable | View | Broken
+
+
+@dataclass(slots=True)
+class Catalog:
+    """The declared names, without regard to case, and which source tables are read."""
+
+    entries: dict[str, tuple[str, Entry]] = field(default_factory=dict)
+    read_tables: dict[str, Table] = field(default_factory=dict)
+
+    def declare(self, name: str, entry: Entry, at: Place | None) -> None:
+        """Add a name; refused when there is one already."""
+        if name.lower() in self.entries:
+            raise DuplicateNameError(f"table {name!r} is declared twice", hint="give one another name", at=at)
+        self.entries[name.lower()] = (name, entry)
+
+    def fill(self, name: str, rows: Node) -> None:
+        """Put the rows of its one INSERT into a memory table."""
+        spelled, entry = self.entries[name.lower()]
+        if isinstance(entry, MemoryTable):
+            self.entries[name.lower()] = (spelled, replace(entry, rows=rows))
+
+    def find(self, name: str) -> Entry:
+        """What a name stands for; refused when there is nothing."""
+        found = self.entries.get(name.lower())
+        if found is None:
+            names = [spelled for spelled, _ in self.entries.values()]
+            near = get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "a table must be created before it is used"
+            raise UnknownTableError(f"there is no table {name!r}", hint=hint)
+        if isinstance(found[1], Broken):
+            raise BrokenTableError(name)
+        return found[1]
+
+    def read(self, name: str) -> Node:
+        """The rows of a table or view, for a query that names it."""
+        match self.find(name):
+            case SourceTable(table, rows):
+                self.read_tables[table.name] = table
+                return rows
+            case View(rows):
+                return rows
+            case MemoryTable(_, None):
+                raise MemoryTableError(
+                    f"Can't query from memory table {name} without first inserting into it.",
+                    hint="put the INSERT before the SELECT",
+                )
+            case MemoryTable(_, Node() as rows):
+                return rows
+        raise WrongDirectionError(f"attempted to read from table '{name}', but it is a sink", hint="read its input")

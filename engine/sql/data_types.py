@@ -1,0 +1,71 @@
+"""Types as written to types as meant."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from engine import types
+from engine.errors import UnknownTypeError
+
+_T = exp.DataType.Type
+_PLAIN: dict[object, types.Type] = {
+    _T.BOOLEAN: types.BOOLEAN,
+    _T.TINYINT: types.Integer(8),
+    _T.UTINYINT: types.Integer(8, signed=False),
+    _T.SMALLINT: types.Integer(16),
+    _T.USMALLINT: types.Integer(16, signed=False),
+    _T.INT: types.Integer(32),
+    _T.UINT: types.Integer(32, signed=False),
+    _T.BIGINT: types.Integer(64),
+    _T.UBIGINT: types.Integer(64, signed=False),
+    _T.FLOAT: types.Float(32),
+    _T.DOUBLE: types.Float(64),
+    _T.TEXT: types.TEXT,
+    _T.VARCHAR: types.TEXT,
+    _T.NVARCHAR: types.TEXT,
+    _T.CHAR: types.TEXT,
+    _T.NCHAR: types.TEXT,
+    _T.TIMESTAMP: types.TIMESTAMP,
+    _T.TIMESTAMPTZ: types.TIMESTAMP,
+    _T.TIMESTAMPNTZ: types.TIMESTAMP,
+    _T.DATETIME: types.TIMESTAMP,
+    _T.DATE: types.Date(),
+    _T.INTERVAL: types.Interval(),
+    _T.VARBINARY: types.Bytes(),
+    _T.BINARY: types.Bytes(),
+    _T.JSON: types.Json(),
+    _T.JSONB: types.Json(),
+}
+
+
+def translate_type(written: exp.DataType) -> types.Type:
+    """The type that a type name stands for."""
+    kind = written.this
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if kind == _T.DECIMAL:
+        return _decimal(written)
+    if kind == _T.STRUCT:
+        return types.Struct(tuple(_member(part) for part in written.expressions))
+    if kind in (_T.ARRAY, _T.LIST):
+        if not written.expressions or not isinstance(written.expressions[0], exp.DataType):
+            raise UnknownTypeError("Arrays with unspecified type is not supported", hint="write for example TEXT[]")
+        return types.Array(translate_type(written.expressions[0]))
+    name = written.sql(dialect="postgres")
+    if name.upper() == "STRING":
+        return types.TEXT
+    raise UnknownTypeError(f"Unsupported SQL type '{name}'", hint="see the page of types for what there is")
+
+
+def _decimal(written: exp.DataType) -> types.Type:
+    numbers = [int(part.name) for part in written.expressions if part.name.isdigit()]
+    precision, scale = ([*numbers, 0] if len(numbers) == 1 else numbers or [38, 10])[:2]
+    if not 1 <= precision <= 38 or scale > precision:
+        raise UnknownTypeError(f"DECIMAL({precision}, {scale}) cannot be held", hint="at most DECIMAL(38, 38)")
+    return types.Decimal(precision, scale)
+
+
+def _member(part: exp.Expression) -> types.Member:
+    if not isinstance(part, exp.ColumnDef) or not isinstance(part.kind, exp.DataType):
+        raise UnknownTypeError("anonymous struct fields are not allowed", hint="write STRUCT<name TYPE, ...>")
+    return types.Member(part.name, translate_type(part.kind))

@@ -1,0 +1,305 @@
+"""Scalar expressions: from the parser's tree to typed values of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from engine import types
+from engine.durations import read_duration
+from engine.errors import (
+    EngineError,
+    FunctionArgumentsError,
+    TypeMismatchError,
+    UnknownFunctionError,
+    UnsupportedClauseError,
+    WindowContextError,
+)
+from engine.functions import FUNCTIONS, Function, find_aggregate, find_function
+from engine.functions.coercion import can_cast, can_coerce, common_type
+from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, is_nullable
+from engine.sql.data_types import translate_type
+from engine.sql.parse import Script
+from engine.sql.scope import Scope, member_of
+
+WINDOWS = ("tumble", "hop", "session")
+
+_BINARY: dict[type[exp.Expression], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.And: "and",
+    exp.Or: "or",
+    exp.DPipe: "||",
+    exp.Like: "like",
+    exp.ILike: "ilike",
+    exp.RegexpLike: "~",
+    exp.RegexpILike: "~*",
+    exp.NullSafeNEQ: "is_distinct_from",
+    exp.NullSafeEQ: "is_not_distinct_from",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Expressions:
+    """Translates the expressions of one place in a query. `special` may take over a node, for what only has a
+    meaning there: aggregates and windows."""
+
+    script: Script
+    scope: Scope
+    special: Callable[[exp.Expression], Expr | None] = lambda _node: None
+
+    def translate(self, node: exp.Expression) -> Expr:
+        """The typed value of an expression; an error says where in the script."""
+        try:
+            taken = self.special(node)
+            return self._translate(node) if taken is None else taken
+        except EngineError as error:
+            error.at = error.at or self.script.place(node)
+            raise
+
+    def condition(self, node: exp.Expression) -> Expr:
+        """An expression that must be true or false."""
+        found = self.translate(node)
+        if not isinstance(found.type, types.Boolean | types.Null):
+            raise TypeMismatchError(
+                f"a condition must be BOOLEAN, not {found.type}",
+                hint="compare it with something",
+                at=self.script.place(node),
+            )
+        return found
+
+    def _translate(self, node: exp.Expression) -> Expr:
+        if type(node) in _BINARY:
+            return self._call(_BINARY[type(node)], [node.this, node.expression])
+        match node:
+            case exp.Paren():
+                return self.translate(node.this)
+            case exp.Column():
+                return self._column(node)
+            case exp.Dot():
+                return self._dot(node)
+            case exp.Literal() | exp.Boolean() | exp.Null():
+                return _literal(node)
+            case exp.Neg():
+                return self._negative(node)
+            case exp.Not():
+                return self._call("not", [node.this])
+            case exp.Is():
+                return self._is(node)
+            case exp.In():
+                return self._in(node)
+            case exp.Between():
+                return self._call("between", [node.this, node.args["low"], node.args["high"]])
+            case exp.Case():
+                return self._case(node)
+            case exp.Cast():
+                return self._cast(node)
+            case exp.Interval():
+                return Literal(read_interval(node), types.Interval())
+            case exp.Escape():
+                raise UnsupportedClauseError("LIKE ... ESCAPE is not supported", hint="use a regular expression with ~")
+        return self._function(node)
+
+    def _column(self, node: exp.Column) -> Expr:
+        if isinstance(node.this, exp.Star):
+            raise UnsupportedClauseError("* cannot stand here", hint="name the columns")
+        return self.scope.resolve([part.name for part in node.parts])
+
+    def _dot(self, node: exp.Dot) -> Expr:
+        if not isinstance(node.expression, exp.Identifier):
+            raise UnsupportedClauseError(f"{node.sql()} cannot be read", hint="write value.member")
+        return member_of(self.translate(node.this), node.expression.name)
+
+    def _negative(self, node: exp.Neg) -> Expr:
+        if isinstance(node.this, exp.Literal) and not node.this.is_string:
+            found = _literal(exp.Literal.number("-" + node.this.name))
+            return found
+        return self._call("negate", [node.this])
+
+    def _is(self, node: exp.Is) -> Expr:
+        match node.expression:
+            case exp.Null():
+                return self._call("is_null", [node.this])
+            case exp.Boolean(this=value):
+                return self._call("is_true" if value else "is_false", [node.this])
+        raise UnsupportedClauseError(f"IS {node.expression.sql()} is not supported", hint="use IS NULL or =")
+
+    def _in(self, node: exp.In) -> Expr:
+        if node.args.get("query") or node.args.get("unnest"):
+            raise UnsupportedClauseError("IN with a sub-query is not supported", hint="list the values")
+        return self._call("in", [node.this, *node.expressions])
+
+    def _case(self, node: exp.Case) -> Expr:
+        tests: list[Expr] = []
+        for branch in node.args["ifs"]:
+            if node.this is not None:
+                tests.append(self._call("=", [node.this, branch.this]))
+            else:
+                tests.append(self.condition(branch.this))
+        values = [self.translate(branch.args["true"]) for branch in node.args["ifs"]]
+        default = node.args.get("default")
+        otherwise = None if default is None else self.translate(default)
+        kind = _common([*values, *([] if otherwise is None else [otherwise])], "the branches of CASE")
+        branches = tuple((test, coerce(value, kind)) for test, value in zip(tests, values, strict=True))
+        return Case(branches, None if otherwise is None else coerce(otherwise, kind), kind)
+
+    def _cast(self, node: exp.Cast) -> Expr:
+        inner, kind = self.translate(node.this), translate_type(node.to)
+        if inner.type == kind:
+            return inner
+        if not can_cast(inner.type, kind):
+            raise TypeMismatchError(f"a value of type {inner.type} cannot become {kind}")
+        return Cast(inner, kind, lenient=isinstance(node, exp.TryCast))
+
+    def _function(self, node: exp.Expression) -> Expr:
+        match node:
+            case exp.Anonymous():
+                return self._call(str(node.this).lower(), node.expressions)
+            case exp.Extract():
+                return make_call("date_part", [Literal(node.name.lower(), types.TEXT), self.translate(node.expression)])
+            case exp.Substring():
+                parts = [node.this, node.args.get("start"), node.args.get("length")]
+                return self._call("substr", [part for part in parts if part is not None])
+            case exp.StrPosition():
+                return self._call("strpos", [node.this, node.args["substr"]])
+            case exp.Trim():
+                name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "btrim")
+                parts = [node.this, node.expression or None]
+                return self._call(name, [part for part in parts if part is not None])
+        raise UnsupportedClauseError(f"{_short(node)} is not supported here", hint=_hint_for(node))
+
+    def _call(self, name: str, arguments: Sequence[exp.Expression]) -> Expr:
+        if name in WINDOWS:
+            raise WindowContextError(
+                f"time window function {name} is not allowed in this context. Are you missing a GROUP BY clause?",
+                hint="a time window stands in GROUP BY, or in the SELECT list when GROUP BY names it",
+            )
+        if find_aggregate(name) is not None:
+            raise UnsupportedClauseError(
+                f"the aggregate {name} is not allowed here", hint="aggregates stand in the SELECT list or in HAVING"
+            )
+        if find_function(name) is None:
+            near = get_close_matches(name, list(FUNCTIONS), n=1)
+            raise UnknownFunctionError(
+                f"there is no function {name!r}", hint=f"did you mean {near[0]!r}?" if near else "see the page of functions"
+            )
+        return make_call(name, [self.translate(argument) for argument in arguments])
+
+
+def make_call(name: str, arguments: Sequence[Expr]) -> Expr:
+    """A declared function applied to arguments, cast to what it takes."""
+    function = find_function(name)
+    if function is None:
+        raise UnknownFunctionError(f"there is no function {name!r}")
+    if function.variants and arguments and isinstance(arguments[0], Literal):
+        variant = function.variants.get(str(arguments[0].value).lower())
+        if variant is not None:
+            return make_call(variant, arguments[1:])
+    signature = function.resolve([argument.type for argument in arguments])
+    if signature is None:
+        given = ", ".join(str(argument.type) for argument in arguments)
+        raise FunctionArgumentsError(f"{function.name} does not take ({given})", hint=f"use it as {function.usage}")
+    _check_constants(function, arguments)
+    cast = tuple(coerce(argument, kind) for argument, kind in zip(arguments, signature.arguments, strict=True))
+    nullable = function.nullable([is_nullable(argument) for argument in arguments])
+    return Call(function.name, cast, signature.result, nullable)
+
+
+def _check_constants(function: Function, arguments: Sequence[Expr]) -> None:
+    for index, words in function.choices.items():
+        if index >= len(arguments):
+            continue
+        argument = arguments[index]
+        if not isinstance(argument, Literal):
+            raise FunctionArgumentsError(
+                f"argument {index + 1} of {function.name} must be a constant", hint=f"use it as {function.usage}"
+            )
+        if words and str(argument.value).lower() not in words:
+            raise FunctionArgumentsError(
+                f"{function.name} does not know {argument.value!r}", hint=f"it knows {', '.join(sorted(words))}"
+            )
+
+
+def coerce(expr: Expr, kind: types.Type) -> Expr:
+    """The expression as another type, without a cast where none is needed."""
+    if expr.type == kind:
+        return expr
+    if isinstance(expr, Literal) and expr.value is None:
+        return Literal(None, kind)
+    return Cast(expr, kind)
+
+
+def coerce_implicitly(expr: Expr, kind: types.Type, what: str) -> Expr:
+    """The expression as the type of its target; refused when no implicit cast leads there."""
+    if expr.type != kind and not can_coerce(expr.type, kind):
+        raise TypeMismatchError(f"{what} is {kind}, which a value of type {expr.type} cannot become by itself", hint="write CAST")
+    return coerce(expr, kind)
+
+
+def read_interval(node: exp.Interval) -> timedelta:
+    """The length of an INTERVAL literal."""
+    unit = node.args.get("unit")
+    amount = node.this.name if node.this is not None else ""
+    return read_duration(f"{amount} {unit.name}" if unit is not None else amount)
+
+
+def _common(values: Sequence[Expr], what: str) -> types.Type:
+    kind: types.Type = types.Null()
+    for value in values:
+        both = common_type(kind, value.type)
+        if both is None:
+            raise TypeMismatchError(f"{what} are of types {kind} and {value.type}", hint="cast one of them")
+        kind = both
+    return types.TEXT if isinstance(kind, types.Null) else kind
+
+
+def _literal(node: exp.Expression) -> Expr:
+    match node:
+        case exp.Null():
+            return Literal(None, types.Null())
+        case exp.Boolean():
+            return Literal(bool(node.this), types.BOOLEAN)
+    if node.args.get("is_string"):
+        return Literal(node.name, types.TEXT)
+    text = node.name
+    try:
+        if not any(mark in text for mark in ".eE"):
+            return _integer(int(text))
+        return Literal(float(Decimal(text)), types.DOUBLE)
+    except (ValueError, InvalidOperation):
+        raise TypeMismatchError(f"{text} is not a number that can be held") from None
+
+
+def _integer(value: int) -> Expr:
+    if not -(2**63) <= value < 2**63:
+        raise TypeMismatchError(f"{value} does not fit into BIGINT", hint="write it with a decimal point")
+    return Literal(value, types.BIGINT)
+
+
+def _short(node: exp.Expression) -> str:
+    text = " ".join(node.sql(dialect="postgres").split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _hint_for(node: exp.Expression) -> str | None:
+    if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
+        return "sub-queries stand in FROM only"
+    if isinstance(node, exp.Window):
+        return "OVER is not built yet"
+    return None
+
+

@@ -1,0 +1,180 @@
+"""SELECT with GROUP BY: keys, a window, aggregates, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from engine import types
+from engine.errors import (
+    FunctionArgumentsError,
+    NotGroupedError,
+    UnsupportedClauseError,
+    UpdatingQueryError,
+    WindowContextError,
+    WindowMismatchError,
+)
+from engine.functions import find_aggregate
+from engine.plan.expr import Column, Expr, Literal, Named, is_nullable, replace_parts, walk
+from engine.plan.nodes import Aggregate, Carried, NamedAggregate, Window, WindowAggregate, window_of
+from engine.plan.tree import Node
+from engine.sql.expressions import Expressions, coerce
+from engine.sql.parse import Script
+from engine.sql.scope import Scope
+from engine.sql.windows import describe, is_window_call, translate_window, window_over
+
+WINDOW_NAME = "window"
+_PLACEHOLDER = "\x00"
+"""Begins the names of columns that stand for an aggregate or the window until the aggregation is built; no
+column of a user's can begin so."""
+
+
+@dataclass(slots=True)
+class Grouping:
+    """What has been gathered for the aggregation of one SELECT."""
+
+    script: Script
+    source: Node
+    scope: Scope
+    keys: list[Named] = field(default_factory=list)
+    window: Window | None = None
+    written_window: Window | None = None
+    aggregates: list[NamedAggregate] = field(default_factory=list)
+
+    def group_by(self, item: exp.Expression) -> None:
+        """Take one item of GROUP BY."""
+        if is_window_call(item):
+            self._take_window(translate_window(item, self.script), item)
+            return
+        expr = Expressions(self.script, self.scope).translate(item)
+        carried = window_of(self.source)
+        if carried and isinstance(expr, Column) and expr.name == carried[1]:
+            self._set_window(Carried(expr.name), carried[0], item)
+            return
+        if all(key.expr != expr for key in self.keys):
+            self.keys.append(Named(f"{_PLACEHOLDER}key{len(self.keys)}", expr))
+
+    def _take_window(self, written: Window, item: exp.Expression) -> None:
+        try:
+            window = window_over(written, self.source)
+        except WindowMismatchError as error:
+            error.at = self.script.place(item)
+            raise
+        self._set_window(window, written, item)
+
+    def _set_window(self, window: Window, written: Window, item: exp.Expression) -> None:
+        if self.window is not None and self.window != window:
+            raise WindowMismatchError("do not support 2 window expressions in group by", at=self.script.place(item))
+        self.window, self.written_window = window, written
+
+    def value(self, node: exp.Expression) -> Expr:
+        """The value of a SELECT item or HAVING condition, over the columns of the aggregation."""
+        expr = Expressions(self.script, self.scope, self._special).translate(node)
+        keys = {key.expr: Column(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys}
+        if isinstance(self.window, Carried):
+            keys[Column(self.window.column, types.WINDOW, nullable=False)] = _window_column()
+        found = replace_parts(expr, lambda part: None if isinstance(part, Literal) else keys.get(part))
+        loose = [one for one in walk(found) if isinstance(one, Column) and not one.name.startswith(_PLACEHOLDER)]
+        if loose:
+            raise NotGroupedError(
+                f"column {loose[0].name!r} is neither in GROUP BY nor inside an aggregate",
+                hint=f"add {loose[0].name} to GROUP BY, or wrap it, for example in max()",
+                at=self.script.place(node),
+            )
+        return found
+
+    def _special(self, node: exp.Expression) -> Expr | None:
+        if is_window_call(node):
+            return self._window_again(node)
+        condition: exp.Expression | None = None
+        call = node
+        if isinstance(node, exp.Filter):
+            condition, call = node.expression.this, node.this
+        if isinstance(call, exp.Anonymous) and find_aggregate(str(call.this).lower()) is not None:
+            return self._aggregate(call, condition)
+        return None
+
+    def _window_again(self, node: exp.Expression) -> Expr:
+        written = translate_window(node, self.script)
+        if self.window is None:
+            raise WindowContextError(
+                "can't call a windowing function without grouping by it in an aggregate",
+                hint=f"add {describe(written)} to GROUP BY",
+            )
+        if written != self.written_window:
+            raise WindowMismatchError(
+                f"window expressions do not match: can't window by both {describe(written)} and the one of GROUP BY"
+            )
+        return _window_column()
+
+    def _aggregate(self, call: exp.Anonymous, condition: exp.Expression | None) -> Expr:
+        name = str(call.this).lower()
+        inner = Expressions(self.script, self.scope, _refuse_nested)
+        written, distinct = call.expressions, False
+        if len(written) == 1 and isinstance(written[0], exp.Distinct):
+            written, distinct = written[0].expressions, True
+        if distinct:
+            raise UnsupportedClauseError(f"{name}(DISTINCT ...) is not built yet", at=self.script.place(call))
+        arguments = [] if _is_star(written) else [inner.translate(one) for one in written]
+        function = find_aggregate(name)
+        signature = function.resolve([one.type for one in arguments]) if function else None
+        if function is None or signature is None or (_is_star(written) and not function.takes_star):
+            given = "*" if _is_star(written) else ", ".join(str(one.type) for one in arguments)
+            usage = function.usage if function else name
+            raise FunctionArgumentsError(f"{name} does not take ({given})", hint=f"use it as {usage}")
+        cast = tuple(coerce(one, kind) for one, kind in zip(arguments, signature.arguments, strict=True))
+        test = None if condition is None else inner.condition(condition)
+        nullable = function.nullable
+        aggregate = Aggregate(function.name, cast, signature.result, nullable, distinct, test)
+        for known in self.aggregates:
+            if known.aggregate == aggregate:
+                return Column(known.name, aggregate.type, nullable)
+        column = f"{_PLACEHOLDER}aggregate{len(self.aggregates)}"
+        self.aggregates.append(NamedAggregate(column, aggregate))
+        return Column(column, aggregate.type, nullable)
+
+    def build(self, item: exp.Expression) -> WindowAggregate:
+        """The aggregation; refused without a window."""
+        if self.window is None:
+            if window_of(self.source) is not None:
+                raise WindowMismatchError(
+                    "must have window in aggregate. Make sure you are calling one of the windowing functions "
+                    "(hop, tumble, session) or using the window field of the input",
+                    at=self.script.place(item),
+                )
+            raise UpdatingQueryError(
+                "an aggregate without a time window gives results that change for ever, which is not built yet",
+                hint="group by tumble(...), hop(...) or session(...)",
+                at=self.script.place(item),
+            )
+        return WindowAggregate(
+            self.source, self.window, _PLACEHOLDER + WINDOW_NAME, tuple(self.keys), tuple(self.aggregates)
+        )
+
+
+def has_aggregate(nodes: Sequence[exp.Expression]) -> bool:
+    """Whether an aggregate or a window is called in one of the expressions, outside of sub-queries."""
+    todo = list(nodes)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, exp.Anonymous) and (is_window_call(node) or find_aggregate(str(node.this).lower())):
+            return True
+        if not isinstance(node, exp.Query | exp.Window):
+            todo.extend(node.iter_expressions())
+    return False
+
+
+def _window_column() -> Expr:
+    return Column(_PLACEHOLDER + WINDOW_NAME, types.WINDOW, nullable=False)
+
+
+def _is_star(written: Sequence[exp.Expression]) -> bool:
+    return len(written) == 1 and isinstance(written[0], exp.Star)
+
+
+def _refuse_nested(node: exp.Expression) -> Expr | None:
+    if isinstance(node, exp.Anonymous) and find_aggregate(str(node.this).lower()) is not None:
+        raise UnsupportedClauseError("an aggregate cannot stand inside another one", hint="use a sub-query in FROM")
+    return None

@@ -1,0 +1,82 @@
+"""Which columns a name can mean at some place in a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from engine import types
+from engine.errors import AmbiguousColumnError, EngineError, UnknownColumnError
+from engine.plan.expr import Column, Expr, Member
+from engine.plan.tree import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A column in reach, under the name of its table or alias."""
+
+    table: str | None
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The columns in reach, in order."""
+
+    columns: tuple[Visible, ...] = ()
+
+    def resolve(self, parts: Sequence[str]) -> Expr:
+        """What a dotted name means: table and column, or column, each followed by members of structs."""
+        if len(parts) > 1:
+            owned = [one.column for one in self.columns if _same(one.table, parts[0]) and _same(one.column.name, parts[1])]
+            if owned:
+                return _members(owned[0], parts[2:])
+        found = [one.column for one in self.columns if _same(one.column.name, parts[0])]
+        if len(found) > 1:
+            owners = ", ".join(sorted(str(one.table) for one in self.columns if _same(one.column.name, parts[0])))
+            raise AmbiguousColumnError(
+                f"column {parts[0]!r} is in more than one of the tables: {owners}", hint="write table.column"
+            )
+        if not found:
+            raise self._unknown(parts)
+        return _members(found[0], parts[1:])
+
+    def of_table(self, table: str) -> tuple[Column, ...]:
+        """All columns of one table or alias; empty when there is no such table."""
+        return tuple(one.column for one in self.columns if _same(one.table, table))
+
+    def _unknown(self, parts: Sequence[str]) -> EngineError:
+        tables = {one.table.lower() for one in self.columns if one.table}
+        name = parts[1] if len(parts) > 1 and parts[0].lower() in tables else parts[0]
+        names = [one.column.name for one in self.columns]
+        near = get_close_matches(name, names, n=1)
+        listing = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        hint = f"did you mean {near[0]!r}?" if near else f"there is {listing}" if names else "there is no table in FROM"
+        return UnknownColumnError(f"no column {name!r} here", hint=hint)
+
+
+def scope_of(node: Node, table: str | None) -> Scope:
+    """The columns of a relation, in reach under a table's name."""
+    return Scope(tuple(Visible(table, Column(one.name, one.type, one.nullable)) for one in node.schema))
+
+
+def _members(expr: Expr, names: Sequence[str]) -> Expr:
+    for name in names:
+        expr = member_of(expr, name)
+    return expr
+
+
+def member_of(expr: Expr, name: str) -> Expr:
+    """One member of a struct-valued expression."""
+    if not isinstance(expr.type, types.Struct):
+        raise UnknownColumnError(f"{name!r} is asked of a value of type {expr.type}, which has no members")
+    found = next((one for one in expr.type.members if _same(one.name, name)), None)
+    if found is None:
+        listing = ", ".join(one.name for one in expr.type.members)
+        raise UnknownColumnError(f"no member {name!r} in {expr.type}", hint=f"it has {listing}")
+    return Member(expr, found.name, found.type)
+
+
+def _same(one: str | None, other: str) -> bool:
+    return one is not None and one.lower() == other.lower()

@@ -1,0 +1,363 @@
+"""CREATE TABLE: columns, event time, watermark and options of a declared table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from sqlglot import exp
+
+from engine import types
+from engine.connectors import CONNECTORS
+from engine.connectors.base import Connector, Table
+from engine.connectors.options import GivenOption, OptionValue, ReadOptions, read_table_options
+from engine.errors import (
+    DuplicateNameError,
+    EventTimeError,
+    MemoryTableError,
+    OptionTypeError,
+    OptionValueError,
+    Place,
+    TableColumnError,
+)
+from engine.plan.evaluate import can_evaluate
+from engine.plan.expr import Column, Expr, Literal, Named, is_nullable, substitute
+from engine.plan.nodes import Project, Scan
+from engine.plan.tree import EVENT_TIME, Node
+from engine.schema import Field, Schema
+from engine.sql.catalog import Entry, MemoryTable, SinkTable, SourceTable
+from engine.sql.complaints import Complaints
+from engine.sql.data_types import translate_type
+from engine.sql.dialect import MetadataFrom, WatermarkFor
+from engine.sql.expressions import Expressions, coerce, make_call, read_interval
+from engine.sql.parse import Script
+from engine.sql.scope import Scope, Visible
+
+DEFAULT_DELAY = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns of a table by how they are filled, each in the order of the text."""
+
+    order: tuple[str, ...]
+    physical: tuple[Field, ...]
+    metadata: tuple[tuple[Field, str, exp.Expression], ...]
+    generated: tuple[tuple[Field, exp.Expression], ...]
+    watermark: WatermarkFor | None
+
+
+def declare_table(node: exp.Create, script: Script) -> Entry:
+    """The table that a CREATE TABLE declares. Raises ScriptRefused with all that is wrong with it."""
+    target = node.this.this if isinstance(node.this, exp.Schema) else node.this
+    at = script.place(target) or Place(1, 1)
+    written = node.this.expressions if isinstance(node.this, exp.Schema) else []
+    complaints = Complaints()
+    columns = _read_columns(written, script, complaints)
+    given = _given_options(node, script, complaints, at)
+    named = next((one for one in given if one.name == "connector"), None)
+    if named is None or named.value == "memory":
+        complaints.raise_any()
+        return _memory_table(target.name, columns, given)
+    connector = next((one for one in CONNECTORS if one.name == named.value), None)
+    if connector is None:
+        known = ", ".join(one.name for one in CONNECTORS if not one.hidden)
+        complaints.add(OptionValueError(f"there is no connector {named.value!r}", hint=f"there is {known}", at=named.at))
+        complaints.raise_any()
+        raise AssertionError
+    options: ReadOptions | None = None
+    with complaints.collect(at):
+        rest = [one for one in given if one.name != "connector"]
+        options = read_table_options(connector, rest, table=target.name, at=at, lookup=_is_temporary(node))
+    complaints.raise_any()
+    if options is None:
+        raise AssertionError
+    return _Declaration(target.name, connector, columns, options, script, at).entry()
+
+
+def with_columns(table: Table, columns: Schema) -> Table:
+    """The sink with the columns of what is inserted."""
+    return replace(table, schema=columns)
+
+
+def anonymous_sink(name: str, connector: str, columns: Schema) -> Table:
+    """Where the rows of a bare SELECT go."""
+    found = next(one for one in CONNECTORS if one.name == connector)
+    options = read_table_options(found, [GivenOption("type", "sink", Place(1, 1))], table=name, at=Place(1, 1))
+    return Table(name, connector, "sink", options.connector, columns, options.format)
+
+
+def _memory_table(name: str, columns: _Columns, given: Sequence[GivenOption]) -> MemoryTable:
+    if any(one.name != "connector" for one in given):
+        raise MemoryTableError(
+            "Memory tables do not allow with options; to create a connection table set the 'connector' option"
+        )
+    if columns.generated or columns.metadata or columns.watermark:
+        raise MemoryTableError(f"memory table {name} can only have plain columns", hint="compute them in the INSERT")
+    if not columns.physical:
+        raise MemoryTableError(f"memory table {name} needs columns", hint="or set the 'connector' option")
+    return MemoryTable(Schema(columns.physical))
+
+
+def _read_columns(written: Sequence[exp.Expression], script: Script, complaints: Complaints) -> _Columns:
+    order: list[str] = []
+    physical: list[Field] = []
+    metadata: list[tuple[Field, str, exp.Expression]] = []
+    generated: list[tuple[Field, exp.Expression]] = []
+    watermark: WatermarkFor | None = None
+    for part in written:
+        with complaints.collect(script.place(part)):
+            if isinstance(part, WatermarkFor):
+                if watermark is not None:
+                    raise EventTimeError("Only one WATERMARK FOR constraint is allowed per table")
+                watermark = part
+                continue
+            if not isinstance(part, exp.ColumnDef):
+                raise TableColumnError("Unsupported table constraint", hint="write PRIMARY KEY behind its column")
+            field, value, key = _read_column(part)
+            if field.name.lower() in (name.lower() for name in order):
+                raise DuplicateNameError(f"column {field.name!r} is declared twice")
+            order.append(field.name)
+            if value is not None:
+                generated.append((field, value))
+            elif key is not None:
+                metadata.append((field, key, part))
+            else:
+                physical.append(field)
+    return _Columns(tuple(order), tuple(physical), tuple(metadata), tuple(generated), watermark)
+
+
+def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expression | None, str | None]:
+    if part.name.startswith("_") and part.name.lower() in _RESERVED:
+        raise TableColumnError(f"column name {part.name!r} is taken by the engine", hint="use another name")
+    if not isinstance(part.kind, exp.DataType):
+        raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
+    kind = translate_type(part.kind)
+    if isinstance(kind, types.Date | types.Interval) or _small(kind):
+        raise TableColumnError(f"field '{part.name}' has a type '{kind}' that cannot be used in a connection table")
+    nullable, value, key = True, None, None
+    for constraint in part.args.get("constraints") or []:
+        match constraint.kind:
+            case exp.NotNullColumnConstraint() if not constraint.kind.args.get("allow_null"):
+                nullable = False
+            case exp.PrimaryKeyColumnConstraint():
+                nullable = False
+            case exp.ComputedColumnConstraint(this=inner):
+                value = inner.this if isinstance(inner, exp.Paren) else inner
+            case MetadataFrom(this=inner):
+                key = inner.name if inner is not None else ""
+            case exp.NotNullColumnConstraint():
+                pass
+            case _:
+                raise TableColumnError(f"{constraint.sql()} is not supported behind a column")
+    if isinstance(value, exp.Anonymous) and str(value.this).lower() == "metadata" and len(value.expressions) == 1:
+        return Field(part.name, kind, nullable), None, value.expressions[0].name
+    return Field(part.name, kind, nullable), value, key
+
+
+_RESERVED = frozenset({"_timestamp", "_heartbeat", "_wm"})
+
+
+def _small(kind: types.Type) -> bool:
+    return isinstance(kind, types.Integer) and kind.bits < 32
+
+
+def _given_options(node: exp.Create, script: Script, complaints: Complaints, at: Place) -> list[GivenOption]:
+    given: list[GivenOption] = []
+    properties = node.args.get("properties")
+    for item in properties.expressions if properties else []:
+        place = script.place(item) or at
+        if isinstance(item, exp.TemporaryProperty):
+            continue
+        with complaints.collect(place):
+            if not isinstance(item, exp.Property):
+                raise OptionTypeError(
+                    f"invalid with option: {item.sql()}; expected an `=` delimited key-value pair", at=place
+                )
+            name = item.this.name if isinstance(item.this, exp.Expression) else str(item.this)
+            given.append(GivenOption(name, _option_value(item.args["value"], name), place))
+    return given
+
+
+def _option_value(node: exp.Expression, name: str) -> OptionValue:
+    match node:
+        case exp.Literal():
+            text = str(node.this)
+            if node.is_string:
+                return text
+            return float(text) if any(mark in text for mark in ".eE") else int(text)
+        case exp.Neg() if isinstance(node.this, exp.Literal):
+            value = _option_value(node.this, name)
+            if isinstance(value, int | float):
+                return -value
+        case exp.Boolean():
+            return bool(node.this)
+        case exp.Interval():
+            return read_interval(node)
+        case exp.Array() | exp.Tuple():
+            return tuple(str(part.name) for part in node.expressions)
+        case exp.Var() | exp.Column() | exp.Identifier():
+            return str(node.name)
+    raise OptionTypeError(
+        f"the value of option '{name}' cannot be read: {node.sql()}",
+        hint="a quoted text, a number, true or false, an INTERVAL, a name, or [a, b]",
+    )
+
+
+def _is_temporary(node: exp.Create) -> bool:
+    properties = node.args.get("properties")
+    return properties is not None and any(isinstance(one, exp.TemporaryProperty) for one in properties.expressions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Declaration:
+    """A CREATE TABLE whose columns and options have been read on their own, and now must fit together."""
+
+    name: str
+    connector: Connector
+    columns: _Columns
+    options: ReadOptions
+    script: Script
+    at: Place
+
+    def entry(self) -> Entry:
+        match self.options.direction:
+            case "source":
+                return self._source()
+            case "sink":
+                return self._sink()
+        raise OptionValueError("lookup tables are not built yet", at=self.at)
+
+    def _table(self, schema: Schema, metadata: tuple[tuple[str, str], ...] = ()) -> Table:
+        general = self.options.general
+        return Table(
+            name=self.name,
+            connector=self.connector.name,
+            direction=self.options.direction,
+            options=self.options.connector,
+            schema=schema,
+            format=self.options.format,
+            metadata=metadata,
+            bad_data=general.bad_data,
+            idle_time=general.idle_after,
+            framing=general.framing,
+            framing_max_length=general.framing_newline_max_length,
+        )
+
+    def _sink(self) -> SinkTable:
+        if self.columns.generated or self.columns.metadata or self.columns.watermark:
+            raise TableColumnError(
+                f"sink {self.name} can only have plain columns", hint="compute them in the INSERT", at=self.at
+            )
+        schema = Schema(self.columns.physical) if self.columns.physical else None
+        return SinkTable(self._table(schema or Schema(())), schema)
+
+    def _source(self) -> SourceTable:
+        complaints = Complaints()
+        physical = self._physical()
+        metadata = tuple(self._metadata(one, complaints) for one in self.columns.metadata)
+        visible = (*physical, *(field for field, _ in metadata))
+        inputs = Expressions(
+            self.script, Scope(tuple(Visible(self.name, Column(one.name, one.type, one.nullable)) for one in visible))
+        )
+        generated: dict[str, Expr] = {}
+        for field, written in self.columns.generated:
+            with complaints.collect(self.script.place(written)):
+                generated[field.name] = coerce(inputs.translate(written), field.type)
+        complaints.raise_any()
+        values: dict[str, Expr] = {one.name: Column(one.name, one.type, one.nullable) for one in visible} | generated
+        event_time, watermark = self._times(values)
+        if not visible:
+            raise TableColumnError(f"source {self.name} has no columns", hint="declare them", at=self.at)
+        table = self._table(Schema(physical), tuple((field.name, key) for field, key in metadata))
+        rows: Node = Scan(self.name, Schema(visible), event_time, watermark)
+        order = self.columns.order or tuple(one.name for one in physical)
+        if generated or order != tuple(one.name for one in visible):
+            rows = Project(rows, tuple(Named(name, values[name]) for name in order))
+        self._check_options()
+        return SourceTable(table, rows)
+
+    def _physical(self) -> tuple[Field, ...]:
+        own = self.connector.schema
+        if own is None:
+            return self.columns.physical
+        for field in self.columns.physical:
+            known = own.find(field.name)
+            if known is None or known.type != field.type:
+                raise TableColumnError(
+                    f"connector {self.connector.name} has no column {field.name} {field.type}",
+                    hint=f"it has {', '.join(f'{one.name} {one.type}' for one in own)}; the list can be left out",
+                    at=self.at,
+                )
+        return tuple(own) if not self.columns.physical else self.columns.physical
+
+    def _metadata(self, column: tuple[Field, str, exp.Expression], complaints: Complaints) -> tuple[Field, str]:
+        field, key, written = column
+        with complaints.collect(self.script.place(written)):
+            known = self.connector.metadata.get(key)
+            if known is None:
+                names = ", ".join(self.connector.metadata) or "none"
+                raise TableColumnError(f"there is no metadata field '{key}'", hint=f"this connector has: {names}")
+            if known.type != field.type:
+                raise TableColumnError(
+                    f"incorrect data type for metadata field '{key}'; expected {known.type}, but found {field.type}"
+                )
+        return field, key
+
+    def _times(self, values: dict[str, Expr]) -> tuple[Expr | None, Expr]:
+        """The event time and the watermark, over what is decoded and the event time itself."""
+        general, declared = self.options.general, self.columns.watermark
+        now = Column(EVENT_TIME, types.TIMESTAMP, nullable=False)
+        if declared is not None:
+            name = declared.this.name
+            event_time = self._time_column(name, values, f"WATERMARK FOR field `{name}`", self.script.place(declared))
+            if declared.args.get("expression") is None:
+                return event_time, event_time
+            return event_time, self._watermark_value(declared, values)
+        event_time_field, watermark_field = general.event_time_field, general.watermark_field
+        event = None if event_time_field is None else self._time_column(event_time_field, values, "event_time_field", self.at)
+        if watermark_field is not None:
+            return event, self._time_column(watermark_field, values, "watermark_field", self.at)
+        return event, make_call("-", [now if event is None else event, _interval(DEFAULT_DELAY)])
+
+    def _watermark_value(self, declared: WatermarkFor, values: dict[str, Expr]) -> Expr:
+        scope = Scope(tuple(Visible(self.name, Column(name, one.type, is_nullable(one))) for name, one in values.items()))
+        written = declared.args["expression"]
+        found = Expressions(self.script, scope).translate(written)
+        place = self.script.place(written)
+        if not isinstance(found.type, types.Timestamp):
+            raise EventTimeError(f"WATERMARK FOR expression must be TIMESTAMP, but was {found.type}", at=place)
+        if is_nullable(found):
+            raise EventTimeError(
+                "WATERMARK FOR expression must be NOT NULL", hint="declare the column NOT NULL, or use coalesce", at=place
+            )
+        return self._computable(substitute(found, values), place)
+
+    def _time_column(self, name: str, values: dict[str, Expr], what: str, at: Place | None) -> Expr:
+        found = next((value for known, value in values.items() if known.lower() == name.lower()), None)
+        if found is None:
+            message = f"{what} does not exist in table" if what.startswith("WATERMARK") else f"{what} '{name}' does not exist"
+            raise EventTimeError(message, hint=f"it has {', '.join(values)}", at=at)
+        if not isinstance(found.type, types.Timestamp):
+            raise EventTimeError(f"{what} has type {found.type}, but expected TIMESTAMP", at=at)
+        return self._computable(found, at)
+
+    def _computable(self, expr: Expr, at: Place | None) -> Expr:
+        if not can_evaluate(expr):
+            raise EventTimeError(
+                "the event time is computed while a record is read, and this expression uses a function that is not "
+                "available there",
+                hint="use plain columns, arithmetic, casts, coalesce, CASE and the to_timestamp functions",
+                at=at,
+            )
+        return expr
+
+    def _check_options(self) -> None:
+        if self.options.general.late_rows != "drop":
+            raise OptionValueError("late_rows = 'drop' is all there is so far", hint="leave it out", at=self.at)
+
+
+def _interval(length: timedelta) -> Expr:
+    return Literal(length, types.Interval())
+

@@ -1,0 +1,112 @@
+"""Time windows in GROUP BY."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlglot import exp
+
+from engine.durations import read_duration
+from engine.errors import EngineError, WindowArgumentError, WindowMismatchError
+from engine.plan.nodes import Carried, Hop, Session, Tumble, Window, window_of
+from engine.plan.tree import Node
+from engine.sql.expressions import WINDOWS, read_interval
+from engine.sql.parse import Script
+
+
+def is_window_call(node: exp.Expression) -> bool:
+    """Whether it is a call of tumble, hop or session."""
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() in WINDOWS
+
+
+def translate_window(node: exp.Expression, script: Script) -> Window:
+    """The window that a call describes."""
+    name = str(node.this).lower()
+    try:
+        lengths = [_length(argument) for argument in node.expressions]
+        match name, lengths:
+            case "tumble", [width]:
+                return Tumble(width)
+            case "hop", [slide, width]:
+                return Tumble(width) if slide == width else _hop(slide, width)
+            case "session", [gap]:
+                return Session(gap)
+    except EngineError as error:
+        error.at = error.at or script.place(node)
+        raise
+    usage = {"tumble": "tumble(width)", "hop": "hop(slide, width)", "session": "session(gap)"}[name]
+    raise WindowArgumentError(
+        f"{name} does not take {len(node.expressions)} arguments", hint=f"use it as {usage}", at=script.place(node)
+    )
+
+
+def _hop(slide: timedelta, width: timedelta) -> Hop:
+    if slide > width:
+        raise WindowArgumentError(
+            f"hop() slides by {slide} over a width of {width}, so rows between the windows would be lost",
+            hint="the slide comes first and is at most the width",
+        )
+    if width % slide:
+        raise WindowArgumentError(
+            f"hop() width {width.total_seconds():g}s currently must be a multiple of slide {slide.total_seconds():g}s"
+        )
+    return Hop(slide, width)
+
+
+def _length(node: exp.Expression) -> timedelta:
+    match node:
+        case exp.Interval():
+            found = read_interval(node)
+        case exp.Literal() if node.args.get("is_string"):
+            found = read_duration(node.name)
+        case _:
+            raise WindowArgumentError(
+                f"unsupported Duration expression, expect duration literal, not {node.sql(dialect='postgres')}",
+                hint="write INTERVAL '1 minute'",
+            )
+    if found <= timedelta(0):
+        raise WindowArgumentError("a window must be longer than nothing", hint="write INTERVAL '1 minute'")
+    return found
+
+
+def window_over(window: Window, source: Node) -> Window:
+    """The window to aggregate by, over an input that may already be windowed: then it must be the same one."""
+    carried = window_of(source)
+    if carried is None:
+        return window
+    inner, column = carried
+    if isinstance(window, Session):
+        raise WindowMismatchError(
+            "can't reinvoke session window in nested aggregates", hint="group by the window column of the input"
+        )
+    if window != inner:
+        raise WindowMismatchError(
+            f"window in group by does not match input window: can't window by both {describe(window)} and {describe(inner)}",
+            hint="group by the window column of the input",
+        )
+    if column is None:
+        raise WindowMismatchError(
+            "the input is windowed but does not pass its window on", hint="select the window in the inner query"
+        )
+    return Carried(column)
+
+
+def describe(window: Window) -> str:
+    """The window as a user would write it."""
+    match window:
+        case Tumble(width):
+            return f"tumble({_spell(width)})"
+        case Hop(slide, width):
+            return f"hop({_spell(slide)}, {_spell(width)})"
+        case Session(gap):
+            return f"session({_spell(gap)})"
+        case Carried(column):
+            return f"the window in {column}"
+
+
+def _spell(length: timedelta) -> str:
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        count = length / timedelta(seconds=size)
+        if count >= 1 and count == int(count):
+            return f"{int(count)} {unit}{'' if count == 1 else 's'}"
+    return f"{length / timedelta(milliseconds=1):g} milliseconds"
