@@ -1,0 +1,139 @@
+"""What the control plane answers, as frozen values. Unknown keys are ignored, so a newer server is understood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
+
+from airflow_provider_arroyo.errors import BadAnswerError
+from airflow_provider_arroyo.states import JobState
+
+T = TypeVar("T")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def from_micros(value: object) -> object:
+    """Microseconds since 1970 as an aware instant; anything else is left for the check that follows."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _EPOCH + timedelta(microseconds=value)
+    return value
+
+
+def to_micros(instant: datetime) -> int:
+    """An aware instant as microseconds since 1970."""
+    return (instant - _EPOCH) // timedelta(microseconds=1)
+
+
+Instant = Annotated[datetime, BeforeValidator(from_micros)]
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Who answers at an address; a restarted control plane is another instance."""
+
+    version: str
+    instance: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A pipeline as it is now."""
+
+    id: str
+    name: str
+    state: JobState
+    parallelism: int
+    job_id: str | None = None
+    stop: str = "none"
+    action_in_progress: bool = False
+    version: int | None = None
+    digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One life of a pipeline. `run_id` grows by one with every start of its driver."""
+
+    id: str
+    state: JobState
+    run_id: int = 0
+    failure_message: str | None = None
+    failure_code: str | None = None
+    restarts: int = 0
+    epoch: int | None = None
+    watermark: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A committed epoch; one without `finish_time` is not committed yet."""
+
+    epoch: int
+    finish_time: Instant | None = None
+    rows_in: int | None = None
+    rows_out: int | None = None
+    watermark: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A copy of a checkpoint that is kept."""
+
+    id: str
+    state: Literal["pending", "completed", "failed"]
+    label: str | None = None
+    epoch: int | None = None
+    watermark: Instant | None = None
+    path: str | None = None
+    bytes: int | None = None
+    failure_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about."""
+
+    state: JobState
+    watermark: Instant | None = None
+    epoch: int | None = None
+    passed: bool | None = None
+    sources: dict[str, Instant | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a request was refused."""
+
+    status: int = 0
+    code: str | None = None
+    title: str | None = None
+    detail: str | None = None
+    hint: str | None = None
+
+
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {
+    kind: TypeAdapter(kind) for kind in (Ping, Pipeline, Job, Checkpoint, Savepoint, Watermark, Problem)
+}
+
+
+def read(kind: type[T], data: object) -> T:
+    """The JSON value as a `kind`; a value that is not one is a `BadAnswerError`."""
+    try:
+        answer: T = _ADAPTERS[kind].validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the whole of it"
+        message = f"not a {kind.__name__} as this provider knows it: {where}: {first['msg']}"
+        raise BadAnswerError(message) from error
+    return answer
+
+
+def read_list(kind: type[T], data: object) -> tuple[T, ...]:
+    """The `data` of a list answer; the rest of a list that goes on is not fetched."""
+    if not isinstance(data, dict) or not isinstance(data.get("data"), list):
+        raise BadAnswerError(f"not a list of {kind.__name__}s")
+    return tuple(read(kind, item) for item in data["data"])

@@ -1,0 +1,192 @@
+"""Each request to the control plane as a value: what to send, and how to read the answer.
+
+Whoever sends one, in whichever world (`lines.py`), finds everything in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from http import HTTPStatus
+from typing import Generic, Literal, TypeAlias, TypeVar
+from urllib.parse import quote
+
+from airflow_provider_arroyo.answers import (
+    Checkpoint,
+    Job,
+    Ping,
+    Pipeline,
+    Problem,
+    Savepoint,
+    Watermark,
+    read,
+    read_list,
+    to_micros,
+)
+from airflow_provider_arroyo.errors import (
+    ArroyoError,
+    BadAnswerError,
+    RefusedError,
+    UnavailableError,
+)
+
+T = TypeVar("T")
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+StopMode = Literal["none", "checkpoint", "graceful", "immediate", "force"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One request under `/api/v1`, and how its answer is read."""
+
+    method: Literal["GET", "PUT", "POST", "PATCH", "DELETE"]
+    path: str
+    answer: Callable[[object], T]
+    query: Mapping[str, str | int] = field(default_factory=dict)
+    body: Mapping[str, Json] | None = None
+    key: str | None = None
+    """Idempotency key: however often the request arrives, it is done once."""
+    hold: timedelta = timedelta(0)
+    """How long the server may keep the request before it answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a pipeline shall be."""
+
+    query: str
+    parallelism: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
+    udfs: Sequence[str] = ()
+    checkpoint_interval: timedelta | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """The body of a deployment; the same for two equal specs."""
+        interval = self.checkpoint_interval
+        return {
+            "query": self.query,
+            "parallelism": self.parallelism,
+            "settings": dict(sorted(self.settings.items())),
+            "udfs": list(self.udfs),
+            "checkpoint_interval_micros": None if interval is None else interval // timedelta(microseconds=1),
+        }
+
+
+def ping() -> Call[Ping]:
+    """Who is there? Needs no token."""
+    return Call("GET", "/ping", partial(read, Ping))
+
+
+def deploy(name: str, spec: Spec, *, key: str, force: bool = False) -> Call[Pipeline]:
+    """Let the pipeline of this name be as `spec` says, and run."""
+    body = {
+        **spec.to_json(),
+        "stop": "none",
+        "idempotency_key": key,
+        **({"force": True} if force else {}),
+    }
+    return Call(
+        "PUT",
+        f"/pipelines/by-name/{quote(name, safe='')}",
+        partial(read, Pipeline),
+        body=body,
+        key=key,
+    )
+
+
+def list_pipelines() -> Call[tuple[Pipeline, ...]]:
+    """The first page of pipelines; enough to see that the token is good."""
+    return Call("GET", "/pipelines", partial(read_list, Pipeline))
+
+
+def get_pipeline(pipeline: str) -> Call[Pipeline]:
+    """A pipeline, by id or by name."""
+    return Call("GET", _at(pipeline), partial(read, Pipeline))
+
+
+def stop_pipeline(pipeline: str, mode: StopMode) -> Call[Pipeline]:
+    """Ask a pipeline to stop; the answer comes before it has stopped."""
+    return Call("PATCH", _at(pipeline), partial(read, Pipeline), body={"stop": mode})
+
+
+def rescale_pipeline(pipeline: str, parallelism: int) -> Call[Pipeline]:
+    """Ask a pipeline to go on with another parallelism."""
+    return Call(
+        "PATCH",
+        _at(pipeline),
+        partial(read, Pipeline),
+        body={"parallelism": parallelism},
+    )
+
+
+def restart_pipeline(pipeline: str) -> Call[object]:
+    """Start a failed or stopped pipeline again from its last checkpoint."""
+    return Call("POST", f"{_at(pipeline)}/restart", lambda answer: answer, body={"force": False})
+
+
+def list_jobs(pipeline: str) -> Call[tuple[Job, ...]]:
+    """The jobs of a pipeline."""
+    return Call("GET", f"{_at(pipeline)}/jobs", partial(read_list, Job))
+
+
+def list_checkpoints(pipeline: str, job: str) -> Call[tuple[Checkpoint, ...]]:
+    """The checkpoints of a job that the control plane still knows."""
+    return Call(
+        "GET",
+        f"{_at(pipeline)}/jobs/{quote(job, safe='')}/checkpoints",
+        partial(read_list, Checkpoint),
+    )
+
+
+def take_savepoint(pipeline: str, *, label: str | None, key: str) -> Call[Savepoint]:
+    """Ask for a savepoint; the answer may come before it is complete."""
+    return Call(
+        "POST",
+        f"{_at(pipeline)}/savepoints",
+        partial(read, Savepoint),
+        body={"label": label},
+        key=key,
+    )
+
+
+def get_savepoint(pipeline: str, savepoint: str) -> Call[Savepoint]:
+    """A savepoint, by id."""
+    return Call(
+        "GET",
+        f"{_at(pipeline)}/savepoints/{quote(savepoint, safe='')}",
+        partial(read, Savepoint),
+    )
+
+
+def get_watermark(pipeline: str, past: datetime | None = None, hold: timedelta = timedelta(0)) -> Call[Watermark]:
+    """The watermark of committed output; with `past`, the answer is kept back until it is passed or `hold` is over."""
+    query: dict[str, str | int] = {}
+    if past is not None:
+        query = {"past": to_micros(past), "timeout_seconds": int(hold.total_seconds())}
+    return Call(
+        "GET",
+        f"{_at(pipeline)}/watermark",
+        partial(read, Watermark),
+        query=query,
+        hold=hold,
+    )
+
+
+def refusal(status: int, body: object) -> ArroyoError:
+    """The error that an answer other than a success stands for."""
+    problem = Problem(status, detail=None)
+    if isinstance(body, dict):
+        try:
+            problem = read(Problem, {**body, "status": status})
+        except BadAnswerError:
+            problem = Problem(status)
+    detail = problem.detail or problem.title or HTTPStatus(status).phrase
+    if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return UnavailableError(detail, code=problem.code or "http.unavailable", hint=problem.hint)
+    return RefusedError(detail, code=problem.code or f"http.{status}", status=status, hint=problem.hint)
+
+
+def _at(pipeline: str) -> str:
+    return f"/pipelines/{quote(pipeline, safe='')}"

@@ -1,0 +1,107 @@
+"""What can go wrong between a task and the control plane, each with a stable code.
+
+Code that handles these looks at `code` and `retryable`, never at the text. What no retry can mend is also an
+`AirflowFailException`, so that Airflow does not spend a task's retries on it.
+"""
+
+from __future__ import annotations
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+
+class ArroyoError(AirflowException):
+    """Something went wrong; `message` says what, `hint` what to do next."""
+
+    retryable = False
+
+    def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}" + (f"\n  hint: {self.hint}" if self.hint else "")
+
+
+class UnreachableError(ArroyoError):
+    """No answer came; whether the request was taken is not known. It may come back by itself."""
+
+    retryable = True
+
+    def __init__(self, message: str, *, code: str = "http.unreachable", hint: str | None = None) -> None:
+        super().__init__(message, code=code, hint=hint)
+
+
+class UnavailableError(ArroyoError):
+    """The control plane answered that it cannot answer now (429 or 5xx); nothing is wrong with the request."""
+
+    retryable = True
+
+    def __init__(self, message: str, *, code: str = "http.unavailable", hint: str | None = None) -> None:
+        super().__init__(message, code=code, hint=hint)
+
+
+class RefusedError(ArroyoError, AirflowFailException):
+    """The control plane refuses the request and would refuse it again: bad SQL, a bad token, a conflict."""
+
+    def __init__(self, message: str, *, code: str, status: int, hint: str | None = None) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.status = status
+
+
+class BadAnswerError(ArroyoError):
+    """The answer is not what this version of the provider understands."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message,
+            code="http.bad_answer",
+            hint="Is there a control plane behind this address?",
+        )
+
+
+class BadEventError(ArroyoError):
+    """What came back from the trigger is missing or not an event of ours."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message,
+            code="event.invalid",
+            hint="Clear the task: it picks up the pipeline where it is.",
+        )
+
+
+class BadConnectionError(ArroyoError, AirflowFailException):
+    """The Airflow connection cannot be used as it is."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, code="connection.invalid", hint=hint)
+
+
+class EmbeddedError(ArroyoError):
+    """The embedded control plane did not come up."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, code="embedded.not_started", hint=hint)
+
+
+class JobEndedError(ArroyoError):
+    """The job is in a state from which what the task waits for cannot come; `code` is the job's own."""
+
+    def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
+        super().__init__(message, code=code, hint=hint)
+
+
+class DeadlineError(ArroyoError):
+    """What the task waited for did not come in time."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="wait.deadline")
+
+
+class DetachedError(ArroyoError):
+    """The task was told to end while it waited. What it waited for goes on; a retry picks it up again."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="wait.detached")

@@ -1,0 +1,109 @@
+"""How a wait ends: the events that cross from a trigger to a worker, through the database, as plain JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeAlias, assert_never
+
+from pydantic import Discriminator, TypeAdapter, ValidationError
+
+from airflow_provider_arroyo.errors import (
+    ArroyoError,
+    BadEventError,
+    DeadlineError,
+    JobEndedError,
+    RefusedError,
+    UnreachableError,
+)
+from airflow_provider_arroyo.states import JobState
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What was waited for is there."""
+
+    pipeline: str
+    state: JobState
+    epoch: int | None = None
+    watermark: datetime | None = None
+    kind: Literal["reached"] = "reached"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """It cannot come any more: the job is in a state that it does not leave by itself. The code is the job's own."""
+
+    pipeline: str
+    state: JobState
+    code: str
+    message: str
+    kind: Literal["ended"] = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """It did not come before the deadline."""
+
+    pipeline: str
+    deadline: datetime
+    message: str
+    kind: Literal["timed_out"] = "timed_out"
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The control plane could not be asked, or refused to answer."""
+
+    pipeline: str
+    code: str
+    message: str
+    hint: str | None = None
+    status: int | None = None
+    kind: Literal["broken"] = "broken"
+
+
+Event: TypeAlias = Reached | Ended | TimedOut | Broken
+
+_EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Discriminator("kind")])
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    """The event as it is stored."""
+    stored: dict[str, Any] = _EVENTS.dump_python(event, mode="json")
+    return stored
+
+
+def from_json(stored: object) -> Event:
+    """The event as it was; anything else, a lost event too, is refused."""
+    if stored is None:
+        raise BadEventError("the trigger ended without an event")
+    try:
+        return _EVENTS.validate_python(stored)
+    except ValidationError as error:
+        raise BadEventError(f"not an event of this provider: {stored!r}") from error
+
+
+def broken(pipeline: str, error: ArroyoError) -> Broken:
+    """The event for an error that waiting does not mend."""
+    status = error.status if isinstance(error, RefusedError) else None
+    return Broken(pipeline, error.code, error.message, error.hint, status)
+
+
+def settle(event: Event) -> Reached:
+    """The good event; every other is raised as its error."""
+    match event:
+        case Reached():
+            return event
+        case Ended(pipeline, state, code, message):
+            advice = "A retry of the deploying task starts it again from its last checkpoint."
+            hint = advice if state is JobState.FAILED else None
+            raise JobEndedError(f"pipeline {pipeline} is {state}: {message}", code=code, hint=hint)
+        case TimedOut(message=message):
+            raise DeadlineError(message)
+        case Broken(_, code, message, hint, status):
+            if status is None:
+                raise UnreachableError(message, code=code, hint=hint)
+            raise RefusedError(message, code=code, status=status, hint=hint)
+        case never:
+            assert_never(never)

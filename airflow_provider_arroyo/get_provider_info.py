@@ -1,0 +1,74 @@
+"""What Airflow has to know about this provider. Airflow calls this at start-up: it imports nothing of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_NAME = "Arroyo"
+
+
+def get_provider_info() -> dict[str, Any]:
+    """The manifest, as `provider_info.schema.json` of Airflow wants it."""
+    return {
+        "package-name": "airflow-provider-arroyo",
+        "name": _NAME,
+        "description": "Managed streaming SQL for Airflow, on Spark.",
+        "integrations": [
+            {
+                "integration-name": _NAME,
+                "external-doc-url": "https://pypi.org/project/airflow-provider-arroyo/",
+                "tags": ["software"],
+            }
+        ],
+        "hooks": _modules("hooks.arroyo"),
+        "operators": _modules(
+            "operators.base",
+            "operators.rescale",
+            "operators.savepoint",
+            "operators.stop",
+            "operators.streaming_sql",
+        ),
+        "sensors": _modules("sensors.base", "sensors.checkpoint", "sensors.watermark"),
+        "triggers": _modules("triggers.pipeline"),
+        "extra-links": ["airflow_provider_arroyo.links.PipelineLink"],
+        "connection-types": [_connection_type()],
+    }
+
+
+def _modules(*modules: str) -> list[dict[str, Any]]:
+    names = [f"airflow_provider_arroyo.{module}" for module in modules]
+    return [{"integration-name": _NAME, "python-modules": names}]
+
+
+def _connection_type() -> dict[str, Any]:
+    return {
+        "connection-type": "arroyo",
+        "hook-class-name": "airflow_provider_arroyo.hooks.arroyo.ArroyoHook",
+        "hook-name": _NAME,
+        "ui-field-behaviour": {
+            "hidden-fields": ["login"],
+            "relabeling": {"password": "Token", "schema": "Scheme"},
+            "placeholders": {
+                "host": "http://127.0.0.1",
+                "port": "5115",
+                "schema": "http",
+            },
+        },
+        "conn-fields": {
+            "embedded": {
+                "label": "Embedded",
+                "description": "Use a control plane on the machine of the task; start it when there is none.",
+                "schema": {"type": ["boolean", "null"], "default": False},
+            },
+            "data_dir": {
+                "label": "Data directory",
+                "description": "Where an embedded control plane keeps its data; by default `arroyo` in AIRFLOW_HOME.",
+                "schema": {"type": ["string", "null"]},
+            },
+            "verify": {
+                "label": "Verify TLS",
+                "description": "true, false, or the path of a file with certificates to trust.",
+                "schema": {"type": ["string", "null"], "default": "true"},
+            },
+        },
+    }

@@ -1,0 +1,1 @@
+"""How tasks reach the control plane."""

@@ -1,0 +1,127 @@
+"""The hook: from an Airflow connection to a control plane."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow.configuration import AIRFLOW_HOME
+from airflow.sdk.bases.hook import BaseHook
+from airflow.sdk.log import amask_secret, mask_secret
+
+from airflow_provider_arroyo import calls, talks
+from airflow_provider_arroyo.embedded import start_or_adopt
+from airflow_provider_arroyo.errors import ArroyoError, BadConnectionError
+from airflow_provider_arroyo.lines import AsyncLine, Endpoint, Line
+from airflow_provider_arroyo.talks import Talk, ask
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+T = TypeVar("T")
+
+DEFAULT_PORT = 5115
+
+
+def _sleep(length: timedelta) -> None:
+    time.sleep(length.total_seconds())
+
+
+async def _asleep(length: timedelta) -> None:
+    await asyncio.sleep(length.total_seconds())
+
+
+class ArroyoHook(BaseHook):
+    """Holds talks with the control plane that a connection names.
+
+    The connection's host is a full URL, or host, port and scheme (`schema`) apart; its password is the token.
+    With `embedded` in its extra the control plane of `data_dir` on this machine is used, and started when there is none.
+
+    :param arroyo_conn_id: the connection, of type `arroyo`.
+    """
+
+    conn_name_attr = "arroyo_conn_id"
+    default_conn_name = "arroyo_default"
+    conn_type = "arroyo"
+    hook_name = "Arroyo"
+
+    def __init__(self, arroyo_conn_id: str = default_conn_name) -> None:
+        super().__init__()
+        self.arroyo_conn_id = arroyo_conn_id
+
+    def get_conn(self) -> Endpoint:
+        """The address and the token; an embedded control plane runs when this returns."""
+        endpoint = to_endpoint(self.get_connection(self.arroyo_conn_id))
+        if endpoint.token:
+            mask_secret(endpoint.token)
+        return endpoint
+
+    async def aget_conn(self) -> Endpoint:
+        """The same in an event loop, which is not held up meanwhile."""
+        connection = await self.aget_connection(self.arroyo_conn_id)
+        endpoint = await asyncio.to_thread(to_endpoint, connection)
+        if endpoint.token:
+            await amask_secret(endpoint.token)
+        return endpoint
+
+    def run(self, talk: Talk[T], pause: Callable[[timedelta], None] = _sleep) -> T:
+        """Hold a talk and return what came of it."""
+        with Line(self.get_conn) as line:
+            return talks.run(talk, line.send, pause)
+
+    async def arun(self, talk: Talk[T]) -> T:
+        """The same in an event loop."""
+        async with AsyncLine(self.aget_conn) as line:
+            return await talks.arun(talk, line.send, _asleep)
+
+    def send(self, call: calls.Call[T]) -> T:
+        """Send one request."""
+        return self.run(ask(call))
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Whether the control plane answers and takes the token."""
+        try:
+            server = self.send(calls.ping())
+            self.send(calls.list_pipelines())
+        except ArroyoError as error:
+            return False, str(error)
+        return True, f"control plane {server.version}, instance {server.instance}"
+
+
+def to_endpoint(connection: Connection) -> Endpoint:
+    """Where the connection leads."""
+    extra: dict[str, Any] = connection.extra_dejson
+    if _is_true(extra.get("embedded")):
+        data_dir = Path(str(extra.get("data_dir") or Path(AIRFLOW_HOME) / "arroyo")).expanduser()
+        return start_or_adopt(data_dir.absolute())
+    return Endpoint(
+        _url(connection),
+        connection.password or None,
+        _verify(extra.get("verify", True)),
+    )
+
+
+def _url(connection: Connection) -> str:
+    if not connection.host:
+        raise BadConnectionError(
+            f"connection {connection.conn_id!r} names no host",
+            hint='Set its host to the control plane\'s URL, or its extra to {"embedded": true}.',
+        )
+    if "://" in connection.host:
+        return connection.host
+    return f"{connection.schema or 'http'}://{connection.host}:{connection.port or DEFAULT_PORT}"
+
+
+def _verify(value: object) -> bool | str:
+    """True, false, or the path of a file with certificates."""
+    if isinstance(value, str) and value.lower() not in {"true", "false", "1", "0", ""}:
+        return value
+    return value == "" or _is_true(value)
+
+
+def _is_true(value: object) -> bool:
+    return value is True or str(value).lower() in {"true", "1", "yes"}

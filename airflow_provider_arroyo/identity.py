@@ -1,0 +1,60 @@
+"""Who is asking: keys by which the control plane knows a task again, on whichever try and worker it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from airflow.sdk.execution_time.context import NEVER_EXPIRE
+from pydantic import TypeAdapter, ValidationError
+
+from airflow_provider_arroyo.calls import Json, Spec
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+def idempotency_key(context: Context, action: str) -> str:
+    """The same for every try of one task of one run; the number of the try is not in it."""
+    task = context["ti"]
+    return _hash([task.dag_id, task.run_id, task.task_id, task.map_index, action])
+
+
+def spec_digest(name: str, spec: Spec) -> str:
+    """The same for two equal specs of the same pipeline."""
+    return _hash([name, spec.to_json()])
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What an earlier try of this task has done."""
+
+    pipeline: str
+    digest: str
+    run: int | None = None
+
+
+def recall(context: Context, key: str) -> Remembered | None:
+    """What an earlier try has left in the task's state store; None without a store, or when it cannot be read."""
+    store = context.get("task_state_store")
+    if store is None:
+        return None
+    try:
+        return TypeAdapter(Remembered).validate_python(store.get(key))
+    except ValidationError:
+        return None
+
+
+def remember(context: Context, key: str, what: Remembered) -> None:
+    """Leave word for the next try. A stream outlives the store's usual 30 days, so it never expires."""
+    store = context.get("task_state_store")
+    if store is not None:
+        store.set(key, asdict(what), retention=NEVER_EXPIRE)
+
+
+def _hash(parts: Sequence[Json]) -> str:
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

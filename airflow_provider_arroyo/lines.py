@@ -1,0 +1,130 @@
+"""Lines to the control plane: the two ways to send a request."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from airflow_provider_arroyo.calls import Call, refusal
+from airflow_provider_arroyo.errors import BadAnswerError, UnreachableError
+
+T = TypeVar("T")
+
+ANSWER_TIME = timedelta(seconds=20)
+"""How long an answer may take beyond what the request allows. A control plane that shares two busy cores
+with Spark drivers has been seen to take several seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a control plane listens, and the token it wants; the token is never printed."""
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+    verify: bool | str = True
+
+    def settings(self) -> dict[str, Any]:
+        """What an httpx client is made of. The environment's proxies are not for a control plane on this machine."""
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        is_tls = self.url.startswith("https:")
+        verify = self.verify if is_tls else False  # reading the certificate store takes 20 ms that http need not pay
+        return {
+            "base_url": f"{self.url.rstrip('/')}/api/v1",
+            "headers": headers,
+            "verify": verify,
+            "trust_env": is_tls,
+        }
+
+
+def request(call: Call[Any]) -> dict[str, Any]:
+    """The call as httpx takes it."""
+    headers = {"Idempotency-Key": call.key} if call.key else {}
+    timeout = httpx.Timeout((ANSWER_TIME + call.hold).total_seconds(), connect=10)
+    parts: dict[str, Any] = {
+        "method": call.method,
+        "url": call.path,
+        "headers": headers,
+        "timeout": timeout,
+    }
+    return {**parts, "params": dict(call.query)} | ({} if call.body is None else {"json": call.body})
+
+
+def answer(call: Call[T], response: httpx.Response) -> T:
+    """What the response says; anything but a success is an error."""
+    try:
+        body: object = response.json() if response.content else None
+    except ValueError:
+        body = None
+        if response.is_success:
+            raise BadAnswerError(f"{call.method} {call.path}: the answer is not JSON") from None
+    if not response.is_success:
+        raise refusal(response.status_code, body)
+    return call.answer(body)
+
+
+def _lost(call: Call[Any], error: httpx.TransportError) -> UnreachableError:
+    return UnreachableError(f"{call.method} {call.path}: {type(error).__name__}: {error}")
+
+
+class Line:
+    """A blocking line. After a failure the address is looked up anew: an embedded control plane may have moved."""
+
+    def __init__(self, find: Callable[[], Endpoint]) -> None:
+        self._find = find
+        self._client: httpx.Client | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._hang_up()
+
+    def send(self, call: Call[T]) -> T:
+        """Send and wait for the answer."""
+        if self._client is None:
+            self._client = httpx.Client(**self._find().settings())
+        try:
+            response = self._client.request(**request(call))
+        except httpx.TransportError as error:
+            self._hang_up()
+            raise _lost(call, error) from error
+        return answer(call, response)
+
+    def _hang_up(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+
+class AsyncLine:
+    """The same line in an event loop."""
+
+    def __init__(self, find: Callable[[], Awaitable[Endpoint]]) -> None:
+        self._find = find
+        self._client: httpx.AsyncClient | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._hang_up()
+
+    async def send(self, call: Call[T]) -> T:
+        """Send and wait for the answer."""
+        if self._client is None:
+            self._client = httpx.AsyncClient(**(await self._find()).settings())
+        try:
+            response = await self._client.request(**request(call))
+        except httpx.TransportError as error:
+            await self._hang_up()
+            raise _lost(call, error) from error
+        return answer(call, response)
+
+    async def _hang_up(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None

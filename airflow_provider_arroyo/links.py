@@ -1,0 +1,51 @@
+"""Links from a task to its pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import attrs
+from airflow.sdk.bases.operatorlink import BaseOperatorLink
+from airflow.sdk.execution_time.xcom import XCom
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator, Context
+    from airflow.sdk.types import TaskInstanceKey
+
+URL_KEY = "pipeline_url"
+LINK_KEY = "_link_PipelineLink"
+
+
+@attrs.define()
+class PipelineLink(BaseOperatorLink):
+    """Opens the pipeline on the control plane."""
+
+    operators: ClassVar[list[type[BaseOperator]]] = []
+
+    @property
+    def name(self) -> str:
+        """What the button says."""
+        return "Arroyo pipeline"
+
+    @property
+    def xcom_key(self) -> str:
+        """Where the finished link is stored."""
+        return LINK_KEY
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """The address that the task has noted; empty when it has not got so far."""
+        noted = XCom.get_one(
+            key=URL_KEY,
+            dag_id=ti_key.dag_id,
+            task_id=ti_key.task_id,
+            run_id=ti_key.run_id,
+            map_index=ti_key.map_index,
+        )
+        return str(noted or "")
+
+
+def note_link(context: Context, url: str, pipeline: str) -> None:
+    """Note where the pipeline is to be seen; done before waiting, so that the link works meanwhile."""
+    address = f"{url.rstrip('/')}/pipelines/{pipeline}"
+    context["ti"].xcom_push(key=URL_KEY, value=address)
+    context["ti"].xcom_push(key=LINK_KEY, value=address)

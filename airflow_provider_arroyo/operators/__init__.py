@@ -1,0 +1,1 @@
+"""Tasks that change a pipeline."""

@@ -1,0 +1,135 @@
+"""What all operators of this provider share: a pipeline, a way to wait for it, and how they are ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from airflow.sdk import BaseOperator, conf
+
+from airflow_provider_arroyo import events, waits
+from airflow_provider_arroyo.calls import Call
+from airflow_provider_arroyo.errors import DetachedError
+from airflow_provider_arroyo.events import Reached, settle
+from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
+from airflow_provider_arroyo.kills import OnKill
+from airflow_provider_arroyo.lines import Endpoint
+from airflow_provider_arroyo.links import PipelineLink, note_link
+from airflow_provider_arroyo.talks import Talk, insist
+from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
+from airflow_provider_arroyo.waits import Wait
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+T = TypeVar("T")
+
+SHORT_HOLD = timedelta(seconds=5)
+"""How long a request may be held while a worker waits: a worker that is told to end must notice it soon."""
+
+
+def now() -> datetime:
+    """The time, aware."""
+    return datetime.now(UTC)
+
+
+class PipelineOperator(BaseOperator):
+    """Does something to one pipeline, and waits for it on a worker or in the triggerer.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param arroyo_conn_id: the connection, of type `arroyo` (templated).
+    :param deferrable: wait in the triggerer; by default as `[operators] default_deferrable` says.
+    :param wait_timeout: how long to wait at most; None waits for ever.
+    :param poll_interval: how long to wait between two looks, in seconds.
+    """
+
+    template_fields: Sequence[str] = ("pipeline", "arroyo_conn_id")
+    operator_extra_links = (PipelineLink(),)
+    ui_color = "#d7ecdf"
+    kill_action: OnKill = "detach"
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        arroyo_conn_id: str = ArroyoHook.default_conn_name,
+        deferrable: bool | None = None,
+        wait_timeout: timedelta | None = timedelta(minutes=30),
+        poll_interval: float = 5.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.pipeline = pipeline
+        self.arroyo_conn_id = arroyo_conn_id
+        self.deferrable = (
+            conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
+        )
+        self.wait_timeout = wait_timeout
+        self.poll_interval = poll_interval
+        self._killed = False
+        self._endpoint: Endpoint | None = None
+
+    @cached_property
+    def hook(self) -> ArroyoHook:
+        """The way to the control plane; made when the task runs."""
+        return ArroyoHook(self.arroyo_conn_id)
+
+    def send(self, call: Call[T]) -> T:
+        """Send a request that may arrive twice, through a control plane that may be away for a while."""
+        return self.talk(insist(call, now))
+
+    def talk(self, talk: Talk[T]) -> T:
+        """Hold a talk; ends it when the task is told to end."""
+        outcome = self.hook.run(talk, self._pause)
+        self._raise_if_killed()
+        return outcome
+
+    def note(self, context: Context, pipeline: str) -> None:
+        """Publish where the pipeline is to be seen, before any waiting."""
+        self._endpoint = self.hook.get_conn()
+        context["ti"].xcom_push(key="pipeline_id", value=pipeline)
+        note_link(context, self._endpoint.url, pipeline)
+
+    def wait(self, wait: Wait, resume: str) -> Reached:
+        """Return when it is there. In deferrable mode this does not return: the task goes on in the method `resume`."""
+        deadline = None if self.wait_timeout is None else now() + self.wait_timeout
+        self.log.info("Waiting for %s", waits.describe(wait))
+        if self.deferrable:
+            self._defer(wait, deadline, resume)
+        poll = timedelta(seconds=self.poll_interval)
+        return settle(self.talk(waits.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
+
+    def on_kill(self) -> None:
+        """The task is told to end, by a user or because its worker goes away: what it waits for goes on."""
+        self._killed = True
+
+    def _defer(self, wait: Wait, deadline: datetime | None, resume: str) -> NoReturn:
+        trigger = PipelineTrigger(
+            arroyo_conn_id=self.arroyo_conn_id,
+            wait=waits.to_json(wait),
+            deadline=None if deadline is None else deadline.isoformat(),
+            poll_seconds=self.poll_interval,
+            on_kill=self.kill_action,
+        )
+        self.defer(trigger=trigger, method_name=resume)
+        raise AssertionError("defer does not return")
+
+    def _pause(self, length: timedelta) -> None:
+        """Sleep in short pieces: Python goes on sleeping after `on_kill`, which a signal handler calls."""
+        end = time.monotonic() + length.total_seconds()
+        while (left := end - time.monotonic()) > 0:
+            self._raise_if_killed()
+            time.sleep(min(left, 0.5))
+        self._raise_if_killed()
+
+    def _raise_if_killed(self) -> None:
+        if self._killed:
+            raise DetachedError(f"told to end while waiting; pipeline {self.pipeline} is left as it is asked to be")
+
+
+def reached(event: object) -> Reached:
+    """The good event out of what the trigger sent; every other is raised."""
+    return settle(events.from_json(event))

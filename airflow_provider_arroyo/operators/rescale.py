@@ -1,0 +1,70 @@
+"""Change how many tasks work on a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.answers import Pipeline
+from airflow_provider_arroyo.identity import Remembered, recall, remember
+from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
+from airflow_provider_arroyo.talks import Talk, insist
+from airflow_provider_arroyo.waits import UntilState
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+MEMORY = "arroyo_rescale"
+
+
+class RescaleOperator(PipelineOperator):
+    """Let a running pipeline go on with another parallelism: it stops at a checkpoint and starts from it again.
+
+    Ends when the pipeline runs with the new parallelism; does nothing when it does so already.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param parallelism: how many tasks shall work on it (templated).
+    """
+
+    template_fields: Sequence[str] = (*PipelineOperator.template_fields, "parallelism")
+
+    def __init__(self, *, pipeline: str, parallelism: int, **kwargs: Any) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        self.parallelism = parallelism
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Ask for it and wait until the next run is there."""
+        wanted = int(self.parallelism)
+        found = self.send(calls.get_pipeline(self.pipeline))
+        self.note(context, found.id)
+        remembered = recall(context, MEMORY)
+        if remembered is None or remembered.digest != str(wanted):
+            # Written down before it is asked for, so that a retry knows which run it must not take for the new one.
+            run = None if found.parallelism == wanted else self.talk(_newest_run(found))
+            remembered = Remembered(found.id, str(wanted), run)
+            remember(context, MEMORY, remembered)
+        if found.parallelism != wanted:
+            self.send(calls.rescale_pipeline(found.id, wanted))
+        self.wait(
+            UntilState(found.id, "running", after_run=remembered.run),
+            resume="execute_complete",
+        )
+        return self._summary(found.id)
+
+    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer."""
+        return self._summary(reached(event).pipeline)
+
+    def _summary(self, pipeline: str) -> dict[str, Any]:
+        found = self.send(calls.get_pipeline(pipeline))
+        return {
+            "pipeline_id": found.id,
+            "parallelism": found.parallelism,
+            "state": str(found.state),
+        }
+
+
+def _newest_run(pipeline: Pipeline) -> Talk[int | None]:
+    jobs = yield from insist(calls.list_jobs(pipeline.id), now)
+    return max((job.run_id for job in jobs), default=None)

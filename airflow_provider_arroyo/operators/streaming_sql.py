@@ -1,0 +1,222 @@
+"""Deploy a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, assert_never
+
+from airflow_provider_arroyo import calls, talks
+from airflow_provider_arroyo.answers import Pipeline
+from airflow_provider_arroyo.calls import Spec
+from airflow_provider_arroyo.errors import ArroyoError, RefusedError
+from airflow_provider_arroyo.identity import (
+    Remembered,
+    idempotency_key,
+    recall,
+    remember,
+    spec_digest,
+)
+from airflow_provider_arroyo.kills import CHOICES, OnKill, carry_out
+from airflow_provider_arroyo.lines import Line
+from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
+from airflow_provider_arroyo.states import JobState
+from airflow_provider_arroyo.talks import Talk, ask, insist
+from airflow_provider_arroyo.waits import UntilState
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+WaitFor = Literal["running", "finished", "none"]
+
+MEMORY = "arroyo_deployment"
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Deploy; the control plane sees to it that it happens once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """An earlier try has deployed this: wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """An earlier try has deployed this and it has failed since: go on from its checkpoint."""
+
+
+Step = Submit | Attach | Restart
+
+
+def decide(remembered: Remembered | None, digest: str, found: Pipeline | None) -> Step:
+    """What a try of the task has to do, given what an earlier one has left and what there is now."""
+    if remembered is None or remembered.digest != digest or found is None:
+        return Submit()
+    match found.state:
+        case JobState.FAILED:
+            return Restart()
+        case JobState.STOPPED:
+            return Submit()
+    return Attach()
+
+
+class StreamingSqlOperator(PipelineOperator):
+    """Let a pipeline run; do nothing when it runs as asked already.
+
+    However often the task is tried, on whichever worker, there is one pipeline of this name. A try that finds it failed
+    starts it again from its last checkpoint. The task ends when the pipeline runs; the pipeline outlives it.
+
+    :param pipeline: name of the pipeline (templated).
+    :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
+    :param parallelism: how many tasks work on it at once (templated).
+    :param settings: settings of the pipeline (templated).
+    :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG.
+    :param checkpoint_interval: how far apart checkpoints are; the control plane's default when None.
+    :param wait_for: `running`, `finished` (the input ends by itself), or `none`.
+    :param force: take over the state that another script has left under this name.
+    :param on_kill: what becomes of the pipeline when a user ends the task while it waits: `detach` (it runs on),
+        `stop`, or `savepoint_and_stop`. A worker that goes away never stops a pipeline of a deferrable task.
+    """
+
+    template_fields: Sequence[str] = (
+        *PipelineOperator.template_fields,
+        "sql",
+        "parallelism",
+        "settings",
+    )
+    template_fields_renderers = {"sql": "sql", "settings": "json"}  # noqa: RUF012 - as Airflow declares it
+    template_ext: Sequence[str] = (".sql",)
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        sql: str,
+        parallelism: int = 1,
+        settings: Mapping[str, str] | None = None,
+        udfs: Sequence[str] = (),
+        checkpoint_interval: timedelta | None = None,
+        wait_for: WaitFor = "running",
+        force: bool = False,
+        on_kill: OnKill = "detach",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        if wait_for not in ("running", "finished", "none"):
+            raise ValueError(f"wait_for is running, finished or none, not {wait_for!r}")
+        if on_kill not in CHOICES:
+            raise ValueError(f"on_kill is one of {', '.join(CHOICES)}, not {on_kill!r}")
+        self.sql = sql
+        self.parallelism = parallelism
+        self.settings = settings
+        self.udfs = udfs
+        self.checkpoint_interval = checkpoint_interval
+        self.wait_for = wait_for
+        self.force = force
+        self.kill_action = on_kill
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Deploy, publish what was deployed, and wait as asked."""
+        spec = self._spec()
+        digest = spec_digest(self.pipeline, spec)
+        remembered = recall(context, MEMORY)
+        deployed = self.talk(self._deploy(remembered, spec, digest, idempotency_key(context, f"deploy {digest}")))
+        remember(context, MEMORY, Remembered(deployed.id, digest))
+        self.note(context, deployed.id)
+        match self.wait_for:
+            case "none":
+                pass
+            case "running" | "finished" as goal:
+                self.wait(UntilState(deployed.id, goal), resume="execute_complete")
+            case never:
+                assert_never(never)
+        return self._summary(deployed.id)
+
+    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer."""
+        return self._summary(reached(event).pipeline)
+
+    def on_kill(self) -> None:
+        """Do what was chosen, unless the wait is the triggerer's: there, only a user's will counts."""
+        super().on_kill()
+        # This runs inside a signal handler: what was interrupted may be in the middle of asking Airflow for the
+        # connection, so the address that is known is used and nothing is asked for.
+        if self.deferrable or (endpoint := self._endpoint) is None:
+            return
+        try:
+            with Line(lambda: endpoint) as line:
+                talks.run(
+                    carry_out(self.kill_action, self.pipeline, f"kill {now().isoformat()}"),
+                    line.send,
+                    _no_pause,
+                )
+        except ArroyoError:
+            self.log.exception("Pipeline %s could not be told to %s", self.pipeline, self.kill_action)
+
+    def _deploy(self, remembered: Remembered | None, spec: Spec, digest: str, key: str) -> Talk[Pipeline]:
+        found = (yield from _find(remembered.pipeline)) if remembered else None
+        match decide(remembered, digest, found):
+            case Attach() if found is not None:
+                self.log.info(
+                    "Pipeline %s was deployed by an earlier try and is %s",
+                    found.id,
+                    found.state,
+                )
+                return found
+            case Restart() if found is not None:
+                self.log.warning(
+                    "Pipeline %s has failed; starting it again from its checkpoint",
+                    found.id,
+                )
+                return (yield from _restart(found.id))
+        self.log.info("Deploying pipeline %s", self.pipeline)
+        return (yield from insist(calls.deploy(self.pipeline, spec, key=key, force=self.force), now))
+
+    def _spec(self) -> Spec:
+        settings = {name: str(value) for name, value in (self.settings or {}).items()}
+        sources = tuple(self._source(udf) for udf in self.udfs)
+        return Spec(self.sql, int(self.parallelism), settings, sources, self.checkpoint_interval)
+
+    def _source(self, udf: str) -> str:
+        """The source itself, or what is in the file of that name."""
+        if "\n" in udf or not udf.endswith(".py"):
+            return udf
+        return (Path(self.dag.folder) / udf).read_text()
+
+    def _summary(self, pipeline: str) -> dict[str, Any]:
+        """What the pipeline is now, as the control plane says and not as an event has said."""
+        found = self.send(calls.get_pipeline(pipeline))
+        return {
+            "pipeline_id": found.id,
+            "name": found.name,
+            "state": str(found.state),
+            "version": found.version,
+        }
+
+
+def _no_pause(_: timedelta) -> None:
+    """There is no time to wait when a task is killed."""
+
+
+def _find(pipeline: str) -> Talk[Pipeline | None]:
+    """The pipeline, or None when somebody has deleted it."""
+    try:
+        return (yield from insist(calls.get_pipeline(pipeline), now))
+    except RefusedError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+def _restart(pipeline: str) -> Talk[Pipeline]:
+    """Start it again. A request that was lost may have been taken: a conflict then says that it runs."""
+    try:
+        yield from insist(calls.restart_pipeline(pipeline), now)
+    except RefusedError as error:
+        if error.status != 409:
+            raise
+    return (yield from ask(calls.get_pipeline(pipeline)))

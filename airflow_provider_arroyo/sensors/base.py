@@ -1,0 +1,113 @@
+"""What the sensors of this provider share. They only read."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseSensorOperator, PokeReturnValue, conf
+from airflow.sdk.exceptions import AirflowSensorTimeout
+
+from airflow_provider_arroyo import events, waits
+from airflow_provider_arroyo.errors import ArroyoError
+from airflow_provider_arroyo.events import Event, Reached, TimedOut, settle
+from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
+from airflow_provider_arroyo.links import PipelineLink
+from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
+from airflow_provider_arroyo.waits import Wait
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class PipelineSensor(BaseSensorOperator):
+    """Waits for something about one pipeline.
+
+    A control plane that is away for a while does not fail it; a job that has failed does, with the job's own reason.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param arroyo_conn_id: the connection, of type `arroyo` (templated).
+    :param deferrable: wait in the triggerer; by default as `[operators] default_deferrable` says.
+    """
+
+    template_fields: Sequence[str] = ("pipeline", "arroyo_conn_id")
+    operator_extra_links = (PipelineLink(),)
+    ui_color = "#e3f1f6"
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        arroyo_conn_id: str = ArroyoHook.default_conn_name,
+        deferrable: bool | None = None,
+        poke_interval: timedelta | float = 5,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(poke_interval=poke_interval, **kwargs)
+        self.pipeline = pipeline
+        self.arroyo_conn_id = arroyo_conn_id
+        self.deferrable = (
+            conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
+        )
+
+    @cached_property
+    def hook(self) -> ArroyoHook:
+        """The way to the control plane; made when the task runs."""
+        return ArroyoHook(self.arroyo_conn_id)
+
+    @abstractmethod
+    def wait(self, context: Context) -> Wait:
+        """What this sensor waits for; the same every time it is asked in one task."""
+
+    def poke(self, context: Context) -> PokeReturnValue:
+        """Look once."""
+        try:
+            event = self.hook.run(waits.look(self.wait(context)))
+        except ArroyoError as error:
+            if not error.retryable:
+                raise
+            self.log.warning("The control plane could not be asked, which may pass: %s", error)
+            return PokeReturnValue(is_done=False)
+        if event is None:
+            return PokeReturnValue(is_done=False)
+        return PokeReturnValue(is_done=True, xcom_value=_summary(settle(event)))
+
+    def execute(self, context: Context) -> Any:
+        """Wait here, or in the triggerer when it is not there yet."""
+        if not self.deferrable:
+            return super().execute(context)
+        if found := self.poke(context):
+            return found.xcom_value
+        wait = self.wait(context)
+        self.log.info("Waiting for %s", waits.describe(wait))
+        deadline = datetime.now(UTC) + timedelta(seconds=self.timeout)
+        self.defer(
+            trigger=PipelineTrigger(
+                arroyo_conn_id=self.arroyo_conn_id,
+                wait=waits.to_json(wait),
+                deadline=deadline.isoformat(),
+                poll_seconds=self.poke_interval,
+            ),
+            method_name="execute_complete",
+        )
+        return None
+
+    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer. The event is believed: what has been passed stays passed."""
+        return _summary(_settle(events.from_json(event)))
+
+
+def _settle(event: Event) -> Reached:
+    match event:
+        case TimedOut(message=message):
+            raise AirflowSensorTimeout(message)
+    return settle(event)
+
+
+def _summary(reached: Reached) -> dict[str, Any]:
+    """What the sensor returns."""
+    watermark = reached.watermark and reached.watermark.isoformat()
+    return {"state": str(reached.state), "epoch": reached.epoch, "watermark": watermark}

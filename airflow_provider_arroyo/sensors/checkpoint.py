@@ -1,0 +1,69 @@
+"""Wait for a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.identity import Remembered, recall, remember
+from airflow_provider_arroyo.sensors.base import PipelineSensor
+from airflow_provider_arroyo.sensors.watermark import to_instant
+from airflow_provider_arroyo.waits import UntilCheckpoint, Wait
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+MEMORY = "arroyo_checkpoint_base"
+
+
+class CheckpointSensor(PipelineSensor):
+    """Wait until a pipeline has committed a checkpoint that satisfies every condition that is given.
+
+    Without a condition, it waits for the first checkpoint there is.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param epoch: of this epoch or a later one (templated).
+    :param newer_than: committed after this instant (templated).
+    :param new: this many checkpoints after those that were there when the sensor began to wait (templated).
+    """
+
+    template_fields: Sequence[str] = (
+        *PipelineSensor.template_fields,
+        "epoch",
+        "newer_than",
+        "new",
+    )
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        epoch: int | str | None = None,
+        newer_than: datetime | str | None = None,
+        new: int | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        self.epoch = epoch
+        self.newer_than = newer_than
+        self.new = new
+        self._base: int | None = None
+
+    def wait(self, context: Context) -> Wait:
+        """A checkpoint that satisfies the conditions."""
+        epochs = [int(self.epoch)] if self.epoch is not None else []
+        epochs += [self._find_base(context) + int(self.new)] if self.new is not None else []
+        newer_than = to_instant(self.newer_than, "newer_than") if self.newer_than is not None else None
+        return UntilCheckpoint(self.pipeline, max(epochs, default=None), newer_than)
+
+    def _find_base(self, context: Context) -> int:
+        """The newest epoch when the sensor began to wait, also on a later look by another worker."""
+        if self._base is None and (remembered := recall(context, MEMORY)) is not None:
+            self._base = remembered.run
+        if self._base is None:
+            jobs = self.hook.send(calls.list_jobs(self.pipeline))
+            self._base = max((job.epoch for job in jobs if job.epoch is not None), default=-1)
+            remember(context, MEMORY, Remembered(self.pipeline, MEMORY, self._base))
+        return self._base

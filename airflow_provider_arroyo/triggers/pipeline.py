@@ -1,0 +1,78 @@
+"""The trigger behind every deferred task of this provider."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_provider_arroyo import events, waits
+from airflow_provider_arroyo.errors import ArroyoError
+from airflow_provider_arroyo.events import Event, broken
+from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
+from airflow_provider_arroyo.kills import OnKill, carry_out
+from airflow_provider_arroyo.waits import Wait
+
+HOLD = timedelta(seconds=30)
+"""How long one request for a watermark may be held. Shorter than the minute after which proxies close a silent connection."""
+
+
+class PipelineTrigger(BaseTrigger):
+    """Waits for a pipeline, however often the control plane or the triggerer goes away meanwhile.
+
+    :param arroyo_conn_id: the connection; secrets stay in it.
+    :param wait: what is waited for, as `waits.to_json` writes it.
+    :param deadline: when to give up, as an ISO instant. It is absolute, so a restarted triggerer does not begin anew.
+    :param poll_seconds: how long to wait between two looks.
+    :param on_kill: what becomes of the pipeline when a user ends the task: `detach`, `stop` or `savepoint_and_stop`.
+    """
+
+    def __init__(
+        self,
+        arroyo_conn_id: str,
+        wait: dict[str, Any],
+        deadline: str | None = None,
+        poll_seconds: float = 5.0,
+        on_kill: OnKill = "detach",
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
+        self.arroyo_conn_id = arroyo_conn_id
+        self.wait = wait
+        self.deadline = deadline
+        self.poll_seconds = poll_seconds
+        self.kill_action = on_kill
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """How the trigger is made again elsewhere."""
+        return f"{type(self).__module__}.{type(self).__qualname__}", {
+            "arroyo_conn_id": self.arroyo_conn_id,
+            "wait": self.wait,
+            "deadline": self.deadline,
+            "poll_seconds": self.poll_seconds,
+            "on_kill": self.kill_action,
+        }
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """One event, whatever happens."""
+        event = events.to_json(await self._watch(waits.from_json(self.wait)))
+        yield TriggerEvent(event)  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
+
+    async def on_kill(self) -> None:
+        """A user has ended the task: do to the pipeline what the task's author wished."""
+        pipeline = waits.from_json(self.wait).pipeline
+        await ArroyoHook(self.arroyo_conn_id).arun(carry_out(self.kill_action, pipeline, f"kill-{self.trigger_id}"))
+
+    async def _watch(self, wait: Wait) -> Event:
+        talk = waits.watch(
+            wait,
+            now=lambda: datetime.now(UTC),
+            deadline=datetime.fromisoformat(self.deadline) if self.deadline else None,
+            poll=timedelta(seconds=self.poll_seconds),
+            hold=HOLD,
+        )
+        try:
+            return await ArroyoHook(self.arroyo_conn_id).arun(talk)
+        except ArroyoError as error:
+            return broken(wait.pipeline, error)

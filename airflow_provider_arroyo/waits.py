@@ -1,0 +1,230 @@
+"""What a task can wait for, and how one sees that it is there. The same for workers and triggers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, TypeAlias, assert_never
+
+from pydantic import Discriminator, TypeAdapter
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.answers import Checkpoint, Job, Pipeline
+from airflow_provider_arroyo.errors import ArroyoError
+from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken
+from airflow_provider_arroyo.states import JobState
+from airflow_provider_arroyo.talks import Backoff, Clock, Pause, Talk, ask
+
+
+@dataclass(frozen=True, slots=True)
+class UntilState:
+    """The job runs, is finished, or is at rest. `after_run`: in a later run than this one."""
+
+    pipeline: str
+    goal: Literal["running", "finished", "stopped"]
+    after_run: int | None = None
+    kind: Literal["state"] = "state"
+
+
+@dataclass(frozen=True, slots=True)
+class UntilWatermark:
+    """The committed output holds all rows before `past`. A finished job has passed every instant."""
+
+    pipeline: str
+    past: datetime
+    kind: Literal["watermark"] = "watermark"
+
+
+@dataclass(frozen=True, slots=True)
+class UntilCheckpoint:
+    """A checkpoint is committed that satisfies every condition that is given."""
+
+    pipeline: str
+    epoch: int | None = None
+    newer_than: datetime | None = None
+    kind: Literal["checkpoint"] = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class UntilSavepoint:
+    """The savepoint is complete."""
+
+    pipeline: str
+    savepoint: str
+    kind: Literal["savepoint"] = "savepoint"
+
+
+Wait: TypeAlias = UntilState | UntilWatermark | UntilCheckpoint | UntilSavepoint
+
+_WAITS: TypeAdapter[Wait] = TypeAdapter(Annotated[Wait, Discriminator("kind")])
+
+
+def to_json(wait: Wait) -> dict[str, Any]:
+    """The wait as a trigger's argument."""
+    stored: dict[str, Any] = _WAITS.dump_python(wait, mode="json")
+    return stored
+
+
+def from_json(stored: object) -> Wait:
+    """The wait as it was."""
+    return _WAITS.validate_python(stored)
+
+
+def describe(wait: Wait) -> str:
+    """What is waited for, for a log line."""
+    match wait:
+        case UntilState(pipeline, goal):
+            return f"pipeline {pipeline} to be {goal}"
+        case UntilWatermark(pipeline, past):
+            return f"the watermark of pipeline {pipeline} to pass {past.isoformat()}"
+        case UntilCheckpoint(pipeline, epoch, newer_than):
+            which = [f"of epoch {epoch} or later"] if epoch is not None else []
+            which += [f"newer than {newer_than.isoformat()}"] if newer_than is not None else []
+            return f"a checkpoint of pipeline {pipeline} {' and '.join(which)}".rstrip()
+        case UntilSavepoint(pipeline, savepoint):
+            return f"savepoint {savepoint} of pipeline {pipeline}"
+        case never:
+            assert_never(never)
+
+
+def watch(
+    wait: Wait,
+    *,
+    now: Clock,
+    deadline: datetime | None = None,
+    poll: timedelta = timedelta(seconds=5),
+    hold: timedelta = timedelta(0),
+    backoff: Backoff = Backoff(),  # noqa: B008 - it is frozen
+) -> Talk[Event]:
+    """Look until there is something to tell. Failures to connect are waited out; a wait never raises them."""
+    failures = 0
+    answered = now()
+    while True:
+        try:
+            event = yield from look(wait, _until(hold, deadline, now))
+        except ArroyoError as error:
+            event = None
+            failures += 1
+            if not error.retryable or now() - answered >= backoff.patience:
+                return broken(wait.pipeline, error)
+        else:
+            failures = 0
+            answered = now()
+        if event is not None:
+            return event
+        if deadline is not None and now() >= deadline:
+            return TimedOut(
+                wait.pipeline,
+                deadline,
+                f"waited until {deadline.isoformat()} for {describe(wait)}",
+            )
+        pause = backoff.pause(failures) if failures else Pause(poll)
+        yield Pause(_until(pause.length, deadline, now))
+
+
+def look(wait: Wait, hold: timedelta = timedelta(0)) -> Talk[Event | None]:
+    """Look once: an event when there is something to tell, None when not yet."""
+    match wait:
+        case UntilState():
+            return (yield from _look_at_state(wait))
+        case UntilWatermark():
+            return (yield from _look_at_watermark(wait, hold))
+        case UntilCheckpoint():
+            return (yield from _look_at_checkpoints(wait))
+        case UntilSavepoint():
+            return (yield from _look_at_savepoint(wait))
+        case never:
+            assert_never(never)
+
+
+def _look_at_state(wait: UntilState) -> Talk[Event | None]:
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    if pipeline.action_in_progress:
+        return None
+    if wait.after_run is not None and not pipeline.state.is_terminal:
+        job = yield from _newest_job(pipeline)
+        if job is None or job.run_id <= wait.after_run:
+            return None
+    match wait.goal, pipeline.state:
+        case (
+            ("running", JobState.RUNNING | JobState.FINISHED)
+            | ("finished", JobState.FINISHED)
+            | ("stopped", JobState.STOPPED | JobState.FINISHED)
+        ):
+            return Reached(wait.pipeline, pipeline.state)
+        case _, state if state.is_terminal:
+            return (yield from _ended(pipeline))
+    return None
+
+
+def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Talk[Event | None]:
+    seen = yield from ask(calls.get_watermark(wait.pipeline, wait.past, hold))
+    if seen.passed or seen.state is JobState.FINISHED:
+        return Reached(wait.pipeline, seen.state, seen.epoch, seen.watermark)
+    return (yield from _ended_if_terminal(wait.pipeline, seen.state))
+
+
+def _look_at_checkpoints(wait: UntilCheckpoint) -> Talk[Event | None]:
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    known: tuple[Checkpoint, ...] = ()
+    if pipeline.job_id is not None:
+        known = yield from ask(calls.list_checkpoints(wait.pipeline, pipeline.job_id))
+    fitting = [one for one in known if _fits(wait, one)]
+    if fitting:
+        best = max(fitting, key=lambda one: one.epoch)
+        return Reached(wait.pipeline, pipeline.state, best.epoch, best.watermark)
+    return (yield from _ended_if_terminal(wait.pipeline, pipeline.state))
+
+
+def _look_at_savepoint(wait: UntilSavepoint) -> Talk[Event | None]:
+    savepoint = yield from ask(calls.get_savepoint(wait.pipeline, wait.savepoint))
+    match savepoint.state:
+        case "pending":
+            return None
+        case "completed":
+            return Reached(wait.pipeline, JobState.RUNNING, savepoint.epoch, savepoint.watermark)
+        case "failed":
+            text = savepoint.failure_message or f"savepoint {savepoint.id} failed"
+            return Ended(wait.pipeline, JobState.RUNNING, "savepoint.failed", text)
+
+
+def _fits(wait: UntilCheckpoint, checkpoint: Checkpoint) -> bool:
+    if checkpoint.finish_time is None:
+        return False
+    late_enough = wait.epoch is None or checkpoint.epoch >= wait.epoch
+    return late_enough and (wait.newer_than is None or checkpoint.finish_time > wait.newer_than)
+
+
+def _ended_if_terminal(name: str, state: JobState) -> Talk[Event | None]:
+    """The end of a job, as its pipeline tells it now; None when it is on its way to another state."""
+    if not state.is_terminal:
+        return None
+    pipeline = yield from ask(calls.get_pipeline(name))
+    if pipeline.action_in_progress or not pipeline.state.is_terminal:
+        return None
+    return (yield from _ended(pipeline))
+
+
+def _ended(pipeline: Pipeline) -> Talk[Event]:
+    """The end of a job, with the job's own words when it failed."""
+    match pipeline.state:
+        case JobState.FAILED:
+            job = yield from _newest_job(pipeline)
+            code = (job and job.failure_code) or "pipeline.failed"
+            message = (job and job.failure_message) or "the job failed and did not say why"
+        case JobState.FINISHED:
+            code, message = "pipeline.finished", "its input has ended"
+        case _:
+            code, message = "pipeline.stopped", "somebody has stopped it"
+    return Ended(pipeline.id, pipeline.state, code, message)
+
+
+def _newest_job(pipeline: Pipeline) -> Talk[Job | None]:
+    jobs = yield from ask(calls.list_jobs(pipeline.id))
+    named = [job for job in jobs if job.id == pipeline.job_id]
+    return max(named or jobs, key=lambda job: job.run_id, default=None)
+
+
+def _until(length: timedelta, deadline: datetime | None, now: Clock) -> timedelta:
+    """The length, cut off at the deadline."""
+    return length if deadline is None else max(timedelta(0), min(length, deadline - now()))
