@@ -1,4 +1,5 @@
-"""The archive of Spark's loaded classes (AppCDS): a third of the start-up time, paid once per environment.
+"""The archive of Spark's loaded classes (AppCDS, from Java 25 on the AOT cache): half of the start-up time, paid once
+per environment.
 
 The first JVM of an environment writes it when it ends; later ones map it. It is bound to a JVM build and a class path, so both
 are in its name. Two that start at once cannot both write: a lock, held by the writing JVM itself, is let go when that ends,
@@ -16,7 +17,8 @@ from pathlib import Path
 
 from engine.spark.java import Java
 
-_MAGIC_OF_A_DYNAMIC_ARCHIVE = 0xF00BABA8
+_AOT_CACHE_SINCE = 25
+_MAGIC_NUMBERS = {0xF00BABA2, 0xF00BABA8}
 _SPACE_NEEDED = 400 * 1024 * 1024
 
 
@@ -25,14 +27,16 @@ class Archive:
     """Either a finished archive to map, or the right to make one: then `lock` is open and `path` is its temporary name."""
 
     path: Path
+    major: int
     lock: int | None = None
 
     def options(self) -> Sequence[str]:
-        """What the JVM is told. It carries on without the archive when that does not fit."""
-        quiet = "-Xlog:disable", "-Xlog:all=error:stderr"
-        if self.lock is None:
-            return (*quiet, "-Xshare:auto", f"-XX:SharedArchiveFile={self.path}")
-        return (*quiet, f"-XX:ArchiveClassesAtExit={self.path}")
+        """What the JVM is told. It carries on without the archive, and without a word, when that does not fit."""
+        if self.major >= _AOT_CACHE_SINCE:
+            what = "AOTCache" if self.lock is None else "AOTCacheOutput"
+            return "-Xlog:cds*=off", "-Xlog:aot*=off", f"-XX:{what}={self.path}"
+        what = "SharedArchiveFile" if self.lock is None else "ArchiveClassesAtExit"
+        return "-Xlog:cds*=off", "-Xshare:auto", f"-XX:{what}={self.path}"
 
     def inherited(self) -> tuple[int, ...]:
         """The files that the JVM must hold open."""
@@ -59,14 +63,14 @@ def find_archive(java: Java, jars: Path, cache: Path) -> Archive | None:
     try:
         finished = folder / f"{_key(java, jars)}.jsa"
         if finished.exists():
-            return Archive(finished)
+            return Archive(finished, java.major)
         folder.mkdir(parents=True, exist_ok=True)
-        return _claim(finished)
+        return _claim(finished, java.major)
     except OSError:
         return None  # a cache that cannot be used must never stop a run
 
 
-def _claim(finished: Path) -> Archive | None:
+def _claim(finished: Path, major: int) -> Archive | None:
     lock = os.open(finished.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -78,20 +82,20 @@ def _claim(finished: Path) -> Archive | None:
         if not finished.exists():
             made.rename(finished)
         os.close(lock)
-        return Archive(finished)
+        return Archive(finished, major)
     made.unlink(missing_ok=True)
     space = os.statvfs(finished.parent)
     if space.f_bavail * space.f_frsize < _SPACE_NEEDED:
         os.close(lock)
         return None
-    return Archive(made, lock)
+    return Archive(made, major, lock)
 
 
 def _is_whole(made: Path) -> bool:
     """The JVM writes the header last, so a file with its magic number is complete."""
     try:
         with made.open("rb") as file:
-            return int.from_bytes(file.read(4), "little") == _MAGIC_OF_A_DYNAMIC_ARCHIVE
+            return int.from_bytes(file.read(4), "little") in _MAGIC_NUMBERS
     except OSError:
         return False
 

@@ -36,7 +36,7 @@ _TAIL_BYTES = 4_000
 _OPENED = (
     "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
     "java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs",
-    "sun.security.action", "sun.util.calendar",
+    "sun.util.calendar",
 )  # fmt: skip
 """Spark's own list (JavaModuleOptions). `jdk.incubator.vector` is left out: small Java runtimes do not have it, and it warns."""
 
@@ -155,15 +155,16 @@ def stop(gateway: Gateway, deadline: timedelta = EXIT_DEADLINE) -> None:
 
 
 def _options(java: Java, *, memory: str, quick: bool, log_file: Path) -> Sequence[str]:
-    opened = [word for package in _OPENED for word in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")]
-    newer = ["--enable-native-access=ALL-UNNAMED"] if java.major >= 22 else []
-    unsafe = ["--sun-misc-unsafe-memory-access=allow"] if java.major >= 23 else []
+    opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
+    older = ["--add-opens=java.base/sun.security.action=ALL-UNNAMED"] if java.major < 24 else []
+    newer = ["--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"] if java.major >= 23 else []
     return [
         "-XX:+IgnoreUnrecognizedVMOptions",
-        *opened, *newer, *unsafe,
+        *opened, *older, *newer,
         "-Djdk.reflect.useDirectMethodHandle=false",
         "-Dio.netty.tryReflectionSetAccessible=true",
-        "-Dio.netty.noUnsafe=false",
+        "-Dio.netty.allocator.type=pooled",
+        "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
         f"-Xmx{memory}",
         *(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if quick else []),
         f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
