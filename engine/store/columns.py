@@ -1,0 +1,89 @@
+"""Column types that speak the program's language: aware instants and lengths of time, kept as microseconds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from sqlalchemy import BigInteger, Dialect, Text
+from sqlalchemy.types import TypeDecorator
+
+from engine.jobs.instants import from_micros, to_micros
+
+
+class Instant(TypeDecorator[datetime]):
+    """An aware datetime."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
+        """To microseconds."""
+        return None if value is None else to_micros(value)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
+        """From microseconds."""
+        return None if value is None else from_micros(value)
+
+
+class Length(TypeDecorator[timedelta]):
+    """A length of time."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: timedelta | None, dialect: Dialect) -> int | None:
+        """To microseconds."""
+        return None if value is None else value // timedelta(microseconds=1)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> timedelta | None:
+        """From microseconds."""
+        return None if value is None else timedelta(microseconds=value)
+
+
+class Watermarks(TypeDecorator[Mapping[str, datetime | None]]):
+    """A watermark for each source, as JSON text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Mapping[str, datetime | None] | None, dialect: Dialect) -> str:
+        """To JSON text."""
+        return json.dumps({name: at and to_micros(at) for name, at in (value or {}).items()})
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, datetime | None]:
+        """From JSON text."""
+        found: dict[str, int | None] = json.loads(value or "{}")
+        return {name: None if at is None else from_micros(at) for name, at in found.items()}
+
+
+class Texts(TypeDecorator[tuple[str, ...]]):
+    """Some texts in order, as JSON text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: tuple[str, ...] | None, dialect: Dialect) -> str:
+        """To JSON text."""
+        return json.dumps(list(value or ()))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[str, ...]:
+        """From JSON text."""
+        return tuple(json.loads(value or "[]"))
+
+
+class TextMap(TypeDecorator[Mapping[str, str]]):
+    """Named texts, as JSON text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Mapping[str, str] | None, dialect: Dialect) -> str:
+        """To JSON text."""
+        return json.dumps(dict(value or {}))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, str]:
+        """From JSON text."""
+        found: dict[str, str] = json.loads(value or "{}")
+        return found

@@ -1,0 +1,111 @@
+"""The database file: who may open it, how it is brought up to date, and what a transaction is."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from sqlalchemy import Connection, Engine, MetaData, create_engine, event
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from engine.errors import DataDirLockedError
+from engine.jobs.places import Places
+from engine.jobs.processes import try_lock
+from engine.store.migrations import MIGRATIONS
+
+METADATA = MetaData()
+
+_PRAGMAS = ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 10000", "foreign_keys = ON")
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """An open database, up to date; the lock keeps every other control plane out while this one lives."""
+
+    engine: Engine
+    lock: IO[str]
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A consistent view that writes nothing."""
+        with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that is the only writer from its first statement on; an exception undoes it."""
+        with self.engine.connect().execution_options(write=True) as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Let go of the file and of the lock."""
+        self.engine.dispose()
+        self.lock.close()
+
+
+def open_database(places: Places) -> Database:
+    """Lock the data directory, open its database and migrate it; refused while another control plane has it."""
+    places.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = try_lock(places.lock)
+    if lock is None:
+        raise DataDirLockedError(
+            f"another control plane works on {places.root}{_who(places.server)}",
+            hint="use that one, stop it, or give this one another --data-dir",
+        )
+    places.database.touch(mode=0o600)
+    engine = create_engine(f"sqlite:///{places.database}")
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    database = Database(engine, lock)
+    _migrate(database)
+    return database
+
+
+def _prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    """Leave the beginning of transactions to us, and make what is committed survive a loss of power."""
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in _PRAGMAS:
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    """A writer takes its lock at once: an upgrade in the middle of a transaction would fail under contention."""
+    writes = connection.get_execution_options().get("write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _migrate(database: Database) -> None:
+    """Apply the migrations that this file has not seen, each in a transaction of its own."""
+    for number, statements in enumerate(MIGRATIONS, start=1):
+        with database.writing() as connection:
+            if connection.exec_driver_sql("PRAGMA user_version").scalar_one() >= number:
+                continue
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+            connection.exec_driver_sql(f"PRAGMA user_version = {number}")
+
+
+def _who(server: Path) -> str:
+    """Where the other control plane can be found, if it has said so."""
+    try:
+        said = json.loads(server.read_text())
+        return f" (process {said['pid']}, {said['url']})"
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def secure(path: Path, text: str) -> None:
+    """Write a small file for the eyes of this user only, whole or not at all."""
+    fresh = path.with_suffix(".new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    fresh.replace(path)

@@ -1,0 +1,115 @@
+"""Jobs: where each stands, and how far it has come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlalchemy import BigInteger, Column, Connection, Integer, RowMapping, Table, Text, and_, insert, select
+from sqlalchemy import update as update_rows
+
+from engine.jobs.states import State
+from engine.jobs.status import Failure, Progress, Status
+from engine.store.columns import Instant, Watermarks
+from engine.store.database import METADATA
+
+JOBS = Table(
+    "jobs",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("pipeline_id", Text, nullable=False, index=True),
+    Column("state", Text, nullable=False, index=True),
+    Column("since", Instant, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("version", Integer),
+    Column("parallelism", Integer),
+    Column("restarts_done", Integer, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("retry_at", Instant),
+    Column("running_since", Instant),
+    Column("started_at", Instant),
+    Column("finished_at", Instant),
+    Column("failure_code", Text),
+    Column("failure_message", Text),
+    Column("failure_hint", Text),
+    Column("epoch", BigInteger),
+    Column("watermark", Instant),
+    Column("sources", Watermarks, nullable=False),
+    Column("revision", Integer, nullable=False),
+)
+
+
+def add(connection: Connection, status: Status) -> None:
+    """Store a new job."""
+    connection.execute(insert(JOBS).values({"id": status.job_id, **_row(status), **_progress(status.progress)}))
+
+
+def get(connection: Connection, job_id: str) -> Status:
+    """A job that must be there."""
+    return from_row(connection.execute(select(JOBS).where(JOBS.c.id == job_id)).mappings().one())
+
+
+def update(connection: Connection, before: Status, after: Status) -> bool:
+    """Write a changed status; False when it was changed since it was read. Progress is written only if it differs,
+    since drivers move it on without a new revision."""
+    values = _row(replace(after, revision=before.revision + 1))
+    if after.progress != before.progress:
+        values = {**values, **_progress(after.progress)}
+    same = and_(JOBS.c.id == before.job_id, JOBS.c.revision == before.revision)
+    return connection.execute(update_rows(JOBS).where(same).values(values)).rowcount == 1
+
+
+def advance(connection: Connection, job_id: str, progress: Progress) -> None:
+    """Write how far a job has come."""
+    connection.execute(update_rows(JOBS).where(JOBS.c.id == job_id).values(_progress(progress)))
+
+
+def from_row(row: RowMapping) -> Status:
+    """The status that a row of the table is."""
+    code = row["failure_code"]
+    return Status(
+        job_id=row["id"],
+        pipeline_id=row["pipeline_id"],
+        state=State(row["state"]),
+        since=row["since"],
+        created_at=row["created_at"],
+        generation=row["generation"],
+        version=row["version"],
+        parallelism=row["parallelism"],
+        restarts_done=row["restarts_done"],
+        failures=row["failures"],
+        retry_at=row["retry_at"],
+        running_since=row["running_since"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        failure=None if code is None else Failure(code, row["failure_message"], row["failure_hint"]),
+        progress=Progress(row["epoch"], row["watermark"], row["sources"]),
+        revision=row["revision"],
+    )
+
+
+def _progress(progress: Progress) -> Mapping[str, object]:
+    return {"epoch": progress.epoch, "watermark": progress.watermark, "sources": progress.sources}
+
+
+def _row(status: Status) -> Mapping[str, object]:
+    return {
+        "pipeline_id": status.pipeline_id,
+        "state": status.state.value,
+        "since": status.since,
+        "created_at": status.created_at,
+        "generation": status.generation,
+        "version": status.version,
+        "parallelism": status.parallelism,
+        "restarts_done": status.restarts_done,
+        "failures": status.failures,
+        "retry_at": status.retry_at,
+        "running_since": status.running_since,
+        "started_at": status.started_at,
+        "finished_at": status.finished_at,
+        "failure_code": status.failure and status.failure.code,
+        "failure_message": status.failure and status.failure.message,
+        "failure_hint": status.failure and status.failure.hint,
+        "revision": status.revision,
+    }

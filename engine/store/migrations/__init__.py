@@ -1,0 +1,7 @@
+"""How the database came to be, step by step. A step that was released is never changed."""
+
+from __future__ import annotations
+
+from engine.store.migrations import m0001_start
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (m0001_start.STATEMENTS,)

@@ -1,0 +1,121 @@
+"""Pipelines: names, and what is wanted of their jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlalchemy import Boolean, Column, Connection, Integer, RowMapping, Table, Text, and_, delete, insert, or_, select
+from sqlalchemy import update as update_rows
+from sqlalchemy.exc import IntegrityError
+
+from engine.errors import PipelineNotFoundError, StaleWriteError
+from engine.jobs.spec import Pipeline, Restore
+from engine.store.columns import Instant
+from engine.store.database import METADATA
+
+PIPELINES = Table(
+    "pipelines",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("job_id", Text, nullable=False, unique=True),
+    Column("version", Integer, nullable=False),
+    Column("parallelism", Integer, nullable=False),
+    Column("stop", Text, nullable=False),
+    Column("restarts_asked", Integer, nullable=False),
+    Column("restart_now", Boolean, nullable=False),
+    Column("restore_savepoint", Text),
+    Column("restore_parallelism", Integer),
+    Column("restore_replay", Boolean),
+    Column("created_at", Instant, nullable=False),
+    Column("revision", Integer, nullable=False),
+)
+
+
+def add(connection: Connection, pipeline: Pipeline) -> bool:
+    """Store a new pipeline; False when the name is taken."""
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(PIPELINES).values(_row(pipeline)))
+    except IntegrityError:
+        return False
+    return True
+
+
+def find(connection: Connection, name: str) -> Pipeline | None:
+    """The pipeline of that name."""
+    row = connection.execute(select(PIPELINES).where(PIPELINES.c.name == name)).mappings().one_or_none()
+    return None if row is None else from_row(row)
+
+
+def get(connection: Connection, id_or_name: str) -> Pipeline:
+    """The pipeline with that id, or else of that name."""
+    same = or_(PIPELINES.c.id == id_or_name, PIPELINES.c.name == id_or_name)
+    rows = connection.execute(select(PIPELINES).where(same)).mappings().all()
+    for row in sorted(rows, key=lambda row: row["id"] != id_or_name):
+        return from_row(row)
+    raise PipelineNotFoundError(f"there is no pipeline {id_or_name!r}", hint="`arroyo list` names them")
+
+
+def page(connection: Connection, after: Pipeline | None, limit: int) -> Sequence[Pipeline]:
+    """Pipelines from the oldest on, those after a given one."""
+    query = select(PIPELINES).order_by(PIPELINES.c.created_at, PIPELINES.c.id).limit(limit)
+    if after is not None:
+        later = PIPELINES.c.created_at > after.created_at
+        same = and_(PIPELINES.c.created_at == after.created_at, PIPELINES.c.id > after.id)
+        query = query.where(or_(later, same))
+    return [from_row(row) for row in connection.execute(query).mappings()]
+
+
+def update(connection: Connection, pipeline: Pipeline) -> Pipeline:
+    """Write a changed pipeline; refused when it was changed since it was read."""
+    newer = replace(pipeline, revision=pipeline.revision + 1)
+    same = and_(PIPELINES.c.id == pipeline.id, PIPELINES.c.revision == pipeline.revision)
+    if connection.execute(update_rows(PIPELINES).where(same).values(_row(newer))).rowcount != 1:
+        raise StaleWriteError(f"pipeline {pipeline.name!r} was changed in between", hint="ask again")
+    return newer
+
+
+def remove(connection: Connection, pipeline: Pipeline) -> None:
+    """Forget a pipeline and all that belongs to it."""
+    connection.execute(delete(PIPELINES).where(PIPELINES.c.id == pipeline.id))
+
+
+def from_row(row: RowMapping) -> Pipeline:
+    """The pipeline that a row of the table is."""
+    restore = None
+    if row["restore_savepoint"] is not None:
+        restore = Restore(row["restore_savepoint"], row["restore_parallelism"], row["restore_replay"])
+    return Pipeline(
+        id=row["id"],
+        name=row["name"],
+        job_id=row["job_id"],
+        version=row["version"],
+        parallelism=row["parallelism"],
+        created_at=row["created_at"],
+        stop=row["stop"],
+        restarts_asked=row["restarts_asked"],
+        restart_now=row["restart_now"],
+        restore=restore,
+        revision=row["revision"],
+    )
+
+
+def _row(pipeline: Pipeline) -> Mapping[str, object]:
+    restore = pipeline.restore
+    return {
+        "id": pipeline.id,
+        "name": pipeline.name,
+        "job_id": pipeline.job_id,
+        "version": pipeline.version,
+        "parallelism": pipeline.parallelism,
+        "created_at": pipeline.created_at,
+        "stop": pipeline.stop,
+        "restarts_asked": pipeline.restarts_asked,
+        "restart_now": pipeline.restart_now,
+        "restore_savepoint": restore and restore.savepoint_id,
+        "restore_parallelism": restore and restore.parallelism,
+        "restore_replay": restore and restore.allow_replay,
+        "revision": pipeline.revision,
+    }

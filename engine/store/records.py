@@ -1,0 +1,98 @@
+"""The store as the controller sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, or_, select
+
+from engine.errors import StaleWriteError
+from engine.jobs.records import Case
+from engine.jobs.spec import Version
+from engine.jobs.states import State
+from engine.jobs.status import Note, Run
+from engine.store import checkpoints, jobs, notes, pipelines, runs, versions
+from engine.store.database import Database
+from engine.store.jobs import JOBS
+from engine.store.pipelines import PIPELINES
+
+_RESTING = [state.value for state in State if state.is_terminal]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecords:
+    """Pipelines, jobs and runs in a database."""
+
+    database: Database
+
+    def active(self) -> Sequence[Case]:
+        """Jobs that are not at rest, and those at rest of which something else is wanted."""
+        disturbed = or_(
+            JOBS.c.state.not_in(_RESTING),
+            and_(JOBS.c.state == State.STOPPED.value, PIPELINES.c.stop == "none"),
+            PIPELINES.c.restarts_asked > JOBS.c.restarts_done,
+            PIPELINES.c.version != JOBS.c.version,
+            PIPELINES.c.restore_savepoint.is_not(None),
+        )
+        query = select(PIPELINES.c.id).join(JOBS, JOBS.c.id == PIPELINES.c.job_id).where(disturbed)
+        with self.database.reading() as connection:
+            return [read_case(connection, found) for found in connection.execute(query).scalars()]
+
+    def version(self, pipeline_id: str, number: int) -> Version:
+        """A version of a pipeline."""
+        with self.database.reading() as connection:
+            return versions.get(connection, pipeline_id, number)
+
+    def save(self, before: Case, after: Case, note: Note | None) -> bool:
+        """Write what differs, in one transaction, or nothing when another write came first."""
+        try:
+            with self.database.writing() as connection:
+                self._save(connection, before, after)
+                if note is not None:
+                    notes.add(connection, note)
+        except StaleWriteError:
+            return False
+        return True
+
+    def set_process(self, run: Run, pid: int, born: str) -> None:
+        """Write down which process a run is."""
+        with self.database.writing() as connection:
+            runs.set_process(connection, run, pid, born)
+
+    def _save(self, connection: Connection, before: Case, after: Case) -> None:
+        if not _is_current(connection, before):
+            raise StaleWriteError("the wish was changed in between")
+        if after.pipeline != before.pipeline:
+            pipelines.update(connection, after.pipeline)
+        if after.status != before.status and not jobs.update(connection, before.status, after.status):
+            raise StaleWriteError("the job was changed in between")
+        if before.status.progress.epoch is not None and after.status.progress.epoch is None:
+            checkpoints.forget(connection, after.status.job_id)
+        _save_run(connection, before.run, after.run)
+
+
+def read_case(connection: Connection, pipeline_id: str) -> Case:
+    """All that is written down of a pipeline that must be there."""
+    pipeline = pipelines.get(connection, pipeline_id)
+    status = jobs.get(connection, pipeline.job_id)
+    run = runs.find(connection, status.job_id, status.generation)
+    return Case(pipeline, status, run if run is not None and run.ended_at is None else None)
+
+
+def _is_current(connection: Connection, case: Case) -> bool:
+    """Whether the wish is still the one that was decided on: a launch must not overtake a stop."""
+    query = select(PIPELINES.c.revision).where(PIPELINES.c.id == case.pipeline.id)
+    return connection.execute(query).scalar_one_or_none() == case.pipeline.revision
+
+
+def _save_run(connection: Connection, before: Run | None, after: Run | None) -> None:
+    """A new generation closes the one before it."""
+    if after is None:
+        return
+    if before is None or before.generation != after.generation:
+        runs.add(connection, after)
+        if before is not None:
+            runs.end(connection, before.job_id, before.generation, after.launched_at)
+    elif after.ended_at is not None:
+        runs.end(connection, after.job_id, after.generation, after.ended_at)

@@ -1,0 +1,114 @@
+"""Runs: one row for every driver process there ever was."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Column, ColumnElement, Connection, Integer, RowMapping, Table, Text, and_, insert, select
+from sqlalchemy import update as update_rows
+
+from engine.jobs.status import Failure, Goodbye, Run
+from engine.store.columns import Instant
+from engine.store.database import METADATA
+
+RUNS = Table(
+    "runs",
+    METADATA,
+    Column("job_id", Text, primary_key=True),
+    Column("generation", Integer, primary_key=True),
+    Column("pipeline_id", Text, nullable=False),
+    Column("key_hash", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("parallelism", Integer, nullable=False),
+    Column("launched_at", Instant, nullable=False),
+    Column("pid", Integer),
+    Column("born", Text),
+    Column("hello_at", Instant),
+    Column("running_at", Instant),
+    Column("ended_at", Instant),
+    Column("outcome", Text),
+    Column("failure_code", Text),
+    Column("failure_message", Text),
+    Column("failure_hint", Text),
+)
+
+
+def add(connection: Connection, run: Run) -> None:
+    """Store a run that is about to be started."""
+    connection.execute(
+        insert(RUNS).values(
+            job_id=run.job_id,
+            generation=run.generation,
+            pipeline_id=run.pipeline_id,
+            key_hash=run.key_hash,
+            version=run.version,
+            parallelism=run.parallelism,
+            launched_at=run.launched_at,
+        )
+    )
+
+
+def find(connection: Connection, job_id: str, generation: int) -> Run | None:
+    """The run with that number, if there was one."""
+    row = connection.execute(select(RUNS).where(_same(job_id, generation))).mappings().one_or_none()
+    return None if row is None else from_row(row)
+
+
+def set_process(connection: Connection, run: Run, pid: int, born: str) -> None:
+    """Note which process a run is."""
+    connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(pid=pid, born=born))
+
+
+def set_hello(connection: Connection, run: Run, at: datetime) -> None:
+    """Note that the driver has called."""
+    connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(hello_at=at))
+
+
+def set_running(connection: Connection, run: Run, at: datetime) -> None:
+    """Note that the driver runs its query."""
+    connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(running_at=at))
+
+
+def set_goodbye(connection: Connection, run: Run, goodbye: Goodbye) -> None:
+    """Note the driver's last word."""
+    failure = goodbye.failure
+    connection.execute(
+        update_rows(RUNS)
+        .where(_same(run.job_id, run.generation))
+        .values(
+            outcome=goodbye.outcome,
+            failure_code=failure and failure.code,
+            failure_message=failure and failure.message,
+            failure_hint=failure and failure.hint,
+        )
+    )
+
+
+def end(connection: Connection, job_id: str, generation: int, at: datetime) -> None:
+    """Note that the process is surely gone."""
+    connection.execute(update_rows(RUNS).where(_same(job_id, generation)).values(ended_at=at))
+
+
+def from_row(row: RowMapping) -> Run:
+    """The run that a row of the table is."""
+    code = row["failure_code"]
+    failure = None if code is None else Failure(code, row["failure_message"], row["failure_hint"])
+    return Run(
+        job_id=row["job_id"],
+        pipeline_id=row["pipeline_id"],
+        generation=row["generation"],
+        key_hash=row["key_hash"],
+        version=row["version"],
+        parallelism=row["parallelism"],
+        launched_at=row["launched_at"],
+        pid=row["pid"],
+        born=row["born"],
+        hello_at=row["hello_at"],
+        running_at=row["running_at"],
+        ended_at=row["ended_at"],
+        goodbye=None if row["outcome"] is None else Goodbye(row["outcome"], failure),
+    )
+
+
+def _same(job_id: str, generation: int) -> ColumnElement[bool]:
+    return and_(RUNS.c.job_id == job_id, RUNS.c.generation == generation)

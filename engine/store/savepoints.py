@@ -1,0 +1,108 @@
+"""Savepoints: which there are, and what came of taking them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from sqlalchemy import BigInteger, Column, Connection, Integer, RowMapping, Table, Text, and_, insert, select
+from sqlalchemy import update as update_rows
+
+from engine.errors import SavepointNotFoundError
+from engine.store.columns import Instant
+from engine.store.database import METADATA
+
+SAVEPOINTS = Table(
+    "savepoints",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("pipeline_id", Text, nullable=False, index=True),
+    Column("label", Text),
+    Column("state", Text, nullable=False),
+    Column("epoch", BigInteger),
+    Column("watermark", Instant),
+    Column("parallelism", Integer),
+    Column("bytes", BigInteger),
+    Column("created_at", Instant, nullable=False),
+    Column("failure_message", Text),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A savepoint as the control plane knows it; what it holds is in its own manifest."""
+
+    id: str
+    pipeline_id: str
+    label: str | None
+    created_at: datetime
+    state: Literal["pending", "completed", "failed"] = "pending"
+    epoch: int | None = None
+    watermark: datetime | None = None
+    parallelism: int | None = None
+    bytes: int | None = None
+    failure_message: str | None = None
+
+
+def add(connection: Connection, savepoint: Savepoint) -> None:
+    """Store a savepoint that is about to be taken."""
+    connection.execute(insert(SAVEPOINTS).values(_row(savepoint)))
+
+
+def settle(connection: Connection, savepoint: Savepoint) -> None:
+    """Write what came of it."""
+    connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint.id).values(_row(savepoint)))
+
+
+def get(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoint:
+    """A savepoint of that pipeline."""
+    same = and_(SAVEPOINTS.c.id == savepoint_id, SAVEPOINTS.c.pipeline_id == pipeline_id)
+    row = connection.execute(select(SAVEPOINTS).where(same)).mappings().one_or_none()
+    if row is None:
+        raise SavepointNotFoundError(f"the pipeline has no savepoint {savepoint_id!r}")
+    return _from_row(row)
+
+
+def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Savepoint]:
+    """The newest savepoints of a pipeline, newest first."""
+    query = select(SAVEPOINTS).where(SAVEPOINTS.c.pipeline_id == pipeline_id)
+    query = query.order_by(SAVEPOINTS.c.created_at.desc(), SAVEPOINTS.c.id).limit(limit)
+    return [_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def pending(connection: Connection) -> Sequence[Savepoint]:
+    """Those of which nobody knows yet what came of them."""
+    rows = connection.execute(select(SAVEPOINTS).where(SAVEPOINTS.c.state == "pending")).mappings()
+    return [_from_row(row) for row in rows]
+
+
+def _from_row(row: RowMapping) -> Savepoint:
+    return Savepoint(
+        id=row["id"],
+        pipeline_id=row["pipeline_id"],
+        label=row["label"],
+        created_at=row["created_at"],
+        state=row["state"],
+        epoch=row["epoch"],
+        watermark=row["watermark"],
+        parallelism=row["parallelism"],
+        bytes=row["bytes"],
+        failure_message=row["failure_message"],
+    )
+
+
+def _row(savepoint: Savepoint) -> Mapping[str, object]:
+    return {
+        "id": savepoint.id,
+        "pipeline_id": savepoint.pipeline_id,
+        "label": savepoint.label,
+        "created_at": savepoint.created_at,
+        "state": savepoint.state,
+        "epoch": savepoint.epoch,
+        "watermark": savepoint.watermark,
+        "parallelism": savepoint.parallelism,
+        "bytes": savepoint.bytes,
+        "failure_message": savepoint.failure_message,
+    }
