@@ -7,7 +7,13 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from engine.connectors.base import Table
-from engine.errors import DuplicateNameError, MemoryTableError, Place, UnknownTableError, WrongDirectionError
+from engine.errors import (
+    DuplicateNameError,
+    MemoryTableError,
+    Place,
+    UnknownTableError,
+    WrongDirectionError,
+)
 from engine.plan.tree import Node
 from engine.schema import Schema
 from engine.sql.complaints import BrokenTableError

@@ -20,9 +20,10 @@ from engine.errors import (
     UnsupportedClauseError,
     WindowContextError,
 )
-from engine.functions import FUNCTIONS, Function, find_aggregate, find_function
+from engine.functions import FUNCTIONS, find_aggregate, find_function
 from engine.functions.coercion import can_cast, can_coerce, common_type
-from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, is_nullable
+from engine.plan.calls import call, coerce
+from engine.plan.expr import Case, Cast, Column, Expr, Literal
 from engine.sql.data_types import translate_type
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, member_of
@@ -177,7 +178,9 @@ class Expressions:
             case exp.StrPosition():
                 return self._call("strpos", [node.this, node.args["substr"]])
             case exp.Trim():
-                name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "btrim")
+                name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(
+                    str(node.args.get("position") or "").upper(), "btrim"
+                )
                 parts = [node.this, node.expression or None]
                 return self._call(name, [part for part in parts if part is not None])
         raise UnsupportedClauseError(f"{_short(node)} is not supported here", hint=_hint_for(node))
@@ -195,58 +198,39 @@ class Expressions:
         if find_function(name) is None:
             near = get_close_matches(name, list(FUNCTIONS), n=1)
             raise UnknownFunctionError(
-                f"there is no function {name!r}", hint=f"did you mean {near[0]!r}?" if near else "see the page of functions"
+                f"there is no function {name!r}",
+                hint=f"did you mean {near[0]!r}?" if near else "see the page of functions",
             )
         return make_call(name, [self.translate(argument) for argument in arguments])
 
 
 def make_call(name: str, arguments: Sequence[Expr]) -> Expr:
     """A declared function applied to arguments, cast to what it takes."""
+    found = call(name, arguments)
+    if found is not None:
+        return found
     function = find_function(name)
     if function is None:
         raise UnknownFunctionError(f"there is no function {name!r}")
-    if function.variants and arguments and isinstance(arguments[0], Literal):
-        variant = function.variants.get(str(arguments[0].value).lower())
-        if variant is not None:
-            return make_call(variant, arguments[1:])
-    signature = function.resolve([argument.type for argument in arguments])
-    if signature is None:
-        given = ", ".join(str(argument.type) for argument in arguments)
-        raise FunctionArgumentsError(f"{function.name} does not take ({given})", hint=f"use it as {function.usage}")
-    _check_constants(function, arguments)
-    cast = tuple(coerce(argument, kind) for argument, kind in zip(arguments, signature.arguments, strict=True))
-    nullable = function.nullable([is_nullable(argument) for argument in arguments])
-    return Call(function.name, cast, signature.result, nullable)
-
-
-def _check_constants(function: Function, arguments: Sequence[Expr]) -> None:
     for index, words in function.choices.items():
-        if index >= len(arguments):
-            continue
-        argument = arguments[index]
-        if not isinstance(argument, Literal):
+        if index < len(arguments) and not isinstance(arguments[index], Literal):
+            message = f"argument {index + 1} of {function.name} must be a constant"
+            raise FunctionArgumentsError(message, hint=f"use it as {function.usage}")
+        if index < len(arguments) and words and str(getattr(arguments[index], "value", "")).lower() not in words:
+            value = getattr(arguments[index], "value", None)
             raise FunctionArgumentsError(
-                f"argument {index + 1} of {function.name} must be a constant", hint=f"use it as {function.usage}"
+                f"{function.name} does not know {value!r}", hint=f"it knows {', '.join(sorted(words))}"
             )
-        if words and str(argument.value).lower() not in words:
-            raise FunctionArgumentsError(
-                f"{function.name} does not know {argument.value!r}", hint=f"it knows {', '.join(sorted(words))}"
-            )
-
-
-def coerce(expr: Expr, kind: types.Type) -> Expr:
-    """The expression as another type, without a cast where none is needed."""
-    if expr.type == kind:
-        return expr
-    if isinstance(expr, Literal) and expr.value is None:
-        return Literal(None, kind)
-    return Cast(expr, kind)
+    given = ", ".join(str(argument.type) for argument in arguments)
+    raise FunctionArgumentsError(f"{function.name} does not take ({given})", hint=f"use it as {function.usage}")
 
 
 def coerce_implicitly(expr: Expr, kind: types.Type, what: str) -> Expr:
     """The expression as the type of its target; refused when no implicit cast leads there."""
     if expr.type != kind and not can_coerce(expr.type, kind):
-        raise TypeMismatchError(f"{what} is {kind}, which a value of type {expr.type} cannot become by itself", hint="write CAST")
+        raise TypeMismatchError(
+            f"{what} is {kind}, which a value of type {expr.type} cannot become by itself", hint="write CAST"
+        )
     return coerce(expr, kind)
 
 
@@ -301,5 +285,3 @@ def _hint_for(node: exp.Expression) -> str | None:
     if isinstance(node, exp.Window):
         return "OVER is not built yet"
     return None
-
-

@@ -17,10 +17,26 @@ from engine.errors import (
     WindowMismatchError,
 )
 from engine.functions import find_aggregate
-from engine.plan.expr import Column, Expr, Literal, Named, is_nullable, replace_parts, walk
-from engine.plan.nodes import Aggregate, Carried, NamedAggregate, Window, WindowAggregate, window_of
+from engine.plan.calls import coerce
+from engine.plan.expr import (
+    Column,
+    Expr,
+    Literal,
+    Named,
+    is_nullable,
+    replace_parts,
+    walk,
+)
+from engine.plan.nodes import (
+    Aggregate,
+    Carried,
+    NamedAggregate,
+    Window,
+    WindowAggregate,
+    window_of,
+)
 from engine.plan.tree import Node
-from engine.sql.expressions import Expressions, coerce
+from engine.sql.expressions import Expressions
 from engine.sql.parse import Script
 from engine.sql.scope import Scope
 from engine.sql.windows import describe, is_window_call, translate_window, window_over

@@ -11,7 +11,13 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
-from engine.errors import EmptyScriptError, Place, ScriptRefused, SyntaxRefusedError, TooLargeError
+from engine.errors import (
+    EmptyScriptError,
+    Place,
+    ScriptRefused,
+    SyntaxRefusedError,
+    TooLargeError,
+)
 from engine.sql.dialect import Arroyo
 
 MAX_BYTES = 1024 * 1024

@@ -29,7 +29,9 @@ class Scope:
     def resolve(self, parts: Sequence[str]) -> Expr:
         """What a dotted name means: table and column, or column, each followed by members of structs."""
         if len(parts) > 1:
-            owned = [one.column for one in self.columns if _same(one.table, parts[0]) and _same(one.column.name, parts[1])]
+            owned = [
+                one.column for one in self.columns if _same(one.table, parts[0]) and _same(one.column.name, parts[1])
+            ]
             if owned:
                 return _members(owned[0], parts[2:])
         found = [one.column for one in self.columns if _same(one.column.name, parts[0])]

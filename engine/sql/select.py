@@ -15,11 +15,12 @@ from engine.errors import (
     UnsupportedClauseError,
 )
 from engine.functions.coercion import common_type
+from engine.plan.calls import coerce
 from engine.plan.expr import Column, Expr, Named
 from engine.plan.nodes import Filter, Project, Union
 from engine.plan.tree import Node
 from engine.sql.complaints import Complaints
-from engine.sql.expressions import Expressions, coerce
+from engine.sql.expressions import Expressions
 from engine.sql.grouping import Grouping, has_aggregate
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, scope_of
@@ -232,7 +233,9 @@ def _group_item(item: exp.Expression, select: Sequence[exp.Expression], scope: S
     if isinstance(item, exp.Literal) and not item.args.get("is_string"):
         index = int(item.name) if item.name.isdigit() else 0
         if not 1 <= index <= len(select):
-            raise ColumnCountError(f"GROUP BY {item.name} is not the number of a column", hint=f"there are {len(select)}")
+            raise ColumnCountError(
+                f"GROUP BY {item.name} is not the number of a column", hint=f"there are {len(select)}"
+            )
         return select[index - 1].unalias()
     if isinstance(item, exp.Column) and not item.table:
         known = any(one.column.name.lower() == item.name.lower() for one in scope.columns)

@@ -23,7 +23,14 @@ from engine.plan.expr import Column, Expr, Named
 from engine.plan.nodes import Project, Write
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
-from engine.sql.catalog import Broken, Catalog, MemoryTable, SinkTable, SourceTable, View
+from engine.sql.catalog import (
+    Broken,
+    Catalog,
+    MemoryTable,
+    SinkTable,
+    SourceTable,
+    View,
+)
 from engine.sql.complaints import Complaints
 from engine.sql.expressions import coerce_implicitly, read_interval
 from engine.sql.parse import Script
@@ -76,7 +83,9 @@ class _Reading:
                 raise UnsupportedStatementError(_unsupported(statement), hint=_STATEMENTS)
 
     def finish(self) -> Translation:
-        writes = tuple(Write(parts[0] if len(parts) == 1 else unite(parts), name) for name, parts in self.inserts.items())
+        writes = tuple(
+            Write(parts[0] if len(parts) == 1 else unite(parts), name) for name, parts in self.inserts.items()
+        )
         return Translation(writes, {**self.catalog.read_tables, **self.sinks})
 
     def _queries(self) -> Queries:
@@ -125,7 +134,9 @@ class _Reading:
             columns = [part.name for part in target.expressions]
             target = target.this
         if not isinstance(target, exp.Table) or target.args.get("db") or node.args.get("overwrite"):
-            raise UnsupportedStatementError("Unsupported statement: only INSERT INTO a declared table", hint=_STATEMENTS)
+            raise UnsupportedStatementError(
+                "Unsupported statement: only INSERT INTO a declared table", hint=_STATEMENTS
+            )
         for clause in ("returning", "conflict", "partition", "where", "alternative"):
             if node.args.get(clause):
                 raise UnsupportedStatementError(f"INSERT with {clause.upper()} is not supported", hint=_STATEMENTS)
@@ -185,7 +196,8 @@ class _Reading:
             name = setting.this.name.lower()
             if name != "updating_ttl":
                 raise UnknownSettingError(
-                    f"invalid option '{name}'; supported options are 'updating_ttl'", hint="other settings are given at the start"
+                    f"invalid option '{name}'; supported options are 'updating_ttl'",
+                    hint="other settings are given at the start",
                 )
             value = setting.expression
             if isinstance(value, exp.Interval):

@@ -11,7 +11,12 @@ from sqlglot import exp
 from engine import types
 from engine.connectors import CONNECTORS
 from engine.connectors.base import Connector, Table
-from engine.connectors.options import GivenOption, OptionValue, ReadOptions, read_table_options
+from engine.connectors.options import (
+    GivenOption,
+    OptionValue,
+    ReadOptions,
+    read_table_options,
+)
 from engine.errors import (
     DuplicateNameError,
     EventTimeError,
@@ -21,6 +26,7 @@ from engine.errors import (
     Place,
     TableColumnError,
 )
+from engine.plan.calls import coerce
 from engine.plan.evaluate import can_evaluate
 from engine.plan.expr import Column, Expr, Literal, Named, is_nullable, substitute
 from engine.plan.nodes import Project, Scan
@@ -30,7 +36,7 @@ from engine.sql.catalog import Entry, MemoryTable, SinkTable, SourceTable
 from engine.sql.complaints import Complaints
 from engine.sql.data_types import translate_type
 from engine.sql.dialect import MetadataFrom, WatermarkFor
-from engine.sql.expressions import Expressions, coerce, make_call, read_interval
+from engine.sql.expressions import Expressions, make_call, read_interval
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, Visible
 
@@ -63,7 +69,9 @@ def declare_table(node: exp.Create, script: Script) -> Entry:
     connector = next((one for one in CONNECTORS if one.name == named.value), None)
     if connector is None:
         known = ", ".join(one.name for one in CONNECTORS if not one.hidden)
-        complaints.add(OptionValueError(f"there is no connector {named.value!r}", hint=f"there is {known}", at=named.at))
+        complaints.add(
+            OptionValueError(f"there is no connector {named.value!r}", hint=f"there is {known}", at=named.at)
+        )
         complaints.raise_any()
         raise AssertionError
     options: ReadOptions | None = None
@@ -316,13 +324,19 @@ class _Declaration:
                 return event_time, event_time
             return event_time, self._watermark_value(declared, values)
         event_time_field, watermark_field = general.event_time_field, general.watermark_field
-        event = None if event_time_field is None else self._time_column(event_time_field, values, "event_time_field", self.at)
+        event = (
+            None
+            if event_time_field is None
+            else self._time_column(event_time_field, values, "event_time_field", self.at)
+        )
         if watermark_field is not None:
             return event, self._time_column(watermark_field, values, "watermark_field", self.at)
         return event, make_call("-", [now if event is None else event, _interval(DEFAULT_DELAY)])
 
     def _watermark_value(self, declared: WatermarkFor, values: dict[str, Expr]) -> Expr:
-        scope = Scope(tuple(Visible(self.name, Column(name, one.type, is_nullable(one))) for name, one in values.items()))
+        scope = Scope(
+            tuple(Visible(self.name, Column(name, one.type, is_nullable(one))) for name, one in values.items())
+        )
         written = declared.args["expression"]
         found = Expressions(self.script, scope).translate(written)
         place = self.script.place(written)
@@ -330,14 +344,18 @@ class _Declaration:
             raise EventTimeError(f"WATERMARK FOR expression must be TIMESTAMP, but was {found.type}", at=place)
         if is_nullable(found):
             raise EventTimeError(
-                "WATERMARK FOR expression must be NOT NULL", hint="declare the column NOT NULL, or use coalesce", at=place
+                "WATERMARK FOR expression must be NOT NULL",
+                hint="declare the column NOT NULL, or use coalesce",
+                at=place,
             )
         return self._computable(substitute(found, values), place)
 
     def _time_column(self, name: str, values: dict[str, Expr], what: str, at: Place | None) -> Expr:
         found = next((value for known, value in values.items() if known.lower() == name.lower()), None)
         if found is None:
-            message = f"{what} does not exist in table" if what.startswith("WATERMARK") else f"{what} '{name}' does not exist"
+            message = (
+                f"{what} does not exist in table" if what.startswith("WATERMARK") else f"{what} '{name}' does not exist"
+            )
             raise EventTimeError(message, hint=f"it has {', '.join(values)}", at=at)
         if not isinstance(found.type, types.Timestamp):
             raise EventTimeError(f"{what} has type {found.type}, but expected TIMESTAMP", at=at)
@@ -360,4 +378,3 @@ class _Declaration:
 
 def _interval(length: timedelta) -> Expr:
     return Literal(length, types.Interval())
-

@@ -1,1 +1,56 @@
 """Plan nodes to DataFrames, mirroring engine.plan.nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from engine.plan.nodes import Branch, Filter, Project, Scan, Union, WindowAggregate, Write
+from engine.plan.tree import Node
+from engine.spark.columns import to_sql
+from engine.spark.lower.rows import lower_project, lower_scan, lower_union
+from engine.spark.lower.windowed import lower_window_aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """Turns plans into frames. `tables` are the opened source tables, `branches` what the stream part released;
+    `late` gives a new name for each count of late rows, and is None in the epoch part."""
+
+    tables: Mapping[str, DataFrame]
+    branches: Sequence[DataFrame]
+    late: Callable[[], str] | None
+
+    def lower(self, node: Node) -> DataFrame:
+        """The frame of a relation: the columns of its schema, then what is hidden."""
+        match node:
+            case Scan(table):
+                return lower_scan(node, self.tables[table])
+            case Branch(index):
+                return self.branches[index]
+            case Filter(source, condition):
+                return self.lower(source).filter(F.expr(to_sql(condition)))
+            case Project(source):
+                return lower_project(node, self.lower(source))
+            case Union(inputs):
+                return lower_union(node, [self.lower(one) for one in inputs])
+            case WindowAggregate(source):
+                return lower_window_aggregate(node, self.lower(source), self.late() if self.late else None)
+            case Write(source):
+                return self.lower(source)
+        raise TypeError(type(node).__name__)
+
+
+def stream_lowering(tables: Mapping[str, DataFrame]) -> Lowering:
+    """For the stream part."""
+    numbers = count()
+    return Lowering(tables, (), lambda: f"late{next(numbers)}")
+
+
+def epoch_lowering(branches: Sequence[DataFrame]) -> Lowering:
+    """For the epoch part."""
+    return Lowering({}, branches, None)

@@ -1,0 +1,65 @@
+"""Lowering of the relations that look at one row at a time."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from engine.plan.nodes import Project, Scan, Union
+from engine.plan.tree import EVENT_TIME
+from engine.spark.columns import to_sql
+from engine.spark.source import HEARTBEAT, WATERMARK
+
+EVENT_TIME_MARK = {"spark.watermarkDelayMs": 0}
+"""Metadata that makes a column the one whose windows Spark closes by its watermark."""
+
+
+def lower_scan(node: Scan, table: DataFrame) -> DataFrame:
+    """The columns that are wanted of a table that was opened by `open_table`."""
+    return table.select(*(quoted(name) for name in node.schema.names), *HIDDEN)
+
+
+def open_table(raw: DataFrame, *, is_windowed: bool) -> DataFrame:
+    """A source's rows without its heartbeats, and with its watermark as Spark's when windows need one."""
+    if not is_windowed:
+        return raw.filter(f"NOT {HEARTBEAT}").drop(HEARTBEAT)
+    # One conjunct that is not deterministic: user filters, and the loss of the heartbeats, then stay above the
+    # watermark. Were they pushed below it, the rows they remove would no longer move it.
+    barred = raw.withWatermark(WATERMARK, "0 seconds").filter(f"(NOT {HEARTBEAT}) = (spark_partition_id() >= 0)")
+    own = [quoted(name) for name in raw.columns if name not in (EVENT_TIME, HEARTBEAT, WATERMARK)]
+    event_time = F.col(EVENT_TIME).alias(EVENT_TIME, metadata=EVENT_TIME_MARK)
+    return barred.select(*own, event_time, F.col(WATERMARK).alias(WATERMARK, metadata={}))
+
+
+def lower_project(node: Project, rows: DataFrame) -> DataFrame:
+    """The expressions, and what is hidden."""
+    columns = [F.expr(to_sql(item.expr)).alias(item.name) for item in node.columns]
+    return rows.select(*columns, *hidden(rows))
+
+
+def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:
+    """The rows of all parts, by position."""
+    names = node.schema.names
+    shared = [name for name in HIDDEN if all(name in part.columns for part in parts)]
+    aligned = [
+        part.select(
+            *(quoted(own).alias(name) for own, name in zip(one.schema.names, names, strict=True)), *map(quoted, shared)
+        )
+        for one, part in zip(node.inputs, parts, strict=True)
+    ]
+    return reduce(DataFrame.union, aligned)
+
+
+HIDDEN = (EVENT_TIME, WATERMARK)
+
+
+def hidden(rows: DataFrame) -> list[str]:
+    """The hidden columns that the rows carry."""
+    return [name for name in HIDDEN if name in rows.columns]
+
+
+def quoted(name: str):  # type: ignore[no-untyped-def]  # pyspark.sql.Column has two homes
+    """The column of exactly that name."""
+    return F.col("`" + name.replace("`", "``") + "`")

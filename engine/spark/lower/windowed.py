@@ -1,0 +1,115 @@
+"""Lowering of windowed aggregation."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from engine.plan.nodes import Aggregate, Carried, Hop, Session, Tumble, Window, WindowAggregate
+from engine.plan.tree import EVENT_TIME
+from engine.spark.columns import to_sql
+from engine.spark.lower.rows import quoted
+from engine.spark.source import WATERMARK
+from engine.spark.types import to_spark
+
+_WINDOW = "_window"
+_TICK = timedelta(microseconds=1)
+
+
+def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | None) -> DataFrame:
+    """The aggregation; `late` is the name under which late rows are counted, None in the epoch part."""
+    match node.window:
+        case Carried(column):
+            grouped = _prepared(node, rows).withColumn(_WINDOW, quoted(column))
+            return _aggregated(node, grouped, F.col(_WINDOW))
+        case Session(gap):
+            kept = _without_late(rows, node.window, late)
+            # Spark joins rows that are exactly the gap apart, we do not: so its gap is the smallest step shorter.
+            session = F.session_window(F.col(EVENT_TIME), _spell(gap - _TICK))
+            return _aggregated(node, _prepared(node, kept), session.alias(_WINDOW), longer=_TICK)
+        case Tumble() | Hop():
+            kept = _without_late(rows, node.window, late)
+            windowed = _prepared(node, kept).withColumn(_WINDOW, _time_window(node.window))
+            if isinstance(node.window, Hop):
+                # some of a row's windows may be closed while others are open
+                windowed = windowed.filter(F.col(f"{_WINDOW}.end") > F.col(WATERMARK))
+            return _aggregated(node, windowed, F.col(_WINDOW))
+
+
+def _time_window(window: Tumble | Hop) -> SparkColumn:
+    match window:
+        case Tumble(width):
+            return F.window(F.col(EVENT_TIME), _spell(width))
+        case Hop(slide, width):
+            return F.window(F.col(EVENT_TIME), _spell(width), _spell(slide))
+
+
+def _without_late(rows: DataFrame, window: Window, late: str | None) -> DataFrame:
+    """The rows that still have an open window; the others are counted."""
+    is_late = F.expr(f"{_last_end(window)} <= unix_micros({WATERMARK})")
+    observed = rows if late is None else rows.observe(late, F.count_if(is_late).alias("late"))
+    return observed.filter(~is_late)
+
+
+def _last_end(window: Window) -> str:
+    """When the last window that a row belongs to ends, if the row were alone; in microseconds."""
+    time = f"unix_micros({EVENT_TIME})"
+    match window:
+        case Tumble(width):
+            return f"({time} - pmod({time}, {_micros(width)}L) + {_micros(width)}L)"
+        case Hop(slide, width):
+            return f"({time} - pmod({time}, {_micros(slide)}L) + {_micros(width)}L)"
+        case Session(gap):
+            return f"({time} + {_micros(gap)}L)"
+        case Carried():
+            raise AssertionError(window)
+
+
+def _prepared(node: WindowAggregate, rows: DataFrame) -> DataFrame:
+    """The rows with the keys as columns under their own names."""
+    return rows.withColumns({_key(index): F.expr(to_sql(key.expr)) for index, key in enumerate(node.keys)})
+
+
+def _key(index: int) -> str:
+    return f"_key{index}"
+
+
+def _aggregated(
+    node: WindowAggregate, rows: DataFrame, window: SparkColumn, longer: timedelta = timedelta(0)
+) -> DataFrame:
+    keys = [F.col(_key(index)) for index in range(len(node.keys))]
+    aggregates = [
+        F.expr(_aggregate_sql(one.aggregate)).cast(to_spark(one.aggregate.type)).alias(one.name)
+        for one in node.aggregates
+    ]
+    # a group by without an aggregate is a distinct, which Spark spells as an aggregate all the same
+    grouped = rows.groupBy(window, *keys).agg(*(aggregates or [F.lit(1).alias("_none")]))
+    start, end = F.col(f"{_WINDOW}.start"), F.col(f"{_WINDOW}.end")
+    if longer:
+        end = F.expr(f"timestamp_micros(unix_micros({_WINDOW}.end) + {_micros(longer)}L)")
+    # stripped of Spark's mark, the window can be joined with and selected like any other column
+    named = F.struct(start.alias("start"), end.alias("end")).alias(node.window_name, metadata={})
+    event_time = F.expr(f"timestamp_micros(unix_micros({_WINDOW}.end) + {_micros(longer) - 1}L)")
+    return grouped.select(
+        *(key.alias(item.name) for key, item in zip(keys, node.keys, strict=True)),
+        named,
+        *(quoted(one.name) for one in node.aggregates),
+        event_time.alias(EVENT_TIME, metadata={}),
+    )
+
+
+def _aggregate_sql(aggregate: Aggregate) -> str:
+    inside = ", ".join(to_sql(argument) for argument in aggregate.arguments) or "1"
+    condition = "" if aggregate.condition is None else f" FILTER (WHERE {to_sql(aggregate.condition)})"
+    return f"{aggregate.function}({inside}){condition}"
+
+
+def _micros(length: timedelta) -> int:
+    return length // _TICK
+
+
+def _spell(length: timedelta) -> str:
+    return f"{_micros(length)} microseconds"

@@ -1,0 +1,80 @@
+"""What readers tell the planner: small files beside the checkpoint.
+
+A task cannot answer the planner of the source it reads for, so it leaves a note: where its range ended, what the
+watermark of its last rows is, how many records it dropped. The planner of the next epoch takes the notes that belong
+to the epoch before. Writing one again after a crash writes the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from engine.connectors.base import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What one task saw of one slice of a partition's range; `end` is where the whole range ends."""
+
+    end: Position
+    candidate: int | None
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMark:
+    """Where a source as a whole stands, for the other sources of the pipeline."""
+
+    watermark: int | None
+    idle: bool
+    ended: bool
+
+
+def leave(directory: Path, partition: str, index: int, note: Note) -> None:
+    """Leave a note about slice `index` of a partition's range."""
+    _write(directory / _file(partition, index), asdict(note))
+
+
+def collect(directory: Path, partition: str, slices: int, end: Position) -> list[Note]:
+    """The notes about a range that ended at `end`, in the order of its slices; missing ones are left out."""
+    found: list[Note] = []
+    for index in range(slices):
+        content = _read(directory / _file(partition, index))
+        if content is not None and content.get("end") == end:
+            found.append(Note(content["end"], content["candidate"], content["dropped"]))  # type: ignore[arg-type]
+    return found
+
+
+def tell(directory: Path, mark: SourceMark) -> None:
+    """Say where this source stands."""
+    _write(directory / "source.json", asdict(mark))
+
+
+def ask(directory: Path) -> SourceMark | None:
+    """Where another source stands, if it has said so."""
+    content = _read(directory / "source.json")
+    return None if content is None else SourceMark(**content)  # type: ignore[arg-type]
+
+
+def _file(partition: str, index: int) -> str:
+    return f"{hashlib.sha256(partition.encode()).hexdigest()[:16]}-{index}.json"
+
+
+def _write(path: Path, content: Mapping[str, object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    draft.write_text(json.dumps(content))
+    draft.replace(path)
+
+
+def _read(path: Path) -> dict[str, object] | None:
+    try:
+        content: dict[str, object] = json.loads(path.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return content

@@ -1,0 +1,139 @@
+"""Where the next epoch of one source ends, and what its watermark is.
+
+The answer is Spark's offset, kept in its write-ahead log, so a replay repeats it to the letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from engine.connectors.base import Json, Position, Source
+from engine.spark import notes
+from engine.spark.watermarks import END_OF_TIME, Activity, Marks, advance, follow
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """Where an epoch ends. `moved` names the partitions that have rows in it, with the number of slices each was cut
+    into; `planned` is the moment it was planned; `beat` only makes it differ from the one before."""
+
+    positions: Mapping[str, Position]
+    marks: Mapping[str, int | None]
+    watermark: int | None = None
+    moved: Mapping[str, int] = field(default_factory=dict)
+    dropped: int = 0
+    planned: int = 0
+    beat: int = 0
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the source has said that nothing follows."""
+        return self.watermark == END_OF_TIME
+
+    def to_json(self) -> dict[str, Json]:
+        """As Spark's offset log keeps it."""
+        return {
+            "at": dict(self.positions),
+            "marks": dict(self.marks),
+            "wm": self.watermark,
+            "moved": dict(self.moved),
+            "dropped": self.dropped,
+            "planned": self.planned,
+            "beat": self.beat,
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Json]) -> Offset:
+        """Read back from the offset log."""
+        return cls(
+            positions=content["at"],  # type: ignore[arg-type]
+            marks=content["marks"],  # type: ignore[arg-type]
+            watermark=content["wm"],  # type: ignore[arg-type]
+            moved=content["moved"],  # type: ignore[arg-type]
+            dropped=content["dropped"],  # type: ignore[arg-type]
+            planned=content["planned"],  # type: ignore[arg-type]
+            beat=content["beat"],  # type: ignore[arg-type]
+        )
+
+
+@dataclass(slots=True)
+class Planner:
+    """Plans the epochs of one source, one after the other. `others` are the notes of the pipeline's other sources."""
+
+    source: Source
+    directory: Path
+    others: tuple[Path, ...]
+    activity: Activity
+    clock: Callable[[], datetime]
+    slices: int = 1
+    max_rows: int | None = None
+    is_first: bool = True
+
+    def first(self) -> Offset:
+        """Before anything was read."""
+        return Offset({}, {})
+
+    def next(self, start: Offset) -> Offset:
+        """Where the epoch after `start` ends; `start` itself when there is nothing to do."""
+        now = self.clock()
+        at = {name: start.positions.get(name, self.source.start(name)) for name in self._partitions(start)}
+        taken = {name: notes.collect(self.directory, name, count, at[name]) for name, count in start.moved.items()}
+        target = dict(self.source.advance(at, self.max_rows))
+        moving = [name for name in at if target.get(name, at[name]) != at[name]]
+        moved = {name: max(1, self.slices // len(moving)) for name in moving}
+        watermark, marks, idle = self._watermark(start, at, taken, moved, now)
+        self._tell(watermark, idle)
+        # Spark forgets at a restart how far each source was, so each must say so once more
+        again = self.is_first and watermark is not None
+        self.is_first = False
+        if not moved and watermark == start.watermark and not again:
+            return start
+        return Offset(
+            positions={name: target.get(name, position) for name, position in at.items()},
+            marks=marks,
+            watermark=watermark,
+            moved=moved,
+            dropped=start.dropped + sum(note.dropped for found in taken.values() for note in found),
+            planned=int(now.timestamp() * 1_000_000),
+            beat=start.beat + 1,
+        )
+
+    def _partitions(self, start: Offset) -> list[str]:
+        return list(dict.fromkeys([*start.positions, *self.source.partitions()]))
+
+    def _watermark(
+        self,
+        start: Offset,
+        at: Mapping[str, Position],
+        taken: Mapping[str, list[notes.Note]],
+        moved: Mapping[str, int],
+        now: datetime,
+    ) -> tuple[int | None, Mapping[str, int | None], bool]:
+        if start.is_end:
+            return start.watermark, start.marks, False
+        idle = self.activity.saw(list(at), list(moved), now)
+        finished = [name for name, position in at.items() if self.source.is_finished(name, position)]
+        candidates = {name: _last(found) for name, found in taken.items()}
+        before = Marks({name: start.marks.get(name) for name in at}, start.watermark)
+        after = advance(before, candidates, finished=finished, idle=idle)
+        all_idle = all(name in idle or name in finished for name in at)
+        if not at and self.source.bounded:
+            return END_OF_TIME, {}, False
+        if after.source != END_OF_TIME and all_idle:
+            return follow(after.source, self._others()), after.partitions, True
+        return after.source, after.partitions, False
+
+    def _others(self) -> list[int | None]:
+        told = [notes.ask(directory) for directory in self.others]
+        return [mark.watermark for mark in told if mark is not None and not mark.idle and not mark.ended]
+
+    def _tell(self, watermark: int | None, idle: bool) -> None:  # noqa: FBT001 - a value, not a mode
+        if self.others:
+            notes.tell(self.directory, notes.SourceMark(watermark, idle, watermark == END_OF_TIME))
+
+
+def _last(found: list[notes.Note]) -> int | None:
+    return next((note.candidate for note in reversed(found) if note.candidate is not None), None)

@@ -1,0 +1,245 @@
+"""A source table as a Python data source of Spark's.
+
+Every row carries two columns beside its own and its event time: `_wm`, the watermark of its epoch, and `_heartbeat`,
+true on the one row an epoch has so that the watermark arrives even when there is no data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+from pyspark.sql.types import StructType
+
+from engine import types
+from engine.compile import connector_of
+from engine.connectors.base import Json, Position, Slice, Source, Table
+from engine.plan.evaluate import evaluate
+from engine.plan.nodes import Scan
+from engine.plan.tree import EVENT_TIME
+from engine.schema import Field, Schema, arrow_schema
+from engine.spark import notes
+from engine.spark.planner import Offset, Planner
+from engine.spark.types import spark_schema
+from engine.spark.watermarks import Activity
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WATERMARK = "_wm"
+HEARTBEAT = "_heartbeat"
+LAST_ROWS = 8192
+"""How many of the last rows of a partition's range say what its watermark is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSpec:
+    """All that a planner and its tasks must know of one source table."""
+
+    table: Table
+    scan: Scan
+    notes: Path
+    others: tuple[Path, ...]
+    tasks: int
+    max_rows: int | None
+
+    @property
+    def schema(self) -> Schema:
+        """What Spark sees of the table."""
+        own = (
+            Field(EVENT_TIME, types.TIMESTAMP),
+            Field(HEARTBEAT, types.BOOLEAN),
+            Field(WATERMARK, types.TIMESTAMP),
+        )
+        return Schema((*self.scan.columns, *own))
+
+    def open(self) -> Source:
+        """The table's source."""
+        opener = connector_of(self.table).open_source
+        if opener is None:
+            raise AssertionError(self.table.connector)
+        return opener(self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A slice to read, which slice of its partition it is, and where that partition's range ends."""
+
+    piece: Slice
+    index: int
+    end: Position
+
+
+class Task(InputPartition):
+    """What one Spark task reads: some slices, and the heartbeat of the epoch for the first one."""
+
+    def __init__(self, pieces: tuple[Piece, ...], watermark: int, planned: int, *, beats: bool) -> None:
+        self.pieces = pieces
+        self.watermark = watermark
+        self.planned = planned
+        self.beats = beats
+
+
+class Reader(DataSourceStreamReader):
+    """Plans in a process on the driver, reads in the tasks."""
+
+    def __init__(self, spec: ScanSpec) -> None:
+        self.spec = spec
+        self._planner: Planner | None = None
+
+    @property
+    def planner(self) -> Planner:
+        """Made where it is first needed: a reader that only reads has none."""
+        if self._planner is None:
+            source = self.spec.open()
+            activity = Activity(self.spec.table.idle_time, {})
+            clock = getattr(source, "now", _now)
+            spec = self.spec
+            self._planner = Planner(source, spec.notes, spec.others, activity, clock, spec.tasks, spec.max_rows)
+        return self._planner
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """Our own limit is in `latestOffset`."""
+        return ReadAllAvailable()
+
+    def initialOffset(self) -> dict[str, Json]:  # type: ignore[override]  # noqa: N802 - Spark's name
+        """Before anything was read."""
+        return self.planner.first().to_json()
+
+    def latestOffset(self, start: Mapping[str, Json], limit: ReadLimit) -> Mapping[str, Json]:  # type: ignore[override]  # noqa: N802, ARG002
+        """Where the next epoch ends."""
+        before = Offset.from_json(start)
+        after = self.planner.next(before)
+        return start if after is before else after.to_json()
+
+    def partitions(self, start: Mapping[str, Json], end: Mapping[str, Json]) -> list[Task]:  # type: ignore[override]
+        """The tasks of an epoch: its slices dealt out evenly."""
+        first, last = Offset.from_json(start), Offset.from_json(end)
+        source, tasks = self.planner.source, self.spec.tasks
+        pieces = [
+            Piece(piece, index, last.positions[name])
+            for name, count in last.moved.items()
+            for index, piece in enumerate(
+                source.slices(
+                    name, first.positions.get(name, source.start(name)), last.positions[name], count
+                )
+            )
+        ]
+        count = max(1, min(tasks, len(pieces)))
+        bounds = [len(pieces) * step // count for step in range(count + 1)]
+        return [
+            Task(tuple(pieces[low:high]), last.watermark or 0, last.planned, beats=low == 0)
+            for low, high in zip(bounds, bounds[1:], strict=False)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+        """The rows of a task, then a note for the planner about each slice."""
+        task = cast("Task", partition)
+        if task.beats:
+            yield _heartbeat(self.spec, task)
+        if task.pieces:
+            source = self.spec.open()
+            for piece in task.pieces:
+                yield from self._read_piece(source, task, piece)
+
+    def _read_piece(self, source: Source, task: Task, piece: Piece) -> Iterator[pa.RecordBatch]:
+        tail = _Tail()
+        dropped = 0
+        for chunk in source.read(piece.piece):
+            dropped += chunk.dropped
+            if chunk.rows.num_rows == 0:
+                continue
+            times = _event_times(self.spec.scan, chunk.rows, chunk.event_time, task.planned)
+            rows = chunk.rows.append_column(EVENT_TIME, times)
+            tail.add(evaluate(self.spec.scan.watermark, rows))
+            yield _finish(self.spec, rows, task.watermark)
+        notes.leave(self.spec.notes, piece.piece.partition, piece.index, notes.Note(piece.end, tail.least(), dropped))
+
+
+def source_class(spec: ScanSpec) -> type[DataSource]:
+    """A data source of its own for one table; Spark finds it by the name it is registered under."""
+
+    class EngineSource(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return format_name(spec.table.name)
+
+        def schema(self) -> StructType:
+            return spark_schema(spec.schema)
+
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802, ARG002 - Spark's name
+            return Reader(spec)
+
+    return EngineSource
+
+
+def format_name(table: str) -> str:
+    """The name a table's data source is registered under."""
+    return f"arroyo_{table.lower()}"
+
+
+class _Tail:
+    """The watermark values of the last rows seen."""
+
+    def __init__(self) -> None:
+        self._parts: list[pa.Array] = []
+        self._rows = 0
+
+    def add(self, values: pa.Array) -> None:
+        if len(values) >= LAST_ROWS:
+            self._parts, self._rows = [values.slice(len(values) - LAST_ROWS)], LAST_ROWS
+            return
+        self._parts.append(values)
+        self._rows += len(values)
+        while self._rows - len(self._parts[0]) >= LAST_ROWS:
+            self._rows -= len(self._parts.pop(0))
+
+    def least(self) -> int | None:
+        import pyarrow as pa  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        if not self._parts:
+            return None
+        values = pa.chunked_array([part.cast(pa.int64()) for part in self._parts])
+        last = values.slice(max(0, self._rows - LAST_ROWS))
+        least = pc.min(last).as_py()
+        return None if least is None else int(least)
+
+
+def _event_times(scan: Scan, rows: pa.RecordBatch, own: pa.Array | None, planned: int) -> pa.Array:
+    if scan.event_time is not None:
+        return evaluate(scan.event_time, rows)
+    return _repeat(planned, rows.num_rows) if own is None else own
+
+
+def _finish(spec: ScanSpec, rows: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
+    import pyarrow as pa  # noqa: PLC0415 - see `_Tail.least`
+
+    columns = [rows.column(field.name) for field in spec.scan.columns]
+    beat = pa.repeat(pa.scalar(False), rows.num_rows)  # noqa: FBT003 - a value
+    columns += [rows.column(EVENT_TIME), beat, _repeat(watermark, rows.num_rows)]
+    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(spec.schema))
+
+
+def _heartbeat(spec: ScanSpec, task: Task) -> pa.RecordBatch:
+    import pyarrow as pa  # noqa: PLC0415 - see `_Tail.least`
+
+    schema = arrow_schema(spec.schema)
+    columns = [pa.nulls(1, field.type) for field in schema]
+    columns[-2:] = [pa.array([True]), _repeat(task.watermark, 1)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _repeat(micros: int, count: int) -> pa.Array:
+    import pyarrow as pa  # noqa: PLC0415 - see `_Tail.least`
+
+    return pa.repeat(pa.scalar(micros, pa.timestamp("us", tz="UTC")), count)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,69 @@
+"""The watermark of a source, as a pure function of what its partitions have shown.
+
+A partition's watermark is the larger of what it was and the smallest value of the watermark expression in the last
+rows read from it. The source's is the smallest of its active partitions, and never goes back. Instants are whole
+microseconds since the Unix epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+END_OF_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 1_000_000
+"""The watermark of an input that has ended: every window is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The watermark of each partition, and that of the source; None is not known yet."""
+
+    partitions: Mapping[str, int | None]
+    source: int | None = None
+
+
+def advance(
+    before: Marks, candidates: Mapping[str, int | None], *, finished: Collection[str], idle: Collection[str]
+) -> Marks:
+    """The marks after an epoch. `candidates` has what each partition's last rows showed; finished and idle partitions
+    hold nothing back. A partition that has shown nothing yet holds everything back."""
+    partitions = {name: _later(mark, candidates.get(name)) for name, mark in before.partitions.items()}
+    if partitions and all(name in finished for name in partitions):
+        return Marks(partitions, END_OF_TIME)
+    active = [mark for name, mark in partitions.items() if name not in finished and name not in idle]
+    known = [mark for mark in active if mark is not None]
+    if not active or len(known) < len(active):
+        return Marks(partitions, before.source)
+    return Marks(partitions, _later(before.source, min(known)))
+
+
+def follow(own: int | None, others: Collection[int | None]) -> int | None:
+    """The watermark of a source that is idle as a whole: it follows the slowest of the active ones."""
+    known = [mark for mark in others if mark is not None]
+    if not known or len(known) < len(others):
+        return own
+    return _later(own, min(known))
+
+
+@dataclass(slots=True)
+class Activity:
+    """When each partition last had rows, by the planner's clock. A partition begins its time when it is first seen."""
+
+    limit: timedelta | None
+    last: dict[str, datetime]
+
+    def saw(self, partitions: Collection[str], moved: Collection[str], now: datetime) -> frozenset[str]:
+        """Note which partitions have new rows, and say which have been silent for longer than the limit."""
+        for name in partitions:
+            if name in moved or name not in self.last:
+                self.last[name] = now
+        if self.limit is None:
+            return frozenset()
+        return frozenset(name for name in partitions if now - self.last[name] > self.limit)
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return max(one, other)
