@@ -8,12 +8,22 @@ from types import MappingProxyType
 from engine.functions.aggregates import AGGREGATE_FUNCTIONS
 from engine.functions.base import AggregateFunction, Function, Signature
 from engine.functions.conditional import CONDITIONAL_FUNCTIONS
+from engine.functions.math import MATH_FUNCTIONS
 from engine.functions.operators import OPERATORS
+from engine.functions.regex import REGEX_FUNCTIONS
 from engine.functions.text import TEXT_FUNCTIONS
+from engine.functions.time import TIME_FUNCTIONS
 
 __all__ = ["AGGREGATES", "FUNCTIONS", "AggregateFunction", "Function", "Signature", "find_aggregate", "find_function"]
 
-_SCALARS = (*OPERATORS, *CONDITIONAL_FUNCTIONS, *TEXT_FUNCTIONS)
+_SCALARS = (
+    *OPERATORS,
+    *CONDITIONAL_FUNCTIONS,
+    *MATH_FUNCTIONS,
+    *TEXT_FUNCTIONS,
+    *REGEX_FUNCTIONS,
+    *TIME_FUNCTIONS,
+)
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType({function.name: function for function in _SCALARS})
 AGGREGATES: Mapping[str, AggregateFunction] = MappingProxyType(

@@ -2,23 +2,68 @@
 
 from __future__ import annotations
 
-from engine.functions.base import Function, always, takes_alike
+from collections.abc import Callable, Iterable, Sequence
+
+from engine.functions.base import Function, Resolve, Signature, always, takes_alike
+from engine.functions.coercion import common_type
+from engine.types import Type
+
+
+def _choose(arguments: Sequence[Type]) -> Signature | None:
+    if len(arguments) != 3:
+        return None
+    shared = common_type(arguments[1], arguments[2])
+    return None if shared is None else Signature((arguments[0], shared, shared), shared)
+
+
+def _conditional(
+    name: str, usage: str, doc: str, resolve: Resolve, nullable: Callable[[Iterable[bool]], bool], *aliases: str
+) -> Function:
+    return Function(name, "conditional", usage, doc, resolve, aliases, nullable)
+
 
 CONDITIONAL_FUNCTIONS = (
-    Function(
+    _conditional(
         "coalesce",
-        "conditional",
         "coalesce(value, ...)",
         "The first value that is not NULL; NULL when all are.",
         takes_alike(),
-        nullable=all,
+        all,
     ),
-    Function(
+    _conditional(
+        "nvl",
+        "nvl(value, otherwise)",
+        "The value, or where it is NULL the other one.",
+        takes_alike(least=2, most=2),
+        all,
+        "ifnull",
+    ),
+    _conditional(
+        "nvl2",
+        "nvl2(value, then, otherwise)",
+        "`then` where the value is not NULL, else the last argument.",
+        _choose,
+        any,
+    ),
+    _conditional(
         "nullif",
-        "conditional",
         "nullif(a, b)",
         "NULL when both are equal, else `a`.",
         takes_alike(least=2, most=2),
-        nullable=always,
+        always,
+    ),
+    _conditional(
+        "greatest",
+        "greatest(value, ...)",
+        "The greatest value that is not NULL; NULL when all are.",
+        takes_alike(least=2),
+        all,
+    ),
+    _conditional(
+        "least",
+        "least(value, ...)",
+        "The least value that is not NULL; NULL when all are.",
+        takes_alike(least=2),
+        all,
     ),
 )

@@ -111,7 +111,7 @@ OPERATORS = (
     _operator(
         "-",
         "a - b",
-        "The difference of two numbers or times, or a time moved back; unsigned operands give BIGINT; NULL when either is.",
+        "The difference of numbers or times, or a time moved back; unsigned numbers give BIGINT; NULL when either is.",
         first_of(
             _numbers("-"),
             takes(instant, instant, result=INTERVAL),
@@ -133,7 +133,7 @@ OPERATORS = (
     _operator(
         "/",
         "a / b",
-        "The quotient; whole numbers drop the remainder towards zero; division by zero fails the run; NULL when either is.",
+        "The quotient, cut towards zero for whole numbers; division by zero fails the run; NULL when either is.",
         _numbers("/"),
     ),
     _operator(
@@ -212,7 +212,7 @@ OPERATORS = (
     _operator(
         "like",
         "text LIKE pattern",
-        "Whether the whole text fits, where % is any text, _ any character, and a backslash takes the next one as it is; NULL when either is.",
+        "Whether the text fits; % is any text, _ any character, a backslash quotes the next; NULL when either is.",
         _MATCHED,
     ),
     _operator("not_like", "text NOT LIKE pattern", "The opposite of LIKE; NULL when either is.", _MATCHED),

@@ -18,6 +18,7 @@ from engine.types import (
     Text,
     Timestamp,
     Type,
+    is_number,
 )
 from engine.types import Array as ArrayType
 
@@ -44,6 +45,11 @@ def whole(kind: Type) -> Type | None:
     return BIGINT if isinstance(kind, Integer | Null) else None
 
 
+def number(kind: Type) -> Type | None:
+    """A number of any type, as it is."""
+    return BIGINT if isinstance(kind, Null) else kind if is_number(kind) else None
+
+
 def signed_number(kind: Type) -> Type | None:
     """A number whose type also holds its negative."""
     match kind:
@@ -54,6 +60,11 @@ def signed_number(kind: Type) -> Type | None:
         case Null():
             return BIGINT
     return None
+
+
+def only_number(kind: Type) -> Type | None:
+    """A number of any type, as DOUBLE."""
+    return DOUBLE if is_number(kind) else None
 
 
 def fraction(kind: Type) -> Type | None:

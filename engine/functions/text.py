@@ -1,16 +1,152 @@
-"""Functions of text; positions count characters, from one."""
+"""Functions of text; positions count characters, from one, and text compares by bytes."""
 
 from __future__ import annotations
 
-from engine.functions.base import Function, Resolve, takes
-from engine.types import TEXT
+from engine.functions.base import Function, Resolve, first, never, takes, takes_many
+from engine.functions.parameters import BYTES, scalar_as_text, text_or_bytes
+from engine.types import BIGINT, BOOLEAN, INT, TEXT
 
 
 def _text(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
     return Function(name, "text", usage, doc, resolve, aliases)
 
 
+_ONE = takes(TEXT, result=TEXT)
+_TRIM = takes(TEXT, TEXT, result=TEXT, optional=1)
+_PAD = takes(TEXT, BIGINT, TEXT, result=TEXT, optional=1)
+_CUT = takes(TEXT, BIGINT, result=TEXT)
+_SIZE = takes(text_or_bytes, result=INT)
+_FOUND = takes(TEXT, TEXT, result=BOOLEAN)
+
 TEXT_FUNCTIONS = (
-    _text("upper", "upper(text)", "The text in capitals; NULL for NULL.", takes(TEXT, result=TEXT)),
-    _text("lower", "lower(text)", "The text in small letters; NULL for NULL.", takes(TEXT, result=TEXT)),
+    _text("upper", "upper(text)", "The text in capital letters; NULL for NULL.", _ONE),
+    _text("lower", "lower(text)", "The text in small letters; NULL for NULL.", _ONE),
+    _text(
+        "initcap",
+        "initcap(text)",
+        "Every word with a capital first letter and small others, where words are letters and digits; NULL for NULL.",
+        _ONE,
+    ),
+    _text(
+        "length",
+        "length(text)",
+        "How many characters the text has; NULL for NULL.",
+        takes(TEXT, result=INT),
+        "char_length",
+        "character_length",
+    ),
+    _text("octet_length", "octet_length(text)", "How many bytes the text has in UTF-8; NULL for NULL.", _SIZE),
+    _text("bit_length", "bit_length(text)", "How many bits the text has in UTF-8; NULL for NULL.", _SIZE),
+    Function(
+        "concat",
+        "text",
+        "concat(value, ...)",
+        "All values as text, one after the other; NULLs are left out, so it is never NULL.",
+        takes_many(scalar_as_text, result=TEXT),
+        nullable=never,
+    ),
+    Function(
+        "concat_ws",
+        "text",
+        "concat_ws(separator, value, ...)",
+        "All values that are not NULL as text, with the separator between; NULL when the separator is.",
+        takes_many(scalar_as_text, first=(TEXT,), result=TEXT),
+        nullable=first,
+    ),
+    _text(
+        "substr",
+        "substr(text, start [, length])",
+        "The text from a position on; positions before the first count towards the length; NULL when an argument is.",
+        takes(TEXT, BIGINT, BIGINT, result=TEXT, optional=1),
+        "substring",
+    ),
+    _text("left", "left(text, n)", "The first `n` characters, or all but the last `-n`; NULL when either is.", _CUT),
+    _text("right", "right(text, n)", "The last `n` characters, or all but the first `-n`; NULL when either is.", _CUT),
+    _text(
+        "btrim",
+        "btrim(text [, characters])",
+        "The text without spaces, or any of the characters, at both ends; NULL when an argument is.",
+        _TRIM,
+        "trim",
+    ),
+    _text(
+        "ltrim",
+        "ltrim(text [, characters])",
+        "The text without spaces, or any of the characters, at its start; NULL when an argument is.",
+        _TRIM,
+    ),
+    _text(
+        "rtrim",
+        "rtrim(text [, characters])",
+        "The text without spaces, or any of the characters, at its end; NULL when an argument is.",
+        _TRIM,
+    ),
+    _text(
+        "lpad",
+        "lpad(text, length [, fill])",
+        "The text filled up on the left with spaces or the fill, or cut to the length; NULL when an argument is.",
+        _PAD,
+    ),
+    _text(
+        "rpad",
+        "rpad(text, length [, fill])",
+        "The text filled up on the right with spaces or the fill, or cut to the length; NULL when an argument is.",
+        _PAD,
+    ),
+    _text(
+        "replace",
+        "replace(text, old, new)",
+        "The text with every `old` replaced by `new`; NULL when an argument is.",
+        takes(TEXT, TEXT, TEXT, result=TEXT),
+    ),
+    _text("reverse", "reverse(text)", "The characters in reverse order; NULL for NULL.", _ONE),
+    _text("repeat", "repeat(text, n)", "The text `n` times over, empty below one; NULL when either is.", _CUT),
+    _text(
+        "split_part",
+        "split_part(text, delimiter, n)",
+        "The `n`-th part between delimiters, from the end when negative, empty past it; NULL when an argument is.",
+        takes(TEXT, TEXT, BIGINT, result=TEXT),
+    ),
+    _text("starts_with", "starts_with(text, start)", "Whether the text starts so; NULL when either is.", _FOUND),
+    _text("ends_with", "ends_with(text, end)", "Whether the text ends so; NULL when either is.", _FOUND),
+    _text("contains", "contains(text, part)", "Whether the part is in the text; NULL when either is.", _FOUND),
+    _text(
+        "strpos",
+        "strpos(text, part)",
+        "Where the part first stands in the text, or 0; NULL when either is.",
+        takes(TEXT, TEXT, result=INT),
+        "instr",
+        "position",
+    ),
+    _text(
+        "ascii",
+        "ascii(text)",
+        "The Unicode number of the first character, 0 for empty text; NULL for NULL.",
+        takes(TEXT, result=INT),
+    ),
+    _text("chr", "chr(number)", "The character of that Unicode number; NULL for NULL.", takes(BIGINT, result=TEXT)),
+    _text(
+        "md5",
+        "md5(text)",
+        "The MD5 digest in hexadecimal digits; NULL for NULL.",
+        takes(text_or_bytes, result=TEXT),
+    ),
+    _text(
+        "sha256",
+        "sha256(text)",
+        "The SHA-256 digest as bytes; NULL for NULL.",
+        takes(text_or_bytes, result=BYTES),
+    ),
+    _text(
+        "to_hex",
+        "to_hex(number)",
+        "The number in hexadecimal digits, negative ones in 64 bits; NULL for NULL.",
+        takes(BIGINT, result=TEXT),
+    ),
+    _text(
+        "translate",
+        "translate(text, characters, others)",
+        "The text with each of the characters turned into the other at its place, or removed; NULL when an argument is.",
+        takes(TEXT, TEXT, TEXT, result=TEXT),
+    ),
 )

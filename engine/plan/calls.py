@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
+from decimal import Decimal
 
 from engine import types
 from engine.functions import find_function
@@ -11,7 +13,7 @@ from engine.functions.coercion import can_cast
 from engine.plan.expr import Call, Cast, Expr, Literal, is_nullable
 
 
-def call(name: str, arguments: Sequence[Expr]) -> Call | None:
+def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
     """The function of that name or alias applied to the arguments, cast to what it takes.
 
     None when there is no such function or the arguments do not fit. A text literal takes on whatever type makes
@@ -25,6 +27,9 @@ def call(name: str, arguments: Sequence[Expr]) -> Call | None:
     signature = _resolve(function, arguments)
     if signature is None:
         return None
+    match function.name, arguments:
+        case "negate", (Literal(int() | float() | Decimal() | timedelta() as value, kind),) if kind == signature.result:
+            return Literal(-value, kind)
     taken = tuple(map(coerce, arguments, signature.arguments))
     return Call(function.name, taken, signature.result, function.nullable(map(is_nullable, taken)))
 
@@ -69,14 +74,13 @@ def _resolve(function: Function, arguments: Sequence[Expr]) -> Signature | None:
 
 
 def _constants_fit(function: Function, arguments: Sequence[Expr]) -> bool:
-    for position, words in function.choices.items():
+    for position, accepts in function.constants.items():
         if position >= len(arguments):
             continue
-        argument = arguments[position]
-        if not isinstance(argument, Literal) or argument.value is None:
-            return False
-        if words and _word(argument) not in words:
-            return False
+        match arguments[position]:
+            case Literal(value) if value is not None and accepts(value):
+                continue
+        return False
     return True
 
 

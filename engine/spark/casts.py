@@ -3,11 +3,66 @@
 from __future__ import annotations
 
 from engine import types
-from engine.spark.literals import type_to_sql
+from engine.spark.literals import text_to_sql, type_to_sql
 
-_MOMENT = "date_format({0}, \"yyyy-MM-dd'T'HH:mm:ss\")"
+# Spark also takes a bare year, a time of today, or 'now': none of them says which instant it is when a run is repeated.
+_NO_DATE = text_to_sql(r"^(?!\s*\d{4,6}-\d{1,2}-\d{1,2})")
+_TRAILING_ZEROS = text_to_sql(r"(\.000000|000)$")
+_PADDED_FRACTION = text_to_sql(r"(\.\d+?)0+$")
+_FIRST_GROUP = text_to_sql("$1")
 
 
 def cast_to_sql(value: str, source: types.Type, target: types.Type, *, lenient: bool = False) -> str:
     """The text `value`, which is of type `source`, as a `target`; a value that does not fit fails, or is NULL."""
-    return f"{'TRY_CAST' if lenient else 'CAST'}({value} AS {type_to_sql(target)})"
+    match source, target:
+        case types.Float(), types.Text() | types.Json():
+            return _fraction_as_text(value)
+        case types.Timestamp(), types.Text():
+            text = f"date_format({value}, {text_to_sql(_MOMENT)})"
+            return f"regexp_replace({text}, {_TRAILING_ZEROS}, '')"
+        case types.Bytes(), types.Text():
+            return f"{'try_' if lenient else ''}validate_utf8(CAST({value} AS STRING))"
+        case types.Text() | types.Json(), types.Timestamp() | types.Date():
+            value = f"regexp_replace({value}, {_NO_DATE}, 'not a date, ')"
+        case types.Timestamp(), types.Integer():
+            return f"(unix_micros({value}) * 1000L)"
+        case types.Integer(), types.Timestamp():
+            return micros_to_sql(f"CAST({value} AS BIGINT)", 1000)
+    plain = f"{'TRY_CAST' if lenient else 'CAST'}({value} AS {type_to_sql(target)})"
+    if isinstance(target, types.Integer) and not target.signed and not _is_in_range(source, target):
+        return _checked(plain, target, lenient=lenient)
+    return plain
+
+
+def micros_to_sql(number: str, per_microsecond: int) -> str:
+    """The instant that many parts of a microsecond after the epoch, cut down to the microsecond."""
+    return f"timestamp_micros(({number} - pmod({number}, {per_microsecond}L)) div {per_microsecond}L)"
+
+
+_MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+
+
+def _fraction_as_text(value: str) -> str:
+    """Spark writes 1.0E7 where everybody else writes 10000000.0; exponents begin at 1e16 and below 1e-5."""
+    size = f"abs({value})"
+    text = f"CAST({value} AS STRING)"
+    digits = f"regexp_replace(CAST(CAST({text} AS DECIMAL(38, 22)) AS STRING), {_PADDED_FRACTION}, {_FIRST_GROUP})"
+    short = f"replace(replace(replace({text}, '.0E', 'e'), 'E', 'e'), 'Infinity', 'inf')"
+    is_plain = f"(({size} >= 1e7D AND {size} < 1e16D) OR ({size} >= 1e-5D AND {size} < 1e-3D))"
+    return f"(CASE WHEN {is_plain} THEN {digits} ELSE {short} END)"
+
+
+def _checked(value: str, target: types.Integer, *, lenient: bool) -> str:
+    most = (1 << min(63, target.bits)) - 1
+    complaint = f"raise_error(concat('not in the range of {target}, ', CAST({value} AS STRING)))"
+    refusal = "NULL" if lenient else complaint
+    return f"(CASE WHEN {value} NOT BETWEEN 0 AND {most}L THEN {refusal} ELSE {value} END)"
+
+
+def _is_in_range(source: types.Type, target: types.Integer) -> bool:
+    match source:
+        case types.Boolean() | types.Null():
+            return True
+        case types.Integer(bits, signed=False):
+            return bits <= target.bits
+    return False

@@ -1,0 +1,75 @@
+"""Patterns for writing instants: those of strftime and those of Postgres, as the pattern letters of Java."""
+
+from __future__ import annotations
+
+import re
+
+_STRFTIME = {
+    "%Y": "yyyy",
+    "%y": "yy",
+    "%m": "MM",
+    "%d": "dd",
+    "%j": "DDD",
+    "%H": "HH",
+    "%I": "hh",
+    "%M": "mm",
+    "%S": "ss",
+    "%p": "a",
+    "%f": "SSSSSSSSS",
+    "%3f": "SSS",
+    "%6f": "SSSSSS",
+    "%.3f": ".SSS",
+    "%.6f": ".SSSSSS",
+    "%b": "MMM",
+    "%B": "MMMM",
+    "%a": "EEE",
+    "%A": "EEEE",
+    "%F": "yyyy-MM-dd",
+    "%T": "HH:mm:ss",
+    "%R": "HH:mm",
+    "%D": "MM/dd/yy",
+    "%%": "%",
+}
+_POSTGRES = {
+    "YYYY": "yyyy",
+    "YY": "yy",
+    "MM": "MM",
+    "Month": "MMMM",
+    "Mon": "MMM",
+    "DDD": "DDD",
+    "DD": "dd",
+    "Day": "EEEE",
+    "Dy": "EEE",
+    "HH24": "HH",
+    "HH12": "hh",
+    "HH": "hh",
+    "MI": "mm",
+    "SS": "ss",
+    "MS": "SSS",
+    "US": "SSSSSS",
+    "AM": "a",
+    "PM": "a",
+}
+
+
+def to_java_pattern(pattern: str) -> str | None:
+    """The same pattern in Java's letters, or None when it asks for something we do not write.
+
+    >>> to_java_pattern("%Y-%m-%dT%H:%M")
+    "yyyy-MM-dd'T'HH:mm"
+    """
+    table = _STRFTIME if "%" in pattern else _POSTGRES
+    fields = "|".join(map(re.escape, sorted(table, key=len, reverse=True)))
+    quoted = '|"[^"]*"' if table is _POSTGRES else ""
+    parts = re.split(f"({fields}{quoted})", pattern)
+    plain, found = parts[::2], parts[1::2]
+    if any("%" in text for text in plain):
+        return None
+    texts = [_quoted(text) for text in plain]
+    letters = [table[field] if field in table else _quoted(field.strip('"')) for field in found]
+    return "".join(text + letter for text, letter in zip(texts, [*letters, ""], strict=True))
+
+
+def _quoted(text: str) -> str:
+    """Letters, and what Java might read as more than itself, in quotes."""
+    return re.sub(r"[A-Za-z'#{}\[\]%]+", lambda found: "'" + found[0].replace("'", "''") + "'", text)

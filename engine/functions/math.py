@@ -1,0 +1,116 @@
+"""Functions of numbers; where DOUBLE has no answer they give NaN or an infinity, as the reference engine does."""
+
+from __future__ import annotations
+
+from engine.functions.base import Function, Resolve, any_value, never, takes
+from engine.functions.parameters import fraction, fraction_or_decimal, number
+from engine.types import BIGINT, BOOLEAN, DOUBLE, Decimal, Type
+
+
+def _first(arguments: tuple[Type, ...]) -> Type:
+    return arguments[0]
+
+
+def _whole_part(arguments: tuple[Type, ...]) -> Type:
+    match arguments[0]:
+        case Decimal(precision, scale) if scale:
+            return Decimal(precision - scale + 1, 0)
+        case kind:
+            return kind
+
+
+def _one_more_digit(arguments: tuple[Type, ...]) -> Type:
+    match arguments[0]:
+        case Decimal(precision, scale):
+            return Decimal(min(38, precision + 1), scale)
+        case kind:
+            return kind
+
+
+def _math(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
+    return Function(name, "math", usage, doc, resolve, aliases)
+
+
+def _real(name: str, doc: str, *aliases: str) -> Function:
+    return _math(name, f"{name}(number)", f"{doc}; NULL for NULL.", takes(DOUBLE, result=DOUBLE), *aliases)
+
+
+MATH_FUNCTIONS = (
+    _math(
+        "abs",
+        "abs(number)",
+        "The number without its sign, in its own type; NULL for NULL.",
+        takes(number, result=_first),
+    ),
+    _math(
+        "ceil",
+        "ceil(number)",
+        "The least whole number that is not below; DOUBLE for whole numbers; NULL for NULL.",
+        takes(fraction_or_decimal, result=_whole_part),
+        "ceiling",
+    ),
+    _math(
+        "floor",
+        "floor(number)",
+        "The greatest whole number that is not above; DOUBLE for whole numbers; NULL for NULL.",
+        takes(fraction_or_decimal, result=_whole_part),
+    ),
+    Function(
+        "round",
+        "math",
+        "round(number [, places])",
+        "The number to a constant count of places behind the point, halves away from zero; NULL for NULL.",
+        takes(fraction_or_decimal, BIGINT, result=_one_more_digit, optional=1),
+        constants={1: any_value},
+    ),
+    Function(
+        "trunc",
+        "math",
+        "trunc(number [, places])",
+        "The number cut to a constant count of places behind the point; NULL for NULL.",
+        takes(fraction, BIGINT, result=_first, optional=1),
+        constants={1: any_value},
+    ),
+    _real("sqrt", "The square root; NaN below zero"),
+    _real("cbrt", "The cube root"),
+    _real("exp", "The power of e to the number"),
+    _real("ln", "The logarithm to base e; NaN below zero"),
+    _real("log10", "The logarithm to base 10; NaN below zero"),
+    _real("log2", "The logarithm to base 2; NaN below zero"),
+    _math(
+        "log",
+        "log([base,] number)",
+        "The logarithm to the base, which is 10 unless given; NaN below zero; NULL when an argument is.",
+        takes(DOUBLE, DOUBLE, result=DOUBLE, optional=1),
+    ),
+    _math(
+        "power",
+        "power(base, exponent)",
+        "The base to the power of the exponent, as DOUBLE; NULL when either is.",
+        takes(DOUBLE, DOUBLE, result=DOUBLE),
+        "pow",
+    ),
+    _real("sign", "-1, 0 or 1, as the number is below, at or above zero", "signum"),
+    _real("radians", "The angle, given in degrees, in radians"),
+    _real("degrees", "The angle, given in radians, in degrees"),
+    _real("sin", "The sine"),
+    _real("cos", "The cosine"),
+    _real("tan", "The tangent"),
+    _real("asin", "The angle of that sine; NaN outside -1 to 1"),
+    _real("acos", "The angle of that cosine; NaN outside -1 to 1"),
+    _real("atan", "The angle of that tangent"),
+    _math(
+        "atan2",
+        "atan2(y, x)",
+        "The angle of the point (x, y); NULL when either is.",
+        takes(DOUBLE, DOUBLE, result=DOUBLE),
+    ),
+    Function("pi", "math", "pi()", "The circle number; never NULL.", takes(result=DOUBLE), nullable=never),
+    Function(
+        "isnan",
+        "math",
+        "isnan(number)",
+        "Whether the number is NaN; NULL for NULL.",
+        takes(fraction, result=BOOLEAN),
+    ),
+)

@@ -1,0 +1,11 @@
+"""How the irregular functions of each family are spelt in Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from engine.plan.expr import Call
+
+Printer: TypeAlias = Callable[[Call, Sequence[str]], str]
+Form: TypeAlias = str | Printer

@@ -1,0 +1,72 @@
+"""Functions of numbers in Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine import types
+from engine.plan.expr import Call, Literal
+from engine.spark.literals import type_to_sql
+from engine.spark.printers import Form, Printer
+
+# From here on every DOUBLE is a whole number, and soon too large for a BIGINT.
+_ALL_WHOLE = "9e15D"
+
+
+def _rounded(name: str) -> Printer:
+    """Spark gives BIGINT for DOUBLE, which cannot hold large numbers, NaN and the infinities."""
+
+    def form(call: Call, arguments: Sequence[str]) -> str:
+        value = arguments[0]
+        if isinstance(call.type, types.Decimal):
+            return f"CAST({name}({value}) AS {type_to_sql(call.type)})"
+        kind = type_to_sql(call.type)
+        return f"(CASE WHEN abs({value}) < {_ALL_WHOLE} THEN CAST({name}({value}) AS {kind}) ELSE {value} END)"
+
+    return form
+
+
+def _places(call: Call) -> int:
+    match call.arguments[1:]:
+        case (Literal(int(places)),):
+            return places
+    return 0
+
+
+def _round(call: Call, arguments: Sequence[str]) -> str:
+    return f"CAST(round({arguments[0]}, {_places(call)}) AS {type_to_sql(call.type)})"
+
+
+def _truncate(call: Call, arguments: Sequence[str]) -> str:
+    value, kind, places = arguments[0], type_to_sql(call.type), _places(call)
+    factor = f"1e{abs(places)}D"
+    there, back = ("*", "/") if places > 0 else ("/", "*")
+    moved = f"({value} {there} {factor})" if places else value
+    cut = f"CAST({moved} AS BIGINT)"
+    cut = f"({cut} {back} {factor})" if places else cut
+    return f"(CASE WHEN abs({moved}) < {_ALL_WHOLE} THEN CAST({cut} AS {kind}) ELSE {value} END)"
+
+
+def _logarithm(name: str, value: str) -> str:
+    """Spark gives NULL at and below zero."""
+    below = f"CAST(CASE WHEN {value} = 0 THEN '-Infinity' WHEN {value} < 0 THEN 'NaN' END AS DOUBLE)"
+    return f"(CASE WHEN {value} > 0 THEN {name}({value}) ELSE {below} END)"
+
+
+def _log(_: Call, arguments: Sequence[str]) -> str:
+    if len(arguments) == 1:
+        return _logarithm("log10", arguments[0])
+    base, value = arguments
+    return f"({_logarithm('ln', value)} / {_logarithm('ln', base)})"
+
+
+MATH: Mapping[str, Form] = {
+    "ceil": _rounded("ceil"),
+    "floor": _rounded("floor"),
+    "round": _round,
+    "trunc": _truncate,
+    "ln": lambda _, arguments: _logarithm("ln", arguments[0]),
+    "log10": lambda _, arguments: _logarithm("log10", arguments[0]),
+    "log2": lambda _, arguments: _logarithm("log2", arguments[0]),
+    "log": _log,
+}

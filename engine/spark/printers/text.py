@@ -1,0 +1,60 @@
+"""Functions of text in Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine.plan.expr import Call
+from engine.spark.literals import text_to_sql
+from engine.spark.printers import Form, Printer
+
+_WORDS = text_to_sql(r"(?U)\p{Alnum}+|[^\p{Alnum}]+")
+_CAPITAL = "word -> concat(upper(left(word, 1)), lower(substring(word, 2)))"
+
+
+def _substr(_: Call, arguments: Sequence[str]) -> str:
+    """Spark counts from the end for a start below one; sums, not `greatest`, because that skips NULL."""
+    text, start = arguments[:2]
+    first = f"CAST({start} + greatest(1L - {start}, 0L) AS INT)"
+    if len(arguments) == 2:
+        return f"substring({text}, {first})"
+    return f"substring({text}, {first}, CAST({arguments[2]} + least({start} - 1L, 0L) AS INT))"
+
+
+def _trimmed(where: str) -> Printer:
+    def form(_: Call, arguments: Sequence[str]) -> str:
+        characters = arguments[1] if len(arguments) == 2 else "' '"
+        return f"trim({where} {characters} FROM {arguments[0]})"
+
+    return form
+
+
+def _padded(name: str) -> Printer:
+    def form(_: Call, arguments: Sequence[str]) -> str:
+        fill = arguments[2] if len(arguments) == 3 else "' '"
+        return f"{name}({arguments[0]}, CAST({arguments[1]} AS INT), {fill})"
+
+    return form
+
+
+TEXT: Mapping[str, Form] = {
+    "initcap": f"array_join(transform(regexp_extract_all({{0}}, {_WORDS}, 0), {_CAPITAL}), '')",
+    "concat": lambda _, arguments: f"concat_ws('', {', '.join(arguments)})",
+    "substr": _substr,
+    "left": "substring({0}, 1, CAST(CASE WHEN {1} < 0 THEN length({0}) + {1} ELSE {1} END AS INT))",
+    "right": "(CASE WHEN {1} < 0 THEN substring({0}, CAST(1 - {1} AS INT)) ELSE right({0}, CAST({1} AS INT)) END)",
+    "btrim": _trimmed("BOTH"),
+    "ltrim": _trimmed("LEADING"),
+    "rtrim": _trimmed("TRAILING"),
+    "lpad": _padded("lpad"),
+    "rpad": _padded("rpad"),
+    "repeat": "repeat({0}, CAST({1} AS INT))",
+    "split_part": "split_part({0}, {1}, CAST({2} AS INT))",
+    "starts_with": "startswith({0}, {1})",
+    "ends_with": "endswith({0}, {1})",
+    "strpos": "instr({0}, {1})",
+    "chr": "decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32')",
+    "md5": "md5(CAST({0} AS BINARY))",
+    "sha256": "unhex(sha2(CAST({0} AS BINARY), 256))",
+    "to_hex": "lower(hex({0}))",
+}
