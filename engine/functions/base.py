@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -23,14 +23,7 @@ Parameter: TypeAlias = Type | Callable[[Type], Type | None]
 Result: TypeAlias = Type | Callable[[tuple[Type, ...]], Type]
 
 
-def any_value(_: object) -> bool:
-    """Every constant will do."""
-    return True
-
-
-def one_of(words: Collection[str]) -> Callable[[object], bool]:
-    """Only these words will do, which are given in small letters and may come in any."""
-    return lambda value: isinstance(value, str) and value.lower() in words
+ANY_CONSTANT: frozenset[str] = frozenset()
 
 
 def never(_: Iterable[bool]) -> bool:
@@ -54,8 +47,8 @@ class Function:
 
     `resolve` gives None when the argument types do not fit; a bare NULL comes in as type `Null`. `nullable` says from
     the nullability of the arguments whether the result may be NULL: `any` when NULL in gives NULL out, `all` when the
-    first value counts. `constants` names the arguments (counted from zero) that must be constants, each with the test
-    that their value has to pass. `variants` sends a call whose first argument is such a
+    first value counts. `choices` names the arguments (counted from zero) that must be constants, with the lower-case
+    words allowed there, or an empty set for any constant; `checks` has a test for some of them. `variants` sends a call whose first argument is such a
     constant to another function, with the remaining arguments.
     """
 
@@ -66,7 +59,8 @@ class Function:
     resolve: Resolve
     aliases: tuple[str, ...] = ()
     nullable: Callable[[Iterable[bool]], bool] = any
-    constants: Mapping[int, Callable[[object], bool]] = field(default_factory=dict)
+    choices: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    checks: Mapping[int, Callable[[str], bool]] = field(default_factory=dict)
     variants: Mapping[str, str] = field(default_factory=dict)
     deterministic: bool = True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.functions.base import Function, Resolve, any_value, never, takes
+from engine.functions.base import ANY_CONSTANT, Function, Resolve, never, takes
 from engine.functions.parameters import fraction, fraction_or_decimal, number
 from engine.types import BIGINT, BOOLEAN, DOUBLE, Decimal, Type
 
@@ -61,7 +61,7 @@ MATH_FUNCTIONS = (
         "round(number [, places])",
         "The number to a constant count of places behind the point, halves away from zero; NULL for NULL.",
         takes(fraction_or_decimal, BIGINT, result=_one_more_digit, optional=1),
-        constants={1: any_value},
+        choices={1: ANY_CONSTANT},
     ),
     Function(
         "trunc",
@@ -69,7 +69,7 @@ MATH_FUNCTIONS = (
         "trunc(number [, places])",
         "The number cut to a constant count of places behind the point; NULL for NULL.",
         takes(fraction, BIGINT, result=_first, optional=1),
-        constants={1: any_value},
+        choices={1: ANY_CONSTANT},
     ),
     _real("sqrt", "The square root; NaN below zero"),
     _real("cbrt", "The cube root"),

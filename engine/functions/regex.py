@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
-from engine.functions.base import Function, always, any_value, one_of, takes
+from engine.functions.base import ANY_CONSTANT, Function, always, takes
 from engine.types import BOOLEAN, TEXT, Array
 
-FLAGS = frozenset("".join(flags) for count in range(6) for flags in permutations("imsxg", count))
+
+def _are_flags(text: str) -> bool:
+    return set(text) <= set("imsxg")
+
 
 REGEX_FUNCTIONS = (
     Function(
@@ -16,7 +17,8 @@ REGEX_FUNCTIONS = (
         "regexp_like(text, regex [, flags])",
         "Whether the expression matches somewhere in the text; NULL when an argument is.",
         takes(TEXT, TEXT, TEXT, result=BOOLEAN, optional=1),
-        constants={2: one_of(FLAGS)},
+        choices={2: ANY_CONSTANT},
+        checks={2: _are_flags},
     ),
     Function(
         "regexp_replace",
@@ -24,7 +26,8 @@ REGEX_FUNCTIONS = (
         "regexp_replace(text, regex, replacement [, flags])",
         "The text with its first match replaced, or all with flag g; NULL when an argument is.",
         takes(TEXT, TEXT, TEXT, TEXT, result=TEXT, optional=1),
-        constants={3: one_of(FLAGS)},
+        choices={3: ANY_CONSTANT},
+        checks={3: _are_flags},
     ),
     Function(
         "regexp_match",
@@ -33,6 +36,7 @@ REGEX_FUNCTIONS = (
         "What the groups of the constant expression took in the first match, or the match; NULL without a match.",
         takes(TEXT, TEXT, TEXT, result=Array(TEXT), optional=1),
         nullable=always,
-        constants={1: any_value, 2: one_of(FLAGS)},
+        choices={1: ANY_CONSTANT, 2: ANY_CONSTANT},
+        checks={2: _are_flags},
     ),
 )

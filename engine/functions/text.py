@@ -146,7 +146,7 @@ TEXT_FUNCTIONS = (
     _text(
         "translate",
         "translate(text, characters, others)",
-        "The text with each of the characters turned into the other at its place, or removed; NULL when an argument is.",
+        "The text with each of the characters turned into its other, or removed; NULL when an argument is.",
         takes(TEXT, TEXT, TEXT, result=TEXT),
     ),
 )

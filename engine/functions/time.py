@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.functions.base import Function, Resolve, any_value, first_of, one_of, takes
+from engine.functions.base import ANY_CONSTANT, Function, Resolve, first_of, takes
 from engine.functions.formats import to_java_pattern
 from engine.functions.parameters import instant, only_number, whole
 from engine.types import BIGINT, DOUBLE, INT, TEXT, TIMESTAMP, Date, Interval
@@ -13,8 +13,8 @@ TRUNCATED_TO = frozenset(
 PARTS = TRUNCATED_TO | {"dow", "isodow", "doy", "isoyear", "epoch"}
 
 
-def _is_pattern(value: object) -> bool:
-    return isinstance(value, str) and to_java_pattern(value) is not None
+def _is_pattern(text: str) -> bool:
+    return to_java_pattern(text) is not None
 
 
 def _time(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
@@ -34,7 +34,7 @@ TIME_FUNCTIONS = (
         "The start of the second, minute, hour, day, week, month, quarter or year of the instant; NULL for NULL.",
         takes(TEXT, instant, result=TIMESTAMP),
         ("datetrunc",),
-        constants={0: one_of(TRUNCATED_TO)},
+        choices={0: TRUNCATED_TO},
     ),
     Function(
         "date_part",
@@ -43,7 +43,7 @@ TIME_FUNCTIONS = (
         "That part of the instant as INT (dow: Sunday is 0, week: ISO), or its epoch seconds as DOUBLE; NULL for NULL.",
         takes(TEXT, instant, result=INT),
         ("datepart", "extract"),
-        constants={0: one_of(PARTS)},
+        choices={0: PARTS},
         variants={"epoch": "epoch"},
     ),
     _time(
@@ -58,7 +58,7 @@ TIME_FUNCTIONS = (
         "date_bin(width, timestamp [, origin])",
         "The instant rounded down to a constant width, counted from the origin or 1970; NULL when an argument is.",
         takes(Interval(), instant, instant, result=TIMESTAMP, optional=1),
-        constants={0: any_value},
+        choices={0: ANY_CONSTANT},
     ),
     _time(
         "to_timestamp",
@@ -87,7 +87,8 @@ TIME_FUNCTIONS = (
         "to_char(timestamp, format)",
         "The instant as text in a constant format such as '%Y-%m-%d %H:%M' or 'YYYY-MM-DD HH24:MI'; NULL for NULL.",
         takes(instant, TEXT, result=TEXT),
-        constants={1: _is_pattern},
+        choices={1: ANY_CONSTANT},
+        checks={1: _is_pattern},
     ),
     _time(
         "make_date",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 
 from engine import types
+from engine.durations import read_duration
 from engine.functions import find_function
 from engine.functions.base import Function, Signature
 from engine.functions.coercion import can_cast
@@ -35,7 +36,7 @@ def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
 
 
 def coerce(expr: Expr, kind: types.Type) -> Expr:
-    """The expression as that type, without a cast where it has the type; a NULL literal just changes its type."""
+    """The expression as that type, without a cast where it has the type; a NULL or number literal just changes its type."""
     if expr.type == kind:
         return expr
     match expr:
@@ -43,6 +44,10 @@ def coerce(expr: Expr, kind: types.Type) -> Expr:
             return Literal(None, kind)
         case Literal(int(value), types.Integer()) if isinstance(kind, types.Integer) and fits(value, kind):
             return Literal(value, kind)
+        case Literal(int(value), types.Integer()) if kind == types.DOUBLE:
+            return Literal(float(value), kind)
+        case Literal(str(text)) if isinstance(kind, types.Interval):
+            return Literal(read_duration(text), kind)
     return Cast(expr, kind)
 
 
@@ -68,20 +73,27 @@ def _resolve(function: Function, arguments: Sequence[Expr]) -> Signature | None:
     loose = [types.Null() if _is_text_literal(argument) else argument.type for argument in arguments]
     found = function.resolve(loose)
     fitting = found is not None and all(
-        can_cast(argument.type, kind) for argument, kind in zip(arguments, found.arguments, strict=True)
+        can_cast(argument.type, kind) or (isinstance(kind, types.Interval) and _is_text_literal(argument))
+        for argument, kind in zip(arguments, found.arguments, strict=True)
     )
     return found if fitting else None
 
 
 def _constants_fit(function: Function, arguments: Sequence[Expr]) -> bool:
-    for position, accepts in function.constants.items():
-        if position >= len(arguments):
-            continue
-        match arguments[position]:
-            case Literal(value) if value is not None and accepts(value):
-                continue
-        return False
-    return True
+    return all(
+        _constant_fits(arguments[position], words, function.checks.get(position))
+        for position, words in function.choices.items()
+        if position < len(arguments)
+    )
+
+
+def _constant_fits(argument: Expr, words: frozenset[str], check: Callable[[str], bool] | None) -> bool:
+    match argument:
+        case Literal(str(text)):
+            return (not words or text.lower() in words) and (check is None or check(text))
+        case Literal(value):
+            return value is not None and not words
+    return False
 
 
 def _word(argument: Expr) -> str | None:
