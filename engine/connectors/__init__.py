@@ -1,7 +1,16 @@
-"""Where rows come from and go to, one connector a module, all of them in CONNECTORS."""
+"""The connectors, each a value in `CONNECTORS`."""
 
 from __future__ import annotations
 
 from engine.connectors.base import Connector
+from engine.connectors.blackhole import BLACKHOLE
+from engine.connectors.impulse import IMPULSE
+from engine.connectors.single_file import SINGLE_FILE
+from engine.connectors.stdout import STDOUT
 
-CONNECTORS: tuple[Connector, ...] = ()
+CONNECTORS: tuple[Connector, ...] = (BLACKHOLE, IMPULSE, SINGLE_FILE, STDOUT)
+
+
+def find_connector(name: str) -> Connector | None:
+    """The connector of that name, or None."""
+    return next((each for each in CONNECTORS if each.name == name), None)

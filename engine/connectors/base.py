@@ -159,7 +159,13 @@ class Connector:
     """The columns of a table that is declared without any, for connectors that bring their own."""
     metadata: Mapping[str, Field] = field(default_factory=dict)
     """What `METADATA FROM 'key'` may name: key to the field it is."""
+    event_time: str | None = None
+    """The metadata key that is the event time of a table that names none; None is when a row is read."""
+    needs_event_time: Callable[[Options], bool] = lambda options: False
+    """Whether a sink with these options wants the event time, as one more column `_timestamp` behind the table's."""
     open_source: Callable[[Table], Source] | None = None
     open_sink: Callable[[Table, SinkPlace], Sink] | None = None
     guarantee: Literal["exactly-once", "at-least-once", "best effort"] = "best effort"
     hidden: bool = False
+    drops_all: bool = False
+    """Whether rows for it need not even leave Spark."""

@@ -1,1 +1,37 @@
-"""Bytes to Arrow and back, one format a module."""
+"""The formats, each a value in `FORMATS`; Arrow in, Arrow out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.formats.base import Format, FormatOptions
+from engine.formats.json import JSON
+from engine.formats.parquet import PARQUET
+from engine.formats.raw_string import RAW_STRING
+
+if TYPE_CHECKING:
+    from engine.formats.base import Decoder, Encoder
+    from engine.schema import Schema
+
+FORMATS: tuple[Format, ...] = (JSON, RAW_STRING, PARQUET)
+
+
+def find_format(name: str) -> Format:
+    """The format of that name, which must exist."""
+    return next(each for each in FORMATS if each.name == name)
+
+
+def make_decoder(options: FormatOptions, schema: Schema) -> Decoder:
+    """What turns records of a format into rows of `schema`."""
+    make = find_format(options.format).decoder
+    if make is None:
+        raise TypeError(f"{options.format} is not read record by record")
+    return make(options, schema)
+
+
+def make_encoder(options: FormatOptions, schema: Schema) -> Encoder:
+    """What turns rows of `schema` into records of a format."""
+    make = find_format(options.format).encoder
+    if make is None:
+        raise TypeError(f"{options.format} is not written record by record")
+    return make(options, schema)

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
+
+    from engine.schema import Schema
 
 
 class FormatOptions(BaseModel):
@@ -61,3 +65,21 @@ class Encoder(Protocol):
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
         """One payload per row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A way to write a record as bytes. `check` says in words why a schema or a use does not fit, or None."""
+
+    name: str
+    summary: str
+    """One sentence for the reference page."""
+    prefix: str
+    """What its options' names start with, before the dot."""
+    options: type[FormatOptions]
+    decoder: Callable[[FormatOptions, Schema], Decoder] | None = None
+    encoder: Callable[[FormatOptions, Schema], Encoder] | None = None
+    check: Callable[[FormatOptions, Schema, Literal["source", "sink", "lookup"], str], str | None] = (
+        lambda options, schema, direction, connector: None
+    )
+    """Called with the options, the decoded columns, the direction and the connector's name of a table."""

@@ -1,0 +1,45 @@
+"""A sink that drops every row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.connectors.base import Connector, Epoch, Options, SinkPlace, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class BlackholeOptions(Options):
+    """A blackhole has no options."""
+
+
+class Blackhole:
+    """Takes rows and forgets them."""
+
+    def open(self, epoch: Epoch, task: int) -> Blackhole:
+        """A writer for one task; nothing distinguishes it from the sink."""
+        return self
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Forget the rows."""
+
+    def close(self) -> bytes:
+        """Say nothing."""
+        return b""
+
+    def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
+        """Nothing was written, so nothing is to be decided."""
+
+
+def _open_sink(table: Table, place: SinkPlace) -> Blackhole:
+    return Blackhole()
+
+
+BLACKHOLE = Connector(
+    name="blackhole",
+    summary="Drops every row; for measuring and for trying out.",
+    options={"sink": BlackholeOptions},
+    open_sink=_open_sink,
+)

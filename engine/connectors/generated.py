@@ -1,0 +1,163 @@
+"""Rows made from a counter: how fast they come, what time they have, and how a range of them is read.
+
+A position is {"n": rows made, "origin": when row 0 was due}. Row n is due at origin + n / rate; when the
+job was away or cannot keep up, `origin` moves, so that at most a minute of rows is owed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.connectors.base import Chunk, Position, Slice, Table
+
+MICROS = 1_000_000
+_PARTITION = "0"
+_FIRST_STEP = MICROS // 10
+_MOST_OWED = 60 * MICROS
+_ROWS_PER_EPOCH = 4_000_000
+"""Ends an epoch of a generator that goes as fast as it can, so that a stop need not wait for the last row."""
+_SMALLEST_SLICE = 8_192
+
+Clock = Callable[[], int]
+Numbers = npt.NDArray[np.int64]
+
+
+class MakeRows(Protocol):
+    """Makes the rows of some counter values, which are at the given microseconds since 1970."""
+
+    def __call__(self, numbers: Numbers, micros: Numbers) -> pa.RecordBatch:
+        """One row per number; the same numbers and times give the same rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How many rows come, how fast, and how far apart their event times are."""
+
+    rate: float | None
+    """Rows per second; None is as fast as possible."""
+    count: int | None
+    spacing: timedelta | None
+    """Distance of event times; None is the wall clock's, which is 1 / rate."""
+    start: datetime | None
+    """Event time of row 0; None is when the pipeline first started."""
+
+
+class GeneratedSource:
+    """A source of made-up rows, in one partition."""
+
+    def __init__(
+        self,
+        table: Table,
+        pace: Pace,
+        make: MakeRows,
+        *,
+        batch: int = 65_536,
+        clock: Clock = lambda: time.time_ns() // 1000,
+    ) -> None:
+        self.bounded = pace.count is not None
+        self._table = table
+        self._pace = pace
+        self._make = make
+        self._batch = batch
+        self._clock = clock
+
+    def partitions(self) -> Sequence[str]:
+        """One counter, one partition."""
+        return (_PARTITION,)
+
+    def start(self, partition: str) -> Position:
+        """Before row 0; when that is due is only known from the first step on."""
+        return {"n": 0}
+
+    def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
+        """As far as the clock and the count allow."""
+        return {partition: self._advance(position, max_rows) for partition, position in at.items()}
+
+    def is_finished(self, partition: str, at: Position) -> bool:
+        """Whether the last row is made."""
+        return self._pace.count is not None and _number(at, "n") >= self._pace.count
+
+    def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
+        """The counter's range in about equal parts."""
+        first, last = _number(start, "n"), _number(end, "n")
+        if first >= last:
+            return ()
+        pieces = max(1, min(tasks, (last - first) // _SMALLEST_SLICE))
+        cuts = [first + (last - first) * number // pieces for number in range(pieces + 1)]
+        places: list[Position] = [{**_fields(end), "n": cut} for cut in cuts]
+        return tuple(Slice(partition, one, other) for one, other in zip(places, places[1:], strict=False))
+
+    def read(self, piece: Slice) -> Iterator[Chunk]:
+        """The rows of a range of the counter. Their times come from where the range ends: the start may be older
+        than the origin."""
+        first, last = _number(piece.start, "n"), _number(piece.end, "n")
+        for start in range(first, last, self._batch):
+            numbers = np.arange(start, min(start + self._batch, last), dtype=np.int64)
+            micros = self._times(numbers, piece.end)
+            yield Chunk(self._with_metadata(self._make(numbers, micros), micros))
+
+    def _advance(self, at: Position, max_rows: int | None) -> Position:
+        made = _number(at, "n")
+        most = made + (_ROWS_PER_EPOCH if max_rows is None else max_rows)
+        if self._pace.count is not None:
+            most = min(most, self._pace.count)
+        if most <= made:
+            return at
+        now = self._clock()
+        known = _fields(at)
+        origin = _number(at, "origin") if "origin" in known else now - self._first_step()
+        if self._pace.rate is not None:
+            owed = made + self._pace.rate * _MOST_OWED / MICROS
+            origin = max(origin, now - int(owed * MICROS / self._pace.rate))
+            most = min(most, int((now - origin) * self._pace.rate / MICROS))
+        if most <= made:
+            return at
+        first = {} if self._pace.spacing is None or self._pace.start else {"first": known.get("first", now)}
+        return {"n": most, "origin": origin, **first}
+
+    def _first_step(self) -> int:
+        """How long before the first step row 0 was due: long enough for one row, so that the origin is kept."""
+        return _FIRST_STEP if self._pace.rate is None else max(_FIRST_STEP, int(MICROS / self._pace.rate) + 1)
+
+    def _times(self, numbers: Numbers, end: Position) -> Numbers:
+        if self._pace.spacing is not None:
+            start = self._pace.start
+            first = _micros(start) if start is not None else _number(end, "first")
+            return first + numbers * (self._pace.spacing // timedelta(microseconds=1))
+        first = _micros(self._pace.start) if self._pace.start is not None else _number(end, "origin")
+        assert self._pace.rate is not None
+        return first + (numbers * (MICROS / self._pace.rate)).astype(np.int64)
+
+    def _with_metadata(self, rows: pa.RecordBatch, micros: Numbers) -> pa.RecordBatch:
+        for name, _ in self._table.metadata:
+            rows = rows.append_column(name, timestamps(micros))
+        return rows
+
+
+def timestamps(micros: Numbers) -> pa.TimestampArray:
+    """Microseconds since 1970 as an Arrow column."""
+    return pa.array(micros, pa.timestamp("us", tz="UTC"))
+
+
+def _micros(instant: datetime) -> int:
+    aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def _fields(position: Position) -> dict[str, Position]:
+    assert isinstance(position, dict)
+    return position
+
+
+def _number(position: Position, name: str) -> int:
+    number = _fields(position)[name]
+    assert isinstance(number, int)
+    return number

@@ -1,0 +1,79 @@
+"""From blocks of lines to chunks of rows: decoding, bad records, and the columns around a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.connectors.base import Chunk, Table
+from engine.connectors.text_files import Compression, lines_before, read_blocks
+from engine.errors import BadRecordError
+from engine.formats import make_decoder
+from engine.formats.base import BadRecord, Decoded, Decoder
+from engine.formats.lines import count_lines
+
+ROWS_PER_BATCH = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class LineReader:
+    """Reads the rows of one table from files of lines."""
+
+    table: Table
+    decoder: Decoder
+
+    def read(self, path: Path, compression: Compression, start: int, end: int | None) -> Iterator[Chunk]:
+        """The rows between two bytes of a file; None is its end."""
+        needs_lines = any(key == "line" for _, key in self.table.metadata)
+        line = lines_before(path, compression, start) if needs_lines else 0
+        byte = start
+        for block in read_blocks(path, compression, start, end):
+            decoded = self.decoder.decode_lines(block)
+            if decoded.bad and self.table.bad_data == "fail":
+                raise bad_record(path, lines_before(path, compression, byte) + 1, decoded.bad[0])
+            yield from chunks(self._with_metadata(decoded, path, line), dropped=len(decoded.bad))
+            byte += len(block)
+            line += count_lines(block) if needs_lines else 0
+
+    def _with_metadata(self, decoded: Decoded, path: Path, line: int) -> pa.RecordBatch:
+        rows = decoded.rows
+        for name, key in self.table.metadata:
+            match key:
+                case "filename":
+                    column = pa.repeat(pa.scalar(str(path)), rows.num_rows)
+                case "line":
+                    origin = (
+                        decoded.origin if decoded.origin is not None else pa.array(range(rows.num_rows), pa.int64())
+                    )
+                    column = pc.add(origin, line + 1)
+                case _:
+                    raise TypeError(key)
+            rows = rows.append_column(pa.field(name, column.type), column)
+        return rows
+
+
+def line_reader(table: Table) -> LineReader:
+    """What reads the rows of a table from files of lines."""
+    assert table.format is not None
+    return LineReader(table, make_decoder(table.format, table.schema))
+
+
+def chunks(rows: pa.RecordBatch, dropped: int = 0) -> Iterator[Chunk]:
+    """The rows in batches of a size that Spark likes, with the count of dropped records on the first."""
+    if not rows.num_rows and dropped:
+        yield Chunk(rows, dropped)
+    for start in range(0, rows.num_rows, ROWS_PER_BATCH):
+        yield Chunk(rows.slice(start, ROWS_PER_BATCH), dropped if start == 0 else 0)
+
+
+def bad_record(path: Path, first_line: int, record: BadRecord) -> BadRecordError:
+    """The error of a record that its table does not let pass."""
+    shown = record.raw[:120].decode("utf-8", "replace") + ("..." if len(record.raw) > 120 else "")
+    return BadRecordError(
+        f"{path}, line {first_line + record.index}: {record.reason}. The record is: {shown}",
+        hint="mend the record, or leave such records out and count them with bad_data = 'drop'",
+    )

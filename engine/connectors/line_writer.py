@@ -1,0 +1,39 @@
+"""Writing one task's rows of an epoch as a segment of lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from engine.connectors.base import Epoch, Table
+from engine.delivery.segments import SegmentFile, to_message
+from engine.formats import make_encoder
+from engine.formats.base import Encoder
+
+
+class LineWriter:
+    """Encodes rows as lines into one segment, compressed when asked."""
+
+    def __init__(self, segment: SegmentFile, encoder: Encoder, compression: str) -> None:
+        self._segment = segment
+        self._encoder = encoder
+        self._codec = None if compression == "none" else pa.Codec(compression)
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Encode the rows into the segment."""
+        lines = self._encoder.encode_lines(rows)
+        if self._codec is not None and lines:
+            # a compressed file is a sequence of complete ones, so it too can be cut and appended to
+            lines = self._codec.compress(lines, asbytes=True)
+        self._segment.write(lines, rows.num_rows)
+
+    def close(self) -> bytes:
+        """Make the segment durable and name it."""
+        return to_message([self._segment.close()])
+
+
+def line_writer(table: Table, directory: Path, epoch: Epoch, task: int, compression: str = "none") -> LineWriter:
+    """A writer of a table's rows for one task of an epoch."""
+    assert table.format is not None
+    return LineWriter(SegmentFile(directory, epoch, task), make_encoder(table.format, table.schema), compression)

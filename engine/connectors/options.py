@@ -1,0 +1,268 @@
+"""From the options somebody typed into a WITH clause to the options a connector declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from difflib import get_close_matches
+from typing import Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
+
+from engine.connectors.base import Connector, Direction, Options
+from engine.errors import (
+    EngineError,
+    MissingOptionError,
+    OptionError,
+    OptionTypeError,
+    OptionValueError,
+    Place,
+    ScriptRefused,
+    UnknownOptionError,
+)
+from engine.formats import FORMATS
+from engine.formats.base import FormatOptions
+from engine.option_values import OffOrInterval, OptionValue, Unreadable, read_value
+
+O = TypeVar("O", bound=BaseModel)  # noqa: E741 - the O of Options
+Given: TypeAlias = "Sequence[GivenOption]"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenOption:
+    """One `name = value` of a WITH clause, as it was typed."""
+
+    name: str
+    value: OptionValue
+    at: Place
+
+
+class TableOptions(Options):
+    """The options every table has, whatever its connector."""
+
+    connector: str | None = Field(None, description="What the table reads or writes; without it, a memory table.")
+    connection_profile: str | None = Field(None, description="Name of a saved connection; not supported yet.")
+    type: Direction | None = Field(None, description="`source`, `sink` or `lookup`, where the connector has several.")
+    format: str | None = Field(None, description="How a record is written as bytes.")
+    framing: Literal["newline"] | None = Field(None, description="How a message is split into records.")
+    framing_newline_max_length: int | None = Field(
+        None, alias="framing.newline.max_length", ge=1, description="Longer records are cut to this many bytes."
+    )
+    bad_data: Literal["fail", "drop"] = Field("fail", description="What a record that cannot be decoded does.")
+    event_time_field: str | None = Field(None, description="Column that is the event time.")
+    watermark_field: str | None = Field(None, description="Column whose value is the watermark.")
+    idle_micros: int | None = Field(None, description="Older spelling of `idle_time`, in microseconds; -1 is off.")
+    idle_time: OffOrInterval = Field(
+        timedelta(minutes=5), description="How long a partition without rows holds the watermark back; -1 is for ever."
+    )
+    late_rows: str = Field("drop", description="`drop`, or the table that takes the rows that came too late.")
+    lookup_cache_max_bytes: int = Field(
+        8 * 1024 * 1024, alias="lookup.cache.max_bytes", ge=0, description="Size of a lookup's cache; 0 is off."
+    )
+    lookup_cache_ttl: timedelta | None = Field(
+        None, alias="lookup.cache.ttl", description="How long a looked-up row is believed; without it, for ever."
+    )
+
+    @field_validator("connection_profile")
+    @classmethod
+    def _no_profiles_yet(cls, value: str | None) -> str | None:
+        if value is not None:
+            raise ValueError("saved connections are not supported yet; write the connection's options into the table")
+        return value
+
+    @property
+    def idle_after(self) -> timedelta | None:
+        """How long a partition may be silent before it is idle; None is for ever."""
+        if self.idle_micros is None:
+            return self.idle_time
+        return None if self.idle_micros < 0 else timedelta(microseconds=self.idle_micros)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitOptions:
+    """The options of one table, by whom they are for."""
+
+    general: tuple[GivenOption, ...]
+    format: tuple[GivenOption, ...]
+    connector: tuple[GivenOption, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """All options of one table, read and checked."""
+
+    direction: Direction
+    general: TableOptions
+    format: FormatOptions | None
+    connector: Options
+
+
+def split_options(given: Given) -> SplitOptions:
+    """Sort options by whom they are for: `format` to every table, `json.*` to the format, the rest to the connector."""
+    general = {name_of(name, info) for name, info in TableOptions.model_fields.items()}
+    prefixes = tuple(f"{each.prefix}." for each in FORMATS)
+    return SplitOptions(
+        tuple(option for option in given if option.name in general),
+        tuple(option for option in given if option.name not in general and option.name.startswith(prefixes)),
+        tuple(option for option in given if option.name not in general and not option.name.startswith(prefixes)),
+    )
+
+
+def parse_options(model: type[O], given: Given, *, table: str, at: Place | None = None) -> O:
+    """The options as `model` declares them. Raises `ScriptRefused` with every complaint there is."""
+    options, complaints = _read(model, given, table, at)
+    unknown = _unknown([(option, known_names(model)) for option in given if option.name not in known_names(model)])
+    if options is None or complaints or unknown:
+        raise ScriptRefused([*unknown, *complaints])
+    return options
+
+
+def read_table_options(
+    connector: Connector, given: Given, *, table: str, at: Place | None = None, lookup: bool = False
+) -> ReadOptions:
+    """All options of a table of `connector`, with every complaint about any of them in one `ScriptRefused`."""
+    split = split_options(given)
+    general, complaints = _read(TableOptions, split.general, table, at)
+    direction, wrong = _direction(connector, split.general, table, at, lookup=lookup)
+    complaints += wrong
+    form, wrong = _format(connector, split, table, at)
+    complaints += wrong
+    # without a direction the options are still read, so that one more complaint need not wait for the next attempt
+    assumed: Direction = direction if direction is not None else next(iter(connector.options))
+    model = connector.options[assumed]
+    options, wrong = _read(model, split.connector, table, at)
+    complaints += wrong if direction else []
+    candidates = known_names(TableOptions) | known_names(model)
+    strangers = [(option, candidates) for option in split.connector if option.name not in known_names(model)]
+    if form is None or form.options is None:
+        strangers += [(option, candidates) for option in split.format] if form is not None else []
+    else:
+        names = known_names(form.options)
+        strangers += [(option, names) for option in split.format if option.name not in names]
+    complaints += _unknown(strangers)
+    if complaints or general is None or direction is None or form is None or options is None:
+        raise ScriptRefused(complaints)
+    return ReadOptions(direction, general, form.value, options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    value: FormatOptions | None
+    options: type[FormatOptions] | None
+
+
+def _format(
+    connector: Connector, split: SplitOptions, table: str, at: Place | None
+) -> tuple[_Format | None, list[EngineError]]:
+    given = next((option for option in split.general if option.name == "format"), None)
+    name = str(given.value) if given else connector.default_format
+    place = given.at if given else at
+    if not connector.formats:
+        if given is None:
+            return _Format(None, None), []
+        return None, [OptionValueError(f"connector {connector.name!r} has no format", hint="leave it out", at=place)]
+    listing = ", ".join(f"'{each}'" for each in sorted(connector.formats))
+    if name is None:
+        return None, [MissingOptionError("required option 'format' not set", hint=f"it is one of {listing}", at=place)]
+    form = next((each for each in FORMATS if each.name == name and name in connector.formats), None)
+    if form is None:
+        message = f"connector {connector.name!r} cannot carry the format {name!r}"
+        return None, [OptionValueError(message, hint=f"it carries {listing}", at=place)]
+    known = known_names(form.options)
+    mine = [option for option in split.format if option.name in known]
+    value, complaints = _read(form.options, mine, table, at)
+    return _Format(value, form.options), complaints
+
+
+def _direction(
+    connector: Connector, general: Given, table: str, at: Place | None, *, lookup: bool
+) -> tuple[Direction | None, list[EngineError]]:
+    given = next((option for option in general if option.name == "type"), None)
+    possible = tuple(connector.options)
+    listing = " or ".join(f"'{each}'" for each in possible)
+    if given is None:
+        if lookup and "lookup" in possible:
+            return "lookup", []
+        if len(possible) == 1:
+            return possible[0], []
+        hint = f"add type = {listing} to the WITH clause of {table}"
+        return None, [MissingOptionError("required option 'type' not set", hint=hint, at=at)]
+    found = next((each for each in possible if each == given.value), None)
+    if found is None:
+        message = f"connector {connector.name!r} has no type {given.value!r}"
+        return None, [OptionValueError(message, hint=f"it can be {listing}", at=given.at)]
+    return found, []
+
+
+def name_of(name: str, info: FieldInfo) -> str:
+    """What users call the option of a field."""
+    return info.alias or name
+
+
+def known_names(model: type[BaseModel]) -> frozenset[str]:
+    """The names of the options that `model` declares."""
+    return frozenset(name_of(name, info) for name, info in model.model_fields.items())
+
+
+def _read(model: type[O], given: Given, table: str, at: Place | None) -> tuple[O | None, list[EngineError]]:
+    """The options, and what is wrong with them; options that the model does not know are passed over."""
+    fields = {name_of(name, info): info for name, info in model.model_fields.items()}
+    places = {option.name: option.at for option in given}
+    values: dict[str, object] = {}
+    wrong: set[str] = set()
+    complaints: list[EngineError] = []
+    for option in given:
+        if option.name not in fields:
+            continue
+        if option.name in values:
+            complaints.append(OptionValueError(f"option '{option.name}' is given twice", at=option.at))
+        value = read_value(fields[option.name], option.value)
+        if isinstance(value, Unreadable):
+            message = f"expected with option '{option.name}' to be {value.expected}, but it was {_shown(option.value)}"
+            complaints.append(OptionTypeError(message, at=option.at))
+            wrong.add(option.name)
+        else:
+            values[option.name] = value
+    try:
+        read = model.model_validate(values)
+    except ValidationError as refused:
+        complaints += [
+            _complaint(str(error["loc"][0]) if error["loc"] else "", error["type"], error["msg"], places, table, at)
+            for error in refused.errors()
+            if not error["loc"] or error["loc"][0] not in wrong
+        ]
+        return None, complaints
+    return (None if complaints else read), complaints
+
+
+def _complaint(
+    name: str, kind: str, message: str, places: Mapping[str, Place], table: str, at: Place | None
+) -> OptionError:
+    if kind == "missing":
+        hint = f"add {_spelled(name)} = ... to the WITH clause of {table}"
+        return MissingOptionError(f"required option '{name}' not set", hint=hint, at=at)
+    text = message.removeprefix("Value error, ")
+    text = text[:1].lower() + text[1:]
+    return OptionValueError(f"option '{name}': {text}" if name else text, at=places.get(name, at))
+
+
+def _unknown(strangers: Sequence[tuple[GivenOption, frozenset[str]]]) -> list[EngineError]:
+    if not strangers:
+        return []
+    listing = ", ".join(f"'{option.name}'" for option, _ in strangers)
+    close = [get_close_matches(option.name, sorted(names), n=1) for option, names in strangers]
+    meant = ", ".join(f"'{match[0]}'" for match in close if match)
+    known = ", ".join(f"'{name}'" for name in sorted(strangers[0][1]) if name != "format")
+    hint = f"did you mean {meant}?" if meant else f"there are {known}"
+    place = min(option.at for option, _ in strangers)
+    return [UnknownOptionError(f"unknown options provided in WITH clause: {listing}", hint=hint, at=place)]
+
+
+def _spelled(name: str) -> str:
+    return f"'{name}'" if "." in name else name
+
+
+def _shown(value: OptionValue) -> str:
+    return str(list(value)) if isinstance(value, tuple) else f"'{value}'"

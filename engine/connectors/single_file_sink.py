@@ -1,0 +1,83 @@
+"""Writing one file of lines, exactly once: the ledger knows how long the file was after each epoch, and whatever
+is behind that length is cut off before the next epoch is appended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.connectors.base import Epoch, Table
+from engine.connectors.line_writer import LineWriter, line_writer
+from engine.connectors.text_files import compression_of
+from engine.delivery.durable import sync_directory
+from engine.delivery.faults import reach
+from engine.delivery.gate import Admission, admit
+from engine.delivery.segments import Segment, drop_segments, from_messages
+from engine.errors import OutputChangedError, UnwritableTargetError
+
+
+class SingleFileSink:
+    """The file holds the rows of the epochs in its ledger, and after a crash a tail that the next run cuts off."""
+
+    def __init__(self, table: Table, path: Path, directory: Path) -> None:
+        self._table = table
+        self._path = path
+        self._directory = directory
+
+    def open(self, epoch: Epoch, task: int) -> LineWriter:
+        """A writer of one segment."""
+        return line_writer(self._table, self._directory, epoch, task, compression_of(self._path))
+
+    def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
+        """Append the epoch's segments once."""
+        is_fresh = not self._path.exists() or self._path.stat().st_size == 0
+        admission = admit(self._directory, epoch, is_fresh=is_fresh)
+        if admission is not None:
+            segments = from_messages(messages)
+            reach("before_write", epoch.number)
+            length = self._append(admission, segments)
+            reach("after_write", epoch.number)
+            admission.record(sum(segment.rows for segment in segments), length)
+        reach("after_ledger", epoch.number)
+        drop_segments(self._directory)
+
+    def _append(self, admission: Admission, segments: Sequence[Segment]) -> int:
+        """Cut the file back to what the ledger says, append, and say how long it is now."""
+        base = admission.after.length if admission.after else 0
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            is_new = not self._path.exists()
+            # not "a": that mode would append behind a tail that another process still writes
+            with self._path.open("r+b" if not is_new else "x+b") as file:
+                if os.fstat(file.fileno()).st_size < base:
+                    raise _shortened(self._path, base)
+                file.truncate(base)
+                file.seek(base)
+                for segment in segments:
+                    with (self._directory / segment.path).open("rb") as written:
+                        shutil.copyfileobj(written, file, 1024 * 1024)
+                    reach("between_segments", admission.epoch.number)
+                file.flush()
+                os.fsync(file.fileno())
+                length = file.tell()
+            if is_new:
+                sync_directory(self._path.parent)
+        except OSError as wrong:
+            raise unwritable(self._path, wrong) from wrong
+        return length
+
+
+def unwritable(path: Path, wrong: OSError) -> UnwritableTargetError:
+    """The error of a target that the process cannot write."""
+    return UnwritableTargetError(
+        f"{path} cannot be written: {wrong.strerror}", hint="check the option 'path', its permissions and the disk"
+    )
+
+
+def _shortened(path: Path, length: int) -> OutputChangedError:
+    return OutputChangedError(
+        f"{path} is shorter than the {length} bytes that were committed to it",
+        hint="put the file back, or start with a fresh state directory to write everything anew",
+    )

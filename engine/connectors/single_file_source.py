@@ -1,0 +1,85 @@
+"""Reading one file of lines. A position is a byte of the uncompressed text; `end` where the file is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from engine.connectors.base import Chunk, Position, Slice, Table
+from engine.connectors.line_rows import line_reader
+from engine.connectors.text_files import Cut, compression_of, size_of, spread, step
+
+_PARTITION = "0"
+_SMALLEST_SLICE = 1024 * 1024
+
+
+class SingleFileSource:
+    """Reads the file once, to its end as it is when the end is looked for."""
+
+    bounded = True
+
+    def __init__(self, table: Table, path: Path) -> None:
+        self._table = table
+        self._path = path
+        self._compression = compression_of(path)
+
+    def partitions(self) -> Sequence[str]:
+        """One file, one partition."""
+        return (_PARTITION,)
+
+    def start(self, partition: str) -> Position:
+        """The first byte; the file must be there."""
+        size_of(self._path)
+        return {"byte": 0}
+
+    def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
+        """The end of the file, or `max_rows` lines further."""
+        return {partition: self._advance(position, max_rows) for partition, position in at.items()}
+
+    def is_finished(self, partition: str, at: Position) -> bool:
+        """Whether the file is read."""
+        byte, is_end = _take(at)
+        return is_end or (self._compression == "none" and byte >= size_of(self._path))
+
+    def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
+        """The range cut between lines; a compressed file is not cut."""
+        if start == end:
+            return ()
+        first, last = _take(start)[0], _take(end)[0]
+        if self._compression != "none" or last - first <= _SMALLEST_SLICE:
+            return (Slice(partition, start, end),)
+        pieces = min(tasks, -(-(last - first) // _SMALLEST_SLICE))
+        cuts: list[Position] = [{"byte": byte} for byte in spread(self._path, first, last, pieces)]
+        cuts[-1] = end
+        return tuple(Slice(partition, one, next_one) for one, next_one in zip(cuts, cuts[1:], strict=False))
+
+    def read(self, piece: Slice) -> Iterator[Chunk]:
+        """The rows of a slice."""
+        start, is_over = _take(piece.start)
+        end, is_end = _take(piece.end)
+        if is_over or piece.start == piece.end:
+            return iter(())
+        to_end = is_end and self._compression != "none"
+        return line_reader(self._table).read(self._path, self._compression, start, None if to_end else end)
+
+    def _advance(self, at: Position, max_rows: int | None) -> Position:
+        byte, is_end = _take(at)
+        if is_end:
+            return at
+        if max_rows is not None:
+            cut, _ = step(self._path, self._compression, byte, max_rows)
+            return _give(cut) if cut.is_end or cut.byte > byte else at
+        if self._compression != "none":
+            return {"byte": byte, "end": True}
+        return {"byte": max(byte, size_of(self._path)), "end": True}
+
+
+def _take(position: Position) -> tuple[int, bool]:
+    assert isinstance(position, dict)
+    byte = position["byte"]
+    assert isinstance(byte, int)
+    return byte, bool(position.get("end"))
+
+
+def _give(cut: Cut) -> Position:
+    return {"byte": cut.byte, "end": True} if cut.is_end else {"byte": cut.byte}

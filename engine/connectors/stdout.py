@@ -1,0 +1,55 @@
+"""Rows as lines on the standard output of the driver."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.connectors.base import Connector, Epoch, Options, SinkPlace, Table
+
+if TYPE_CHECKING:
+    from engine.connectors.line_writer import LineWriter
+
+
+class StdoutOptions(Options):
+    """Standard output has no options."""
+
+
+class Stdout:
+    """Prints an epoch's rows when it is committed, and not again unless the process died while printing."""
+
+    def __init__(self, table: Table, place: SinkPlace) -> None:
+        self._table = table
+        self._directory = place.directory
+
+    def open(self, epoch: Epoch, task: int) -> LineWriter:
+        """A writer of one segment."""
+        from engine.connectors.line_writer import line_writer  # noqa: PLC0415 - checks must not pay for Arrow
+
+        return line_writer(self._table, self._directory, epoch, task)
+
+    def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
+        """Print the epoch's segments."""
+        from engine.delivery.gate import admit  # noqa: PLC0415 - see `open`
+        from engine.delivery.segments import drop_segments, from_messages  # noqa: PLC0415
+
+        admission = admit(self._directory, epoch, is_fresh=True)
+        if admission is None:
+            return
+        segments = from_messages(messages)
+        for segment in segments:
+            sys.stdout.write((self._directory / segment.path).read_bytes().decode())
+        sys.stdout.flush()
+        admission.record(sum(segment.rows for segment in segments))
+        drop_segments(self._directory)
+
+
+STDOUT = Connector(
+    name="stdout",
+    summary="Prints each row as a line.",
+    options={"sink": StdoutOptions},
+    formats=frozenset({"json", "raw_string"}),
+    default_format="json",
+    open_sink=Stdout,
+)

@@ -1,0 +1,154 @@
+"""Files of lines: where lines end, cutting a file between lines, and reading it in blocks of whole lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeAlias
+
+import pyarrow as pa
+
+from engine.errors import FilesChangedError, MissingFileError, UnreadableFileError
+
+Compression: TypeAlias = Literal["none", "gzip", "zstd"]
+BLOCK = 8 * 1024 * 1024
+_COUNTED = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A place between two lines: a byte of the uncompressed text, and whether the file ends there."""
+
+    byte: int
+    is_end: bool
+
+
+def compression_of(path: Path) -> Compression:
+    """The compression that a file's name tells."""
+    match path.suffix:
+        case ".gz":
+            return "gzip"
+        case ".zst" | ".zstd":
+            return "zstd"
+    return "none"
+
+
+def size_of(path: Path) -> int:
+    """The size of a file that must exist and be readable."""
+    try:
+        if path.is_dir():
+            raise UnreadableFileError(f"{path} is a directory", hint="name a file, or use connector = 'filesystem'")
+        if not os.access(path, os.R_OK) and path.exists():
+            raise UnreadableFileError(f"{path} may not be read", hint="give the process leave to read it")
+        return path.stat().st_size
+    except FileNotFoundError:
+        raise missing(path) from None
+
+
+def missing(path: Path) -> MissingFileError:
+    """The error of a path that is not there."""
+    where = path.resolve()
+    return MissingFileError(
+        f"there is no file {where}", hint="check the option 'path'; relative paths start where the job was started"
+    )
+
+
+def open_text(path: Path, compression: Compression, start: int = 0) -> BinaryIO | pa.NativeFile:
+    """The file's text from a byte on; compressed files are read from their beginning to get there."""
+    size_of(path)
+    if compression == "none":
+        file = path.open("rb", buffering=0)
+        file.seek(start)
+        return file
+    stream = pa.CompressedInputStream(pa.OSFile(str(path)), compression)
+    while start > 0:
+        skipped = len(stream.read(min(start, BLOCK)))
+        if not skipped:
+            raise _shrunk(path)
+        start -= skipped
+    return stream
+
+
+def read_blocks(path: Path, compression: Compression, start: int, end: int | None) -> Iterator[bytes]:
+    """The text between two bytes that begin lines, in blocks of whole lines; None is the end of the file."""
+    left = end - start if end is not None else None
+    rest = b""
+    try:
+        with open_text(path, compression, start) as file:
+            while left is None or left > 0:
+                read = file.read(BLOCK if left is None else min(BLOCK, left))
+                if not read:
+                    break
+                if left is not None:
+                    left -= len(read)
+                newline = read.rfind(b"\n") + 1
+                if newline:
+                    yield rest + read[:newline]
+                    rest = read[newline:]
+                else:
+                    rest += read
+    except (OSError, pa.ArrowException) as wrong:
+        raise UnreadableFileError(
+            f"{path} cannot be read: {wrong}", hint="is it compressed as its name says?"
+        ) from wrong
+    if left:
+        raise _shrunk(path)
+    if rest:
+        yield rest
+
+
+def step(path: Path, compression: Compression, start: int, lines: int) -> tuple[Cut, int]:
+    """The place so many lines further, or the end of the file, and how many lines there are in between."""
+    at, counted, is_open = start, 0, False
+    with open_text(path, compression, start) as file:
+        while read := file.read(_COUNTED):
+            found = read.count(b"\n")
+            if counted + found >= lines:
+                within = _after_newline(read, lines - counted)
+                is_end = within == len(read) and not file.read(1)
+                return Cut(at + within, is_end), lines
+            counted += found
+            at += len(read)
+            is_open = not read.endswith(b"\n")
+    return Cut(at, True), counted + is_open
+
+
+def spread(path: Path, start: int, end: int, pieces: int) -> list[int]:
+    """At most `pieces` + 1 bytes from `start` to `end` that begin lines, about equally far apart."""
+    cuts = [start]
+    with path.open("rb") as file:
+        for number in range(1, pieces):
+            wanted = start + (end - start) * number // pieces
+            if wanted <= cuts[-1]:
+                continue
+            file.seek(wanted - 1)
+            file.readline()
+            if cuts[-1] < file.tell() < end:
+                cuts.append(file.tell())
+    return [*cuts, end]
+
+
+def lines_before(path: Path, compression: Compression, byte: int) -> int:
+    """How many lines end before a byte; for telling people where they are, so it may take its time."""
+    counted = 0
+    with open_text(path, compression) as file:
+        while byte > 0 and (read := file.read(min(byte, BLOCK))):
+            counted += read.count(b"\n")
+            byte -= len(read)
+    return counted
+
+
+def _after_newline(text: bytes, number: int) -> int:
+    at = 0
+    for _ in range(number):
+        at = text.index(b"\n", at) + 1
+    return at
+
+
+def _shrunk(path: Path) -> FilesChangedError:
+    return FilesChangedError(
+        f"{path} is shorter than when it was read before",
+        hint="files must not change while a job reads them; put the file back, or start with a fresh state directory",
+    )

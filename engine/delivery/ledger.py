@@ -1,0 +1,154 @@
+"""The rule that says whether a sink takes an epoch; a pure function of the sink's ledger and the epoch.
+
+The ledger is the record, beside the sink's output, of the epochs it has taken. The rule is the table in
+section 2.3 of the reliability notes: never guess, and stop with a reason when the two do not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from engine.connectors.base import Epoch
+from engine.errors import (
+    DeliveryError,
+    LedgerAheadError,
+    LedgerForeignError,
+    LedgerLostError,
+    OffsetsDifferError,
+    RewindTooFarError,
+    SupersededError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An epoch that a sink has taken. `length` is how long the output was afterwards, where that has a meaning."""
+
+    lineage: str
+    epoch: int
+    offsets: str
+    generation: int
+    rows: int = 0
+    length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Take the epoch. What the sink took after `after` belongs to an abandoned history and goes first; with
+    None that is everything."""
+
+    after: Entry | None
+    is_rewind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """The sink has the epoch already."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class StandDown:
+    """Another run owns the sink: write nothing and end."""
+
+    error: DeliveryError
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Nobody can know what is right; a person has to decide."""
+
+    error: DeliveryError
+
+
+Decision: TypeAlias = Write | Skip | StandDown | Stop
+
+
+def decide(ledger: Sequence[Entry], epoch: Epoch, *, ever_committed: bool, is_newer_known: bool = False) -> Decision:
+    """What to do with an epoch. `ledger` has the entries of the sink, oldest first. `ever_committed`: the checkpoint
+    says that this sink has taken epochs. `is_newer_known`: the checkpoint has planned the ledger's newest epoch."""
+    if not ledger:
+        return Stop(_lost(epoch)) if ever_committed else Write(None)
+    newest = ledger[-1]
+    if newest.generation > epoch.generation:
+        return StandDown(superseded(newest.generation, epoch.generation))
+    if newest.lineage != epoch.lineage:
+        return _decide_after_restore(ledger, epoch)
+    if newest.epoch < epoch.number:
+        return Write(newest)
+    taken = next((entry for entry in reversed(ledger) if is_same_epoch(entry, epoch)), None)
+    if newest.epoch > epoch.number:
+        return StandDown(_overtaken(newest, epoch)) if is_newer_known else Stop(_ahead(newest, epoch))
+    if taken is not None and taken.offsets != epoch.offsets:
+        return Stop(_differ(epoch))
+    return Skip(newest)
+
+
+def is_same_epoch(entry: Entry, epoch: Epoch) -> bool:
+    """Whether an entry is about this very epoch."""
+    return (entry.lineage, entry.epoch) == (epoch.lineage, epoch.number)
+
+
+def _decide_after_restore(ledger: Sequence[Entry], epoch: Epoch) -> Decision:
+    kept = dict(epoch.parents)
+    shared = [entry for entry in ledger if entry.lineage in kept]
+    if not shared:
+        return Stop(_foreign(ledger[-1]))
+    inherited = [entry for entry in shared if entry.epoch <= kept[entry.lineage]]
+    if not inherited:
+        return Stop(_too_far(epoch))
+    return Write(inherited[-1], is_rewind=inherited[-1] != ledger[-1])
+
+
+def superseded(theirs: int, ours: int) -> SupersededError:
+    """The error of a run that finds a newer one in its place."""
+    return SupersededError(
+        f"generation {theirs} of this job has taken over from generation {ours}",
+        hint="nothing is lost: the newer run goes on; if there should be none, look for a second driver",
+    )
+
+
+def _lost(epoch: Epoch) -> LedgerLostError:
+    return LedgerLostError(
+        f"the checkpoint is at epoch {epoch.number}, and the sink's ledger is gone",
+        hint="put the pipeline's sinks directory back, or start with a fresh state directory to write everything anew",
+    )
+
+
+def _overtaken(newest: Entry, epoch: Epoch) -> SupersededError:
+    return SupersededError(
+        f"another driver has already committed epoch {newest.epoch} while this one is at {epoch.number}",
+        hint="restart this run: it goes on from the newest epoch",
+    )
+
+
+def _ahead(newest: Entry, epoch: Epoch) -> LedgerAheadError:
+    return LedgerAheadError(
+        f"the sink has taken epoch {newest.epoch}, and the checkpoint only knows {epoch.number}",
+        hint="somebody has put back an old copy of the checkpoint; restore a savepoint instead, which rewinds the sink",
+    )
+
+
+def _differ(epoch: Epoch) -> OffsetsDifferError:
+    return OffsetsDifferError(
+        f"the sink has taken epoch {epoch.number} over another range of input",
+        hint="the checkpoint is damaged or belongs to another pipeline; restore a savepoint",
+    )
+
+
+def _foreign(newest: Entry) -> LedgerForeignError:
+    return LedgerForeignError(
+        f"the sink was last written by the history {newest.lineage}, which this pipeline does not descend from",
+        hint="give the pipeline a state directory of its own, or restore a savepoint of the history that is there",
+    )
+
+
+def _too_far(epoch: Epoch) -> RewindTooFarError:
+    restored = epoch.parents[0][1] if epoch.parents else epoch.number
+    return RewindTooFarError(
+        f"the sink no longer remembers what it had written at epoch {restored}",
+        hint="restore a newer savepoint, or start with a fresh state directory to write everything anew",
+    )

@@ -1,0 +1,78 @@
+"""Segments: what one task has written for one epoch, durable and private until the sink's commit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from engine.connectors.base import Epoch
+from engine.delivery.durable import sync_directory
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A finished file of one task; `path` is relative to the sink's directory."""
+
+    path: str
+    rows: int
+    bytes: int
+    sha256: str
+    partition: str = ""
+    """Where in the target its rows belong, for targets with partitions."""
+
+
+class SegmentFile:
+    """A segment that is being written. Its name has the epoch and a random attempt, so attempts never meet."""
+
+    def __init__(self, directory: Path, epoch: Epoch, task: int, suffix: str = "") -> None:
+        folder = segment_folder(directory, epoch)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._root = directory
+        self.path = folder / f"{task:05d}-{secrets.token_hex(4)}{suffix}"
+        self._file: BinaryIO = self.path.open("xb")
+        self._hash = hashlib.sha256()
+        self._bytes = 0
+        self.rows = 0
+
+    def write(self, contents: bytes, rows: int) -> None:
+        """Append some bytes that hold so many rows."""
+        self._file.write(contents)
+        self._hash.update(contents)
+        self._bytes += len(contents)
+        self.rows += rows
+
+    def close(self, partition: str = "") -> Segment:
+        """Make the segment durable."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        sync_directory(self.path.parent)
+        name = str(self.path.relative_to(self._root))
+        return Segment(name, self.rows, self._bytes, self._hash.hexdigest(), partition)
+
+
+def segment_folder(directory: Path, epoch: Epoch) -> Path:
+    """Where the segments of an epoch are."""
+    return directory / "segments" / f"{epoch.number:012d}-{epoch.lineage}"
+
+
+def to_message(segments: Iterable[Segment]) -> bytes:
+    """What a task tells the driver about its segments."""
+    return json.dumps([asdict(segment) for segment in segments]).encode()
+
+
+def from_messages(messages: Sequence[bytes]) -> list[Segment]:
+    """The segments of all tasks, in the order of the tasks."""
+    return [Segment(**segment) for message in messages for segment in json.loads(message)]
+
+
+def drop_segments(directory: Path) -> None:
+    """Forget all segments. Only for the driver, after the newest epoch is in the ledger."""
+    shutil.rmtree(directory / "segments", ignore_errors=True)

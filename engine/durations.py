@@ -1,0 +1,75 @@
+"""Lengths of time as people write them."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from engine.errors import DurationError
+
+_UNITS = {
+    "microsecond": timedelta(microseconds=1),
+    "us": timedelta(microseconds=1),
+    "millisecond": timedelta(milliseconds=1),
+    "ms": timedelta(milliseconds=1),
+    "second": timedelta(seconds=1),
+    "sec": timedelta(seconds=1),
+    "s": timedelta(seconds=1),
+    "minute": timedelta(minutes=1),
+    "min": timedelta(minutes=1),
+    "m": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "hr": timedelta(hours=1),
+    "h": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "d": timedelta(days=1),
+    "week": timedelta(weeks=1),
+    "w": timedelta(weeks=1),
+}
+_VARYING = frozenset({"month", "mon", "year", "yr", "y", "quarter", "decade", "century"})
+_PART = re.compile(r"\s*,?\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+_CLOCK = re.compile(r"\s*([+-]?)(\d+):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?\s*$")
+
+
+def read_duration(text: str) -> timedelta:
+    """The length that `text` names: '5 seconds', '1 minute 30 seconds', '1.5h', '01:30:00'.
+    Months and years are refused, since their length varies."""
+    clock = _CLOCK.match(text)
+    if clock:
+        return _from_clock(clock)
+    total, end = timedelta(), 0
+    while end < len(text):
+        part = _PART.match(text, end)
+        if part is None:
+            raise _unreadable(text)
+        total += float(part[1]) * _unit(part[2], text) if "." in part[1] else int(part[1]) * _unit(part[2], text)
+        end = part.end()
+    if not text.strip():
+        raise _unreadable(text)
+    return total
+
+
+def _from_clock(clock: re.Match[str]) -> timedelta:
+    length = timedelta(hours=int(clock[2]), minutes=int(clock[3]), seconds=float(clock[4] or 0))
+    return -length if clock[1] == "-" else length
+
+
+def _unit(word: str, text: str) -> timedelta:
+    # 'm' and 's' stay whole; only words lose their plural
+    name = word.lower()
+    for candidate in (name, name.removesuffix("s"), name.removesuffix("es")):
+        if candidate in _UNITS:
+            return _UNITS[candidate]
+        if candidate in _VARYING:
+            raise DurationError(
+                f"the length of {text!r} varies, since {word!r} is not always equally long",
+                hint="write it in days or smaller units",
+            )
+    raise DurationError(
+        f"{word!r} in {text!r} is not a unit of time",
+        hint="units are microseconds, milliseconds, seconds, minutes, hours, days and weeks",
+    )
+
+
+def _unreadable(text: str) -> DurationError:
+    return DurationError(f"{text!r} is not a length of time", hint="write it like '5 seconds' or '1 minute 30 seconds'")

@@ -1,0 +1,88 @@
+"""JSON, one object to a record: its options, and what makes its two directions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from engine.formats.base import Format, FormatOptions
+
+if TYPE_CHECKING:
+    from engine.formats.base import Decoder, Encoder
+    from engine.schema import Schema
+
+_TIMESTAMP_FORMATS = {"rfc3339": "rfc3339", "unixmillis": "unix_millis", "unix_millis": "unix_millis"}
+
+
+class JsonOptions(FormatOptions):
+    """How a row is written as one JSON object."""
+
+    format: str = Field("json", description="`json`.")
+    confluent_schema_registry: bool = Field(
+        False, alias="json.confluent_schema_registry", description="Records start with a registry's five bytes."
+    )
+    include_schema: bool = Field(
+        False, alias="json.include_schema", description="Records are Kafka Connect envelopes of schema and payload."
+    )
+    unstructured: bool = Field(
+        False, alias="json.unstructured", description="The one column `value JSON` takes the whole record."
+    )
+    timestamp_format: Literal["rfc3339", "unix_millis"] = Field(
+        "rfc3339", alias="json.timestamp_format", description="Timestamps as text, or as milliseconds since 1970."
+    )
+    decimal_encoding: Literal["number", "string", "bytes"] = Field(
+        "number", alias="json.decimal_encoding", description="Decimals as numbers, as text, or as base64 of the digits."
+    )
+    compression: Literal["none", "gzip"] = Field(
+        "none", alias="json.compression", description="Compression of the files of a filesystem sink."
+    )
+
+    @field_validator("timestamp_format", mode="before")
+    @classmethod
+    def _any_spelling(cls, value: object) -> object:
+        return _TIMESTAMP_FORMATS.get(str(value).lower(), value)
+
+    @model_validator(mode="after")
+    def _one_envelope(self) -> JsonOptions:
+        if self.include_schema and self.confluent_schema_registry:
+            raise ValueError("'json.include_schema' and 'json.confluent_schema_registry' exclude each other")
+        return self
+
+
+def _check(
+    options: FormatOptions, schema: Schema, direction: Literal["source", "sink", "lookup"], connector: str
+) -> str | None:
+    assert isinstance(options, JsonOptions)
+    if options.compression != "none" and (connector, direction) != ("filesystem", "sink"):
+        return "'json.compression' is only supported for the filesystem connector"
+    if options.confluent_schema_registry and direction == "sink":
+        return "'json.confluent_schema_registry' needs a schema registry to write, and no registry can be named yet"
+    if options.unstructured and [(field.name, str(field.type)) for field in schema] != [("value", "JSON")]:
+        return "'json.unstructured' requires a schema with a single field called `value` of type JSON"
+    return None
+
+
+def _decoder(options: FormatOptions, schema: Schema) -> Decoder:
+    from engine.formats.json_decode import JsonDecoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
+
+    assert isinstance(options, JsonOptions)
+    return JsonDecoder(options, schema)
+
+
+def _encoder(options: FormatOptions, schema: Schema) -> Encoder:
+    from engine.formats.json_encode import JsonEncoder  # noqa: PLC0415 - see `_decoder`
+
+    assert isinstance(options, JsonOptions)
+    return JsonEncoder(options, schema)
+
+
+JSON = Format(
+    name="json",
+    summary="One JSON object to a record; fields that the table does not have are passed over.",
+    prefix="json",
+    options=JsonOptions,
+    decoder=_decoder,
+    encoder=_encoder,
+    check=_check,
+)

@@ -1,0 +1,180 @@
+"""Rows to JSON, column by column: every value becomes text, and the texts of a row are joined."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine import types
+from engine.formats.json import JsonOptions
+from engine.formats.timestamps import to_millis, to_text
+from engine.schema import Schema
+
+_LAST_CONTROL = 0x1F
+
+
+class JsonEncoder:
+    """Encodes rows of one schema: the columns in order, NULLs written out, no blanks."""
+
+    def __init__(self, options: JsonOptions, schema: Schema) -> None:
+        self._options = options
+        self._kind = types.Struct(tuple(types.Member(field.name, field.type) for field in schema))
+        self._head = f'{{"schema":{_connect_schema(schema)},"payload":' if options.include_schema else ""
+        self._tail = "}" if options.include_schema else ""
+
+    def encode_lines(self, rows: pa.RecordBatch) -> bytes:
+        """One line per row, each ended by a newline."""
+        if not rows.num_rows:
+            return b""
+        texts = self._texts(rows)
+        # the joined lines lie side by side in one buffer, so that buffer is the answer
+        lines = pc.binary_join_element_wise(texts, "\n", "")
+        return _contents(lines)
+
+    def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
+        """One payload per row."""
+        return self._texts(rows).cast(pa.binary())
+
+    def _texts(self, rows: pa.RecordBatch) -> pa.StringArray:
+        if self._options.unstructured:
+            return pc.fill_null(rows.column(0), "null")
+        texts = _object(rows.columns, self._kind, self._options)
+        if self._head:
+            return pc.binary_join_element_wise(self._head, texts, self._tail, "")
+        return texts
+
+
+def _object(columns: Iterable[pa.Array], kind: types.Struct, options: JsonOptions) -> pa.StringArray:
+    parts: list[pa.StringArray | str] = []
+    before = "{"
+    for column, member in zip(columns, kind.members, strict=True):
+        parts += [f"{before}{_quoted(member.name)}:", _text(column, member.type, options)]
+        before = ","
+    return pc.binary_join_element_wise(*parts, "}" if parts else "{}", "")
+
+
+def _text(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.StringArray:
+    """Each value as JSON, NULL as null."""
+    if column.null_count == len(column):
+        return pa.array(["null"] * len(column), pa.string())
+    return pc.fill_null(_known_text(column, kind, options), "null")
+
+
+def _known_text(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.StringArray:
+    match kind:
+        case types.Boolean() | types.Integer():
+            return column.cast(pa.string())
+        case types.Float():
+            return pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type)).cast(pa.string())
+        case types.Text():
+            return _escaped(column)
+        case types.Json():
+            return _one_line(column)
+        case types.Timestamp():
+            if options.timestamp_format == "unix_millis":
+                return to_millis(column).cast(pa.string())
+            return pc.binary_join_element_wise('"', to_text(column), '"', "")
+        case types.Date():
+            return pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
+        case types.Interval():
+            return column.cast(pa.int64()).cast(pa.string())
+        case types.Decimal(scale=scale):
+            return _decimal(column, scale, options)
+        case types.Bytes():
+            texts = [None if raw is None else f'"{base64.b64encode(raw).decode()}"' for raw in column.to_pylist()]
+            return pa.array(texts, pa.string())
+        case types.Struct():
+            texts = _object(column.flatten(), kind, options)
+            return pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string())) if column.null_count else texts
+        case types.Array(element):
+            return _array(column, element, options)
+    return pa.nulls(len(column), pa.string())
+
+
+def _array(column: pa.ListArray, element: types.Type, options: JsonOptions) -> pa.StringArray:
+    values = column.flatten()
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+    texts = _text(values, element, options) if len(values) else pa.array([], pa.string())
+    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, texts), ",")
+    whole = pc.binary_join_element_wise("[", joined, "]", "")
+    return pc.if_else(column.is_valid(), whole, pa.scalar(None, pa.string())) if column.null_count else whole
+
+
+def _decimal(column: pa.Array, scale: int, options: JsonOptions) -> pa.StringArray:
+    if options.decimal_encoding == "bytes":
+        texts = [None if number is None else f'"{_digits(number, scale)}"' for number in column.to_pylist()]
+        return pa.array(texts, pa.string())
+    texts = pa.array([None if number is None else f"{number:f}" for number in column.to_pylist()], pa.string())
+    return texts if options.decimal_encoding == "number" else pc.binary_join_element_wise('"', texts, '"', "")
+
+
+def _digits(number: Decimal, scale: int) -> str:
+    whole = int(number.scaleb(scale))
+    return base64.b64encode(whole.to_bytes(whole.bit_length() // 8 + 1, "big", signed=True)).decode()
+
+
+def _escaped(column: pa.StringArray) -> pa.StringArray:
+    contents = _contents(column)
+    if contents and np.frombuffer(contents, np.uint8).min() <= _LAST_CONTROL:
+        texts = [None if text is None else _quoted(text) for text in column.to_pylist()]
+        return pa.array(texts, pa.string())
+    if b"\\" in contents:
+        column = pc.replace_substring(column, "\\", "\\\\")
+    if b'"' in contents:
+        column = pc.replace_substring(column, '"', '\\"')
+    return pc.binary_join_element_wise('"', column, '"', "")
+
+
+def _one_line(column: pa.StringArray) -> pa.StringArray:
+    """JSON text as it is, but for line breaks, which may only stand between its tokens."""
+    contents = _contents(column)
+    for mark in ("\n", "\r"):
+        if mark.encode() in contents:
+            column = pc.replace_substring(column, mark, " ")
+    return column
+
+
+def _contents(column: pa.StringArray) -> bytes:
+    """The bytes of all texts, one behind the other."""
+    offsets, data = column.buffers()[1:]
+    if data is None or offsets is None:
+        return b""
+    ends = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4)
+    return bytes(memoryview(data)[int(ends[0]) : int(ends[-1])])
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _connect_schema(schema: Schema) -> str:
+    fields = [{"field": field.name, "optional": field.nullable, **_connect_type(field.type)} for field in schema]
+    described = {"type": "struct", "fields": fields, "optional": False, "name": "ArroyoJson"}
+    return json.dumps(described, separators=(",", ":"))
+
+
+def _connect_type(kind: types.Type) -> dict[str, object]:
+    match kind:
+        case types.Boolean():
+            return {"type": "boolean"}
+        case types.Integer(bits, signed):
+            return {"type": f"int{bits if signed else min(64, bits * 2)}"}
+        case types.Float(bits):
+            return {"type": "float" if bits == 32 else "double"}
+        case types.Bytes() | types.Decimal():
+            return {"type": "bytes"}
+        case types.Timestamp():
+            return {"type": "string", "name": "io.debezium.time.IsoTimestamp"}
+        case types.Struct(members):
+            fields = [{"field": member.name, "optional": True, **_connect_type(member.type)} for member in members]
+            return {"type": "struct", "fields": fields}
+        case types.Array(element):
+            return {"type": "array", "items": {"optional": True, **_connect_type(element)}}
+    return {"type": "string"}

@@ -1,0 +1,30 @@
+"""Parquet: whole files of rows, so it has no records to decode one by one."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from engine.formats.base import Format, FormatOptions
+from engine.option_values import ByteCount
+
+
+class ParquetOptions(FormatOptions):
+    """How Parquet files are written; reading needs no options."""
+
+    format: str = Field("parquet", description="`parquet`.")
+    compression: Literal["zstd", "none", "snappy", "gzip", "lz4", "lz4_raw"] = Field(
+        "zstd", alias="parquet.compression", description="Codec of the column chunks."
+    )
+    row_group_size: ByteCount = Field(
+        128 * 1024 * 1024, alias="parquet.row_group_size", description="Size of a row group before it is compressed."
+    )
+
+
+PARQUET = Format(
+    name="parquet",
+    summary="Parquet files, for connectors that read and write whole files.",
+    prefix="parquet",
+    options=ParquetOptions,
+)

@@ -1,0 +1,82 @@
+"""Timestamps as JSON writes them: text to microseconds since 1970, and back."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+ARROW_TIMESTAMP = pa.timestamp("us", tz="UTC")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_TEXT = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?",
+    re.ASCII,
+)
+
+
+def read_timestamp(text: str) -> int | None:
+    """Microseconds since 1970 of an ISO 8601 text; no zone means UTC, and digits behind micros are cut. None
+    when it is no timestamp."""
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second, fraction, sign, zone_hours, zone_minutes = found.groups()
+    try:
+        instant = datetime(
+            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=UTC
+        )
+    except ValueError:
+        return None
+    micros = (instant - _EPOCH) // _MICROSECOND + int((fraction or "").ljust(6, "0")[:6])
+    if int(zone_hours or 0) > 23 or int(zone_minutes or 0) > 59:
+        return None
+    zone = (int(zone_hours or 0) * 60 + int(zone_minutes or 0)) * 60_000_000
+    return micros + zone if sign == "-" else micros - zone
+
+
+def from_nanos(array: pa.TimestampArray) -> pa.TimestampArray:
+    """Nanoseconds without a zone as our timestamps; digits behind micros are cut."""
+    smallest = pc.min(array.cast(pa.int64())).as_py()
+    if smallest is not None and smallest < 0:
+        # a plain cast cuts towards zero, which would move instants before 1970 forward
+        array = pc.floor_temporal(array, unit="microsecond")
+    return array.cast(pa.timestamp("us"), safe=False).cast(ARROW_TIMESTAMP)
+
+
+def from_millis(array: pa.Int64Array) -> pa.TimestampArray:
+    """Milliseconds since 1970 as our timestamps."""
+    return array.cast(pa.timestamp("ms", tz="UTC")).cast(ARROW_TIMESTAMP)
+
+
+def to_millis(array: pa.TimestampArray) -> pa.Int64Array:
+    """Milliseconds since 1970, cut towards the past."""
+    micros = array.cast(pa.int64())
+    return pc.divide(pc.subtract(micros, _modulo(micros, 1000)), 1000)
+
+
+def to_text(array: pa.TimestampArray) -> pa.StringArray:
+    """ISO 8601 without a zone, with as few digits behind the seconds as hold the value: none, three or six."""
+    micros = array.cast(pa.int64())
+    fraction = _modulo(micros, 1_000_000)
+    seconds = pc.subtract(micros, fraction).cast(pa.timestamp("us")).cast(pa.timestamp("s")).cast(pa.string())
+    # only years of four digits have the blank at this place, and others cannot be typed either
+    text = pc.binary_replace_slice(seconds, start=10, stop=11, replacement="T").cast(pa.string())
+    if not pc.any(pc.not_equal(fraction, 0)).as_py():
+        return text
+    short = _modulo(fraction, 1000)
+    millis = pc.utf8_lpad(pc.divide(fraction, 1000).cast(pa.string()), 3, "0")
+    tail = pc.binary_join_element_wise("", millis, ".")
+    if pc.any(pc.not_equal(short, 0)).as_py():
+        whole = pc.binary_join_element_wise("", pc.utf8_lpad(fraction.cast(pa.string()), 6, "0"), ".")
+        tail = pc.if_else(pc.equal(short, 0), tail, whole)
+    tail = pc.if_else(pc.equal(fraction, 0), "", tail)
+    return pc.binary_join_element_wise(text, tail, "")
+
+
+def _modulo(array: pa.Int64Array, by: int) -> pa.Int64Array:
+    """What is left of a division that rounds towards the past; Arrow has no such kernel."""
+    rest = pc.subtract(array, pc.multiply(pc.divide(array, by), by))
+    return pc.if_else(pc.less(rest, 0), pc.add(rest, by), rest)

@@ -1,0 +1,126 @@
+"""Reading one option's value as the kind its declaration asks for."""
+
+from __future__ import annotations
+
+import re
+import types
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from engine.durations import read_duration
+from engine.errors import DurationError
+
+OptionValue: TypeAlias = "str | int | float | bool | timedelta | tuple[str, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Says in what unit a bare number of an option counts."""
+
+    name: Literal["bytes", "micros", "off or interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The value is of another kind than `expected`."""
+
+    expected: str
+
+
+ByteCount = Annotated[int, Unit("bytes")]
+"""A number of bytes; '128mb' and '64 KiB' are understood."""
+MicrosOrInterval = Annotated[timedelta, Unit("micros")]
+"""A length of time; a bare number counts microseconds."""
+OffOrInterval = Annotated[timedelta | None, Unit("off or interval")]
+"""A length of time; -1 is None."""
+
+_BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgtpe]?)(?:i?b)?\s*$", re.IGNORECASE)
+_TRUTH = {"true": True, "false": False}
+
+
+def read_value(info: FieldInfo, value: OptionValue) -> object:
+    """The value as the field's type; `Unreadable` when it cannot be taken as that."""
+    return _read(info.annotation, tuple(info.metadata), value)
+
+
+def _read(kind: object, marks: tuple[object, ...], value: OptionValue) -> object:
+    unit = next((mark.name for mark in marks if isinstance(mark, Unit)), None)
+    if unit == "bytes":
+        return _read_bytes(value)
+    if unit is not None:
+        return _read_interval(value, unit)
+    if get_origin(kind) is Annotated:
+        inner, *more = get_args(kind)
+        return _read(inner, (*marks, *more), value)
+    if get_origin(kind) in (Union, types.UnionType):
+        inner = next(each for each in get_args(kind) if each is not type(None))
+        return _read(inner, marks, value)
+    if get_origin(kind) is tuple:
+        return value if isinstance(value, tuple) else _read_array(value)
+    if kind is bool:
+        return value if isinstance(value, bool) else _TRUTH.get(str(value).lower(), Unreadable("a bool"))
+    if kind is int:
+        return _read_integer(value, unsigned=any(isinstance(mark, Ge | Gt) for mark in marks))
+    if kind is float:
+        return _read_number(value)
+    if kind is timedelta:
+        return _read_interval(value, None)
+    if kind in (str, SecretStr, Path, datetime) or get_origin(kind) is Literal:
+        return value if isinstance(value, str) else Unreadable("a string")
+    raise TypeError(kind)
+
+
+def _read_integer(value: OptionValue, *, unsigned: bool) -> object:
+    expected = Unreadable("an unsigned integer" if unsigned else "an integer")
+    if isinstance(value, bool | float | timedelta | tuple):
+        return expected
+    try:
+        number = int(value)
+    except ValueError:
+        return expected
+    return expected if unsigned and number < 0 else number
+
+
+def _read_number(value: OptionValue) -> object:
+    if isinstance(value, bool | timedelta | tuple):
+        return Unreadable("a double")
+    try:
+        return float(value)
+    except ValueError:
+        return Unreadable("a double")
+
+
+def _read_bytes(value: OptionValue) -> object:
+    found = None if isinstance(value, bool | timedelta | tuple) else _BYTES.match(str(value))
+    if found is None:
+        return Unreadable("a number of bytes like '128mb'")
+    power: int = " kmgtpe".index(found[2].lower() or " ")
+    return int(float(found[1]) * 1024**power)
+
+
+def _read_interval(value: OptionValue, unit: str | None) -> object:
+    expected = Unreadable("an interval")
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, bool | tuple):
+        return expected
+    if unit == "off or interval" and str(value).strip() == "-1":
+        return None
+    if unit == "micros" and re.fullmatch(r"\s*\d+\s*", str(value)):
+        return timedelta(microseconds=int(value))
+    try:
+        return read_duration(value) if isinstance(value, str) else expected
+    except DurationError:
+        return expected
+
+
+def _read_array(value: OptionValue) -> object:
+    if not isinstance(value, str):
+        return Unreadable("an array")
+    return tuple(part.strip().strip("'\"") for part in value.strip().removeprefix("[").removesuffix("]").split(","))
