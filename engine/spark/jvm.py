@@ -1,7 +1,7 @@
 """Starting the Java half of a driver directly, without Spark's launcher scripts.
 
-The scripts cost a shell, a second JVM and their noise on the terminal. A JVM that is started here dies with this process,
-also when that is killed: it reads its standard input, a pipe that only we hold, and ends when the pipe closes.
+The scripts cost a shell, a second JVM and their noise on the terminal. A JVM that is started here dies with this
+process, also when that is killed: it reads its standard input, a pipe that only we hold, and ends when the pipe closes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OPENED = (
     "java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs",
     "sun.util.calendar",
 )  # fmt: skip
-"""Spark's own list (JavaModuleOptions). `jdk.incubator.vector` is left out: small Java runtimes do not have it, and it warns."""
+"""Spark's own list (JavaModuleOptions), without `jdk.incubator.vector`: it warns, and small Java runtimes lack it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def launch(
         "SPARK_CONNECT_MODE": "0",
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(handshake / "connection"),
     }
-    with open(_noise_of(log_file), "ab") as noise:
+    with _noise_of(log_file).open("ab") as noise:
         process = subprocess.Popen(
             command, env=env, stdin=subprocess.PIPE, stdout=noise, stderr=noise,
             start_new_session=True,  # Ctrl-C on the terminal is for us to answer, not for the JVM
@@ -121,12 +121,13 @@ def wait_until_ready(started: Launch, deadline: timedelta = START_DEADLINE) -> G
     try:
         while not connection.exists():
             if (code := started.process.poll()) is not None:
+                _end(started.process, timedelta(0))
                 raise JavaStartError(
                     f"Java ended with code {code} before Spark was up: {_last_words(started.log_file)}",
                     hint=f"the whole log is in {started.log_file}",
                 )
             if time.monotonic() > give_up:
-                started.process.kill()
+                _end(started.process, timedelta(0))
                 raise JavaStartError(
                     f"Java was not up after {deadline.total_seconds():.0f} s: {_last_words(started.log_file)}",
                     hint=f"the machine may be overloaded; the whole log is in {started.log_file}",
@@ -141,12 +142,16 @@ def wait_until_ready(started: Launch, deadline: timedelta = START_DEADLINE) -> G
 def stop(gateway: Gateway, deadline: timedelta = EXIT_DEADLINE) -> None:
     """End a JVM: close its input, and kill it when it has not ended by the deadline. One that writes the class archive
     is left to finish that by itself."""
-    process = gateway.process
-    if process.stdin and not process.stdin.closed:
+    if gateway.is_archiving and gateway.process.stdin:
+        gateway.process.stdin.close()
+        _leaving.append(gateway.process)
+    else:
+        _end(gateway.process, deadline)
+
+
+def _end(process: subprocess.Popen[bytes], deadline: timedelta) -> None:
+    if process.stdin:
         process.stdin.close()
-    if gateway.is_archiving:
-        _leaving.append(process)
-        return
     try:
         process.wait(deadline.total_seconds())
     except subprocess.TimeoutExpired:

@@ -18,7 +18,7 @@ from engine.spark.conf import driver_conf
 from engine.spark.java import find_java
 
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
-_GATEWAY_SECRET = "PYSPARK_GATEWAY_SECRET"
+_GATEWAY_SECRET = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
 
 
 def open_session(
@@ -29,10 +29,12 @@ def open_session(
     parallelism: int = 1,
     memory: str = "2g",
     quick: bool = False,
+    makes_archive: bool = True,
     extra_conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start Java and Spark; there is at most one session in a process. `quick` is for short runs: it starts sooner and is
-    slower at its best. Spark's log goes to `log_dir`, nothing to the terminal."""
+    """Start Java and Spark; there is at most one session in a process. `quick` is for short runs: it starts sooner and
+    is slower at its best. Spark's log goes to `log_dir`, nothing to the terminal. With `makes_archive` the first session
+    of an environment leaves behind what makes later ones start sooner; only one that streams loads what is worth it."""
     log_dir = log_dir.absolute()
     scratch = log_dir / f"scratch-{os.getpid()}"
     scratch.mkdir(parents=True, exist_ok=True)
@@ -41,7 +43,7 @@ def open_session(
     java, home = find_java(os.environ), jvm.spark_home()
     os.environ["SPARK_HOME"] = str(home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    archive = find_archive(java, home / "jars", cache_dir(os.environ))
+    archive = find_archive(java, home / "jars", cache_dir(os.environ), makes=makes_archive)
     started = jvm.launch(java, conf, memory=memory, quick=quick, log_file=log_dir / "spark.log", archive=archive)
     _import_what_spark_will()
     gateway = jvm.wait_until_ready(started)
@@ -56,7 +58,7 @@ def open_session(
 def close_session(spark: SparkSession) -> None:
     """Stop Spark and end its JVM. Another session can be opened afterwards."""
     scratch = Path(spark.sparkContext.getConf().get("spark.local.dir") or "")
-    gateway: jvm.Gateway = SparkContext._gateway.engine_gateway  # type: ignore[union-attr]  # set by `_attach`
+    gateway: jvm.Gateway = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
     try:
         spark.stop()
     finally:
@@ -67,7 +69,7 @@ def close_session(spark: SparkSession) -> None:
 
 
 def _import_what_spark_will() -> None:
-    """pyspark asks this module at its first call whether there is numpy, and so imports pandas as well: 0.3 s, spent
+    """At its first call pyspark asks this module whether there is numpy, and so imports pandas as well: 0.3 s, spent
     while the JVM is still starting."""
     importlib.import_module("pyspark.testing.utils")
 

@@ -1,0 +1,52 @@
+# Every verb works on a fresh clone with nothing but make and Python 3.11 or newer: the first one called sets up .venv.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+CONSTRAINTS := constraints/python3.11.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check test demo docs bench format constraints clean
+
+help: ## What can be made
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Set up .venv with everything, Java included
+	@echo "ready: $(BIN)/arroyo"
+
+$(READY): pyproject.toml $(CONSTRAINTS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with make PYTHON=...")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV); this takes some minutes, once"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[all,dev]'
+	@touch $(READY)
+
+check: $(READY) ## Everything that is fast: style, types, layers, unit tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest -q -m unit
+
+test: $(READY) ## All tests
+	$(BIN)/python -m pytest
+
+demo: $(READY) ## The example DAG, live on the terminal, in under three minutes
+	$(BIN)/python -m dags_examples.demo
+
+docs: $(READY) ## Write docs/reference from the declarations
+	$(BIN)/python -m engine.docs
+
+bench: $(READY) ## Our runs against plain PySpark, side by side
+	$(BIN)/python -m benchmarks
+
+format: $(READY) ## Format the code
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+constraints: $(READY) ## Pin what is installed now
+	$(BIN)/python -m pip list --format=freeze --exclude-editable --exclude pip --exclude setuptools > $(CONSTRAINTS)
+
+clean: ## Remove what was made here
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

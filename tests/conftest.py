@@ -1,0 +1,43 @@
+"""What all tests share: the tier each test belongs to, and one Spark session for those that need one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TIERS = {"unit", "spark", "connectors", "provider", "system"}
+TIER_OF_FOLDER = {"provider": "provider", "system": "system", "golden": "system", "dags": "provider"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test the tier of what it needs, unless it says so itself."""
+    root = Path(__file__).parent
+    for item in items:
+        if any(mark.name in TIERS for mark in item.iter_markers()):
+            continue
+        folder = item.path.relative_to(root).parts[0]
+        needs_jvm = "spark" in getattr(item, "fixturenames", ())
+        item.add_marker("spark" if needs_jvm else TIER_OF_FOLDER.get(folder, "unit"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark session of the test process, with the settings of a real driver."""
+    from engine.spark.session import close_session, open_session
+
+    session = open_session(
+        app_name="tests",
+        master="local[2]",
+        parallelism=1,
+        quick=True,
+        makes_archive=False,
+        log_dir=tmp_path_factory.mktemp("spark"),
+    )
+    yield session
+    close_session(session)

@@ -1,0 +1,120 @@
+"""Starting Java and Spark, and ending them."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.errors import JavaStartError
+from engine.spark import jvm
+from engine.spark.conf import driver_conf
+from engine.spark.java import Java, find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+START_ONLY = """
+import os, sys, time
+from pathlib import Path
+from engine.spark import jvm
+from engine.spark.java import find_java
+gateway = jvm.start_gateway(find_java(os.environ), {}, memory="256m", quick=True, log_file=Path(sys.argv[1]))
+print(gateway.process.pid, flush=True)
+sys.stdin.read()
+"""
+
+WHOLE_LIFE = """
+import sys
+from pathlib import Path
+from engine.spark.session import close_session, open_session
+for round in (1, 2):
+    spark = open_session(
+        app_name="life", master="local[1]", log_dir=Path(sys.argv[1]), quick=True, memory="512m", makes_archive=False
+    )
+    assert spark.range(5).count() == 5
+    close_session(spark)
+"""
+
+
+def test_settings_reach_spark(spark: "SparkSession") -> None:
+    assert spark.conf.get("spark.sql.streaming.stateStore.checkpointFormatVersion") == "2"
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.sparkContext.getConf().get("spark.driver.host") == "127.0.0.1"
+    assert "PYSPARK_GATEWAY_SECRET" not in os.environ
+
+
+def test_what_the_caller_asks_for_wins() -> None:
+    conf = driver_conf(
+        app_name="a", master="local[1]", parallelism=3, scratch=Path("/s"), extra={"spark.sql.ansi.enabled": "false"}
+    )
+
+    assert conf["spark.sql.ansi.enabled"] == "false"
+    assert conf["spark.sql.shuffle.partitions"] == "3"
+
+
+def test_java_dies_with_the_process_that_started_it_even_when_that_is_killed(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", START_ONLY, str(tmp_path / "spark.log")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as parent:
+        assert parent.stdout is not None
+        java = os.pidfd_open(int(parent.stdout.readline()))
+        parent.send_signal(signal.SIGKILL)
+        ended, _, _ = select.select([java], [], [], 30)
+    os.close(java)
+
+    assert ended
+
+
+def test_a_session_says_nothing_on_the_terminal_and_can_be_opened_again(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", WHOLE_LIFE, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    assert not list(tmp_path.glob("scratch-*"))
+
+
+def test_a_java_that_does_not_start_is_quoted(tmp_path: Path) -> None:
+    java = find_java(os.environ)
+
+    with pytest.raises(JavaStartError, match="Invalid maximum heap size"):
+        jvm.start_gateway(java, {}, memory="lots", quick=True, log_file=tmp_path / "spark.log")
+
+
+def test_a_java_that_never_answers_is_given_up(tmp_path: Path) -> None:
+    sleepy = tmp_path / "java"
+    sleepy.write_text("#!/bin/sh\nexec cat\n")
+    sleepy.chmod(0o700)
+    started = jvm.launch(Java(sleepy, 17), {}, memory="1g", quick=True, log_file=tmp_path / "spark.log")
+
+    with pytest.raises(JavaStartError, match="not up after 0 s"):
+        jvm.wait_until_ready(started, jvm.timedelta(0))
+
+    assert started.process.returncode is not None
+    assert not started.handshake.exists()
+
+
+def test_settings_are_not_seen_in_the_list_of_processes(tmp_path: Path) -> None:
+    sleepy = tmp_path / "java"
+    sleepy.write_text("#!/bin/sh\nexec cat\n")
+    sleepy.chmod(0o700)
+
+    started = jvm.launch(
+        Java(sleepy, 17), {"spark.secret": "hunter2"}, memory="1g", quick=True, log_file=tmp_path / "spark.log"
+    )
+
+    assert not any("hunter2" in str(word) for word in started.process.args)
+    jvm.stop(jvm.Gateway(0, "", started.process))
