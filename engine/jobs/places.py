@@ -38,6 +38,11 @@ class Places:
         """A pipeline's state directory."""
         return self.root / "state" / _checked(pipeline_id)
 
+    def has_state(self, pipeline_id: str) -> bool:
+        """Whether a pipeline has committed an epoch."""
+        commits = self.state(pipeline_id) / "checkpoint" / "commits"
+        return commits.is_dir() and any(entry.name.isdigit() for entry in commits.iterdir())
+
     def savepoint(self, pipeline_id: str, savepoint_id: str) -> Path:
         """A savepoint of a pipeline."""
         if not is_id(savepoint_id, "sp"):

@@ -1,0 +1,256 @@
+"""What the API answers: one model for each kind of thing, and how it is made from the records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel
+
+from engine.jobs.instants import FAR_FUTURE, to_micros
+from engine.jobs.places import Places
+from engine.jobs.records import Case
+from engine.jobs.spec import Version
+from engine.jobs.states import STATES, State, StopMode
+from engine.jobs.status import Committed, Note
+from engine.store.savepoints import Savepoint as StoredSavepoint
+
+T = TypeVar("T")
+
+
+class Page(BaseModel, Generic[T]):
+    """Some of a list, and whether there is more."""
+
+    data: list[T]
+    has_more: bool = False
+
+
+class Pipeline(BaseModel):
+    """A pipeline, and where its job stands."""
+
+    id: str
+    name: str
+    query: str
+    version: int
+    udfs: list[str]
+    settings: dict[str, str]
+    parallelism: int
+    checkpoint_interval_micros: int | None
+    stop: StopMode
+    created_at: int
+    state: State
+    action: StopMode | None
+    action_text: str
+    action_in_progress: bool
+    graph: dict[str, Any]
+    fingerprint: str
+    digest: str
+    job_id: str
+    state_dir: str
+
+
+class Job(BaseModel):
+    """One life of a pipeline on the control plane."""
+
+    id: str
+    pipeline_id: str
+    running_desired: bool
+    state: State
+    run_id: int
+    start_time: int | None
+    finish_time: int | None
+    tasks: int | None
+    failure_message: str | None
+    failure_code: str | None
+    failure_hint: str | None
+    restarts: int
+    watermark: int | None
+    epoch: int | None
+    created_at: int
+
+
+class Checkpoint(BaseModel):
+    """A committed epoch."""
+
+    epoch: int
+    backend: str = "spark"
+    checkpoint_type: str = "scheduled"
+    start_time: int
+    finish_time: int
+    events: list[dict[str, Any]] = []
+    rows_in: int
+    rows_out: int
+    rows_per_second: float
+    late_rows: int
+    dropped_rows: int
+    state_rows: int
+    state_bytes: int
+    watermark: int | None
+
+
+class Savepoint(BaseModel):
+    """A kept copy of a checkpoint."""
+
+    id: str
+    pipeline_id: str
+    label: str | None
+    state: Literal["pending", "completed", "failed"]
+    epoch: int | None
+    watermark: int | None
+    parallelism: int | None
+    path: str
+    bytes: int | None
+    created_at: int
+    failure_message: str | None
+
+
+class Watermark(BaseModel):
+    """How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about."""
+
+    watermark: int | None
+    epoch: int | None
+    passed: bool | None
+    state: State
+    sources: dict[str, int | None]
+
+
+class LogMessage(BaseModel):
+    """Something that happened to a job."""
+
+    id: int
+    created_at: int
+    level: str
+    message: str
+    code: str | None
+    details: str | None
+    run_id: int | None
+
+
+class Ping(BaseModel):
+    """Who answers at this address."""
+
+    pong: bool = True
+    version: str
+    instance: str
+
+
+def pipeline(case: Case, version: Version, places: Places) -> Pipeline:
+    """A pipeline as it is now; the query is the one that is wanted, which may not run yet."""
+    wanted, status = case.pipeline, case.status
+    meaning = STATES[status.state]
+    interval = version.spec.checkpoint_interval
+    return Pipeline(
+        id=wanted.id,
+        name=wanted.name,
+        query=version.spec.query,
+        version=wanted.version,
+        udfs=list(version.spec.udfs),
+        settings=dict(version.spec.settings),
+        parallelism=wanted.parallelism,
+        checkpoint_interval_micros=None if interval is None else int(interval.total_seconds() * 1_000_000),
+        stop=wanted.stop,
+        created_at=to_micros(wanted.created_at),
+        state=status.state,
+        action=meaning.next_stop,
+        action_text=meaning.action_text,
+        action_in_progress=meaning.in_progress,
+        graph=json.loads(version.graph),
+        fingerprint=version.fingerprint,
+        digest=version.spec.digest,
+        job_id=wanted.job_id,
+        state_dir=str(places.state(wanted.id)),
+    )
+
+
+def job(case: Case) -> Job:
+    """The job of a pipeline."""
+    status = case.status
+    return Job(
+        id=status.job_id,
+        pipeline_id=status.pipeline_id,
+        running_desired=case.pipeline.stop == "none" and not status.state.is_terminal,
+        state=status.state,
+        run_id=status.generation,
+        start_time=micros(status.started_at),
+        finish_time=micros(status.finished_at),
+        tasks=status.parallelism,
+        failure_message=status.failure and status.failure.message,
+        failure_code=status.failure and status.failure.code,
+        failure_hint=status.failure and status.failure.hint,
+        restarts=status.failures,
+        watermark=micros(status.progress.watermark),
+        epoch=status.progress.epoch,
+        created_at=to_micros(status.created_at),
+    )
+
+
+def checkpoint(epoch: Committed) -> Checkpoint:
+    """A committed epoch."""
+    return Checkpoint(
+        epoch=epoch.epoch,
+        start_time=to_micros(epoch.at - epoch.duration),
+        finish_time=to_micros(epoch.at),
+        rows_in=epoch.rows_in,
+        rows_out=epoch.rows_out,
+        rows_per_second=epoch.rows_per_second,
+        late_rows=epoch.late_rows,
+        dropped_rows=epoch.dropped_rows,
+        state_rows=epoch.state_rows,
+        state_bytes=epoch.state_bytes,
+        watermark=micros(epoch.watermark),
+    )
+
+
+def savepoint(stored: StoredSavepoint, places: Places) -> Savepoint:
+    """A savepoint as the control plane knows it."""
+    return Savepoint(
+        id=stored.id,
+        pipeline_id=stored.pipeline_id,
+        label=stored.label,
+        state=stored.state,
+        epoch=stored.epoch,
+        watermark=micros(stored.watermark),
+        parallelism=stored.parallelism,
+        path=str(places.savepoint(stored.pipeline_id, stored.id)),
+        bytes=stored.bytes,
+        created_at=to_micros(stored.created_at),
+        failure_message=stored.failure_message,
+    )
+
+
+def watermark(case: Case, past: datetime | None) -> Watermark:
+    """How far the output is complete. That of a finished job lies in the far future."""
+    status = case.status
+    reached = FAR_FUTURE if status.state is State.FINISHED else status.progress.watermark
+    return Watermark(
+        watermark=micros(reached),
+        epoch=status.progress.epoch,
+        passed=None if past is None else reached is not None and reached >= past,
+        state=status.state,
+        sources=sources(status.progress.sources),
+    )
+
+
+def log_message(note: Note) -> LogMessage:
+    """A note about a job."""
+    return LogMessage(
+        id=note.id or 0,
+        created_at=to_micros(note.at),
+        level=note.level,
+        message=note.message,
+        code=note.code,
+        details=note.hint,
+        run_id=note.generation,
+    )
+
+
+def sources(found: Mapping[str, datetime | None]) -> dict[str, int | None]:
+    """The watermark of each source table."""
+    return {name: micros(at) for name, at in found.items()}
+
+
+def micros(instant: datetime | None) -> int | None:
+    """Microseconds since 1970, or nothing."""
+    return None if instant is None else to_micros(instant)

@@ -1,0 +1,60 @@
+"""The application: every resource, behind the gate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import APIRouter, FastAPI
+
+from engine.api import jobs, pipelines, problems, queries, runs, savepoints, watermark
+from engine.api.answers import Ping
+from engine.api.context import Context, Given
+from engine.api.gate import Gate, Rules
+
+PREFIX = "/api/v1"
+_PING = APIRouter(tags=["ping"])
+
+
+@_PING.get("/ping")
+async def ping(given: Given) -> Ping:
+    """Who is there? Needs no token."""
+    return Ping(version=given.version, instance=given.instance)
+
+
+ROUTERS = (
+    _PING,
+    queries.ROUTER,
+    pipelines.ROUTER,
+    jobs.ROUTER,
+    watermark.ROUTER,
+    savepoints.ROUTER,
+    runs.ROUTER,
+)
+
+
+def build_app(context: Context, rules: Rules) -> FastAPI:
+    """The control plane's HTTP face."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        context.changes.attach(asyncio.get_running_loop())
+        yield
+        context.changes.close()
+
+    app = FastAPI(
+        title="Arroyo control plane",
+        version=context.version,
+        openapi_url=f"{PREFIX}/api-docs/openapi.json",
+        docs_url=f"{PREFIX}/api-docs/ui",
+        redoc_url=None,
+        lifespan=lifespan,
+        responses={"4XX": {"model": problems.Problem}},
+    )
+    app.state.context = context
+    for router in ROUTERS:
+        app.include_router(router, prefix=PREFIX)
+    problems.install(app)
+    app.add_middleware(Gate, rules=rules)
+    return app

@@ -1,0 +1,80 @@
+"""Who is let in: the right host name, a known token, a body of bearable size. Checked before anything is read."""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from engine.api.problems import answer, problem_of
+from engine.errors import AuthError, EngineError, HostRefusedError, RequestError, RequestTooLargeError
+from engine.jobs.controller import hash_key
+
+OPEN = ("/api/v1/ping", "/api/v1/api-docs/")
+"""Paths below the API that anybody may ask."""
+OWN_KEY = "/api/v1/runs/"
+"""Paths that drivers ask with the secret of their run, which the handlers check."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a request must have. Without `hosts`, any host name will do."""
+
+    token_hashes: frozenset[str]
+    hosts: frozenset[str] | None
+    max_body_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The application, behind the rules."""
+
+    app: ASGIApp
+    rules: Rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it with a problem."""
+        if scope["type"] == "http":
+            try:
+                _check(self.rules, scope["path"], Headers(scope=scope))
+            except EngineError as refused:
+                await answer(problem_of(refused))(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def bearer(headers: Headers) -> str:
+    """The token a request brings; empty when it brings none."""
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
+def is_known(token: str, hashes: frozenset[str]) -> bool:
+    """Whether a token is one of those hashed; takes the same time whichever it is."""
+    shown = hash_key(token)
+    return any([hmac.compare_digest(shown, known) for known in hashes]) and bool(token)
+
+
+def _check(rules: Rules, path: str, headers: Headers) -> None:
+    if rules.hosts is not None and _host_name(headers.get("host", "")) not in rules.hosts:
+        raise HostRefusedError(
+            "this control plane does not go by that host name", hint="name it in the setting api.allowed_hosts"
+        )
+    if "transfer-encoding" in headers:
+        raise RequestError("a request must say how long it is", hint="send Content-Length")
+    length = headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > rules.max_body_bytes:
+        raise RequestTooLargeError(f"a request may have {rules.max_body_bytes} bytes at most")
+    if path.startswith(OPEN) or path.startswith(OWN_KEY) or not path.startswith("/api/"):
+        return
+    if not is_known(bearer(headers), rules.token_hashes):
+        raise AuthError("a valid token is needed", hint="send `Authorization: Bearer <token>`")
+
+
+def _host_name(host: str) -> str:
+    """The name in a Host header, without the port."""
+    if host.startswith("["):
+        return host.partition("]")[0].lstrip("[").lower()
+    return host.partition(":")[0].lower()

@@ -1,0 +1,144 @@
+"""Errors as HTTP answers: `application/problem+json` with the engine's codes."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict
+from starlette.exceptions import HTTPException
+
+from engine.errors import EngineError, ScriptRefused
+
+LOG = logging.getLogger(__name__)
+MEDIA_TYPE = "application/problem+json"
+
+_BY_CODE = {
+    "auth.denied": HTTPStatus.UNAUTHORIZED,
+    "auth.host": HTTPStatus.FORBIDDEN,
+    "request.too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "request.invalid": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "pipeline.not_found": HTTPStatus.NOT_FOUND,
+    "savepoint.not_found": HTTPStatus.NOT_FOUND,
+}
+_BY_FAMILY = {
+    "sql": HTTPStatus.BAD_REQUEST,
+    "option": HTTPStatus.BAD_REQUEST,
+    "udf": HTTPStatus.BAD_REQUEST,
+    "data": HTTPStatus.BAD_REQUEST,
+    "request": HTTPStatus.BAD_REQUEST,
+    "auth": HTTPStatus.FORBIDDEN,
+    "pipeline": HTTPStatus.CONFLICT,
+    "savepoint": HTTPStatus.CONFLICT,
+    "state": HTTPStatus.CONFLICT,
+}
+
+
+class Position(BaseModel):
+    """A place in a script; both numbers count from one."""
+
+    line: int
+    column: int
+
+
+class Span(BaseModel):
+    """Where in a script something stands."""
+
+    start: Position
+
+
+class Complaint(BaseModel):
+    """One thing that is wrong."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    span: Span | None = None
+
+
+class Problem(BaseModel):
+    """Why a request was refused, or what went wrong with it."""
+
+    model_config = ConfigDict(json_schema_extra={"description": "RFC 9457, with the engine's error code."})
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    hint: str | None = None
+    errors: list[Complaint] = []
+
+
+def complaints_of(error: EngineError) -> list[Complaint]:
+    """Each thing an error complains about."""
+    if isinstance(error, ScriptRefused):
+        return [_complaint(one) for one in error.complaints]
+    return [_complaint(error)]
+
+
+def problem_of(error: EngineError) -> Problem:
+    """An error of the engine as a problem; its status follows from its code."""
+    status = _BY_CODE.get(error.code) or _BY_FAMILY.get(error.code.partition(".")[0], HTTPStatus.INTERNAL_SERVER_ERROR)
+    return _problem(status, error.code, error.message, error.hint, complaints_of(error))
+
+
+def answer(problem: Problem) -> JSONResponse:
+    """The HTTP answer that carries a problem."""
+    headers = {"WWW-Authenticate": "Bearer"} if problem.status == HTTPStatus.UNAUTHORIZED else None
+    return JSONResponse(problem.model_dump(), problem.status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of an application leave it as a problem."""
+    app.add_exception_handler(EngineError, _on_engine_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(Exception, _on_bug)
+
+
+def _complaint(error: EngineError) -> Complaint:
+    span = None if error.at is None else Span(start=Position(line=error.at.line, column=error.at.column))
+    return Complaint(code=error.code, message=error.message, hint=error.hint, span=span)
+
+
+def _problem(
+    status: HTTPStatus, code: str, detail: str, hint: str | None = None, errors: list[Complaint] | None = None
+) -> Problem:
+    kind = f"urn:arroyo:{code}"
+    return Problem(
+        type=kind, title=status.phrase, status=status, code=code, detail=detail, hint=hint, errors=errors or []
+    )
+
+
+def _on_engine_error(_: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, EngineError):
+        raise error
+    return answer(problem_of(error))
+
+
+def _on_invalid(_: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    found = [
+        Complaint(code="request.invalid", message=f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}")
+        for one in error.errors()
+    ]
+    detail = "; ".join(one.message for one in found)
+    return answer(_problem(HTTPStatus.UNPROCESSABLE_ENTITY, "request.invalid", detail, errors=found))
+
+
+def _on_http(_: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, HTTPException):
+        raise error
+    code = "request.not_found" if error.status_code == HTTPStatus.NOT_FOUND else "request.refused"
+    return answer(_problem(HTTPStatus(error.status_code), code, str(error.detail)))
+
+
+def _on_bug(request: Request, error: Exception) -> JSONResponse:
+    LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    detail = "the control plane met an error of its own; its log has more"
+    return answer(_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "server.internal", detail))

@@ -1,0 +1,66 @@
+"""How a request changes what is wanted of a job. Pure: the new wish, or the reason why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from engine.errors import PipelineBusyError, PipelineIncompatibleError
+from engine.jobs.spec import Pipeline, Restore, Spec, Version
+from engine.jobs.states import State, StopMode
+from engine.jobs.status import Status
+
+
+def ask_stop(pipeline: Pipeline, status: Status, mode: StopMode) -> Pipeline:
+    """Run, or stop in some way. A failed job starts again; a finished one stays as it is."""
+    if mode == "none" and status.state is State.FAILED and status.restarts_done == pipeline.restarts_asked:
+        pipeline = replace(pipeline, restarts_asked=pipeline.restarts_asked + 1, restart_now=False)
+    return replace(pipeline, stop=mode)
+
+
+def ask_parallelism(pipeline: Pipeline, parallelism: int) -> Pipeline:
+    """Go on with that many tasks; the same number changes nothing."""
+    return replace(pipeline, parallelism=parallelism)
+
+
+def ask_restart(pipeline: Pipeline, status: Status, force: bool) -> Pipeline:
+    """Start again from the last checkpoint, whatever the state; a finished job has nothing left to do."""
+    if status.state is State.FINISHED and not force:
+        raise PipelineBusyError(
+            f"pipeline {pipeline.name!r} has finished", hint="deploy it under another name to run it again"
+        )
+    return replace(pipeline, stop="none", restarts_asked=pipeline.restarts_asked + 1, restart_now=force)
+
+
+def ask_restore(pipeline: Pipeline, restore: Restore) -> Pipeline:
+    """Go back to a savepoint; the job then runs at the savepoint's parallelism."""
+    if pipeline.restore is not None:
+        raise PipelineBusyError(f"pipeline {pipeline.name!r} is being restored already")
+    return replace(pipeline, restore=restore, parallelism=restore.parallelism)
+
+
+def next_version(
+    pipeline: Pipeline,
+    current: Version,
+    spec: Spec,
+    fingerprint: str,
+    graph: str,
+    now: datetime,
+    *,
+    force: bool,
+    has_state: bool,
+) -> Version:
+    """The version that another spec makes. Refused when the state of the old plan does not fit the new one."""
+    fits = fingerprint == current.fingerprint
+    if not (fits or force) and has_state:
+        raise PipelineIncompatibleError(
+            f"the state of pipeline {pipeline.name!r} belongs to another plan than this query makes",
+            hint="deploy it under another name, or use force to give the old state up",
+        )
+    number = current.number + 1
+    return Version(pipeline.id, number, spec, fingerprint, graph, now, force=force or not fits)
+
+
+def ask_version(pipeline: Pipeline, version: Version) -> Pipeline:
+    """Go on with another version."""
+    return replace(pipeline, version=version.number)
