@@ -46,7 +46,8 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format .
 
 constraints: $(READY) ## Pin what is installed now
-	$(BIN)/python -m pip list --format=freeze --exclude-editable --exclude pip --exclude setuptools > $(CONSTRAINTS)
+	$(BIN)/python -m pip list --format=freeze --exclude-editable --exclude pip --exclude setuptools \
+		--exclude airflow-provider-arroyo > $(CONSTRAINTS)
 
 clean: ## Remove what was made here
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -2,8 +2,8 @@
 per environment.
 
 The first JVM of an environment writes it when it ends; later ones map it. It is bound to a JVM build and a class path,
-so both are in its name. Two that start at once cannot both write: a lock, held by the writing JVM itself, is let go when
-that ends, however it ends. Only then, at the next start, does the file get its name, and only when it is whole.
+so both are in its name. Two that start at once cannot both write: a lock, held by the writing JVM itself, is let go
+when that ends, however it ends. Only then, at the next start, does the file get its name, and only when it is whole.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ def open_session(
     extra_conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Start Java and Spark; there is at most one session in a process. `quick` is for short runs: it starts sooner and
-    is slower at its best. Spark's log goes to `log_dir`, nothing to the terminal. With `makes_archive` the first session
-    of an environment leaves behind what makes later ones start sooner; only one that streams loads what is worth it."""
+    is slower at its best. Spark's log goes to `log_dir`, nothing to the terminal. With `makes_archive` the first
+    session of an environment leaves behind what lets later ones start sooner; only one that streams should."""
     log_dir = log_dir.absolute()
     scratch = log_dir / f"scratch-{os.getpid()}"
     scratch.mkdir(parents=True, exist_ok=True)
