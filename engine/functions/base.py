@@ -48,8 +48,8 @@ class Function:
     `resolve` gives None when the argument types do not fit; a bare NULL comes in as type `Null`. `nullable` says from
     the nullability of the arguments whether the result may be NULL: `any` when NULL in gives NULL out, `all` when the
     first value counts. `choices` names the arguments (counted from zero) that must be constants, with the lower-case
-    words allowed there, or an empty set for any constant; `checks` has a test for some of them. `variants` sends a call whose first argument is such a
-    constant to another function, with the remaining arguments.
+    words allowed there, or an empty set for any constant; `checks` has a test for some of them. `variants` sends a
+    call whose first argument is such a constant to another function, with the remaining arguments.
     """
 
     name: str

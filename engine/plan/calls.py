@@ -36,7 +36,7 @@ def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
 
 
 def coerce(expr: Expr, kind: types.Type) -> Expr:
-    """The expression as that type, without a cast where it has the type; a NULL or number literal just changes its type."""
+    """The expression as that type, without a cast where it has it already; NULL and numbers just change their type."""
     if expr.type == kind:
         return expr
     match expr:

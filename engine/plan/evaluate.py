@@ -4,20 +4,79 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.plan.expr import Column, Expr
+from engine import types
+from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_ORDERED = types.Integer | types.Float | types.Text | types.Timestamp | types.Interval | types.Boolean
+_COMPARED = frozenset({"=", "<>", "<", "<=", ">", ">=", "is_distinct_from", "is_not_distinct_from", "between", "in"})
+_CHOSEN = frozenset({"coalesce", "nvl", "nvl2", "nullif", "greatest", "least"})
+_LOGIC = frozenset({"and", "or", "not", "is_null", "is_not_null", "is_true", "is_not_true", "is_false", "is_not_false"})
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "negate"})
+_INSTANTS = frozenset({"to_timestamp_seconds", "to_timestamp_millis", "to_timestamp_micros", "to_timestamp_nanos"})
+_TIME = _INSTANTS | {"to_timestamp", "date_trunc", "epoch", "to_unixtime"}
+
+EVALUATED = _COMPARED | _CHOSEN | _LOGIC | _ARITHMETIC | _TIME
+"""The functions that `evaluate` knows."""
+
 
 def can_evaluate(expr: Expr) -> bool:
     """Whether `evaluate` knows the expression and everything inside it."""
-    return isinstance(expr, Column)
+    match expr:
+        case Column():
+            return True
+        case Literal(value, kind):
+            return value is None or isinstance(kind, _ORDERED | types.Date)
+        case Call(function, arguments):
+            return _knows(function, arguments) and all(map(can_evaluate, arguments))
+        case Cast(inner, kind, lenient):
+            return _casts(inner.type, kind, lenient=lenient) and can_evaluate(inner)
+        case Case(branches, default):
+            inside = [part for branch in branches for part in branch] + ([] if default is None else [default])
+            return all(map(can_evaluate, inside))
+        case Member(inner):
+            return can_evaluate(inner)
 
 
 def evaluate(expr: Expr, rows: pa.RecordBatch) -> pa.Array:
-    """The value of the expression for each row, the same as Spark gives; only for what `can_evaluate` accepts."""
-    match expr:
-        case Column(name):
-            return rows.column(name)
-    raise NotImplementedError(str(expr))
+    """The value of the expression for each row, the same as Spark gives; only for what `can_evaluate` accepts.
+
+    A value that Spark would fail on, such as a quotient by zero or text that is no date, raises here as well.
+    """
+    from engine.plan.kernels import value_of  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
+
+    return value_of(expr, rows)
+
+
+def _knows(function: str, arguments: tuple[Expr, ...]) -> bool:
+    if function not in EVALUATED:
+        return False
+    if function in _LOGIC or function in ("coalesce", "nvl", "nvl2"):
+        return True
+    return all(isinstance(argument.type, _ORDERED) for argument in arguments)
+
+
+def _casts(source: types.Type, target: types.Type, *, lenient: bool) -> bool:
+    match source, target:
+        case types.Text() | types.Json(), types.Timestamp() | types.Text() | types.Json():
+            return True
+        case types.Timestamp() | types.Date(), types.Timestamp() | types.Date():
+            return True
+        case types.Timestamp() | types.Boolean() | types.Integer(), types.Text():
+            return True
+        case types.Boolean() | types.Integer(), types.Float():
+            return True
+        case types.Float(), types.Float():
+            return True
+    if lenient:
+        return False
+    match source, target:
+        case types.Integer() | types.Float() | types.Boolean() | types.Text(), types.Integer():
+            return True
+        case (
+            (types.Text(), types.Float()) | (types.Timestamp(), types.Integer()) | (types.Integer(), types.Timestamp())
+        ):
+            return True
+    return isinstance(source, types.Integer) and isinstance(target, types.Boolean)
