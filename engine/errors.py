@@ -223,10 +223,29 @@ class StateError(EngineError):
     code = "state.error"
 
 
+class OtherQueryError(StateError):
+    """The state belongs to another query."""
+
+    code = "state.other_query"
+
+
+class UnreadableStateError(StateError):
+    """A file of the state directory is missing or damaged."""
+
+    code = "state.unreadable"
+
+
 class RunError(EngineError):
     """A run failed for a reason outside the script."""
 
     code = "run.error"
+
+
+class EpochFailedError(RunError):
+    """An epoch failed inside Spark or a connector; the next start runs the very same epoch again."""
+
+    code = "run.epoch_failed"
+    retryable = True
 
 
 class NoJavaError(RunError):

@@ -20,6 +20,7 @@ class Offset:
     """Where an epoch ends. `moved` names the partitions that have rows in it, with the number of slices each was cut
     into; `planned` is the moment it was planned; `beat` only makes it differ from the one before."""
 
+    table: str
     positions: Mapping[str, Position]
     marks: Mapping[str, int | None]
     watermark: int | None = None
@@ -36,6 +37,7 @@ class Offset:
     def to_json(self) -> dict[str, Json]:
         """As Spark's offset log keeps it."""
         return {
+            "table": self.table,
             "at": dict(self.positions),
             "marks": dict(self.marks),
             "wm": self.watermark,
@@ -49,6 +51,7 @@ class Offset:
     def from_json(cls, content: Mapping[str, Json]) -> Offset:
         """Read back from the offset log."""
         return cls(
+            table=str(content["table"]),
             positions=content["at"],  # type: ignore[arg-type]
             marks=content["marks"],  # type: ignore[arg-type]
             watermark=content["wm"],  # type: ignore[arg-type]
@@ -63,6 +66,7 @@ class Offset:
 class Planner:
     """Plans the epochs of one source, one after the other. `others` are the notes of the pipeline's other sources."""
 
+    table: str
     source: Source
     directory: Path
     others: tuple[Path, ...]
@@ -74,7 +78,7 @@ class Planner:
 
     def first(self) -> Offset:
         """Before anything was read."""
-        return Offset({}, {})
+        return Offset(self.table, {}, {})
 
     def next(self, start: Offset) -> Offset:
         """Where the epoch after `start` ends; `start` itself when there is nothing to do."""
@@ -92,6 +96,7 @@ class Planner:
         if not moved and watermark == start.watermark and not again:
             return start
         return Offset(
+            self.table,
             positions={name: target.get(name, position) for name, position in at.items()},
             marks=marks,
             watermark=watermark,

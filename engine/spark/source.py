@@ -100,7 +100,8 @@ class Reader(DataSourceStreamReader):
             activity = Activity(self.spec.table.idle_time, {})
             clock = getattr(source, "now", _now)
             spec = self.spec
-            self._planner = Planner(source, spec.notes, spec.others, activity, clock, spec.tasks, spec.max_rows)
+            name = spec.table.name
+            self._planner = Planner(name, source, spec.notes, spec.others, activity, clock, spec.tasks, spec.max_rows)
         return self._planner
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name

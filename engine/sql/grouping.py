@@ -42,9 +42,9 @@ from engine.sql.scope import Scope
 from engine.sql.windows import describe, is_window_call, translate_window, window_over
 
 WINDOW_NAME = "window"
-_PLACEHOLDER = "\x00"
-"""Begins the names of columns that stand for an aggregate or the window until the aggregation is built; no
-column of a user's can begin so."""
+_PLACEHOLDER = "__"
+"""Begins the names of columns that stand for a key, an aggregate or the window; no
+column of a user's may begin so."""
 
 
 @dataclass(slots=True)

@@ -137,7 +137,7 @@ def _read_columns(written: Sequence[exp.Expression], script: Script, complaints:
 
 
 def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expression | None, str | None]:
-    if part.name.startswith("_") and part.name.lower() in _RESERVED:
+    if part.name.startswith("__") or part.name.lower() in _RESERVED:
         raise TableColumnError(f"column name {part.name!r} is taken by the engine", hint="use another name")
     if not isinstance(part.kind, exp.DataType):
         raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")

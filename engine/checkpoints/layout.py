@@ -1,0 +1,98 @@
+"""Where everything of one pipeline's state is on disk, and how its small files are read and written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import UnreadableStateError
+
+
+@dataclass(frozen=True, slots=True)
+class StatePaths:
+    """The state directory of one pipeline."""
+
+    root: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        """Spark's own checkpoint."""
+        return self.root / "checkpoint"
+
+    @property
+    def sinks(self) -> Path:
+        """Segments and ledgers, a directory per sink."""
+        return self.root / "sinks"
+
+    @property
+    def watermarks(self) -> Path:
+        """The notes that readers leave for planners."""
+        return self.root / "watermarks"
+
+    @property
+    def lineage(self) -> Path:
+        """Which history this state belongs to."""
+        return self.root / "lineage.json"
+
+    @property
+    def generation(self) -> Path:
+        """The newest generation that may write."""
+        return self.root / "generation"
+
+    @property
+    def pipeline(self) -> Path:
+        """What the state belongs to: name, script, fingerprint, parallelism."""
+        return self.root / "pipeline.json"
+
+    @property
+    def savepoints(self) -> Path:
+        """Kept copies."""
+        return self.root / "savepoints"
+
+    @property
+    def logs(self) -> Path:
+        """Logs and scratch space; nothing that must be kept."""
+        return self.root / "logs"
+
+
+def read_json(path: Path) -> dict[str, object] | None:
+    """The content of a small file, None when there is none; refused when it is damaged."""
+    try:
+        content = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (ValueError, OSError) as error:
+        raise unreadable(path) from error
+    if not isinstance(content, dict):
+        raise unreadable(path)
+    return content
+
+
+def write_json(path: Path, content: Mapping[str, object]) -> None:
+    """Replace a small file in one step that survives a crash."""
+    write_text(path, json.dumps(content, indent=1))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a small file in one step that survives a crash."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with draft.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    handle = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def unreadable(path: Path) -> UnreadableStateError:
+    """The error for a file that is there and makes no sense."""
+    return UnreadableStateError(
+        f"{path} cannot be read", hint="restore a savepoint, or start afresh with --force, which keeps the old state aside"
+    )

@@ -1,0 +1,197 @@
+"""One epoch: what the stream part released goes through the epoch part and into the sinks, once.
+
+All sinks are written in one pass over the rows: tasks write segments and answer with messages, then the driver lets
+each sink take its epoch. Nothing is visible before that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+
+from engine.compile import connector_of
+from engine.connectors.base import Epoch, SegmentWriter, Sink, SinkPlace, Table
+from engine.plan.nodes import Branch
+from engine.plan.split import Parts
+from engine.plan.tree import EVENT_TIME, walk
+from engine.schema import Field, Schema, arrow_schema
+from engine.spark.lower import epoch_lowering
+from engine.spark.lower.rows import quoted
+from engine.spark.types import spark_schema
+from engine.types import TIMESTAMP
+
+TAG = "_sink"
+_MESSAGE = StructType(
+    [StructField("sink", IntegerType()), StructField("rows", LongType()), StructField("message", BinaryType())]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A sink of a job: its table, where it keeps its own files, and whether it wants the event time."""
+
+    table: Table
+    place: SinkPlace
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that its writer is given."""
+        if connector_of(self.table).needs_event_time:
+            return Schema((*self.table.schema, Field(EVENT_TIME, TIMESTAMP)))
+        return self.table.schema
+
+    @property
+    def drops_all(self) -> bool:
+        """Whether its rows need not even leave Spark."""
+        return connector_of(self.table).drops_all
+
+    def open(self) -> Sink:
+        """The table's sink."""
+        opener = connector_of(self.table).open_sink
+        if opener is None:
+            raise AssertionError(self.table.connector)
+        return opener(self.table, self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochPart:
+    """What is done with the rows of each epoch."""
+
+    parts: Parts
+    targets: Sequence[Target]
+
+    @property
+    def branch_schemas(self) -> Sequence[Schema]:
+        """The columns with which each branch leaves the stream part."""
+        if self.is_plain:
+            return [branch.schema for branch in self.parts.branches]
+        return [Schema((*branch.schema, Field(EVENT_TIME, TIMESTAMP))) for branch in self.parts.branches]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every branch is one sink's rows as they are, so that nothing is left to do but to write them."""
+        plain = tuple(write.input for write in self.parts.writes) == tuple(
+            Branch(index, branch.schema) for index, branch in enumerate(self.parts.branches)
+        )
+        return plain and not any(connector_of(one.table).needs_event_time or one.drops_all for one in self.targets)
+
+    def run(self, frame: DataFrame, epoch: Epoch) -> int:
+        """Write an epoch into all sinks; the number of rows that went out."""
+        reads = sum(isinstance(node, Branch) for write in self.parts.writes for node in walk(write))
+        again = reads > 1 and not self.is_plain
+        frame = frame.persist() if again else frame
+        try:
+            return self._write(frame, epoch)
+        finally:
+            if again:
+                frame.unpersist()
+
+    def _write(self, frame: DataFrame, epoch: Epoch) -> int:
+        written = [index for index, target in enumerate(self.targets) if not target.drops_all]
+        messages: list[tuple[int, int, bytes]] = []
+        if written:
+            writer = _writer([self.targets[index] for index in written], epoch)
+            rows = self._for_sinks(frame, written).mapInArrow(writer, _MESSAGE).collect()
+            messages = [(written[row.sink], row.rows, bytes(row.message)) for row in rows]
+        if len(written) < len(self.targets) and not (written and len(self.parts.branches) == 1):
+            # what nobody wants must be computed all the same: it may hold state
+            frame.write.format("noop").mode("append").save()
+        for index, target in enumerate(self.targets):
+            target.open().commit(epoch, [message for sink, _, message in messages if sink == index])
+        return sum(count for _, count, _ in messages)
+
+    def _for_sinks(self, frame: DataFrame, written: Sequence[int]) -> DataFrame:
+        """The rows for all sinks in one frame: as they are for one sink, else each in a struct beside the number of its
+        sink."""
+        if self.is_plain:
+            return frame
+        lowering = epoch_lowering(untag(frame, self.parts.branches))
+        schemas = [self.targets[index].schema for index in written]
+        frames = [
+            lowering.lower(self.parts.writes[index]).select(*map(quoted, schema.names))
+            for index, schema in zip(written, schemas, strict=True)
+        ]
+        return frames[0] if len(frames) == 1 else tag(frames, schemas)
+
+
+def tag(frames: Sequence[DataFrame], schemas: Sequence[Schema]) -> DataFrame:
+    """Several frames as one: the number of the frame, and a nullable struct for each with its columns."""
+    tagged = []
+    for number, frame in enumerate(frames):
+        structs = [
+            (
+                F.struct(*(quoted(name) for name in schema.names))
+                if index == number
+                else F.lit(None).cast(spark_schema(schema))
+            ).alias(f"s{index}")
+            for index, schema in enumerate(schemas)
+        ]
+        tagged.append(frame.select(F.lit(number).alias(TAG), *structs))
+    union = tagged[0]
+    for other in tagged[1:]:
+        union = union.union(other)
+    return union
+
+
+def untag(frame: DataFrame, branches: Sequence[object]) -> list[DataFrame]:
+    """The frames that were tagged, apart again."""
+    if len(branches) == 1:
+        return [frame]
+    return [frame.filter(F.col(TAG) == number).select(f"s{number}.*") for number in range(len(branches))]
+
+
+def _writer(targets: Sequence[Target], epoch: Epoch) -> Callable[[Iterator[object]], Iterator[object]]:
+    """What a task does with its rows; made on the driver, run in a worker."""
+
+    def write(batches: Iterator[object]) -> Iterator[object]:
+        return write_task(targets, epoch, batches)
+
+    return write
+
+
+def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object]) -> Iterator[object]:
+    """Write a task's rows into the segments of each sink, and answer with a message for each that got any."""
+    import pyarrow as pa  # noqa: PLC0415 - only tasks need it
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    context = TaskContext.get()
+    task = context.partitionId() if context is not None else 0
+    writers: dict[int, SegmentWriter] = {}
+    counts: dict[int, int] = {}
+
+    def take(number: int, rows: pa.RecordBatch) -> None:
+        if not rows.num_rows:
+            return
+        if number not in writers:
+            writers[number] = targets[number].open().open(epoch, task)
+        counts[number] = counts.get(number, 0) + rows.num_rows
+        writers[number].write(rows)
+
+    schemas = [arrow_schema(target.schema) for target in targets]
+    for batch in batches:
+        if not isinstance(batch, pa.RecordBatch):
+            raise TypeError(type(batch))
+        if batch.schema.names[0] != TAG:
+            take(0, pa.RecordBatch.from_arrays(batch.columns, schema=schemas[0]))
+            continue
+        for number, schema in enumerate(schemas):
+            mine = batch.filter(pc.equal(batch.column(0), number)).column(number + 1)
+            take(number, pa.RecordBatch.from_arrays(mine.flatten(), schema=schema))
+    for number, writer in writers.items():
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([number], pa.int32()), pa.array([counts[number]]), pa.array([writer.close()], pa.binary())],
+            names=["sink", "rows", "message"],
+        )
+
+
+def sink_directory(state: Path, table: str) -> Path:
+    """Where a sink keeps its own files; the name is the table's, made safe for a path."""
+    safe = "".join(letter if letter.isalnum() else "-" for letter in table.lower())[:40]
+    return state / "sinks" / f"{safe}-{hashlib.sha256(table.lower().encode()).hexdigest()[:8]}"

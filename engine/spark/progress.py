@@ -1,0 +1,102 @@
+"""What Spark says of an epoch, in our words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from engine.spark.planner import Offset
+from engine.spark.watermarks import END_OF_TIME
+
+
+@dataclass(frozen=True, slots=True)
+class EpochReport:
+    """A committed epoch. `watermark` is that of committed output: nothing older will be added any more; None when it
+    is not known yet."""
+
+    epoch: int
+    rows_in: int
+    rows_out: int
+    rows_per_second: float
+    duration: timedelta
+    watermark: datetime | None
+    source_watermarks: Mapping[str, datetime | None]
+    late_rows: int
+    dropped_rows: int
+    state_rows: int
+    state_bytes: int
+    at: datetime
+    is_last: bool = False
+
+
+def read_progress(
+    progress: Mapping[str, object], scans: Mapping[str, int], rows_out: int, *, is_stateful: bool
+) -> EpochReport:
+    """The report of an epoch from Spark's progress, as a dict read from its JSON. `scans` says how often each table is
+    read in an epoch: Spark counts its rows every time."""
+    sources = _list(progress["sources"])
+    ends = [_offset(source["endOffset"]) for source in sources]
+    offsets = {offset.table: offset for offset in ends}
+    marks = {name: offset.watermark for name, offset in offsets.items()}
+    operators = _list(progress.get("stateOperators", []))
+    settled = _settled(progress) if is_stateful else _least(marks)
+    rows_in = sum(_rows(source, scans.get(end.table, 1)) for source, end in zip(sources, ends, strict=True))
+    durations = progress.get("durationMs")
+    taken = timedelta(milliseconds=int(durations.get("triggerExecution", 0)) if isinstance(durations, Mapping) else 0)
+    return EpochReport(
+        epoch=int(str(progress["batchId"])),
+        rows_in=rows_in,
+        rows_out=rows_out,
+        rows_per_second=rows_in / taken.total_seconds() if taken else 0.0,
+        duration=taken,
+        watermark=_instant(settled),
+        source_watermarks={name: _instant(mark) for name, mark in marks.items()},
+        late_rows=_late(progress),
+        dropped_rows=sum(offset.dropped for offset in offsets.values()),
+        state_rows=sum(int(str(one["numRowsTotal"])) for one in operators),
+        state_bytes=sum(int(str(one["memoryUsedBytes"])) for one in operators),
+        at=datetime.fromisoformat(str(progress["timestamp"])),
+        is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
+    )
+
+
+def _rows(source: Mapping[str, object], scans: int) -> int:
+    """The rows of a source without its heartbeat, which there is one of whenever it was read."""
+    return max(0, int(str(source["numInputRows"])) // scans - 1)
+
+
+def _settled(progress: Mapping[str, object]) -> int | None:
+    """Up to where the windows of this epoch were closed. Spark's own value is zero until it knows one."""
+    event_time = progress.get("eventTime")
+    text = event_time.get("watermark") if isinstance(event_time, Mapping) else None
+    if not isinstance(text, str):
+        return None
+    micros = int(datetime.fromisoformat(text).timestamp()) * 1_000_000
+    return micros or None
+
+
+def _late(progress: Mapping[str, object]) -> int:
+    observed = progress.get("observedMetrics")
+    if not isinstance(observed, Mapping):
+        return 0
+    return sum(int(row.get("late") or 0) for row in observed.values() if isinstance(row, Mapping))
+
+
+def _offset(text: object) -> Offset:
+    content = json.loads(text) if isinstance(text, str) else text
+    return Offset.from_json(json.loads(content) if isinstance(content, str) else content)
+
+
+def _least(marks: Mapping[str, int | None]) -> int | None:
+    known = [mark for mark in marks.values() if mark is not None]
+    return min(known) if known and len(known) == len(marks) else None
+
+
+def _instant(micros: int | None) -> datetime | None:
+    return None if micros is None else datetime.fromtimestamp(micros / 1_000_000, UTC)
+
+
+def _list(value: object) -> list[Mapping[str, object]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

@@ -1,0 +1,208 @@
+"""A run: one program, on one state directory, from its start to its end, stop or failure."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from engine.checkpoints.claim import Claim, claim
+from engine.checkpoints.layout import StatePaths
+from engine.compile import Program, compile_script
+from engine.connectors.base import Epoch, SinkPlace
+from engine.plan.nodes import Scan
+from engine.plan.tree import walk
+from engine.spark.epoch import EpochPart, Target, sink_directory
+from engine.spark.failures import explain_failure
+from engine.spark.offsets import hash_offsets
+from engine.spark.progress import EpochReport, read_progress
+from engine.spark.session import close_session, open_session
+from engine.spark.stream import Limits, stream_part
+
+Outcome = Literal["finished", "stopped"]
+StopMode = Literal["checkpoint", "immediate"]
+POLL_SECONDS = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """What is to be run, and where. `max_epoch_rows` limits each source table's rows in an epoch."""
+
+    name: str
+    sql: str
+    state_dir: Path
+    parallelism: int = 1
+    generation: int | None = None
+    force: bool = False
+    max_epoch_rows: int | None = None
+    master: str | None = None
+    quick: bool = False
+    memory: str = "2g"
+    default_sink: str = "stdout"
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+class StopRequested(Exception):  # noqa: N818 - it is no error
+    """Raised before the first effect of an epoch, when the run is to stop at the end of the one before."""
+
+
+class Control:
+    """The one way to stop a run; may be used from any thread."""
+
+    def __init__(self) -> None:
+        self._mode: StopMode | None = None
+        self._changed = threading.Event()
+
+    def stop(self, mode: StopMode) -> None:
+        """Stop after the epoch that is under way, or immediately; the next start goes on from there either way."""
+        if self._mode != "immediate":
+            self._mode = mode
+        self._changed.set()
+
+    @property
+    def mode(self) -> StopMode | None:
+        """How the run is to stop, if it is."""
+        return self._mode
+
+    def wait(self, seconds: float) -> None:
+        """Wait, but not longer than until a stop is asked for."""
+        if self._mode is None:
+            self._changed.wait(seconds)
+        else:
+            threading.Event().wait(seconds)
+
+
+def run(
+    spec: RunSpec,
+    control: Control,
+    on_epoch: Callable[[EpochReport], None],
+    on_started: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Run until the input ends or a stop is asked for. Raises EngineError, with a code, when it fails."""
+    program = compile_script(spec.sql, default_sink=spec.default_sink)
+    paths = StatePaths(spec.state_dir.absolute())
+    held = claim(
+        paths,
+        name=spec.name,
+        sql=spec.sql,
+        fingerprint=program.fingerprint,
+        parallelism=spec.parallelism,
+        generation=spec.generation,
+        force=spec.force,
+    )
+    spark = open_session(
+        app_name=spec.name,
+        log_dir=paths.logs,
+        master=spec.master or f"local[{spec.parallelism}]",
+        parallelism=held.parallelism,
+        memory=spec.memory,
+        quick=spec.quick,
+        extra_conf=spec.conf,
+    )
+    try:
+        return _Running(spec, control, program, paths, held, spark, on_epoch).until_end(on_started)
+    finally:
+        close_session(spark)
+
+
+@dataclass(slots=True)
+class _Running:
+    """A run with its session open."""
+
+    spec: RunSpec
+    control: Control
+    program: Program
+    paths: StatePaths
+    held: Claim
+    spark: SparkSession
+    on_epoch: Callable[[EpochReport], None]
+    rows_out: dict[int, int] = field(default_factory=dict)
+    reported: int = -1
+    is_ended: bool = False
+
+    def until_end(self, on_started: Callable[[], None]) -> Outcome:
+        targets = [
+            Target(self.program.tables[write.table], self._place(write.table)) for write in self.program.parts.writes
+        ]
+        epoch_part = EpochPart(self.program.parts, targets)
+        limits = Limits(self.spec.parallelism, self.spec.max_epoch_rows)
+        frame = stream_part(self.spark, self.program, epoch_part, self.paths.watermarks, limits)
+        query = (
+            frame.writeStream.foreachBatch(lambda rows, number: self._epoch(epoch_part, rows, number))
+            .option("checkpointLocation", str(self.paths.checkpoint))
+            .outputMode("append")
+            .queryName(self.spec.name)
+            .start()
+        )
+        on_started()
+        try:
+            return self._watch(query)
+        finally:
+            query.stop()
+
+    def _place(self, table: str) -> SinkPlace:
+        directory = sink_directory(self.paths.root, table)
+        directory.mkdir(parents=True, exist_ok=True)
+        return SinkPlace(directory, self.spec.name)
+
+    def _epoch(self, epoch_part: EpochPart, rows: DataFrame, number: int) -> None:
+        if self.control.mode is not None:
+            raise StopRequested
+        epoch = Epoch(
+            number=number,
+            lineage=self.held.lineage,
+            generation=self.held.generation,
+            offsets=hash_offsets(self.paths.checkpoint, number),
+            parents=self.held.parents,
+        )
+        self.rows_out[number] = epoch_part.run(rows, epoch)
+
+    def _watch(self, query: StreamingQuery) -> Outcome:
+        while True:
+            self.control.wait(POLL_SECONDS)
+            is_active = query.isActive
+            self._report(query)
+            if self.is_ended:
+                return "finished"
+            if not is_active:
+                return self._why_inactive(query)
+            if self.control.mode == "immediate" or (self.control.mode and not self._is_in_epoch(query)):
+                return "stopped"
+
+    def _why_inactive(self, query: StreamingQuery) -> Outcome:
+        try:
+            query.awaitTermination(1)
+        except PySparkException as error:
+            if self.control.mode is not None and StopRequested.__name__ in str(error):
+                return "stopped"
+            raise explain_failure(error, self.paths) from error
+        return "stopped"
+
+    def _is_in_epoch(self, query: StreamingQuery) -> bool:
+        """Whether an epoch is under way whose effects may have begun."""
+        return bool(query.status["isTriggerActive"]) and max(self.rows_out, default=-1) > self.reported
+
+    def _report(self, query: StreamingQuery) -> None:
+        scans: dict[str, int] = {}
+        for branch in self.program.parts.branches:
+            for node in walk(branch):
+                if isinstance(node, Scan):
+                    scans[node.table] = scans.get(node.table, 0) + 1
+        for progress in query.recentProgress:
+            content = json.loads(progress.json)
+            number = int(content["batchId"])
+            if number <= self.reported or number not in self.rows_out:
+                continue
+            report = read_progress(
+                content, scans, self.rows_out.pop(number), is_stateful=self.program.parts.is_stateful
+            )
+            self.reported = number
+            self.on_epoch(report)
+            self.is_ended = self.is_ended or report.is_last

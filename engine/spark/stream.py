@@ -1,0 +1,51 @@
+"""The stream part of a program as one frame of Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.compile import Program
+from engine.plan.nodes import WindowAggregate
+from engine.plan.tree import walk
+from engine.spark.epoch import EpochPart, tag
+from engine.spark.lower import stream_lowering
+from engine.spark.lower.rows import open_table, quoted
+from engine.spark.source import ScanSpec, format_name, source_class
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How wide and how long an epoch may be."""
+
+    tasks: int
+    max_epoch_rows: int | None
+
+
+def stream_part(spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits) -> DataFrame:
+    """One frame with the rows of every branch. A table that several branches read is one source to Spark."""
+    tables = _open_tables(spark, program, notes, limits)
+    lowering = stream_lowering(tables)
+    frames = [
+        lowering.lower(branch).select(*map(quoted, schema.names))
+        for branch, schema in zip(program.parts.branches, epoch.branch_schemas, strict=True)
+    ]
+    return frames[0] if len(frames) == 1 else tag(frames, epoch.branch_schemas)
+
+
+def _open_tables(spark: SparkSession, program: Program, notes: Path, limits: Limits) -> Mapping[str, DataFrame]:
+    is_windowed = any(
+        isinstance(node, WindowAggregate) for branch in program.parts.branches for node in walk(branch)
+    )
+    directories = {name: notes / format_name(name) for name in program.scans}
+    tables: dict[str, DataFrame] = {}
+    for name, scan in program.scans.items():
+        others = tuple(path for other, path in directories.items() if other != name)
+        spec = ScanSpec(program.tables[name], scan, directories[name], others, limits.tasks, limits.max_epoch_rows)
+        spark.dataSource.register(source_class(spec))
+        raw = spark.readStream.format(format_name(name)).load()
+        tables[name] = open_table(raw, is_windowed=is_windowed)
+    return tables
