@@ -59,9 +59,9 @@ class Function:
     resolve: Resolve
     aliases: tuple[str, ...] = ()
     nullable: Callable[[Iterable[bool]], bool] = any
-    choices: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    checks: Mapping[int, Callable[[str], bool]] = field(default_factory=dict)
-    variants: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[int, frozenset[str]] = field(default_factory=dict, hash=False)
+    checks: Mapping[int, Callable[[str], bool]] = field(default_factory=dict, hash=False)
+    variants: Mapping[str, str] = field(default_factory=dict, hash=False)
     deterministic: bool = True
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.functions.base import Function, Resolve, Signature, first_of, never, takes, takes_alike, takes_many
 from engine.functions.coercion import as_decimal, bounded_decimal, common_type
-from engine.functions.parameters import anything, instant, scalar_as_text, signed_number, whole
+from engine.functions.parameters import anything, known_instant, scalar_as_text, signed_number, whole
 from engine.types import (
     BIGINT,
     BOOLEAN,
@@ -102,8 +102,8 @@ OPERATORS = (
         "The sum of two numbers, or a time moved by an interval; overflow fails the run; NULL when either is.",
         first_of(
             _numbers("+"),
-            takes(instant, _length, result=TIMESTAMP),
-            takes(_only_length, instant, result=TIMESTAMP),
+            takes(known_instant, _length, result=TIMESTAMP),
+            takes(_only_length, known_instant, result=TIMESTAMP),
             takes(_only_length, _length, result=INTERVAL),
             *_days("+"),
         ),
@@ -114,8 +114,8 @@ OPERATORS = (
         "The difference of numbers or times, or a time moved back; unsigned numbers give BIGINT; NULL when either is.",
         first_of(
             _numbers("-"),
-            takes(instant, instant, result=INTERVAL),
-            takes(instant, _length, result=TIMESTAMP),
+            takes(known_instant, known_instant, result=INTERVAL),
+            takes(known_instant, _length, result=TIMESTAMP),
             takes(_only_length, _length, result=INTERVAL),
             *_days("-"),
         ),

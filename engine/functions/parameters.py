@@ -37,7 +37,12 @@ def scalar_as_text(kind: Type) -> Type | None:
 
 def instant(kind: Type) -> Type | None:
     """A timestamp, or a day as its midnight."""
-    return TIMESTAMP if isinstance(kind, Timestamp | Date) else None
+    return TIMESTAMP if isinstance(kind, Timestamp | Date | Null) else None
+
+
+def known_instant(kind: Type) -> Type | None:
+    """A timestamp, or a day as its midnight, but no bare NULL, which might as well be an interval."""
+    return None if isinstance(kind, Null) else instant(kind)
 
 
 def whole(kind: Type) -> Type | None:

@@ -99,7 +99,7 @@ def _least(*values: pa.Array) -> pa.Array:
 
 
 def _multiply(a: pa.Array, b: pa.Array) -> pa.Array:
-    """A length of time times a whole number is a length of time; Arrow checks that product for overflow only in numbers."""
+    """The product of numbers, or of a length of time and a whole number; Arrow checks only numbers for overflow."""
     if pa.types.is_duration(a.type) or pa.types.is_duration(b.type):
         product = pc.multiply_checked(a.cast(pa.int64()), b.cast(pa.int64()))
         return product.cast(pa.duration("us"))

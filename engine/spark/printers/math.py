@@ -69,4 +69,6 @@ MATH: Mapping[str, Form] = {
     "log10": lambda _, arguments: _logarithm("log10", arguments[0]),
     "log2": lambda _, arguments: _logarithm("log2", arguments[0]),
     "log": _log,
+    # Spark says false for NULL.
+    "isnan": "({0} = CAST('NaN' AS DOUBLE))",
 }

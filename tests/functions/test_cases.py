@@ -1,0 +1,139 @@
+"""Every function, in every way the tables know, on Spark: folded by its optimiser, and computed from columns."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
+
+from engine.functions import FUNCTIONS, find_function
+from engine.plan.calls import call
+from engine.plan.expr import Call, Column, Expr, Literal, rewrite
+from engine.spark.columns import to_sql
+from engine.spark.types import to_spark
+from tests.functions.cases import CASES
+from tests.functions.cases.values import literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_every_function_and_alias_has_a_case_with_and_without_null() -> None:
+    called = {name for name, _, _ in CASES}
+    with_null = {find_function(name) for name, arguments, _ in CASES if _has_null(arguments)}
+
+    names = {name for function in FUNCTIONS.values() for name in (function.name, *function.aliases)}
+    assert called == names
+    assert [name for name, function in FUNCTIONS.items() if function not in with_null] == ["pi"]
+
+
+def test_every_case_fits_the_function_it_calls() -> None:
+    assert [case for case in CASES if call(case[0], [literal(value) for value in case[1]]) is None] == []
+
+
+def test_constants_give_what_the_tables_say(spark: SparkSession) -> None:
+    frame = spark.range(1).select([_column(index, expr) for index, expr in enumerate(_expressions())])
+
+    assert _differences(frame.collect()[0]) == []
+
+
+def test_results_have_the_declared_types(spark: SparkSession) -> None:
+    expressions = _expressions()
+    frame = spark.range(1).select([_column(index, expr) for index, expr in enumerate(expressions)])
+
+    given = [field.dataType for field in frame.schema]
+    wrong = [
+        (CASES[index], kind.simpleString())
+        for index, (expr, kind) in enumerate(zip(expressions, given, strict=True))
+        if to_spark(expr.type).simpleString() != kind.simpleString()
+    ]
+    assert wrong == []
+
+
+def test_columns_give_what_the_tables_say(spark: SparkSession, tmp_path: Path) -> None:
+    constants: dict[str, Literal] = {}
+    expressions = [_over_columns(expr, constants) for expr in _expressions()]
+    path = str(tmp_path / "constants")
+    stored = spark.range(1).select([F.expr(to_sql(value)).alias(name) for name, value in constants.items()])
+    stored.write.parquet(path)
+
+    frame = spark.read.parquet(path).select([_column(index, expr) for index, expr in enumerate(expressions)])
+
+    assert _differences(frame.collect()[0]) == []
+
+
+def test_what_cannot_be_null_never_is() -> None:
+    broken = [
+        (name, arguments)
+        for (name, arguments, expected), expr in zip(CASES, _expressions(), strict=True)
+        if expected is None and isinstance(expr, Call) and not expr.nullable
+    ]
+    assert broken == []
+
+
+@pytest.mark.parametrize("name", ["reflect", "java_method", "transform", "raise_error", "input_file_name", "random"])
+def test_what_is_not_declared_cannot_be_called(name: str) -> None:
+    assert call(name, [literal("a"), literal("b")]) is None
+    with pytest.raises(KeyError):
+        to_sql(Call(name, (literal("a"),), literal("a").type))
+
+
+def _expressions() -> list[Expr]:
+    found = [call(name, [literal(value) for value in arguments]) for name, arguments, _ in CASES]
+    return [expr for expr in found if expr is not None]
+
+
+def _column(index: int, expr: Expr) -> object:
+    return F.expr(to_sql(expr)).alias(f"c{index}")
+
+
+def _over_columns(expr: Expr, constants: dict[str, Literal]) -> Expr:
+    """The expression with columns for all constants, except those that have to be constants."""
+    if not isinstance(expr, Call):
+        return expr
+    function = FUNCTIONS[expr.function]
+
+    def stored(part: Expr) -> Expr:
+        if not isinstance(part, Literal):
+            return part
+        name = f"a{len(constants)}"
+        constants[name] = part
+        return Column(name, part.type)
+
+    arguments = (
+        argument if position in function.choices else rewrite(argument, stored)
+        for position, argument in enumerate(expr.arguments)
+    )
+    return Call(expr.function, tuple(arguments), expr.type, expr.nullable)
+
+
+def _differences(row: tuple[object, ...]) -> list[str]:
+    return [
+        f"{name}{arguments} gave {given!r}, not {expected!r}"
+        for (name, arguments, expected), given in zip(CASES, map(_plain, row), strict=True)
+        if not _same(given, expected)
+    ]
+
+
+def _plain(value: object) -> object:
+    match value:
+        case bytearray():
+            return bytes(value)
+        case datetime():
+            return value.astimezone(UTC)
+    return value
+
+
+def _same(given: object, expected: object) -> bool:
+    if isinstance(given, float) and isinstance(expected, float):
+        both_nan = math.isnan(given) and math.isnan(expected)
+        return both_nan or math.isclose(given, expected, rel_tol=1e-14, abs_tol=1e-300)
+    return type(given) is type(expected) and given == expected
+
+
+def _has_null(arguments: tuple[object, ...]) -> bool:
+    return any(value is None or (isinstance(value, Literal) and value.value is None) for value in arguments)
