@@ -41,9 +41,14 @@ class Target:
     place: SinkPlace
 
     @property
+    def needs_event_time(self) -> bool:
+        """Whether its writer is given the event time as a last column."""
+        return connector_of(self.table).needs_event_time(self.table.options)
+
+    @property
     def schema(self) -> Schema:
         """The columns that its writer is given."""
-        if connector_of(self.table).needs_event_time:
+        if self.needs_event_time:
             return Schema((*self.table.schema, Field(EVENT_TIME, TIMESTAMP)))
         return self.table.schema
 
@@ -80,7 +85,7 @@ class EpochPart:
         plain = tuple(write.input for write in self.parts.writes) == tuple(
             Branch(index, branch.schema) for index, branch in enumerate(self.parts.branches)
         )
-        return plain and not any(connector_of(one.table).needs_event_time or one.drops_all for one in self.targets)
+        return plain and not any(one.needs_event_time or one.drops_all for one in self.targets)
 
     def run(self, frame: DataFrame, epoch: Epoch) -> int:
         """Write an epoch into all sinks; the number of rows that went out."""

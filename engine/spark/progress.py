@@ -100,3 +100,26 @@ def _instant(micros: int | None) -> datetime | None:
 
 def _list(value: object) -> list[Mapping[str, object]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def to_json(report: EpochReport) -> dict[str, object]:
+    """The report in plain values: instants in ISO form, lengths in seconds."""
+    return {
+        "epoch": report.epoch,
+        "rows_in": report.rows_in,
+        "rows_out": report.rows_out,
+        "rows_per_second": round(report.rows_per_second, 1),
+        "duration_seconds": report.duration.total_seconds(),
+        "watermark": _iso(report.watermark),
+        "source_watermarks": {name: _iso(mark) for name, mark in report.source_watermarks.items()},
+        "late_rows": report.late_rows,
+        "dropped_rows": report.dropped_rows,
+        "state_rows": report.state_rows,
+        "state_bytes": report.state_bytes,
+        "at": _iso(report.at),
+        "is_last": report.is_last,
+    }
+
+
+def _iso(instant: datetime | None) -> str | None:
+    return None if instant is None else instant.isoformat()

@@ -1,0 +1,64 @@
+"""The `arroyo` command. Exit codes: 0 done, 2 refused, 3 failed while running, 130 interrupted."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+
+from engine import __version__
+from engine.commands import REMOTE
+from engine.commands.base import Command
+from engine.commands.check import CHECK
+from engine.commands.complete import COMPLETION
+from engine.commands.explain import EXPLAIN
+from engine.commands.run import RUN
+from engine.commands.terminal import complain
+from engine.errors import EngineError, RunError, StateError
+
+REFUSED = 2
+FAILED = 3
+
+COMMANDS: tuple[Command, ...] = (RUN, CHECK, EXPLAIN, *REMOTE, COMPLETION)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    parsed = make_parser().parse_args(arguments)
+    try:
+        code: int = parsed.run(parsed)
+    except EngineError as error:
+        complain(error)
+        return FAILED if isinstance(error, RunError) else exit_code(error)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return FAILED
+    return code
+
+
+def exit_code(error: EngineError) -> int:
+    """2 when nothing was run because of what was asked for, 3 when a run failed."""
+    family = error.code.split(".")[0]
+    refused = family in ("sql", "option", "setting", "cli", "auth", "pipeline", "savepoint", "duration")
+    return REFUSED if refused or isinstance(error, StateError) else FAILED
+
+
+def make_parser() -> ArgumentParser:
+    """The parser of all commands."""
+    parser = ArgumentParser(
+        prog="arroyo",
+        description="Streaming SQL as long-running jobs on Spark.",
+        epilog="exit codes: 0 done, 2 refused, 3 failed while running, 130 interrupted",
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"arroyo {__version__}")
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        verb = verbs.add_parser(command.name, help=command.help, description=command.help)
+        command.add_arguments(verb)
+        verb.set_defaults(run=command.run)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""`arroyo check`: is this a script that could run?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from engine.commands.base import Command
+from engine.commands.terminal import complain, read_script, say
+from engine.errors import ScriptRefused
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the script; - is standard input")
+
+
+def _run(arguments: Namespace) -> int:
+    from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
+
+    script = read_script(arguments.file)
+    try:
+        program = compile_script(script)
+    except ScriptRefused as refused:
+        complain(refused, script)
+        count = len(refused.complaints)
+        say(f"{count} thing{'' if count == 1 else 's'} to mend")
+        return 2
+    sources, sinks = len(program.scans), len({write.table for write in program.writes})
+    say(f"ok: {sources} source{'s' * (sources != 1)}, {sinks} sink{'s' * (sinks != 1)}")
+    return 0
+
+
+CHECK = Command("check", "Say everything that is wrong with a script, without running it.", _arguments, _run)

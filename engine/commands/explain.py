@@ -1,0 +1,31 @@
+"""`arroyo explain`: what would be done?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from engine.commands.base import Command
+from engine.commands.terminal import complain, read_script
+from engine.errors import ScriptRefused
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the script; - is standard input")
+    parser.add_argument("--format", choices=("text", "json", "dot"), default="text", help="how to show the plan")
+
+
+def _run(arguments: Namespace) -> int:
+    from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
+    from engine.plan.explain import explain  # noqa: PLC0415
+
+    script = read_script(arguments.file)
+    try:
+        program = compile_script(script)
+    except ScriptRefused as refused:
+        complain(refused, script)
+        return 2
+    print(explain(program.parts, arguments.format), end="")  # noqa: T201 - it is what was asked for
+    return 0
+
+
+EXPLAIN = Command("explain", "Show the plan of a script, and where it is cut.", _arguments, _run)

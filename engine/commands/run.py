@@ -1,0 +1,136 @@
+"""`arroyo run`: a script as one job in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.commands.base import Command
+from engine.commands.terminal import bold, complain, dim, read_script, say
+from engine.errors import ScriptRefused, SettingError, UnsupportedClauseError
+
+if TYPE_CHECKING:
+    from engine.spark.progress import EpochReport
+    from engine.spark.run import Control, RunSpec
+
+INTERRUPTED = 130
+_SETTINGS = {
+    "memory": "heap of the JVM, for example 4g",
+    "master": "where Spark runs; local[P] by default",
+    "quick": "true starts sooner and is slower at its best",
+}
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the script; - is standard input")
+    parser.add_argument("--name", metavar="N", help="name of the pipeline; the file's name by default")
+    parser.add_argument("--parallelism", metavar="P", type=_positive, default=1, help="tasks at a time (1)")
+    parser.add_argument(
+        "--state-dir", metavar="DIR", type=Path, help="where the state is kept; the same script goes on from there"
+    )
+    parser.add_argument("--udf", metavar="FILE.py", action="append", default=[], help="Python functions of yours")
+    settings = "; ".join(f"{name}: {text}" for name, text in _SETTINGS.items())
+    parser.add_argument("--set", metavar="key=value", action="append", default=[], help=f"a setting. {settings}")
+    parser.add_argument("--max-epoch-rows", metavar="N", type=_positive, help="at most N rows of a table in an epoch")
+    parser.add_argument("--json-progress", action="store_true", help="one JSON object per epoch on standard error")
+    parser.add_argument("--force", action="store_true", help="start empty when the state belongs to another script")
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a number above zero")
+    return int(text)
+
+
+def _run(arguments: Namespace) -> int:
+    from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
+
+    script = read_script(arguments.file)
+    if arguments.udf:
+        raise UnsupportedClauseError("--udf is not built yet", hint="express it with the functions there are")
+    settings = _settings(arguments.set)
+    try:
+        compile_script(script)
+    except ScriptRefused as refused:
+        complain(refused, script)
+        return 2
+    kept = arguments.state_dir
+    with nullcontext(str(kept)) if kept else tempfile.TemporaryDirectory(prefix="arroyo-") as directory:
+        from engine.spark.run import RunSpec  # noqa: PLC0415 - nothing of Spark is imported for a refused script
+
+        spec = RunSpec(
+            name=arguments.name or (Path(arguments.file).stem if arguments.file != "-" else "stdin"),
+            sql=script,
+            state_dir=Path(directory),
+            parallelism=arguments.parallelism,
+            force=arguments.force,
+            max_epoch_rows=arguments.max_epoch_rows,
+            master=settings.get("master"),
+            memory=settings.get("memory", "2g"),
+            quick=settings.get("quick", "false").lower() == "true",
+        )
+        return _until_end(spec, as_json=arguments.json_progress)
+
+
+def _settings(given: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator or name not in _SETTINGS:
+            raise SettingError(f"--set {text!r} is not a setting", hint=f"there is {', '.join(_SETTINGS)}")
+        found[name] = value
+    return found
+
+
+def _until_end(spec: RunSpec, *, as_json: bool) -> int:
+    from engine.spark.run import Control, run  # noqa: PLC0415 - see `_run`
+
+    control = Control()
+    _answer_signals(control)
+    show = _show_json if as_json else _show
+    if not as_json:
+        say(f"{bold(spec.name)}: starting with parallelism {spec.parallelism}")
+    outcome = run(spec, control, show, on_started=lambda: None if as_json else say(dim("running; Ctrl-C stops")))
+    if not as_json:
+        say("finished: the input has ended" if outcome == "finished" else "stopped; the same command goes on from here")
+    return 0 if outcome == "finished" else INTERRUPTED
+
+
+def _answer_signals(control: Control) -> None:
+    """The first Ctrl-C stops after the epoch that is under way, the second at once, the third leaves."""
+
+    def stop(_number: int, _frame: object) -> None:
+        if control.mode == "immediate":
+            os._exit(INTERRUPTED)
+        control.stop("checkpoint" if control.mode is None else "immediate")
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+
+
+def _show(report: EpochReport) -> None:
+    watermark = (
+        "none yet" if report.watermark is None else "end" if report.is_last else f"{report.watermark:%Y-%m-%d %H:%M:%S}"
+    )
+    trouble = f"  late {report.late_rows}" * bool(report.late_rows) + f"  dropped {report.dropped_rows}" * bool(
+        report.dropped_rows
+    )
+    say(
+        f"epoch {report.epoch:>5}  in {report.rows_in:>8}  out {report.rows_out:>8}  "
+        f"{report.rows_per_second:>9.0f} rows/s  watermark {watermark}{trouble}"
+    )
+
+
+def _show_json(report: EpochReport) -> None:
+    from engine.spark.progress import to_json  # noqa: PLC0415 - see `_run`
+
+    say(json.dumps(to_json(report)))
+
+
+RUN = Command("run", "Run a script until its input ends or Ctrl-C.", _arguments, _run)

@@ -1,0 +1,73 @@
+"""What people see on their terminal: colours only there, progress on standard error, rows alone on standard output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.errors import EngineError, RunError, ScriptRefused
+
+_RED, _DIM, _BOLD, _OFF = "\033[31m", "\033[2m", "\033[1m", "\033[0m"
+
+
+def has_colour() -> bool:
+    """Whether standard error is a terminal that wants colours."""
+    return sys.stderr.isatty() and "NO_COLOR" not in os.environ
+
+
+def say(text: str = "") -> None:
+    """A line for the person at the terminal."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - the one place that prints progress
+
+
+def dim(text: str) -> str:
+    """Less important."""
+    return f"{_DIM}{text}{_OFF}" if has_colour() else text
+
+
+def bold(text: str) -> str:
+    """More important."""
+    return f"{_BOLD}{text}{_OFF}" if has_colour() else text
+
+
+def complain(error: EngineError, script: str | None = None) -> None:
+    """Say what went wrong, and underline the place when there is a script."""
+    for one in error.complaints if isinstance(error, ScriptRefused) else [error]:
+        label = f"{_RED}error{_OFF}" if has_colour() else "error"
+        place = f" at {one.at}" if one.at else ""
+        say(f"{label} {bold(one.code)}{place}: {one.message}")
+        for line in _excerpt(one, script):
+            say(line)
+        if one.hint:
+            say(f"  hint: {one.hint}")
+
+
+def read_script(path: str) -> str:
+    """The text of a script; `-` is standard input."""
+    if path == "-":
+        return sys.stdin.read()
+    try:
+        return Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UnreadableScriptError(
+            f"{path} cannot be read: {reason}", hint="name a file, or - for standard input"
+        ) from None
+
+
+class UnreadableScriptError(EngineError):
+    """The file named on the command line cannot be read."""
+
+    code = "cli.unreadable_script"
+
+
+def _excerpt(error: EngineError, script: str | None) -> Sequence[str]:
+    if script is None or error.at is None or isinstance(error, RunError):
+        return ()
+    lines = script.splitlines()
+    if not 1 <= error.at.line <= len(lines):
+        return ()
+    line = lines[error.at.line - 1]
+    return (f"  {dim(f'{error.at.line:>4} |')} {line}", f"  {dim('     |')} {' ' * (error.at.column - 1)}^")

@@ -1,0 +1,178 @@
+"""A plan as text for people, as JSON for programs, as a picture for both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.plan.expr import Call, Case, Cast, Column, Expr, Member
+from engine.plan.expr import Literal as Constant
+from engine.plan.nodes import (
+    Aggregate,
+    Branch,
+    Carried,
+    Filter,
+    Hop,
+    Project,
+    Scan,
+    Session,
+    Tumble,
+    Union,
+    Window,
+    WindowAggregate,
+    Write,
+)
+from engine.plan.split import Parts
+from engine.plan.tree import Node, inputs_of
+
+Format = Literal["text", "json", "dot"]
+
+
+def explain(parts: Parts, form: Format = "text") -> str:
+    """The two halves of a plan, the top of each tree first."""
+    match form:
+        case "text":
+            return "".join(f"{line}\n" for line in _text(parts))
+        case "json":
+            return json.dumps(to_graph(parts), indent=2) + "\n"
+        case "dot":
+            return _dot(parts)
+
+
+def describe(node: Node) -> str:
+    """What one node does, in a line."""
+    match node:
+        case Scan(table, columns):
+            times = "" if node.event_time is None else f", event time {show(node.event_time)}"
+            return f"Scan {table} ({', '.join(columns.names)}){times}, watermark {show(node.watermark)}"
+        case Branch(index):
+            return f"Branch {index}"
+        case Project(_, columns):
+            return f"Project {', '.join(_named(item.name, show(item.expr)) for item in columns)}"
+        case Filter(_, condition):
+            return f"Filter {show(condition)}"
+        case Union(inputs):
+            return f"Union of {len(inputs)}"
+        case WindowAggregate(_, window, _, keys, aggregates):
+            by = ", ".join([_window(window), *(show(key.expr) for key in keys)])
+            state = ", keeps state until the window closes" if node.is_incremental else ", within an epoch"
+            what = ", ".join(_aggregate(one.aggregate) for one in aggregates) or "distinct"
+            return f"WindowAggregate {what} by {by}{state}"
+        case Write(_, table):
+            return f"Write {table}"
+    raise TypeError(type(node).__name__)
+
+
+def show(expr: Expr) -> str:
+    """An expression as a person would write it."""
+    match expr:
+        case Column(name):
+            return name
+        case Constant(value):
+            return "NULL" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
+        case Call(function, arguments):
+            inside = [show(argument) for argument in arguments]
+            if not function[0].isalpha() or function in ("and", "or"):
+                return f"({f' {function} '.join(inside)})"
+            return f"{function}({', '.join(inside)})"
+        case Cast(inner, kind, lenient):
+            return f"{'TRY_' * lenient}CAST({show(inner)} AS {kind})"
+        case Case(branches, default):
+            tests = " ".join(f"WHEN {show(test)} THEN {show(value)}" for test, value in branches)
+            return f"CASE {tests}{'' if default is None else f' ELSE {show(default)}'} END"
+        case Member(inner, name):
+            return f"{show(inner)}.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    number: int
+    part: str
+    node: Node
+    above: int | None
+
+
+def to_graph(parts: Parts) -> dict[str, object]:
+    """Nodes and edges, for drawing."""
+    placed = list(_placed(parts))
+    nodes = [
+        {
+            "node_id": one.number,
+            "operator": type(one.node).__name__,
+            "description": describe(one.node),
+            "part": one.part,
+            "parallelism": 1,
+        }
+        for one in placed
+    ]
+    tops = {int(one.part.split()[1]): one.number for one in placed if one.above is None and one.part != "epoch"}
+    edges = [_edge(one.number, one.above, "forward") for one in placed if one.above is not None]
+    edges += [_edge(tops[one.node.index], one.number, "epoch") for one in placed if isinstance(one.node, Branch)]
+    return {"nodes": nodes, "edges": edges}
+
+
+def _edge(source: int, target: int, kind: str) -> dict[str, object]:
+    return {"src_id": source, "dest_id": target, "edge_type": kind}
+
+
+def _placed(parts: Parts) -> Iterator[_Placed]:
+    trees = [*((f"branch {index}", node) for index, node in enumerate(parts.branches)), *(("epoch", one) for one in parts.writes)]
+    number = 0
+    for part, top in trees:
+        todo: list[tuple[Node, int | None]] = [(top, None)]
+        while todo:
+            node, above = todo.pop()
+            yield _Placed(number, part, node, above)
+            todo.extend((below, number) for below in reversed(inputs_of(node)))
+            number += 1
+
+
+def _text(parts: Parts) -> Iterator[str]:
+    yield "epoch part, once per epoch over what the stream part released"
+    for write in parts.writes:
+        yield from _tree(write, 1)
+    for index, branch in enumerate(parts.branches):
+        yield f"stream part, branch {index}"
+        yield from _tree(branch, 1)
+
+
+def _tree(node: Node, depth: int) -> Iterator[str]:
+    yield f"{'  ' * depth}{describe(node)}"
+    for below in inputs_of(node):
+        yield from _tree(below, depth + 1)
+
+
+def _dot(parts: Parts) -> str:
+    graph = to_graph(parts)
+    lines = ["digraph plan {", "  node [shape=box];"]
+    for node in graph["nodes"]:  # type: ignore[attr-defined]
+        lines.append(f"  n{node['node_id']} [label={json.dumps(node['description'], ensure_ascii=False)}];")
+    for edge in graph["edges"]:  # type: ignore[attr-defined]
+        style = " [style=dashed]" if edge["edge_type"] == "epoch" else ""
+        lines.append(f"  n{edge['src_id']} -> n{edge['dest_id']}{style};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _named(name: str, text: str) -> str:
+    return text if text == name else f"{text} AS {name}"
+
+
+def _aggregate(aggregate: Aggregate) -> str:
+    inside = ", ".join(show(argument) for argument in aggregate.arguments) or "*"
+    distinct = "DISTINCT " if aggregate.distinct else ""
+    condition = "" if aggregate.condition is None else f" FILTER {show(aggregate.condition)}"
+    return f"{aggregate.function}({distinct}{inside}){condition}"
+
+
+def _window(window: Window) -> str:
+    match window:
+        case Tumble(width):
+            return f"tumble({width})"
+        case Hop(slide, width):
+            return f"hop({slide}, {width})"
+        case Session(gap):
+            return f"session({gap})"
+        case Carried(column):
+            return f"the window {column}"
