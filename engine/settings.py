@@ -6,6 +6,7 @@ A value comes from, strongest first: the command line, the environment (`ARROYO_
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
@@ -27,6 +28,13 @@ def _duration(value: object) -> object:
     return value
 
 
+def _command(value: object) -> object:
+    """A command line as one text, taken apart as a shell would."""
+    return tuple(shlex.split(value)) if isinstance(value, str) else value
+
+
+Command: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_command)]
+"""A command and its first arguments."""
 Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
 """A length of time, written as `500ms`, `10s`, `2m` or `1h`."""
 
@@ -77,6 +85,7 @@ class PipelineSettings(Section):
     stop_grace: Duration = Field(
         default=timedelta(minutes=2), description="A driver asked to stop is killed after this time."
     )
+    driver_command: Command = Field(default=(), description="What starts a driver, when not this engine's own.")
     lease: Duration = Field(
         default=timedelta(minutes=10), description="A driver that cannot call home for this long ends itself."
     )

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import IO, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -31,6 +31,13 @@ class Holder(BaseModel):
     pid: int
     born: str
     generation: int
+
+    def write(self, lock: IO[str]) -> None:
+        """Say so in the lock file."""
+        lock.seek(0)
+        lock.truncate()
+        lock.write(self.model_dump_json())
+        lock.flush()
 
 
 class Runner(Protocol):

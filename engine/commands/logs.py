@@ -1,0 +1,31 @@
+"""`arroyo logs`."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+
+from engine.commands.base import Command
+from engine.commands.remote import add_pipeline, careful, connect, path_of, say
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What the verb takes."""
+    add_pipeline(parser)
+    parser.add_argument("--limit", type=int, default=100, help="lines to show (default 100)")
+
+
+@careful
+def run(args: Namespace) -> int:
+    """The last lines that the drivers of a pipeline have printed."""
+    answer = connect(args).get(path_of(args, "logs"), {"limit": args.limit})
+    if args.json:
+        say(json.dumps(answer, indent=2))
+        return 0
+    lines = answer.get("data") if isinstance(answer, dict) else None
+    for line in lines if isinstance(lines, list) else []:
+        say(str(line))
+    return 0
+
+
+LOGS = Command("logs", "show what a pipeline's drivers have printed", add_arguments, run)

@@ -1,0 +1,122 @@
+"""`arroyo list`, `show`, `stop`, `rescale`, `delete`: pipelines as a whole."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+
+from engine.client import Json
+from engine.commands.base import Command
+from engine.commands.remote import (
+    add_connection,
+    add_pipeline,
+    careful,
+    connect,
+    facts,
+    instant,
+    path_of,
+    rows_of,
+    say,
+    show,
+    table,
+)
+
+
+def describe(pipeline: Mapping[str, Json]) -> str:
+    """A pipeline in a line."""
+    return f"{pipeline['name']}  {pipeline['id']}  {pipeline['state']}"
+
+
+@careful
+def run_list(args: Namespace) -> int:
+    """All pipelines, a line each."""
+    client = connect(args)
+    answer = client.get("/pipelines", {"limit": 1000})
+    if args.json:
+        say(json.dumps(answer, indent=2))
+        return 0
+    head = ("NAME", "ID", "STATE", "PARALLELISM", "VERSION", "CREATED")
+    rows = rows_of(answer)
+    say(
+        table(
+            head,
+            [
+                (one["name"], one["id"], one["state"], one["parallelism"], one["version"], instant(one["created_at"]))
+                for one in rows
+            ],
+        )
+    )
+    return 0
+
+
+@careful
+def run_show(args: Namespace) -> int:
+    """One pipeline and its job."""
+    client = connect(args)
+    pipeline = client.get(path_of(args))
+    jobs = rows_of(client.get(path_of(args, "jobs")))
+    if args.json:
+        say(json.dumps({"pipeline": pipeline, "jobs": list(jobs)}, indent=2))
+        return 0
+    found = pipeline if isinstance(pipeline, dict) else {}
+    job: Mapping[str, Json] = jobs[0] if jobs else {}
+    named = ("id", "name", "state", "version", "parallelism", "stop", "state_dir")
+    shown: list[tuple[str, object]] = [(name.replace("_", " "), found.get(name)) for name in named]
+    shown += [
+        ("job", job.get("id")),
+        ("run", job.get("run_id")),
+        ("restarts", job.get("restarts")),
+        ("started", instant(job.get("start_time"))),
+        ("finished", instant(job.get("finish_time"))),
+        ("epoch", job.get("epoch")),
+        ("watermark", instant(job.get("watermark"))),
+        ("failure", job.get("failure_message") and f"{job.get('failure_code')}: {job.get('failure_message')}"),
+    ]
+    say(facts(shown))
+    return 0
+
+
+def _stop_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--mode",
+        choices=("checkpoint", "graceful", "immediate", "force"),
+        default="checkpoint",
+        help="finish the epoch in hand (default), give it up, or kill the process",
+    )
+    add_pipeline(parser)
+
+
+@careful
+def run_stop(args: Namespace) -> int:
+    """Ask a pipeline to stop."""
+    show(args, connect(args).send("PATCH", path_of(args), {"stop": args.mode}), describe)
+    return 0
+
+
+def _rescale_arguments(parser: ArgumentParser) -> None:
+    add_pipeline(parser)
+    parser.add_argument("parallelism", type=int, help="tasks that shall work side by side")
+
+
+@careful
+def run_rescale(args: Namespace) -> int:
+    """Ask a pipeline to go on with another parallelism."""
+    show(args, connect(args).send("PATCH", path_of(args), {"parallelism": args.parallelism}), describe)
+    return 0
+
+
+@careful
+def run_delete(args: Namespace) -> int:
+    """Forget a pipeline that rests, with its state and savepoints."""
+    connect(args).send("DELETE", path_of(args), None)
+    if not args.json:
+        say(f"{args.pipeline} is deleted")
+    return 0
+
+
+LIST = Command("list", "list the pipelines of a control plane", add_connection, run_list)
+SHOW = Command("show", "show a pipeline and where its job stands", add_pipeline, run_show)
+STOP = Command("stop", "stop a pipeline; its state is kept", _stop_arguments, run_stop)
+RESCALE = Command("rescale", "let a pipeline go on with another parallelism", _rescale_arguments, run_rescale)
+DELETE = Command("delete", "delete a stopped pipeline with its state and savepoints", add_pipeline, run_delete)

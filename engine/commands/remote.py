@@ -1,0 +1,137 @@
+"""What the verbs that speak to a control plane share: finding it, and showing what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import wraps
+from pathlib import Path
+
+from engine.client import Client, Json, RefusedError, read_url, segment
+from engine.errors import EngineError, UnreachableError
+from engine.jobs.instants import FAR_FUTURE, from_micros
+from engine.jobs.places import Places
+from engine.settings import load
+
+REFUSED, FAILED = 2, 3
+DEFAULT_URL = "http://127.0.0.1:5115"
+
+
+def add_connection(parser: ArgumentParser) -> None:
+    """The arguments that say which control plane is meant."""
+    parser.add_argument("--url", help="address of the control plane (default: ARROYO_URL, or what runs on --data-dir)")
+    parser.add_argument("--token", help="its token (default: ARROYO_TOKEN, or the token file in --data-dir)")
+    parser.add_argument("--data-dir", type=Path, help="data directory of a control plane on this machine")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_pipeline(parser: ArgumentParser) -> None:
+    """The argument that says which pipeline is meant, and those of the connection."""
+    parser.add_argument("pipeline", help="name or id of the pipeline")
+    add_connection(parser)
+
+
+def connect(args: Namespace) -> Client:
+    """A client of the control plane that the arguments, the environment, or the data directory name."""
+    given = {"data_dir": args.data_dir} if args.data_dir else {}
+    places = Places(load(os.environ, given=given).data_dir)
+    url = args.url or os.environ.get("ARROYO_URL") or read_url(places.server) or DEFAULT_URL
+    token = args.token or os.environ.get("ARROYO_TOKEN") or ""
+    if not token:
+        with suppress(OSError):
+            token = places.token.read_text().strip()
+    return Client(url, token)
+
+
+def path_of(args: Namespace, *rest: str) -> str:
+    """The path of the pipeline that the arguments name, or of something below it."""
+    return "/".join(["/pipelines", segment(args.pipeline), *(segment(part) for part in rest)])
+
+
+def careful(verb: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
+    """A verb whose errors end on the terminal: 2 for what was refused, 3 for what failed."""
+
+    @wraps(verb)
+    def run(args: Namespace) -> int:
+        try:
+            return verb(args)
+        except RefusedError as refused:
+            warn(_with_complaints(refused))
+            return REFUSED if refused.status < 500 else FAILED
+        except UnreachableError as lost:
+            warn(str(lost))
+            return FAILED
+        except EngineError as refused:
+            warn(str(refused))
+            return REFUSED
+
+    return run
+
+
+def say(text: str) -> None:
+    """Print a line of the answer."""
+    sys.stdout.write(text + "\n")
+
+
+def warn(text: str) -> None:
+    """Print a line that is not the answer."""
+    sys.stderr.write(text + "\n")
+
+
+def show(args: Namespace, answer: Json, text: Callable[[Mapping[str, Json]], str]) -> None:
+    """Print an answer that is one thing, as JSON or as text."""
+    if args.json:
+        say(json.dumps(answer, indent=2))
+    elif isinstance(answer, dict):
+        say(text(answer))
+
+
+def rows_of(answer: Json) -> list[dict[str, Json]]:
+    """The things in a list answer."""
+    data = answer.get("data") if isinstance(answer, dict) else None
+    return [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Columns as wide as what is in them."""
+    lines = [list(head), *([("" if cell is None else str(cell)) for cell in row] for row in rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def facts(pairs: Sequence[tuple[str, object]]) -> str:
+    """One named thing a line; what is not there is left out."""
+    there = [(name, value) for name, value in pairs if value is not None]
+    width = max(len(name) for name, _ in there)
+    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in there)
+
+
+def instant(micros: Json) -> str | None:
+    """An instant for a reader; the far future is the end of the input."""
+    if not isinstance(micros, int):
+        return None
+    at: datetime = from_micros(micros)
+    return "end of input" if at >= FAR_FUTURE else at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _with_complaints(refused: RefusedError) -> str:
+    """The refusal, with every complaint about a script on a line of its own."""
+    errors = refused.problem.get("errors")
+    if not isinstance(errors, list) or len(errors) < 2:
+        return str(refused)
+    return "\n".join(_complaint(one) for one in errors if isinstance(one, dict))
+
+
+def _complaint(one: Mapping[str, Json]) -> str:
+    span = one.get("span")
+    start = span.get("start") if isinstance(span, dict) else None
+    place = f" at {start['line']}:{start['column']}" if isinstance(start, dict) else ""
+    hint = f"\n  hint: {one['hint']}" if one.get("hint") else ""
+    return f"{one.get('code')}{place}: {one.get('message')}{hint}"

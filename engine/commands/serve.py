@@ -1,0 +1,39 @@
+"""`arroyo serve`."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from engine.commands.base import Command
+from engine.commands.remote import careful
+from engine.settings import load
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What the verb takes."""
+    parser.add_argument("--host", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="port to listen on; 0 takes a free one (default 5115)")
+    parser.add_argument("--data-dir", type=Path, help="where everything is kept (default ~/.local/share/arroyo)")
+    parser.add_argument("--config", type=Path, help="settings, as a TOML file")
+    parser.add_argument(
+        "--insecure", action="store_true", help="let another address than loopback be used without a token of one's own"
+    )
+
+
+@careful
+def run(args: Namespace) -> int:
+    """Serve until Ctrl-C or SIGTERM."""
+    from engine.server import serve  # noqa: PLC0415 - the other verbs start faster without the server's libraries
+
+    given: dict[str, object] = {}
+    for name, value in (("api.host", args.host), ("api.port", args.port), ("data_dir", args.data_dir)):
+        if value is not None:
+            given[name] = value
+    if args.insecure:
+        given["api.insecure"] = True
+    return serve(load(os.environ, args.config, given))
+
+
+SERVE = Command("serve", "run the control plane on this machine", add_arguments, run)

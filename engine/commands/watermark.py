@@ -1,0 +1,55 @@
+"""`arroyo watermark`."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+
+from engine.client import Json
+from engine.commands.base import Command
+from engine.commands.remote import FAILED, add_pipeline, careful, connect, facts, instant, path_of, show
+
+_HOLD = 25.0
+"""Seconds one request is held; proxies tend to cut what is silent for longer than thirty."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What the verb takes."""
+    add_pipeline(parser)
+    parser.add_argument("--past", help="wait until the watermark has reached this instant (ISO 8601)")
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait at most (default 60)")
+
+
+@careful
+def run(args: Namespace) -> int:
+    """The watermark of committed output; with --past, 3 when it was not reached."""
+    client, end = connect(args), time.monotonic() + args.timeout
+    query: dict[str, str | int | float] = {}
+    while True:
+        if args.past:
+            hold = max(0.0, min(_HOLD, end - time.monotonic()))
+            query = {"past": args.past, "timeout_seconds": hold}
+        answer = client.get(path_of(args, "watermark"), query, hold=_HOLD)
+        found = answer if isinstance(answer, dict) else {}
+        is_over = found.get("state") in ("Stopped", "Failed", "Finished") or time.monotonic() >= end
+        if found.get("passed") is not False or is_over:
+            show(args, answer, _describe)
+            return FAILED if found.get("passed") is False else 0
+
+
+def _describe(watermark: Mapping[str, Json]) -> str:
+    sources = watermark.get("sources")
+    each = sources.items() if isinstance(sources, dict) else []
+    return facts(
+        [
+            ("state", watermark.get("state")),
+            ("epoch", watermark.get("epoch")),
+            ("watermark", instant(watermark.get("watermark")) or "not known yet"),
+            ("passed", watermark.get("passed")),
+            *((f"source {name}", instant(at) or "not known yet") for name, at in each),
+        ]
+    )
+
+
+WATERMARK = Command("watermark", "show how far a pipeline's output is complete", add_arguments, run)

@@ -1,0 +1,197 @@
+"""`arroyo serve`: the control plane as one process. Its end is not the end of the jobs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+import signal
+import socket
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from types import FrameType
+
+import uvicorn
+
+from engine import __version__
+from engine.api import savepoints
+from engine.api.app import build_app
+from engine.api.changes import Changes
+from engine.api.context import Context, LastHeard
+from engine.api.gate import Rules
+from engine.api.planning import plan_query
+from engine.api.taking import take_savepoint
+from engine.errors import InsecureBindError, ServerError
+from engine.jobs.controller import Controller, Driving, hash_key
+from engine.jobs.decide import Policy
+from engine.jobs.instants import now
+from engine.jobs.places import Places
+from engine.jobs.runner import WORKER, LocalRunner
+from engine.settings import ApiSettings, PipelineSettings, Settings
+from engine.store import tokens
+from engine.store.database import Database, open_database, secure
+from engine.store.records import StoredRecords
+
+LOG = logging.getLogger(__name__)
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def serve(settings: Settings) -> int:
+    """Serve until told to end by SIGTERM or Ctrl-C. Drivers run on."""
+    check_bind(settings.api)
+    places = Places(settings.data_dir)
+    database = open_database(places)
+    try:
+        token = _admit_token(database, places, settings.api)
+        listener = _listen(settings.api, places)
+        _serve(settings, places, database, listener, frozenset({hash_key(token)}))
+    finally:
+        database.close()
+    return 0
+
+
+def check_bind(api: ApiSettings) -> None:
+    """Refuse an address that others can reach unless the owner has chosen a token or said that it is meant."""
+    if not is_loopback(api.host) and api.token is None and not api.insecure:
+        raise InsecureBindError(
+            f"{api.host} can be reached from other machines",
+            hint="set a token of your own (ARROYO__API__TOKEN), or say --insecure if that is what you want",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own."""
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _serve(
+    settings: Settings, places: Places, database: Database, listener: socket.socket, hashes: frozenset[str]
+) -> None:
+    changes, heard = Changes(), LastHeard()
+    controller = Controller(
+        records=StoredRecords(database),
+        runner=LocalRunner(places, settings.pipeline.driver_command or WORKER),
+        heard=heard,
+        places=places,
+        clock=now,
+        policy=_policy(settings.pipeline),
+        driving=Driving(settings.pipeline.heartbeat_interval, settings.pipeline.lease),
+        on_change=changes.ring,
+    )
+    context = Context(
+        database=database,
+        places=places,
+        clock=now,
+        wake=controller.wake,
+        changes=changes,
+        heard=heard,
+        plan=plan_query,
+        take=take_savepoint,
+        version=__version__,
+        instance=secrets.token_hex(8),
+        max_query_bytes=settings.api.max_query_bytes,
+        long_poll_max=settings.api.long_poll_max,
+    )
+    app = build_app(context, Rules(hashes, _hosts(settings.api), settings.api.max_body_bytes))
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
+    savepoints.resume(context)
+    loop = threading.Thread(target=controller.run, name="controller")
+    loop.start()
+    try:
+        Listener(config, context, Address(places, _url(listener))).run(sockets=[listener])
+    finally:
+        controller.close()
+        loop.join()
+        context.workers.shutdown()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the control plane can be reached, and where that is written down."""
+
+    places: Places
+    url: str
+
+
+class Listener(uvicorn.Server):
+    """Writes its address down once it answers, and lets held requests go when it is told to end."""
+
+    def __init__(self, config: uvicorn.Config, context: Context, address: Address) -> None:
+        super().__init__(config)
+        self._context = context
+        self._address = address
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        places, url = self._address.places, self._address.url
+        noted = {"url": url, "pid": os.getpid(), "instance": self._context.instance}
+        secure(places.server, json.dumps(noted))
+        print(f"control plane at {url}, token in {places.token}", flush=True)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End; asked again by Ctrl-C, at once. The signal is not passed on: what must be put away is put away."""
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+        self._context.changes.close()
+
+
+def _admit_token(database: Database, places: Places, api: ApiSettings) -> str:
+    """The token that is let in: the one that was set, or the one made at the first start."""
+    if api.token is not None:
+        return api.token.get_secret_value()
+    with database.writing() as connection:
+        known = tokens.hashes(connection)
+        with suppress(OSError):
+            kept = places.token.read_text().strip()
+            if hash_key(kept) in known:
+                return kept
+        fresh = secrets.token_urlsafe(32)
+        tokens.add(connection, hash_key(fresh), now())
+        secure(places.token, fresh + "\n")
+    return fresh
+
+
+def _listen(api: ApiSettings, places: Places) -> socket.socket:
+    """A listening socket. With port 0 the last port is taken again if it is free, since clients may know it."""
+    family = socket.AF_INET6 if ":" in api.host else socket.AF_INET
+    if api.port == 0:
+        with suppress(OSError, ValueError, KeyError):
+            last = int(json.loads(places.server.read_text())["url"].rpartition(":")[2])
+            return socket.create_server((api.host, last), family=family)
+    try:
+        return socket.create_server((api.host, api.port), family=family)
+    except OSError as refused:
+        raise ServerError(
+            f"cannot listen on {api.host}:{api.port}: {refused}", hint="--port 0 takes a free one"
+        ) from refused
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _hosts(api: ApiSettings) -> frozenset[str] | None:
+    """The host names a request may have. Behind an address of its own, a server cannot know its names."""
+    if not is_loopback(api.host) and not api.allowed_hosts:
+        return None
+    return _LOOPBACK | {api.host.lower()} | {host.lower() for host in api.allowed_hosts}
+
+
+def _policy(pipeline: PipelineSettings) -> Policy:
+    return Policy(
+        allowed_restarts=pipeline.allowed_restarts,
+        initial_backoff=pipeline.initial_backoff,
+        max_backoff=pipeline.max_backoff,
+        healthy=pipeline.healthy_duration,
+        heartbeat_limit=pipeline.heartbeat_limit,
+        start_limit=pipeline.start_limit,
+        stop_grace=pipeline.stop_grace,
+    )

@@ -1,0 +1,65 @@
+"""What a worker does, with Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from engine.checkpoints import rescale, restore
+from engine.home import StopMode
+from engine.jobs.assignment import Assignment
+from engine.jobs.status import Committed
+from engine.spark.progress import EpochReport
+from engine.spark.run import Control, RunSpec, run
+
+
+class SparkWork:
+    """Runs queries and changes their state."""
+
+    def __init__(self) -> None:
+        self._control = Control()
+
+    def stop(self, mode: StopMode) -> None:
+        """Make `run` return soon."""
+        self._control.stop(mode)
+
+    def run(
+        self, assignment: Assignment, on_epoch: Callable[[Committed], None], on_started: Callable[[], None]
+    ) -> Literal["finished", "stopped"]:
+        """Run the query until its input ends or it is stopped."""
+        spec = RunSpec(
+            name=assignment.name,
+            sql=assignment.query,
+            state_dir=assignment.state_dir,
+            parallelism=assignment.parallelism,
+            generation=assignment.generation,
+            force=assignment.force,
+        )
+        return run(spec, self._control, lambda report: on_epoch(to_committed(report)), on_started)
+
+    def rescale(self, state: Path, parallelism: int) -> None:
+        """Lay the state out for that many tasks, on a copy that then takes its place."""
+        rescale.repartition(state, parallelism)
+
+    def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
+        """Put a savepoint in the place of the state."""
+        restore.restore(savepoint, state, allow_replay=allow_replay)
+
+
+def to_committed(report: EpochReport) -> Committed:
+    """An epoch as the engine reports it, in the control plane's words."""
+    return Committed(
+        epoch=report.epoch,
+        rows_in=report.rows_in,
+        rows_out=report.rows_out,
+        rows_per_second=report.rows_per_second,
+        duration=report.duration,
+        watermark=report.watermark,
+        sources=report.source_watermarks,
+        late_rows=report.late_rows,
+        dropped_rows=report.dropped_rows,
+        state_rows=report.state_rows,
+        state_bytes=report.state_bytes,
+        at=report.at,
+    )

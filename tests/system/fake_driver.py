@@ -1,0 +1,120 @@
+"""A driver that computes nothing: one epoch after another, a minute of watermark each, one file to remember how far.
+
+What the query says in a comment decides how it goes: `-- epochs: 5` ends after five, `-- fail: sql.broken` fails with that
+code at the second epoch, `-- crash: 2` exits without a word at the second epoch of the first generation,
+`-- deaf` does not hear orders to stop, `-- pace: 10` makes an epoch take ten milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from engine.errors import EngineError
+from engine.home import StopMode
+from engine.jobs.assignment import Assignment
+from engine.jobs.instants import FAR_FUTURE
+from engine.jobs.status import Committed
+from engine.worker import main
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class FakeWork:
+    """Counts epochs in a file of the state directory."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._is_deaf = False
+
+    def stop(self, mode: StopMode) -> None:
+        """End after the epoch in hand."""
+        if not self._is_deaf:
+            self._stopped.set()
+
+    def run(
+        self, assignment: Assignment, on_epoch: Callable[[Committed], None], on_started: Callable[[], None]
+    ) -> Literal["finished", "stopped"]:
+        """Count until stopped, or until the wanted number is reached."""
+        says = dict(re.findall(r"-- (\w+):? ?(\S*)", assignment.query))
+        self._is_deaf = "deaf" in says
+        state = assignment.state_dir
+        state.mkdir(parents=True, exist_ok=True)
+        on_started()
+        last = int(says.get("epochs", 1_000_000_000))
+        pace = int(says.get("pace", 20)) / 1000
+        epoch = _read(state)["epoch"]
+        while not self._stopped.wait(pace):
+            if epoch >= last:
+                return "finished"
+            epoch += 1
+            if epoch == 2 and "fail" in says:
+                raise _failure(says["fail"])
+            if epoch == int(says.get("crash", -1)) and assignment.generation == 1:
+                os._exit(7)
+            _write(state, {"epoch": epoch, "parallelism": assignment.parallelism})
+            on_epoch(_committed(epoch, is_last=epoch >= last))
+        return "stopped"
+
+    def rescale(self, state: Path, parallelism: int) -> None:
+        """Note the new number."""
+        found = _read(state)
+        if parallelism == 13:
+            raise _failure("state.unlucky")
+        _write(state, {**found, "parallelism": parallelism, "rescaled": parallelism})
+
+    def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
+        """Take the savepoint's count."""
+        _write(state, json.loads((savepoint / "count.json").read_text()))
+
+
+def _failure(code: str) -> EngineError:
+    kind = type("FakeError", (EngineError,), {"code": code})
+    error: EngineError = kind("it was told to fail", hint="tell it not to")
+    return error
+
+
+def _committed(epoch: int, is_last: bool) -> Committed:
+    watermark = FAR_FUTURE if is_last else BEGIN + timedelta(minutes=epoch)
+    return Committed(
+        epoch=epoch,
+        rows_in=10,
+        rows_out=5,
+        rows_per_second=100.0,
+        duration=timedelta(milliseconds=10),
+        watermark=watermark,
+        sources={"impulse": watermark},
+        late_rows=0,
+        dropped_rows=0,
+        state_rows=1,
+        state_bytes=8,
+        at=datetime.now(UTC),
+    )
+
+
+def _read(state: Path) -> dict[str, int]:
+    try:
+        found: dict[str, int] = json.loads((state / "count.json").read_text())
+    except FileNotFoundError:
+        return {"epoch": 0}
+    return found
+
+
+def _write(state: Path, count: dict[str, int]) -> None:
+    fresh = state / "count.new"
+    fresh.write_text(json.dumps(count))
+    fresh.replace(state / "count.json")
+    commits = state / "checkpoint" / "commits"
+    commits.mkdir(parents=True, exist_ok=True)
+    (commits / str(count["epoch"])).touch()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], FakeWork()))
