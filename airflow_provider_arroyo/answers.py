@@ -49,9 +49,12 @@ class Pipeline:
     parallelism: int
     job_id: str | None = None
     stop: str = "none"
-    action_in_progress: bool = False
     version: int | None = None
-    digest: str | None = None
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing happens until somebody asks for something. A stopped one that is wanted is about to start."""
+        return self.state.is_terminal and not (self.state is JobState.STOPPED and self.stop == "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class Job:
     run_id: int = 0
     failure_message: str | None = None
     failure_code: str | None = None
+    failure_hint: str | None = None
     restarts: int = 0
     epoch: int | None = None
     watermark: Instant | None = None

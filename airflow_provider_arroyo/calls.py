@@ -25,12 +25,7 @@ from airflow_provider_arroyo.answers import (
     read_list,
     to_micros,
 )
-from airflow_provider_arroyo.errors import (
-    ArroyoError,
-    BadAnswerError,
-    RefusedError,
-    UnavailableError,
-)
+from airflow_provider_arroyo.errors import ArroyoError, BadAnswerError, RefusedError, UnavailableError
 
 T = TypeVar("T")
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
@@ -57,7 +52,8 @@ class Spec:
     """What a pipeline shall be."""
 
     query: str
-    parallelism: int = 1
+    parallelism: int | None = None
+    """None: as it is, and 1 for a new pipeline."""
     settings: Mapping[str, str] = field(default_factory=dict)
     udfs: Sequence[str] = ()
     checkpoint_interval: timedelta | None = None
@@ -67,7 +63,7 @@ class Spec:
         interval = self.checkpoint_interval
         return {
             "query": self.query,
-            "parallelism": self.parallelism,
+            **({} if self.parallelism is None else {"parallelism": self.parallelism}),
             "settings": dict(sorted(self.settings.items())),
             "udfs": list(self.udfs),
             "checkpoint_interval_micros": None if interval is None else interval // timedelta(microseconds=1),
@@ -81,19 +77,8 @@ def ping() -> Call[Ping]:
 
 def deploy(name: str, spec: Spec, *, key: str, force: bool = False) -> Call[Pipeline]:
     """Let the pipeline of this name be as `spec` says, and run."""
-    body = {
-        **spec.to_json(),
-        "stop": "none",
-        "idempotency_key": key,
-        **({"force": True} if force else {}),
-    }
-    return Call(
-        "PUT",
-        f"/pipelines/by-name/{quote(name, safe='')}",
-        partial(read, Pipeline),
-        body=body,
-        key=key,
-    )
+    body = {**spec.to_json(), "stop": "none", "idempotency_key": key, **({"force": True} if force else {})}
+    return Call("PUT", f"/pipelines/by-name/{quote(name, safe='')}", partial(read, Pipeline), body=body, key=key)
 
 
 def list_pipelines() -> Call[tuple[Pipeline, ...]]:
@@ -113,12 +98,7 @@ def stop_pipeline(pipeline: str, mode: StopMode) -> Call[Pipeline]:
 
 def rescale_pipeline(pipeline: str, parallelism: int) -> Call[Pipeline]:
     """Ask a pipeline to go on with another parallelism."""
-    return Call(
-        "PATCH",
-        _at(pipeline),
-        partial(read, Pipeline),
-        body={"parallelism": parallelism},
-    )
+    return Call("PATCH", _at(pipeline), partial(read, Pipeline), body={"parallelism": parallelism})
 
 
 def restart_pipeline(pipeline: str) -> Call[object]:
@@ -133,31 +113,17 @@ def list_jobs(pipeline: str) -> Call[tuple[Job, ...]]:
 
 def list_checkpoints(pipeline: str, job: str) -> Call[tuple[Checkpoint, ...]]:
     """The checkpoints of a job that the control plane still knows."""
-    return Call(
-        "GET",
-        f"{_at(pipeline)}/jobs/{quote(job, safe='')}/checkpoints",
-        partial(read_list, Checkpoint),
-    )
+    return Call("GET", f"{_at(pipeline)}/jobs/{quote(job, safe='')}/checkpoints", partial(read_list, Checkpoint))
 
 
 def take_savepoint(pipeline: str, *, label: str | None, key: str) -> Call[Savepoint]:
     """Ask for a savepoint; the answer may come before it is complete."""
-    return Call(
-        "POST",
-        f"{_at(pipeline)}/savepoints",
-        partial(read, Savepoint),
-        body={"label": label},
-        key=key,
-    )
+    return Call("POST", f"{_at(pipeline)}/savepoints", partial(read, Savepoint), body={"label": label}, key=key)
 
 
 def get_savepoint(pipeline: str, savepoint: str) -> Call[Savepoint]:
     """A savepoint, by id."""
-    return Call(
-        "GET",
-        f"{_at(pipeline)}/savepoints/{quote(savepoint, safe='')}",
-        partial(read, Savepoint),
-    )
+    return Call("GET", f"{_at(pipeline)}/savepoints/{quote(savepoint, safe='')}", partial(read, Savepoint))
 
 
 def get_watermark(pipeline: str, past: datetime | None = None, hold: timedelta = timedelta(0)) -> Call[Watermark]:
@@ -165,13 +131,7 @@ def get_watermark(pipeline: str, past: datetime | None = None, hold: timedelta =
     query: dict[str, str | int] = {}
     if past is not None:
         query = {"past": to_micros(past), "timeout_seconds": int(hold.total_seconds())}
-    return Call(
-        "GET",
-        f"{_at(pipeline)}/watermark",
-        partial(read, Watermark),
-        query=query,
-        hold=hold,
-    )
+    return Call("GET", f"{_at(pipeline)}/watermark", partial(read, Watermark), query=query, hold=hold)
 
 
 def refusal(status: int, body: object) -> ArroyoError:

@@ -40,16 +40,7 @@ class Server:
 
 def server_command(data_dir: Path) -> Sequence[str]:
     """How a control plane is started; it picks a free port and writes it down."""
-    return (
-        sys.executable,
-        "-m",
-        "engine",
-        "serve",
-        "--port",
-        "0",
-        "--data-dir",
-        str(data_dir),
-    )
+    return (sys.executable, "-m", "engine", "serve", "--port", "0", "--data-dir", str(data_dir))
 
 
 def adopt(data_dir: Path) -> Endpoint | None:
@@ -65,10 +56,7 @@ def adopt(data_dir: Path) -> Endpoint | None:
 
 
 def start_or_adopt(
-    data_dir: Path,
-    *,
-    command: Callable[[Path], Sequence[str]] = server_command,
-    within: timedelta = START_TIME,
+    data_dir: Path, *, command: Callable[[Path], Sequence[str]] = server_command, within: timedelta = START_TIME
 ) -> Endpoint:
     """The control plane that serves this directory; started when there is none. Safe to call from many processes."""
     if found := adopt(data_dir):
@@ -90,7 +78,7 @@ def read_server(data_dir: Path) -> Server | None:
 def answers(server: Server) -> bool:
     """Whether this very instance answers. One that accepts but is too busy to answer in time counts as living."""
     try:
-        with httpx.Client(timeout=5, verify=False, trust_env=False) as client:
+        with httpx.Client(timeout=5, verify=False, trust_env=False) as client:  # noqa: S501 - loopback
             answer = client.get(f"{server.url.rstrip('/')}/api/v1/ping")
         return answer.is_success and answer.json().get("instance") == server.instance
     except httpx.ReadTimeout:
@@ -103,7 +91,7 @@ def _start(data_dir: Path, command: Sequence[str], within: timedelta) -> Endpoin
     if command[1:3] == ("-m", "engine") and importlib.util.find_spec("engine") is None:
         raise EmbeddedError(
             "an embedded control plane needs the engine, which is not installed here",
-            hint="pip install 'airflow-provider-arroyo[engine]', or set the connection's host to a running control plane",
+            hint="pip install 'airflow-provider-arroyo[engine]', or name a running one as the connection's host",
         )
     log = data_dir / "server.log"
     with log.open("ab") as output:
@@ -121,16 +109,10 @@ def _start(data_dir: Path, command: Sequence[str], within: timedelta) -> Endpoin
         if found := adopt(data_dir):
             return found
         if child.poll() is not None:
-            raise EmbeddedError(
-                f"it ended at once, with status {child.returncode}:\n{_tail(log)}",
-                hint=f"See {log}",
-            )
+            raise EmbeddedError(f"it ended at once, with status {child.returncode}:\n{_tail(log)}", hint=f"See {log}")
         time.sleep(0.1)
     child.terminate()
-    raise EmbeddedError(
-        f"it did not answer within {within.total_seconds():.0f} s:\n{_tail(log)}",
-        hint=f"See {log}",
-    )
+    raise EmbeddedError(f"it did not answer within {within.total_seconds():.0f} s:\n{_tail(log)}", hint=f"See {log}")
 
 
 def _environment() -> dict[str, str]:

@@ -54,22 +54,14 @@ class BadAnswerError(ArroyoError):
     """The answer is not what this version of the provider understands."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(
-            message,
-            code="http.bad_answer",
-            hint="Is there a control plane behind this address?",
-        )
+        super().__init__(message, code="http.bad_answer", hint="Is there a control plane behind this address?")
 
 
 class BadEventError(ArroyoError):
     """What came back from the trigger is missing or not an event of ours."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(
-            message,
-            code="event.invalid",
-            hint="Clear the task: it picks up the pipeline where it is.",
-        )
+        super().__init__(message, code="event.invalid", hint="Clear the task: it picks up the pipeline where it is.")
 
 
 class BadConnectionError(ArroyoError, AirflowFailException):

@@ -38,6 +38,7 @@ class Ended:
     state: JobState
     code: str
     message: str
+    hint: str | None = None
     kind: Literal["ended"] = "ended"
 
 
@@ -95,9 +96,10 @@ def settle(event: Event) -> Reached:
     match event:
         case Reached():
             return event
-        case Ended(pipeline, state, code, message):
-            advice = "A retry of the deploying task starts it again from its last checkpoint."
-            hint = advice if state is JobState.FAILED else None
+        case Ended(pipeline, state, code, message, hint):
+            if state is JobState.FAILED:
+                advice = "When this is mended, a retry of the deploying task starts it again from its last checkpoint."
+                hint = f"{hint}. {advice}" if hint else advice
             raise JobEndedError(f"pipeline {pipeline} is {state}: {message}", code=code, hint=hint)
         case TimedOut(message=message):
             raise DeadlineError(message)

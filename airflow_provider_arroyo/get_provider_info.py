@@ -22,11 +22,7 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "hooks": _modules("hooks.arroyo"),
         "operators": _modules(
-            "operators.base",
-            "operators.rescale",
-            "operators.savepoint",
-            "operators.stop",
-            "operators.streaming_sql",
+            "operators.base", "operators.rescale", "operators.savepoint", "operators.stop", "operators.streaming_sql"
         ),
         "sensors": _modules("sensors.base", "sensors.checkpoint", "sensors.watermark"),
         "triggers": _modules("triggers.pipeline"),
@@ -48,11 +44,7 @@ def _connection_type() -> dict[str, Any]:
         "ui-field-behaviour": {
             "hidden-fields": ["login"],
             "relabeling": {"password": "Token", "schema": "Scheme"},
-            "placeholders": {
-                "host": "http://127.0.0.1",
-                "port": "5115",
-                "schema": "http",
-            },
+            "placeholders": {"host": "http://127.0.0.1", "port": "5115", "schema": "http"},
         },
         "conn-fields": {
             "embedded": {

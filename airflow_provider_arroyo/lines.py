@@ -32,24 +32,14 @@ class Endpoint:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         is_tls = self.url.startswith("https:")
         verify = self.verify if is_tls else False  # reading the certificate store takes 20 ms that http need not pay
-        return {
-            "base_url": f"{self.url.rstrip('/')}/api/v1",
-            "headers": headers,
-            "verify": verify,
-            "trust_env": is_tls,
-        }
+        return {"base_url": f"{self.url.rstrip('/')}/api/v1", "headers": headers, "verify": verify, "trust_env": is_tls}
 
 
 def request(call: Call[Any]) -> dict[str, Any]:
     """The call as httpx takes it."""
     headers = {"Idempotency-Key": call.key} if call.key else {}
     timeout = httpx.Timeout((ANSWER_TIME + call.hold).total_seconds(), connect=10)
-    parts: dict[str, Any] = {
-        "method": call.method,
-        "url": call.path,
-        "headers": headers,
-        "timeout": timeout,
-    }
+    parts: dict[str, Any] = {"method": call.method, "url": call.path, "headers": headers, "timeout": timeout}
     return {**parts, "params": dict(call.query)} | ({} if call.body is None else {"json": call.body})
 
 

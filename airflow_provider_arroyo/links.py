@@ -35,11 +35,7 @@ class PipelineLink(BaseOperatorLink):
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         """The address that the task has noted; empty when it has not got so far."""
         noted = XCom.get_one(
-            key=URL_KEY,
-            dag_id=ti_key.dag_id,
-            task_id=ti_key.task_id,
-            run_id=ti_key.run_id,
-            map_index=ti_key.map_index,
+            key=URL_KEY, dag_id=ti_key.dag_id, task_id=ti_key.task_id, run_id=ti_key.run_id, map_index=ti_key.map_index
         )
         return str(noted or "")
 

@@ -82,11 +82,7 @@ def resume(talk: Talk[T], outcome: object) -> Step | Done[T]:
         return Done(end.value)
 
 
-def run(
-    talk: Talk[T],
-    send: Callable[[Call[Any]], object],
-    pause: Callable[[timedelta], object],
-) -> T:
+def run(talk: Talk[T], send: Callable[[Call[Any]], object], pause: Callable[[timedelta], object]) -> T:
     """Hold a talk, blocking."""
     step = resume(talk, None)
     while not isinstance(step, Done):
@@ -99,9 +95,7 @@ def run(
 
 
 async def arun(
-    talk: Talk[T],
-    send: Callable[[Call[Any]], Awaitable[object]],
-    pause: Callable[[timedelta], Awaitable[object]],
+    talk: Talk[T], send: Callable[[Call[Any]], Awaitable[object]], pause: Callable[[timedelta], Awaitable[object]]
 ) -> T:
     """Hold a talk in an event loop."""
     step = resume(talk, None)

@@ -18,11 +18,16 @@ from airflow_provider_arroyo.talks import Backoff, Clock, Pause, Talk, ask
 
 @dataclass(frozen=True, slots=True)
 class UntilState:
-    """The job runs, is finished, or is at rest. `after_run`: in a later run than this one."""
+    """The job runs, is finished, or is at rest.
+
+    What was asked for is not done at once, so a job may be seen for a moment as it was: with `after_run` only a later
+    run counts, and the state `before` is not taken for an end while there is none.
+    """
 
     pipeline: str
     goal: Literal["running", "finished", "stopped"]
     after_run: int | None = None
+    before: JobState | None = None
     kind: Literal["state"] = "state"
 
 
@@ -113,11 +118,7 @@ def watch(
         if event is not None:
             return event
         if deadline is not None and now() >= deadline:
-            return TimedOut(
-                wait.pipeline,
-                deadline,
-                f"waited until {deadline.isoformat()} for {describe(wait)}",
-            )
+            return TimedOut(wait.pipeline, deadline, f"waited until {deadline.isoformat()} for {describe(wait)}")
         pause = backoff.pause(failures) if failures else Pause(poll)
         yield Pause(_until(pause.length, deadline, now))
 
@@ -139,22 +140,17 @@ def look(wait: Wait, hold: timedelta = timedelta(0)) -> Talk[Event | None]:
 
 def _look_at_state(wait: UntilState) -> Talk[Event | None]:
     pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
-    if pipeline.action_in_progress:
-        return None
-    if wait.after_run is not None and not pipeline.state.is_terminal:
+    if wait.after_run is not None and (pipeline.state is wait.before or not pipeline.state.is_terminal):
         job = yield from _newest_job(pipeline)
         if job is None or job.run_id <= wait.after_run:
             return None
     match wait.goal, pipeline.state:
-        case (
-            ("running", JobState.RUNNING | JobState.FINISHED)
-            | ("finished", JobState.FINISHED)
-            | ("stopped", JobState.STOPPED | JobState.FINISHED)
-        ):
+        case ("running", JobState.RUNNING) | (_, JobState.FINISHED):
             return Reached(wait.pipeline, pipeline.state)
-        case _, state if state.is_terminal:
-            return (yield from _ended(pipeline))
-    return None
+        case "stopped", JobState.STOPPED if pipeline.is_at_rest:
+            return Reached(wait.pipeline, pipeline.state)
+        case _:
+            return (yield from _ended(pipeline)) if pipeline.is_at_rest else None
 
 
 def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Talk[Event | None]:
@@ -200,23 +196,23 @@ def _ended_if_terminal(name: str, state: JobState) -> Talk[Event | None]:
     if not state.is_terminal:
         return None
     pipeline = yield from ask(calls.get_pipeline(name))
-    if pipeline.action_in_progress or not pipeline.state.is_terminal:
-        return None
-    return (yield from _ended(pipeline))
+    return (yield from _ended(pipeline)) if pipeline.is_at_rest else None
 
 
 def _ended(pipeline: Pipeline) -> Talk[Event]:
     """The end of a job, with the job's own words when it failed."""
+    hint: str | None = None
     match pipeline.state:
         case JobState.FAILED:
             job = yield from _newest_job(pipeline)
+            hint = job.failure_hint if job else None
             code = (job and job.failure_code) or "pipeline.failed"
             message = (job and job.failure_message) or "the job failed and did not say why"
         case JobState.FINISHED:
             code, message = "pipeline.finished", "its input has ended"
         case _:
             code, message = "pipeline.stopped", "somebody has stopped it"
-    return Ended(pipeline.id, pipeline.state, code, message)
+    return Ended(pipeline.id, pipeline.state, code, message, hint)
 
 
 def _newest_job(pipeline: Pipeline) -> Talk[Job | None]:

@@ -39,7 +39,7 @@ class ArroyoHook(BaseHook):
     """Holds talks with the control plane that a connection names.
 
     The connection's host is a full URL, or host, port and scheme (`schema`) apart; its password is the token.
-    With `embedded` in its extra the control plane of `data_dir` on this machine is used, and started when there is none.
+    With `embedded` in its extra the control plane of `data_dir` on this machine is used; it is started if need be.
 
     :param arroyo_conn_id: the connection, of type `arroyo`.
     """
@@ -98,11 +98,7 @@ def to_endpoint(connection: Connection) -> Endpoint:
     if _is_true(extra.get("embedded")):
         data_dir = Path(str(extra.get("data_dir") or Path(AIRFLOW_HOME) / "arroyo")).expanduser()
         return start_or_adopt(data_dir.absolute())
-    return Endpoint(
-        _url(connection),
-        connection.password or None,
-        _verify(extra.get("verify", True)),
-    )
+    return Endpoint(_url(connection), connection.password or None, _verify(extra.get("verify", True)))
 
 
 def _url(connection: Connection) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.answers import Pipeline
+from airflow_provider_arroyo.deployments import newest_run
+from airflow_provider_arroyo.errors import JobEndedError
 from airflow_provider_arroyo.identity import Remembered, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.talks import Talk, insist
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:
@@ -41,15 +41,13 @@ class RescaleOperator(PipelineOperator):
         remembered = recall(context, MEMORY)
         if remembered is None or remembered.digest != str(wanted):
             # Written down before it is asked for, so that a retry knows which run it must not take for the new one.
-            run = None if found.parallelism == wanted else self.talk(_newest_run(found))
+            run = None if found.parallelism == wanted else self.talk(newest_run(found.id, now))
             remembered = Remembered(found.id, str(wanted), run)
             remember(context, MEMORY, remembered)
         if found.parallelism != wanted:
             self.send(calls.rescale_pipeline(found.id, wanted))
-        self.wait(
-            UntilState(found.id, "running", after_run=remembered.run),
-            resume="execute_complete",
-        )
+        wait = UntilState(found.id, "running", remembered.run, found.state)
+        self.wait(wait, resume="execute_complete")
         return self._summary(found.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
@@ -58,13 +56,7 @@ class RescaleOperator(PipelineOperator):
 
     def _summary(self, pipeline: str) -> dict[str, Any]:
         found = self.send(calls.get_pipeline(pipeline))
-        return {
-            "pipeline_id": found.id,
-            "parallelism": found.parallelism,
-            "state": str(found.state),
-        }
-
-
-def _newest_run(pipeline: Pipeline) -> Talk[int | None]:
-    jobs = yield from insist(calls.list_jobs(pipeline.id), now)
-    return max((job.run_id for job in jobs), default=None)
+        if found.parallelism != int(self.parallelism):
+            message = f"pipeline {found.id} runs with parallelism {found.parallelism}, not {self.parallelism}"
+            raise JobEndedError(message, code="pipeline.not_rescaled", hint="Its events say why.")
+        return {"pipeline_id": found.id, "parallelism": found.parallelism, "state": str(found.state)}

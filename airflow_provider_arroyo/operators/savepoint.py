@@ -23,10 +23,7 @@ class SavepointOperator(PipelineOperator):
     :param savepoint_label: a name for people (templated).
     """
 
-    template_fields: Sequence[str] = (
-        *PipelineOperator.template_fields,
-        "savepoint_label",
-    )
+    template_fields: Sequence[str] = (*PipelineOperator.template_fields, "savepoint_label")
 
     def __init__(self, *, pipeline: str, savepoint_label: str | None = None, **kwargs: Any) -> None:
         super().__init__(pipeline=pipeline, **kwargs)

@@ -36,7 +36,7 @@ class StopStreamingJobOperator(PipelineOperator):
             raise ValueError(f"mode is one of {', '.join(get_args(Mode))}, not {self.mode!r}")
         found = self.send(calls.get_pipeline(self.pipeline))
         self.note(context, found.id)
-        if not found.state.is_terminal or found.action_in_progress:
+        if not found.is_at_rest:
             self.send(calls.stop_pipeline(found.id, self.mode))
         self.wait(UntilState(found.id, "stopped"), resume="execute_complete")
         return self._summary(found.id)
@@ -48,9 +48,4 @@ class StopStreamingJobOperator(PipelineOperator):
     def _summary(self, pipeline: str) -> dict[str, Any]:
         seen = self.send(calls.get_watermark(pipeline))
         watermark = seen.watermark and seen.watermark.isoformat()
-        return {
-            "pipeline_id": pipeline,
-            "state": str(seen.state),
-            "epoch": seen.epoch,
-            "watermark": watermark,
-        }
+        return {"pipeline_id": pipeline, "state": str(seen.state), "epoch": seen.epoch, "watermark": watermark}

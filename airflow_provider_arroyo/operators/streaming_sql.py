@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from airflow_provider_arroyo import calls, talks
-from airflow_provider_arroyo.answers import Pipeline
 from airflow_provider_arroyo.calls import Spec
-from airflow_provider_arroyo.errors import ArroyoError, RefusedError
-from airflow_provider_arroyo.identity import (
-    Remembered,
-    idempotency_key,
-    recall,
-    remember,
-    spec_digest,
-)
+from airflow_provider_arroyo.deployments import Wish, deploy
+from airflow_provider_arroyo.errors import ArroyoError
+from airflow_provider_arroyo.identity import Remembered, idempotency_key, recall, remember, spec_digest
 from airflow_provider_arroyo.kills import CHOICES, OnKill, carry_out
 from airflow_provider_arroyo.lines import Line
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.states import JobState
-from airflow_provider_arroyo.talks import Talk, ask, insist
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:
@@ -34,36 +25,6 @@ WaitFor = Literal["running", "finished", "none"]
 MEMORY = "arroyo_deployment"
 
 
-@dataclass(frozen=True, slots=True)
-class Submit:
-    """Deploy; the control plane sees to it that it happens once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attach:
-    """An earlier try has deployed this: wait for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Restart:
-    """An earlier try has deployed this and it has failed since: go on from its checkpoint."""
-
-
-Step = Submit | Attach | Restart
-
-
-def decide(remembered: Remembered | None, digest: str, found: Pipeline | None) -> Step:
-    """What a try of the task has to do, given what an earlier one has left and what there is now."""
-    if remembered is None or remembered.digest != digest or found is None:
-        return Submit()
-    match found.state:
-        case JobState.FAILED:
-            return Restart()
-        case JobState.STOPPED:
-            return Submit()
-    return Attach()
-
-
 class StreamingSqlOperator(PipelineOperator):
     """Let a pipeline run; do nothing when it runs as asked already.
 
@@ -72,7 +33,7 @@ class StreamingSqlOperator(PipelineOperator):
 
     :param pipeline: name of the pipeline (templated).
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
-    :param parallelism: how many tasks work on it at once (templated).
+    :param parallelism: how many tasks work on it at once; None leaves a pipeline as it was rescaled (templated).
     :param settings: settings of the pipeline (templated).
     :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG.
     :param checkpoint_interval: how far apart checkpoints are; the control plane's default when None.
@@ -82,12 +43,7 @@ class StreamingSqlOperator(PipelineOperator):
         `stop`, or `savepoint_and_stop`. A worker that goes away never stops a pipeline of a deferrable task.
     """
 
-    template_fields: Sequence[str] = (
-        *PipelineOperator.template_fields,
-        "sql",
-        "parallelism",
-        "settings",
-    )
+    template_fields: Sequence[str] = (*PipelineOperator.template_fields, "sql", "parallelism", "settings")
     template_fields_renderers = {"sql": "sql", "settings": "json"}  # noqa: RUF012 - as Airflow declares it
     template_ext: Sequence[str] = (".sql",)
 
@@ -96,7 +52,7 @@ class StreamingSqlOperator(PipelineOperator):
         *,
         pipeline: str,
         sql: str,
-        parallelism: int = 1,
+        parallelism: int | None = None,
         settings: Mapping[str, str] | None = None,
         udfs: Sequence[str] = (),
         checkpoint_interval: timedelta | None = None,
@@ -123,18 +79,20 @@ class StreamingSqlOperator(PipelineOperator):
         """Deploy, publish what was deployed, and wait as asked."""
         spec = self._spec()
         digest = spec_digest(self.pipeline, spec)
-        remembered = recall(context, MEMORY)
-        deployed = self.talk(self._deploy(remembered, spec, digest, idempotency_key(context, f"deploy {digest}")))
-        remember(context, MEMORY, Remembered(deployed.id, digest))
-        self.note(context, deployed.id)
+        wish = Wish(self.pipeline, spec, digest, idempotency_key(context, f"deploy {digest}"), self.force)
+        deployed = self.talk(deploy(wish, recall(context, MEMORY), now))
+        pipeline = deployed.pipeline.id
+        remember(context, MEMORY, Remembered(pipeline, digest))
+        self.note(context, pipeline)
         match self.wait_for:
             case "none":
                 pass
             case "running" | "finished" as goal:
-                self.wait(UntilState(deployed.id, goal), resume="execute_complete")
+                wait = UntilState(pipeline, goal, deployed.after_run, deployed.before)
+                self.wait(wait, resume="execute_complete")
             case never:
                 assert_never(never)
-        return self._summary(deployed.id)
+        return self._summary(pipeline)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer."""
@@ -149,37 +107,15 @@ class StreamingSqlOperator(PipelineOperator):
             return
         try:
             with Line(lambda: endpoint) as line:
-                talks.run(
-                    carry_out(self.kill_action, self.pipeline, f"kill {now().isoformat()}"),
-                    line.send,
-                    _no_pause,
-                )
+                talks.run(carry_out(self.kill_action, self.pipeline, f"kill {now().isoformat()}"), line.send, _no_pause)
         except ArroyoError:
             self.log.exception("Pipeline %s could not be told to %s", self.pipeline, self.kill_action)
-
-    def _deploy(self, remembered: Remembered | None, spec: Spec, digest: str, key: str) -> Talk[Pipeline]:
-        found = (yield from _find(remembered.pipeline)) if remembered else None
-        match decide(remembered, digest, found):
-            case Attach() if found is not None:
-                self.log.info(
-                    "Pipeline %s was deployed by an earlier try and is %s",
-                    found.id,
-                    found.state,
-                )
-                return found
-            case Restart() if found is not None:
-                self.log.warning(
-                    "Pipeline %s has failed; starting it again from its checkpoint",
-                    found.id,
-                )
-                return (yield from _restart(found.id))
-        self.log.info("Deploying pipeline %s", self.pipeline)
-        return (yield from insist(calls.deploy(self.pipeline, spec, key=key, force=self.force), now))
 
     def _spec(self) -> Spec:
         settings = {name: str(value) for name, value in (self.settings or {}).items()}
         sources = tuple(self._source(udf) for udf in self.udfs)
-        return Spec(self.sql, int(self.parallelism), settings, sources, self.checkpoint_interval)
+        parallelism = None if self.parallelism is None else int(self.parallelism)
+        return Spec(self.sql, parallelism, settings, sources, self.checkpoint_interval)
 
     def _source(self, udf: str) -> str:
         """The source itself, or what is in the file of that name."""
@@ -190,33 +126,8 @@ class StreamingSqlOperator(PipelineOperator):
     def _summary(self, pipeline: str) -> dict[str, Any]:
         """What the pipeline is now, as the control plane says and not as an event has said."""
         found = self.send(calls.get_pipeline(pipeline))
-        return {
-            "pipeline_id": found.id,
-            "name": found.name,
-            "state": str(found.state),
-            "version": found.version,
-        }
+        return {"pipeline_id": found.id, "name": found.name, "state": str(found.state), "version": found.version}
 
 
 def _no_pause(_: timedelta) -> None:
     """There is no time to wait when a task is killed."""
-
-
-def _find(pipeline: str) -> Talk[Pipeline | None]:
-    """The pipeline, or None when somebody has deleted it."""
-    try:
-        return (yield from insist(calls.get_pipeline(pipeline), now))
-    except RefusedError as error:
-        if error.status == 404:
-            return None
-        raise
-
-
-def _restart(pipeline: str) -> Talk[Pipeline]:
-    """Start it again. A request that was lost may have been taken: a conflict then says that it runs."""
-    try:
-        yield from insist(calls.restart_pipeline(pipeline), now)
-    except RefusedError as error:
-        if error.status != 409:
-            raise
-    return (yield from ask(calls.get_pipeline(pipeline)))

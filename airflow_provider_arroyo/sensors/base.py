@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue, conf
 from airflow.sdk.exceptions import AirflowSensorTimeout
@@ -79,9 +79,16 @@ class PipelineSensor(BaseSensorOperator):
         """Wait here, or in the triggerer when it is not there yet."""
         if not self.deferrable:
             return super().execute(context)
-        if found := self.poke(context):
-            return found.xcom_value
-        wait = self.wait(context)
+        found = self.poke(context)
+        if not found:
+            self._defer(self.wait(context))
+        return found.xcom_value
+
+    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer. The event is believed: what has been passed stays passed."""
+        return _summary(_settle(events.from_json(event)))
+
+    def _defer(self, wait: Wait) -> NoReturn:
         self.log.info("Waiting for %s", waits.describe(wait))
         deadline = datetime.now(UTC) + timedelta(seconds=self.timeout)
         self.defer(
@@ -93,11 +100,6 @@ class PipelineSensor(BaseSensorOperator):
             ),
             method_name="execute_complete",
         )
-        return None
-
-    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer. The event is believed: what has been passed stays passed."""
-        return _summary(_settle(events.from_json(event)))
 
 
 def _settle(event: Event) -> Reached:

@@ -29,12 +29,7 @@ class CheckpointSensor(PipelineSensor):
     :param new: this many checkpoints after those that were there when the sensor began to wait (templated).
     """
 
-    template_fields: Sequence[str] = (
-        *PipelineSensor.template_fields,
-        "epoch",
-        "newer_than",
-        "new",
-    )
+    template_fields: Sequence[str] = (*PipelineSensor.template_fields, "epoch", "newer_than", "new")
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from airflow_provider_arroyo.kills import OnKill, carry_out
 from airflow_provider_arroyo.waits import Wait
 
 HOLD = timedelta(seconds=30)
-"""How long one request for a watermark may be held. Shorter than the minute after which proxies close a silent connection."""
+"""How long one request may be held. Proxies tend to close a connection that is silent for a minute."""
 
 
 class PipelineTrigger(BaseTrigger):

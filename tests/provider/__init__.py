@@ -1,0 +1,1 @@
+"""The provider against a scripted control plane."""

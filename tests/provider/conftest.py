@@ -1,0 +1,33 @@
+"""A private Airflow for these tests, made before Airflow is imported, and a scripted control plane."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+
+_HOME = tempfile.mkdtemp(prefix="airflow-")
+os.environ.setdefault("AIRFLOW_HOME", _HOME)
+os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
+os.environ.setdefault("AIRFLOW__CORE__UNIT_TEST_MODE", "True")
+
+from .fake_control_plane import TOKEN, FakeControlPlane  # noqa: E402 - Airflow reads its home when it is imported
+from .tasks import Run  # noqa: E402
+
+
+@pytest.fixture
+def plane(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeControlPlane]:
+    """A control plane that the connection `arroyo_default` leads to."""
+    with FakeControlPlane() as fake:
+        connection = {"conn_type": "arroyo", "host": fake.url, "password": TOKEN}
+        monkeypatch.setenv("AIRFLOW_CONN_ARROYO_DEFAULT", json.dumps(connection))
+        yield fake
+
+
+@pytest.fixture
+def airflow_run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """One run of one task, with as many tries as a test needs. No pause takes time."""
+    return Run(monkeypatch)

@@ -1,0 +1,299 @@
+"""A control plane at the HTTP seam that does what a test has written down for it, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal, Self
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from airflow_provider_arroyo.answers import to_micros
+
+TOKEN = "the-token-of-the-fake"
+
+Fault = Literal["unavailable", "lost answer"]
+
+
+@dataclass
+class FakePipeline:
+    """A pipeline whose states and watermarks are a script: each look takes the next one, the last one stays."""
+
+    id: str
+    name: str
+    body: dict[str, Any] = field(default_factory=dict)
+    states: deque[str] = field(default_factory=lambda: deque(["Running"]))
+    watermarks: deque[datetime | None] = field(default_factory=lambda: deque([None]))
+    parallelism: int = 1
+    run_id: int = 1
+    epoch: int | None = None
+    stop: str = "none"
+    version: int = 1
+    failure: tuple[str, str] | None = None
+    checkpoints: list[dict[str, Any]] = field(default_factory=list)
+    savepoints: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
+    savepoint_keys: dict[str, str] = field(default_factory=dict)
+
+    def become(self, *states: str) -> None:
+        """The states it will be seen in from now on."""
+        self.states = deque(states)
+
+    def to_json(self, state: str) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "state": state,
+            "parallelism": self.parallelism,
+            "job_id": f"job_{self.id}",
+            "stop": self.stop,
+            "action_in_progress": False,
+            "version": self.version,
+            "digest": "d",
+            "graph": {"nodes": []},
+        }
+
+    def job(self) -> dict[str, Any]:
+        code, message = self.failure or (None, None)
+        return {
+            "id": f"job_{self.id}",
+            "state": self.states[0],
+            "run_id": self.run_id,
+            "failure_code": code,
+            "failure_message": message,
+            "failure_hint": "look there",
+            "epoch": self.epoch,
+            "watermark": None,
+            "restarts": 0,
+        }
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    body: Any
+    key: str | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is answered."""
+
+    status: int
+    body: Any
+
+
+def problem(status: int, code: str, detail: str, hint: str | None = None) -> Answer:
+    return Answer(status, {"title": "refused", "status": status, "code": code, "detail": detail, "hint": hint})
+
+
+class FakeControlPlane:
+    """Serves on a free port of this machine for as long as it is entered."""
+
+    def __init__(self) -> None:
+        self.pipelines: dict[str, FakePipeline] = {}
+        self.requests: list[Request] = []
+        self.faults: list[tuple[str, str, Fault]] = []
+        self.refusals: dict[tuple[str, str], Answer] = {}
+        self.on_patch: Callable[[FakePipeline, dict[str, Any]], None] = _patch
+        self.keys: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._server: ThreadingHTTPServer | None = None
+        self._port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def __enter__(self) -> Self:
+        self.come_back()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.go_away()
+
+    def come_back(self) -> None:
+        """Listen, at the same address as before."""
+        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), _handler(self))
+        self._server.daemon_threads = True
+        self._port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def go_away(self) -> None:
+        """Refuse connections."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    def add(self, name: str = "clicks", **script: Any) -> FakePipeline:
+        """Let there be a pipeline."""
+        pipeline = FakePipeline(f"pl_{len(self.pipelines) + 1}", name, **script)
+        self.pipelines[pipeline.id] = pipeline
+        return pipeline
+
+    def fail(self, method: str, path: str, *faults: Fault) -> None:
+        """What happens to the next requests of this kind. A lost answer is lost after the request was taken."""
+        self.faults += [(method, path, fault) for fault in faults]
+
+    def next_fault(self, request: Request) -> Fault | None:
+        """What happens to this request."""
+        for number, (method, path, fault) in enumerate(self.faults):
+            if request.method == method and re.search(path, request.path):
+                del self.faults[number]
+                return fault
+        return None
+
+    def asked(self, method: str, path: str = "") -> list[Request]:
+        """The requests of this method to paths that match."""
+        return [one for one in self.requests if one.method == method and re.search(path, one.path)]
+
+    def answer(self, request: Request) -> Answer:
+        self.requests.append(request)
+        for (method, path), refusal in self.refusals.items():
+            if request.method == method and re.search(path, request.path):
+                return refusal
+        parts = [unquote(part) for part in request.path.removeprefix("/api/v1/").split("/")]
+        match request.method, parts:
+            case "GET", ["ping"]:
+                return Answer(200, {"pong": True, "version": "0.1.0", "instance": "fake"})
+            case "PUT", ["pipelines", "by-name", name]:
+                return self._upsert(name, request)
+            case "GET", ["pipelines"]:
+                return _list([one.to_json(one.states[0]) for one in self.pipelines.values()])
+            case method, ["pipelines", name, *rest]:
+                pipeline = self._find(name)
+                if pipeline is None:
+                    return problem(404, "pipeline.unknown", f"there is no pipeline {name!r}")
+                return self._of_pipeline(method, pipeline, rest, request)
+        return problem(404, "http.unknown_path", request.path)
+
+    def _find(self, name: str) -> FakePipeline | None:
+        return self.pipelines.get(name) or next((one for one in self.pipelines.values() if one.name == name), None)
+
+    def _upsert(self, name: str, request: Request) -> Answer:
+        found = self._find(name)
+        if found is None:
+            found = self.add(name, body=request.body, parallelism=request.body.get("parallelism", 1))
+            if self._next_states:
+                found.become(*self._next_states)
+            return Answer(201, found.to_json(found.states[0]))
+        is_new = found.body.get("query") != request.body["query"]
+        found.version += is_new
+        found.body = request.body
+        found.parallelism = request.body["parallelism"]
+        if is_new:
+            found.run_id += 1
+            found.become("CheckpointStopping", "Scheduling", "Running")
+        if found.states[0] in ("Stopped", "Failed"):
+            found.run_id += 1
+            found.become("Scheduling", "Running")
+        return Answer(200, found.to_json(found.states[0]))
+
+    _next_states: tuple[str, ...] = ()
+
+    def new_pipelines_become(self, *states: str) -> None:
+        """The script of pipelines that are deployed from now on."""
+        self._next_states = states
+
+    def _of_pipeline(self, method: str, pipeline: FakePipeline, rest: list[str], request: Request) -> Answer:
+        match method, rest:
+            case "GET", []:
+                return Answer(200, pipeline.to_json(_next(pipeline.states)))
+            case "PATCH", []:
+                self.on_patch(pipeline, request.body)
+                return Answer(200, pipeline.to_json(pipeline.states[0]))
+            case "POST", ["restart"]:
+                pipeline.run_id += 1
+                pipeline.become("Scheduling", "Running")
+                return Answer(200, pipeline.to_json("Scheduling"))
+            case "GET", ["jobs"]:
+                return _list([pipeline.job()])
+            case "GET", ["jobs", _, "checkpoints"]:
+                return _list(pipeline.checkpoints)
+            case "POST", ["savepoints"]:
+                assert request.key
+                known = pipeline.savepoint_keys.setdefault(request.key, f"sp_{len(pipeline.savepoint_keys) + 1}")
+                script = pipeline.savepoints.setdefault(known, _savepoint_script(known, request.body["label"]))
+                return Answer(202, script[0])
+            case "GET", ["savepoints", savepoint]:
+                return Answer(200, _next(pipeline.savepoints[savepoint]))
+            case "GET", ["watermark"]:
+                return self._watermark(pipeline, request.query)
+        return problem(404, "http.unknown_path", request.path)
+
+    def _watermark(self, pipeline: FakePipeline, query: dict[str, str]) -> Answer:
+        seen = _next(pipeline.watermarks)
+        micros = None if seen is None else to_micros(seen)
+        state = _next(pipeline.states)
+        passed = (micros is not None and micros >= int(query["past"])) if "past" in query else None
+        body = {"watermark": micros, "epoch": 7, "passed": passed, "state": state, "sources": {"events": micros}}
+        return Answer(200, body)
+
+
+def _patch(pipeline: FakePipeline, body: dict[str, Any]) -> None:
+    if "parallelism" in body:
+        pipeline.parallelism = body["parallelism"]
+        pipeline.run_id += 1
+        pipeline.become("Rescaling", "Scheduling", "Running")
+    if body.get("stop", "none") != "none":
+        pipeline.stop = body["stop"]
+        pipeline.become("CheckpointStopping", "Stopped")
+
+
+def _savepoint_script(savepoint: str, label: str | None) -> deque[dict[str, Any]]:
+    pending = {"id": savepoint, "label": label, "state": "pending"}
+    done = {"state": "completed", "epoch": 4, "watermark": 0, "path": f"/savepoints/{savepoint}", "bytes": 12}
+    return deque([pending, {**pending, **done}])
+
+
+def _next(script: deque[Any]) -> Any:
+    return script.popleft() if len(script) > 1 else script[0]
+
+
+def _list(items: list[Any]) -> Answer:
+    return Answer(200, {"data": items, "has_more": False})
+
+
+def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _serve(self) -> None:
+            address = urlsplit(self.path)
+            query = {name: values[0] for name, values in parse_qs(address.query).items()}
+            size = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(size)) if size else None
+            request = Request(self.command, address.path, query, body, self.headers.get("Idempotency-Key"))
+            with fake._lock:
+                fault = fake.next_fault(request)
+                if fault == "unavailable":
+                    answer = problem(503, "server.starting", "not yet")
+                elif not address.path.endswith("/ping") and self.headers.get("Authorization") != f"Bearer {TOKEN}":
+                    answer = problem(401, "auth.token", "the token is not the right one", "See the file token.")
+                else:
+                    answer = fake.answer(request)
+            if fault == "lost answer":
+                self.close_connection = True
+                return
+            content = json.dumps(answer.body).encode()
+            self.send_response(answer.status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815 - names of the standard library
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the standard library's name
+            """Keep quiet."""
+
+    return Handler

@@ -1,0 +1,98 @@
+"""Tries of a task without Airflow's processes: what a task sees of Airflow is two small objects."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import TaskDeferred
+from airflow.serialization.serialized_objects import BaseSerialization
+
+from airflow_provider_arroyo.operators import base as operators
+from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
+
+
+@dataclass
+class Store:
+    """The part of Airflow's task state store that is used."""
+
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self.kept.get(key, default)
+
+    def set(self, key: str, value: Any, *, retention: timedelta | None = None) -> None:
+        self.kept[key] = value
+
+
+@dataclass
+class TaskInstance:
+    """The part of a task instance that is used."""
+
+    task_id: str
+    dag_id: str = "a_dag"
+    run_id: str = "a_run"
+    map_index: int = -1
+    pushed: dict[str, Any] = field(default_factory=dict)
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.pushed[key] = value
+
+    def xcom_pull(self, task_ids: str, key: str) -> Any:
+        return self.pushed.get(key)
+
+
+class Run:
+    """A task instance through its tries: what it pushes and stores stays from one to the next."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.store: Store | None = Store()
+        self.pauses: list[float] = []
+        self.pushed: dict[str, Any] = {}
+
+        def pause(task: operators.PipelineOperator, length: timedelta) -> None:
+            self._note(length)
+            task._raise_if_killed()
+
+        monkeypatch.setattr(operators.PipelineOperator, "_pause", pause)
+        monkeypatch.setattr("airflow.sdk.bases.sensor.time.sleep", self.pauses.append)
+        monkeypatch.setattr("airflow_provider_arroyo.hooks.arroyo._asleep", self._apause)
+        self.at_pause: dict[int, Any] = {}
+
+    def execute(self, task: Any) -> Any:
+        """Try the task once; a deferred one goes through its trigger, made again from what the database would hold."""
+        context = self.context(task)
+        try:
+            return task.execute(context)
+        except TaskDeferred as deferred:
+            event = asyncio.run(first_event(stored(deferred.trigger)))
+            stored_event = BaseSerialization.deserialize(BaseSerialization.serialize(event))
+            return getattr(task, deferred.method_name)(context, event=stored_event)
+
+    def context(self, task: Any) -> Any:
+        instance = TaskInstance(task.task_id, pushed=self.pushed)
+        return {"ti": instance} | ({"task_state_store": self.store} if self.store is not None else {})
+
+    async def _apause(self, length: timedelta) -> None:
+        self._note(length)
+
+    def _note(self, length: timedelta) -> None:
+        self.pauses.append(length.total_seconds())
+        if happens := self.at_pause.get(len(self.pauses)):
+            happens()
+
+
+def stored(trigger: PipelineTrigger) -> PipelineTrigger:
+    """The trigger as a triggerer makes it from the database."""
+    path, arguments = trigger.serialize()
+    assert path == "airflow_provider_arroyo.triggers.pipeline.PipelineTrigger"
+    return PipelineTrigger(**BaseSerialization.deserialize(BaseSerialization.serialize(arguments)))
+
+
+async def first_event(trigger: PipelineTrigger) -> Any:
+    async for event in trigger.run():
+        return event.payload
+    raise AssertionError("the trigger has ended without an event")

@@ -1,0 +1,249 @@
+"""Deploying, once, whatever happens on the way."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_provider_arroyo.errors import DetachedError, JobEndedError, RefusedError, UnreachableError
+from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+
+from .fake_control_plane import FakeControlPlane, problem
+from .tasks import Run
+
+both = pytest.mark.parametrize("deferrable", [False, True], ids=["on the worker", "deferred"])
+
+
+def deploy(**changes: Any) -> StreamingSqlOperator:
+    arguments: dict[str, Any] = {"task_id": "deploy", "pipeline": "clicks", "sql": "SELECT 1", **changes}
+    return StreamingSqlOperator(**arguments)
+
+
+@both
+def test_a_deployment_waits_until_the_pipeline_runs(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.new_pipelines_become("Created", "Scheduling", "Running")
+
+    result = airflow_run.execute(deploy(deferrable=deferrable, parallelism=2, settings={"a": 1}))
+
+    assert result == {"pipeline_id": "pl_1", "name": "clicks", "state": "Running", "version": 1}
+    assert airflow_run.pushed["pipeline_id"] == "pl_1"
+    assert airflow_run.pushed["pipeline_url"] == f"{plane.url}/pipelines/pl_1"
+    [sent] = plane.asked("PUT")
+    assert sent.path == "/api/v1/pipelines/by-name/clicks"
+    assert {"query": "SELECT 1", "parallelism": 2, "settings": {"a": "1"}, "stop": "none"}.items() <= sent.body.items()
+    assert sent.key == sent.body["idempotency_key"]
+
+
+@both
+def test_a_pipeline_that_fails_while_it_starts_fails_the_task_with_its_own_reason(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.new_pipelines_become("Scheduling", "Failed")
+    airflow_run.at_pause[1] = lambda: setattr(
+        plane.pipelines["pl_1"], "failure", ("data.bad_json", "line 3 is no JSON")
+    )
+
+    with pytest.raises(JobEndedError, match="line 3 is no JSON") as raised:
+        airflow_run.execute(deploy(deferrable=deferrable))
+    assert raised.value.code == "data.bad_json"
+
+
+@both
+def test_a_retry_finds_the_pipeline_of_the_try_before(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    airflow_run.execute(deploy(deferrable=deferrable))
+    airflow_run.execute(deploy(deferrable=deferrable))
+
+    assert len(plane.asked("PUT")) == 1
+    assert len(plane.pipelines) == 1
+
+
+def test_a_worker_that_dies_between_deploying_and_noting_it_leaves_one_pipeline(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise SystemExit(137)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("airflow_provider_arroyo.operators.streaming_sql.remember", die)
+        with pytest.raises(SystemExit):
+            airflow_run.execute(deploy())
+    airflow_run.execute(deploy())
+
+    first, second = plane.asked("PUT")
+    assert first.key == second.key
+    assert len(plane.pipelines) == 1
+
+
+def test_an_answer_that_is_lost_is_asked_for_again_under_the_same_key(
+    plane: FakeControlPlane, airflow_run: Run
+) -> None:
+    plane.fail("PUT", "", "lost answer", "unavailable")
+
+    airflow_run.execute(deploy())
+
+    keys = {request.key for request in plane.asked("PUT")}
+    assert len(keys) == 1
+    assert len(plane.pipelines) == 1
+
+
+def test_without_a_state_store_a_retry_deploys_under_the_same_key(plane: FakeControlPlane, airflow_run: Run) -> None:
+    airflow_run.store = None
+
+    airflow_run.execute(deploy())
+    airflow_run.execute(deploy())
+
+    first, second = plane.asked("PUT")
+    assert first.key == second.key
+
+
+def test_a_retry_with_another_script_deploys_it(plane: FakeControlPlane, airflow_run: Run) -> None:
+    airflow_run.execute(deploy())
+    airflow_run.execute(deploy(sql="SELECT 2"))
+
+    first, second = plane.asked("PUT")
+    assert first.key != second.key
+    assert plane.pipelines["pl_1"].body["query"] == "SELECT 2"
+
+
+def test_a_retry_starts_a_failed_pipeline_again_and_never_makes_a_new_one(
+    plane: FakeControlPlane, airflow_run: Run
+) -> None:
+    airflow_run.execute(deploy())
+    plane.pipelines["pl_1"].become("Failed")
+
+    result = airflow_run.execute(deploy())
+
+    assert result["state"] == "Running"
+    assert len(plane.asked("POST", "/restart$")) == 1
+    assert len(plane.asked("PUT")) == 1
+
+
+def test_a_restart_whose_answer_is_lost_counts_as_done(plane: FakeControlPlane, airflow_run: Run) -> None:
+    airflow_run.execute(deploy())
+    pipeline = plane.pipelines["pl_1"]
+    pipeline.become("Failed")
+    plane.fail("POST", "/restart$", "lost answer")
+
+    airflow_run.execute(deploy())
+
+    assert len(plane.asked("POST", "/restart$")) == 1
+    assert pipeline.run_id == 2
+
+
+def test_a_retry_deploys_again_when_the_pipeline_was_deleted(plane: FakeControlPlane, airflow_run: Run) -> None:
+    airflow_run.execute(deploy())
+    plane.pipelines.clear()
+
+    airflow_run.execute(deploy())
+
+    assert len(plane.asked("PUT")) == 2
+
+
+def test_bad_sql_spends_no_retries(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.refusals["PUT", ""] = problem(422, "sql.unknown_column", "no column x", "it has y")
+
+    with pytest.raises(RefusedError, match=r"sql\.unknown_column: no column x\n  hint: it has y") as raised:
+        airflow_run.execute(deploy())
+    assert isinstance(raised.value, AirflowFailException)
+
+
+def test_a_bad_token_spends_no_retries_and_is_not_printed(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_ARROYO_DEFAULT", f'{{"conn_type":"arroyo","host":"{plane.url}","password":"wr0ng"}}'
+    )
+
+    with pytest.raises(RefusedError, match=r"auth\.token") as raised:
+        airflow_run.execute(deploy())
+    assert "wr0ng" not in str(raised.value)
+
+
+@both
+def test_a_control_plane_that_is_away_for_a_while_does_not_fail_the_task(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.new_pipelines_become("Scheduling", "Scheduling", "Running")
+    airflow_run.at_pause = {1: plane.go_away, 5: plane.come_back}
+
+    assert airflow_run.execute(deploy(deferrable=deferrable))["state"] == "Running"
+    assert len(airflow_run.pauses) >= 5
+
+
+def test_a_control_plane_that_stays_away_fails_the_task_so_that_airflow_may_retry(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane.go_away()
+    ticks = iter(range(0, 10_000, 60))
+    monkeypatch.setattr("airflow_provider_arroyo.operators.streaming_sql.now", lambda: _at(next(ticks)))
+
+    with pytest.raises(UnreachableError) as raised:
+        airflow_run.execute(deploy())
+    assert not isinstance(raised.value, AirflowFailException)
+
+
+def test_waiting_for_the_end_ends_when_the_pipeline_is_finished(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.new_pipelines_become("Running", "Running", "Finished")
+
+    assert airflow_run.execute(deploy(wait_for="finished"))["state"] == "Finished"
+
+
+def test_waiting_for_nothing_asks_once(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.new_pipelines_become("Created")
+
+    assert airflow_run.execute(deploy(wait_for="none"))["state"] == "Created"
+    assert not airflow_run.pauses
+
+
+@pytest.mark.parametrize(
+    ("choice", "requests"),
+    [("detach", []), ("stop", ["PATCH"]), ("savepoint_and_stop", ["POST", "PATCH"])],
+)
+def test_a_killed_task_does_what_was_chosen_and_does_not_end_well(
+    plane: FakeControlPlane, airflow_run: Run, choice: Any, requests: list[str]
+) -> None:
+    plane.new_pipelines_become("Scheduling")
+    task = deploy(on_kill=choice)
+    airflow_run.at_pause[1] = task.on_kill
+
+    with pytest.raises(DetachedError):
+        airflow_run.execute(task)
+    assert [one.method for one in plane.requests if one.method in ("POST", "PATCH")] == requests
+
+
+def test_a_worker_that_goes_away_before_deferring_stops_nothing(plane: FakeControlPlane) -> None:
+    task = deploy(on_kill="stop", deferrable=True)
+
+    task.on_kill()
+
+    assert not plane.requests
+
+
+def test_functions_may_stand_in_files_beside_the_dag(plane: FakeControlPlane, airflow_run: Run, tmp_path: Path) -> None:
+    (tmp_path / "plus.py").write_text("def plus(x): return f'{{x}}'")
+    with DAG("functions"):
+        task = deploy(udfs=["plus.py", "def one():\n    return 1"])
+    task.dag.fileloc = str(tmp_path / "dag.py")
+
+    airflow_run.execute(task)
+
+    assert plane.pipelines["pl_1"].body["udfs"] == ["def plus(x): return f'{{x}}'", "def one():\n    return 1"]
+
+
+@pytest.mark.parametrize("wrong", [{"wait_for": "ready"}, {"on_kill": "cancel"}])
+def test_a_choice_that_does_not_exist_is_refused_when_the_dag_is_read(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="not '"):
+        deploy(**wrong)
+
+
+def _at(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

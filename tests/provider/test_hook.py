@@ -1,0 +1,109 @@
+"""From a connection to an address, and from an answer to a value."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import Connection
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.answers import from_micros, to_micros
+from airflow_provider_arroyo.errors import BadAnswerError, BadConnectionError, UnavailableError
+from airflow_provider_arroyo.hooks import arroyo
+from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
+from airflow_provider_arroyo.lines import Endpoint
+
+from .fake_control_plane import TOKEN, Answer, FakeControlPlane
+
+
+def connection(**parts: Any) -> Connection:
+    extra = parts.pop("extra", None)
+    return Connection(conn_id="c", conn_type="arroyo", extra=extra and json.dumps(extra), **parts)
+
+
+@pytest.mark.parametrize(
+    ("parts", "endpoint"),
+    [
+        ({"host": "http://here:1"}, Endpoint("http://here:1")),
+        ({"host": "here"}, Endpoint("http://here:5115")),
+        ({"host": "here", "port": 7, "schema": "https"}, Endpoint("https://here:7")),
+        ({"host": "here", "extra": {"verify": "false"}}, Endpoint("http://here:5115", verify=False)),
+        ({"host": "here", "extra": {"verify": "/ca.pem"}}, Endpoint("http://here:5115", verify="/ca.pem")),
+        ({"host": "here", "extra": {"embedded": "false"}}, Endpoint("http://here:5115")),
+    ],
+)
+def test_a_connection_says_where_the_control_plane_is(parts: dict[str, Any], endpoint: Endpoint) -> None:
+    assert to_endpoint(connection(**parts)) == endpoint
+
+
+def test_a_connection_without_a_host_says_what_to_do() -> None:
+    with pytest.raises(BadConnectionError, match="embedded"):
+        to_endpoint(connection())
+
+
+def test_an_embedded_control_plane_lives_in_the_airflow_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr(arroyo, "start_or_adopt", lambda data_dir: asked.append(data_dir) or Endpoint("http://x"))
+
+    to_endpoint(connection(extra={"embedded": True}))
+    to_endpoint(connection(extra={"embedded": "true", "data_dir": "/somewhere"}))
+
+    assert asked == [Path(arroyo.AIRFLOW_HOME) / "arroyo", Path("/somewhere")]
+
+
+def test_the_token_is_not_printed() -> None:
+    assert "secret" not in repr(Endpoint("http://x", "secret"))
+
+
+def test_testing_a_connection_asks_with_the_token(plane: FakeControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ArroyoHook().test_connection() == (True, "control plane 0.1.0, instance fake")
+
+    monkeypatch.setenv("AIRFLOW_CONN_ARROYO_DEFAULT", json.dumps({"conn_type": "arroyo", "host": plane.url}))
+    ok, why = ArroyoHook().test_connection()
+    assert not ok
+    assert "auth.token" in why
+
+
+def test_testing_a_connection_to_nobody_says_so(plane: FakeControlPlane) -> None:
+    plane.go_away()
+
+    ok, why = ArroyoHook().test_connection()
+
+    assert not ok
+    assert "http.unreachable" in why
+    assert TOKEN not in why
+
+
+@pytest.mark.parametrize("body", [{"id": 1}, [], None, {"data": 3}])
+def test_an_answer_from_something_else_is_refused(plane: FakeControlPlane, body: Any) -> None:
+    plane.refusals["GET", "/pipelines"] = Answer(200, body)
+
+    with pytest.raises(BadAnswerError, match="not a"):
+        ArroyoHook().send(calls.list_pipelines())
+    with pytest.raises(BadAnswerError, match="not a Pipeline"):
+        ArroyoHook().send(calls.get_pipeline("clicks"))
+
+
+def test_a_server_in_trouble_may_be_asked_again(plane: FakeControlPlane) -> None:
+    plane.fail("GET", "", "unavailable")
+
+    with pytest.raises(UnavailableError) as raised:
+        ArroyoHook().send(calls.list_pipelines())
+    assert raised.value.retryable
+
+
+def test_the_watermark_of_a_finished_job_can_be_told() -> None:
+    end = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+    assert from_micros(to_micros(end)) == end
+
+
+@pytest.mark.parametrize("name", ["a b", "a/b", "ä?#"])
+def test_any_name_can_be_asked_for(plane: FakeControlPlane, name: str) -> None:
+    plane.add(name)
+
+    assert ArroyoHook().send(calls.get_pipeline(name)).name == name

@@ -1,0 +1,102 @@
+"""What Airflow is told about the provider is true, complete and in the form it wants."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import airflow
+import jsonschema
+import pytest
+from airflow.sdk import BaseOperator, BaseSensorOperator
+from airflow.triggers.base import BaseTrigger
+
+import airflow_provider_arroyo
+from airflow_provider_arroyo.get_provider_info import get_provider_info
+
+HERE = Path(airflow_provider_arroyo.__file__).parent
+INFO = get_provider_info()
+KINDS = ("hooks", "operators", "sensors", "triggers")
+
+
+def schema(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((Path(airflow.__file__).parent / name).read_text())
+    return loaded
+
+
+def modules(kind: str) -> list[str]:
+    return [module for group in INFO[kind] for module in group["python-modules"]]
+
+
+def test_airflow_accepts_the_manifest() -> None:
+    jsonschema.validate(INFO, schema("provider_info.schema.json"))
+
+
+def test_the_manifest_would_do_as_a_provider_yaml() -> None:
+    release = {"state": "ready", "source-date-epoch": 0, "versions": [airflow_provider_arroyo.__version__]}
+
+    jsonschema.validate({**INFO, **release}, schema("provider.yaml.schema.json"))
+
+
+def test_the_manifest_names_the_distribution() -> None:
+    assert INFO["package-name"] == "airflow-provider-arroyo"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_module_on_disk_is_listed_and_the_reverse(kind: str) -> None:
+    on_disk = {f"airflow_provider_arroyo.{kind}.{path.stem}" for path in (HERE / kind).glob("[!_]*.py")}
+
+    assert set(modules(kind)) == on_disk
+
+
+@pytest.mark.parametrize("module", [module for kind in KINDS for module in modules(kind)])
+def test_every_listed_module_can_be_imported(module: str) -> None:
+    importlib.import_module(module)
+
+
+@pytest.mark.parametrize(
+    "path", [*INFO["extra-links"], *(kind["hook-class-name"] for kind in INFO["connection-types"])]
+)
+def test_every_listed_class_can_be_imported(path: str) -> None:
+    module, _, name = path.rpartition(".")
+
+    assert hasattr(importlib.import_module(module), name)
+
+
+def test_the_connection_type_is_the_hooks_own() -> None:
+    [kind] = INFO["connection-types"]
+    module, _, name = kind["hook-class-name"].rpartition(".")
+    hook = getattr(importlib.import_module(module), name)
+
+    assert (kind["connection-type"], kind["hook-name"]) == (hook.conn_type, hook.hook_name)
+
+
+def tasks_and_triggers() -> list[type]:
+    found = {
+        value
+        for kind in KINDS[1:]
+        for module in modules(kind)
+        for value in vars(importlib.import_module(module)).values()
+        if isinstance(value, type) and issubclass(value, BaseOperator | BaseTrigger) and value.__module__ == module
+    }
+    return sorted(found, key=lambda one: one.__name__)
+
+
+@pytest.mark.parametrize("kind", [one for one in tasks_and_triggers() if issubclass(one, BaseOperator)])
+def test_every_task_has_documentation_templates_and_the_link(kind: type[BaseOperator]) -> None:
+    assert kind.__doc__
+    assert ":param pipeline:" in kind.__doc__
+    assert {"pipeline", "arroyo_conn_id"} <= set(kind.template_fields)
+    assert [link.name for link in kind.operator_extra_links] == ["Arroyo pipeline"]
+
+
+@pytest.mark.parametrize(
+    "kind", [one for one in tasks_and_triggers() if issubclass(one, BaseOperator) and "base" not in one.__module__]
+)
+def test_every_task_has_an_example(kind: type[BaseOperator]) -> None:
+    examples = "".join(path.read_text() for path in (HERE.parent / "dags_examples").glob("*.py"))
+
+    assert f"{kind.__name__}(" in examples
+    assert issubclass(kind, BaseSensorOperator) == kind.__name__.endswith("Sensor")

@@ -1,0 +1,145 @@
+"""Savepoints, rescaling, stopping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_provider_arroyo.errors import JobEndedError, RefusedError
+from airflow_provider_arroyo.operators.rescale import RescaleOperator
+from airflow_provider_arroyo.operators.savepoint import SavepointOperator
+from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
+
+from .fake_control_plane import FakeControlPlane
+from .tasks import Run
+
+both = pytest.mark.parametrize("deferrable", [False, True], ids=["on the worker", "deferred"])
+
+
+@both
+def test_a_savepoint_is_waited_for_and_published(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
+    plane.add("clicks")
+    task = SavepointOperator(task_id="keep", pipeline="clicks", savepoint_label="before", deferrable=deferrable)
+
+    result = airflow_run.execute(task)
+
+    assert result == {
+        "savepoint_id": "sp_1",
+        "path": "/savepoints/sp_1",
+        "epoch": 4,
+        "watermark": "1970-01-01T00:00:00+00:00",
+        "bytes": 12,
+    }
+    assert airflow_run.pushed["savepoint_id"] == "sp_1"
+    assert airflow_run.pushed["savepoint_path"] == "/savepoints/sp_1"
+
+
+def test_two_tries_take_one_savepoint(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks")
+    task = SavepointOperator(task_id="keep", pipeline="clicks")
+
+    assert airflow_run.execute(task)["savepoint_id"] == airflow_run.execute(task)["savepoint_id"]
+
+
+@both
+def test_a_savepoint_that_fails_fails_the_task(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
+    pipeline = plane.add("clicks")
+
+    def fail() -> None:
+        pipeline.savepoints["sp_1"].clear()
+        pipeline.savepoints["sp_1"].append({"id": "sp_1", "state": "failed", "failure_message": "the disk is full"})
+
+    airflow_run.at_pause[1] = fail
+    with pytest.raises(JobEndedError, match="the disk is full"):
+        airflow_run.execute(SavepointOperator(task_id="keep", pipeline="clicks", deferrable=deferrable))
+
+
+@both
+def test_rescaling_waits_for_the_next_run(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
+    pipeline = plane.add("clicks", run_id=3)
+
+    def later(found: Any, body: Any) -> None:
+        found.parallelism = body["parallelism"]  # asked for, and the old run is still seen running
+
+    def start() -> None:
+        pipeline.run_id = 4
+
+    plane.on_patch = later
+    airflow_run.at_pause[2] = start
+
+    result = airflow_run.execute(
+        RescaleOperator(task_id="grow", pipeline="clicks", parallelism=2, deferrable=deferrable)
+    )
+
+    assert result == {"pipeline_id": "pl_1", "parallelism": 2, "state": "Running"}
+    assert len(airflow_run.pauses) == 2
+
+
+def test_a_retry_of_a_rescaling_does_not_take_the_old_run_for_the_new_one(
+    plane: FakeControlPlane, airflow_run: Run
+) -> None:
+    pipeline = plane.add("clicks", run_id=3)
+
+    def taken(found: Any, body: Any) -> None:
+        found.parallelism = body["parallelism"]
+
+    def start() -> None:
+        pipeline.run_id = 4
+
+    plane.on_patch = taken
+    task = RescaleOperator(task_id="grow", pipeline="clicks", parallelism=2)
+    airflow_run.at_pause[1] = _die
+    with pytest.raises(SystemExit):
+        airflow_run.execute(task)
+    airflow_run.at_pause = {3: start}
+    airflow_run.execute(task)
+
+    assert len(airflow_run.pauses) == 3
+
+
+def test_rescaling_to_what_it_is_asks_for_nothing(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks", parallelism=2)
+
+    airflow_run.execute(RescaleOperator(task_id="grow", pipeline="clicks", parallelism=2))
+
+    assert not plane.asked("PATCH")
+
+
+@both
+def test_stopping_waits_until_the_pipeline_is_at_rest(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.add("clicks")
+
+    result = airflow_run.execute(
+        StopStreamingJobOperator(task_id="stop", pipeline="clicks", mode="immediate", deferrable=deferrable)
+    )
+
+    assert result["state"] == "Stopped"
+    assert plane.asked("PATCH")[0].body == {"stop": "immediate"}
+
+
+@pytest.mark.parametrize("state", ["Stopped", "Finished"])
+def test_a_pipeline_at_rest_is_left_alone(plane: FakeControlPlane, airflow_run: Run, state: str) -> None:
+    plane.add("clicks", stop="checkpoint").become(state)
+
+    airflow_run.execute(StopStreamingJobOperator(task_id="stop", pipeline="clicks"))
+
+    assert not plane.asked("PATCH")
+
+
+def test_stopping_a_failed_pipeline_tells_why_it_failed(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks", failure=("run.out_of_memory", "no memory left")).become("Failed")
+
+    with pytest.raises(JobEndedError, match="no memory left"):
+        airflow_run.execute(StopStreamingJobOperator(task_id="stop", pipeline="clicks"))
+
+
+def test_a_pipeline_that_does_not_exist_spends_no_retries(plane: FakeControlPlane, airflow_run: Run) -> None:
+    with pytest.raises(RefusedError, match=r"pipeline\.unknown"):
+        airflow_run.execute(StopStreamingJobOperator(task_id="stop", pipeline="nobody"))
+
+
+def _die() -> None:
+    raise SystemExit(137)

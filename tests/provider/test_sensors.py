@@ -1,0 +1,217 @@
+"""Waiting for watermarks and checkpoints, on a worker and in the triggerer."""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException
+
+from airflow_provider_arroyo.answers import to_micros
+from airflow_provider_arroyo.errors import JobEndedError, RefusedError
+from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
+from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
+
+from .fake_control_plane import FakeControlPlane, FakePipeline
+from .tasks import Run
+
+FIVE = datetime(2026, 1, 31, 5, tzinfo=UTC)
+FOUR = FIVE - timedelta(hours=1)
+both = pytest.mark.parametrize("deferrable", [False, True], ids=["on the worker", "deferred"])
+
+
+def watermark(**changes: Any) -> WatermarkSensor:
+    arguments: dict[str, Any] = {"task_id": "gate", "pipeline": "clicks", "past": "2026-01-31T05:00:00Z", **changes}
+    return WatermarkSensor(**arguments)
+
+
+def checkpoint(**changes: Any) -> CheckpointSensor:
+    arguments: dict[str, Any] = {"task_id": "gate", "pipeline": "clicks", **changes}
+    return CheckpointSensor(**arguments)
+
+
+def committed(epoch: int, at: datetime) -> dict[str, Any]:
+    return {"epoch": epoch, "finish_time": to_micros(at), "watermark": to_micros(at)}
+
+
+@both
+def test_the_gate_opens_when_the_watermark_has_passed(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.add("clicks", watermarks=deque([None, FOUR, FIVE]))
+
+    result = airflow_run.execute(watermark(deferrable=deferrable))
+
+    assert result == {"state": "Running", "epoch": 7, "watermark": FIVE.isoformat()}
+    assert len(airflow_run.pauses) >= 1
+    assert {request.query["past"] for request in plane.asked("GET", "/watermark$")} == {str(to_micros(FIVE))}
+
+
+def test_a_gate_that_is_open_defers_nothing(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks", watermarks=deque([FIVE]))
+
+    airflow_run.execute(watermark(deferrable=True))
+
+    assert len(plane.requests) == 1
+
+
+def test_a_worker_asks_without_being_held_and_a_trigger_holds_the_line(
+    plane: FakeControlPlane, airflow_run: Run
+) -> None:
+    plane.add("clicks", watermarks=deque([FOUR, FIVE]))
+
+    airflow_run.execute(watermark(deferrable=True))
+
+    assert [request.query["timeout_seconds"] for request in plane.asked("GET", "/watermark$")] == ["0", "30"]
+
+
+@both
+def test_a_finished_job_has_passed_every_instant(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
+    plane.add("clicks", watermarks=deque([FOUR]), states=deque(["Running", "Finished"]))
+
+    assert airflow_run.execute(watermark(deferrable=deferrable))["state"] == "Finished"
+
+
+@both
+def test_a_failed_job_fails_the_gate_with_its_own_reason(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    failure = ("data.bad_json", "line 3 is no JSON")
+    plane.add("clicks", watermarks=deque([FOUR]), states=deque(["Running", "Failed"]), failure=failure)
+
+    with pytest.raises(JobEndedError, match="line 3 is no JSON") as raised:
+        airflow_run.execute(watermark(deferrable=deferrable))
+    assert raised.value.code == "data.bad_json"
+
+
+@both
+def test_a_stopped_job_fails_the_gate(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
+    plane.add("clicks", watermarks=deque([FOUR]), states=deque(["Running", "Stopped"]), stop="checkpoint")
+
+    with pytest.raises(JobEndedError, match="stopped"):
+        airflow_run.execute(watermark(deferrable=deferrable))
+
+
+def test_what_was_passed_before_the_job_failed_is_passed(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks", watermarks=deque([FIVE]), states=deque(["Failed"]))
+
+    assert airflow_run.execute(watermark())["watermark"] == FIVE.isoformat()
+
+
+@both
+def test_a_job_that_recovers_is_waited_for(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
+    states = deque(["Recovering", "Scheduling", "Running"])
+    plane.add("clicks", watermarks=deque([FOUR, FOUR, FIVE]), states=states)
+
+    assert airflow_run.execute(watermark(deferrable=deferrable))["state"] == "Running"
+
+
+@both
+def test_a_control_plane_that_restarts_does_not_fail_the_gate(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane.add("clicks", watermarks=deque([FOUR, FOUR, FOUR, FIVE]))
+    _on_sleep(airflow_run, monkeypatch, {1: plane.go_away, 4: plane.come_back})
+
+    assert airflow_run.execute(watermark(deferrable=deferrable))["watermark"] == FIVE.isoformat()
+
+
+@both
+def test_a_pipeline_that_does_not_exist_fails_the_gate(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    with pytest.raises(RefusedError, match=r"pipeline\.unknown"):
+        airflow_run.execute(watermark(deferrable=deferrable))
+
+
+@both
+def test_a_gate_that_stays_closed_times_out(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
+    plane.add("clicks", watermarks=deque([FOUR]))
+
+    with pytest.raises(AirflowSensorTimeout):
+        airflow_run.execute(watermark(deferrable=deferrable, timeout=0))
+
+
+def test_a_soft_gate_that_times_out_is_skipped(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks", watermarks=deque([FOUR]))
+
+    with pytest.raises(AirflowSkipException):
+        airflow_run.execute(watermark(timeout=0, soft_fail=True))
+
+
+@pytest.mark.parametrize(
+    "past",
+    [FIVE, datetime(2026, 1, 31, 5), "2026-01-31T06:00:00+01:00", "2026-01-31 05:00:00"],  # noqa: DTZ001
+)
+def test_an_instant_without_a_zone_is_in_utc(plane: FakeControlPlane, airflow_run: Run, past: Any) -> None:
+    plane.add("clicks", watermarks=deque([FIVE]))
+
+    airflow_run.execute(watermark(past=past))
+
+    assert plane.asked("GET", "/watermark$")[0].query["past"] == str(to_micros(FIVE))
+
+
+def test_a_text_that_is_no_time_is_refused(plane: FakeControlPlane, airflow_run: Run) -> None:
+    with pytest.raises(ValueError, match="past is a time like"):
+        airflow_run.execute(watermark(past="tomorrow"))
+
+
+@both
+@pytest.mark.parametrize(
+    ("condition", "epoch"),
+    [
+        ({}, 3),
+        ({"epoch": "5"}, 5),
+        ({"newer_than": FOUR}, 4),
+        ({"new": 2}, 5),
+        ({"epoch": 4, "newer_than": FIVE}, 6),
+    ],
+    ids=["first", "epoch", "newer", "new", "both"],
+)
+def test_the_first_checkpoint_that_satisfies_all_conditions_opens_the_gate(
+    plane: FakeControlPlane,
+    airflow_run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    condition: dict[str, Any],
+    epoch: int,
+    deferrable: bool,
+) -> None:
+    pipeline = plane.add("clicks", epoch=3)
+    pipeline.checkpoints = [committed(3, FOUR), {"epoch": 9, "finish_time": None}]
+    times = iter([committed(4, FOUR + timedelta(minutes=1)), committed(5, FIVE), committed(6, FIVE + timedelta(1))])
+    _on_sleep(airflow_run, monkeypatch, {n: lambda: _commit(pipeline, next(times)) for n in (1, 2, 3)})
+
+    assert airflow_run.execute(checkpoint(deferrable=deferrable, **condition))["epoch"] == epoch
+
+
+def test_a_later_look_counts_from_where_the_first_look_began(plane: FakeControlPlane, airflow_run: Run) -> None:
+    pipeline = plane.add("clicks", epoch=3)
+    pipeline.checkpoints = [committed(3, FOUR)]
+    assert not checkpoint(new=1).poke(airflow_run.context(checkpoint(new=1)))
+    _commit(pipeline, committed(4, FIVE))
+    pipeline.epoch = 4
+
+    assert checkpoint(new=1).poke(airflow_run.context(checkpoint(new=1)))
+
+
+@both
+def test_a_job_that_has_ended_takes_no_more_checkpoints(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    pipeline = plane.add("clicks", epoch=3, states=deque(["Running", "Finished"]))
+    pipeline.checkpoints = [committed(3, FOUR)]
+
+    with pytest.raises(JobEndedError, match="its input has ended"):
+        airflow_run.execute(checkpoint(epoch=9, deferrable=deferrable))
+
+
+def _commit(pipeline: FakePipeline, checkpoint: dict[str, Any]) -> None:
+    pipeline.checkpoints.append(checkpoint)
+
+
+def _on_sleep(run: Run, monkeypatch: pytest.MonkeyPatch, happenings: dict[int, Any]) -> None:
+    """The same happenings at the n-th pause, whether it is a worker's or a trigger's."""
+    run.at_pause = happenings
+    monkeypatch.setattr("airflow.sdk.bases.sensor.time.sleep", lambda length: run._note(timedelta(seconds=length)))

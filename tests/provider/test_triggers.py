@@ -1,0 +1,152 @@
+"""What crosses between worker, database and triggerer, and how a trigger behaves in its loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from airflow_provider_arroyo import events, waits
+from airflow_provider_arroyo.errors import BadEventError, DeadlineError, JobEndedError, RefusedError, UnreachableError
+from airflow_provider_arroyo.events import Broken, Ended, Event, Reached, TimedOut, settle
+from airflow_provider_arroyo.states import JobState
+from airflow_provider_arroyo.talks import Backoff
+from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
+from airflow_provider_arroyo.waits import UntilCheckpoint, UntilSavepoint, UntilState, UntilWatermark, Wait
+
+from .fake_control_plane import TOKEN, FakeControlPlane
+from .tasks import Run, first_event, stored
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+EVENTS: list[Event] = [
+    Reached("pl_1", JobState.RUNNING, 7, NOON),
+    Ended("pl_1", JobState.FAILED, "data.bad_json", "line 3"),
+    TimedOut("pl_1", NOON, "too late"),
+    Broken("pl_1", "pipeline.unknown", "no such pipeline", None, 404),
+]
+WAITS: list[Wait] = [
+    UntilState("pl_1", "running", after_run=3),
+    UntilWatermark("pl_1", NOON),
+    UntilCheckpoint("pl_1", 4, NOON),
+    UntilSavepoint("pl_1", "sp_1"),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
+def test_an_event_comes_back_as_it_went(event: Event) -> None:
+    assert events.from_json(json.loads(json.dumps(events.to_json(event)))) == event
+
+
+@pytest.mark.parametrize("wait", WAITS, ids=lambda wait: wait.kind)
+def test_a_wait_comes_back_as_it_went(wait: Wait) -> None:
+    assert waits.from_json(json.loads(json.dumps(waits.to_json(wait)))) == wait
+    assert "pl_1" in waits.describe(wait)
+
+
+@pytest.mark.parametrize(
+    "lost", [None, "success", {}, {"kind": "reached"}, {"kind": "later"}, {"status": "success"}, 3]
+)
+def test_a_lost_or_foreign_event_is_refused(lost: object) -> None:
+    with pytest.raises(BadEventError):
+        events.from_json(lost)
+
+
+@pytest.mark.parametrize(
+    ("event", "error"),
+    [
+        (EVENTS[1], JobEndedError),
+        (EVENTS[2], DeadlineError),
+        (EVENTS[3], RefusedError),
+        (Broken("pl_1", "http.unreachable", "nobody there"), UnreachableError),
+    ],
+)
+def test_every_bad_event_is_raised_as_its_error(event: Event, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        settle(event)
+
+
+@pytest.mark.parametrize("wait", WAITS, ids=lambda wait: wait.kind)
+def test_a_trigger_is_made_again_from_plain_json_without_secrets(plane: FakeControlPlane, wait: Wait) -> None:
+    trigger = PipelineTrigger("arroyo_default", waits.to_json(wait), NOON.isoformat(), 2.0, "stop")
+    _, arguments = trigger.serialize()
+
+    assert json.loads(json.dumps(arguments)) == arguments
+    assert TOKEN not in json.dumps(arguments)
+    assert stored(trigger).serialize() == trigger.serialize()
+
+
+def test_a_trigger_with_a_deadline_in_the_past_ends_at_once(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks").become("Scheduling")
+    trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")), "2020-01-01T00:00:00Z")
+
+    event = events.from_json(asyncio.run(first_event(trigger)))
+
+    assert isinstance(event, TimedOut)
+    assert not airflow_run.pauses
+
+
+def test_what_is_there_counts_even_when_the_deadline_is_over(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks")
+    trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")), "2020-01-01T00:00:00Z")
+
+    assert isinstance(events.from_json(asyncio.run(first_event(trigger))), Reached)
+
+
+@pytest.mark.parametrize(
+    ("choice", "asked"), [("detach", []), ("stop", ["PATCH"]), ("savepoint_and_stop", ["POST", "PATCH"])]
+)
+def test_a_user_who_ends_a_deferred_task_gets_what_its_author_chose(
+    plane: FakeControlPlane, choice: Any, asked: list[str]
+) -> None:
+    plane.add("clicks")
+    wait = waits.to_json(UntilState("clicks", "finished"))
+
+    asyncio.run(PipelineTrigger("arroyo_default", wait, on_kill=choice).on_kill())
+
+    assert [request.method for request in plane.requests] == asked
+
+
+def test_a_triggerer_that_goes_away_stops_nothing(plane: FakeControlPlane) -> None:
+    plane.add("clicks").become("Scheduling")
+    trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")), on_kill="stop")
+
+    async def cancel() -> None:
+        waiting = asyncio.ensure_future(first_event(trigger))
+        while not plane.requests:
+            await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await trigger.cleanup()
+
+    asyncio.run(cancel())
+    assert not plane.asked("PATCH")
+
+
+def test_a_waiting_trigger_leaves_the_loop_to_others(plane: FakeControlPlane) -> None:
+    plane.add("clicks").become(*["Scheduling"] * 3, "Running")
+    trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")), poll_seconds=0.01)
+
+    async def slowest() -> float:
+        loop = asyncio.get_running_loop()
+        loop.slow_callback_duration = 0.5
+        waiting = asyncio.ensure_future(first_event(trigger))
+        longest, last = 0.0, loop.time()
+        while not waiting.done():
+            await asyncio.sleep(0)
+            longest, last = max(longest, loop.time() - last), loop.time()
+        assert (await waiting)["kind"] == "reached"
+        return longest
+
+    assert asyncio.run(slowest()) < 0.5
+
+
+def test_pauses_grow_and_are_never_the_same_for_all() -> None:
+    backoff = Backoff(timedelta(seconds=1), timedelta(seconds=8))
+
+    assert [backoff.pause(n, lambda: 0.0).length.total_seconds() for n in (1, 2, 3, 4, 9)] == [0.5, 1, 2, 4, 4]
+    assert [backoff.pause(n, lambda: 1.0).length.total_seconds() for n in (1, 2, 3, 4, 9)] == [1, 2, 4, 8, 8]
