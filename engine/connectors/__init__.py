@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from engine.connectors.base import Connector
 from engine.connectors.blackhole import BLACKHOLE
+from engine.connectors.filesystem import FILESYSTEM
 from engine.connectors.impulse import IMPULSE
+from engine.connectors.nexmark import NEXMARK
+from engine.connectors.preview import PREVIEW
 from engine.connectors.single_file import SINGLE_FILE
 from engine.connectors.stdout import STDOUT
 
-CONNECTORS: tuple[Connector, ...] = (BLACKHOLE, IMPULSE, SINGLE_FILE, STDOUT)
+CONNECTORS: tuple[Connector, ...] = (BLACKHOLE, FILESYSTEM, IMPULSE, NEXMARK, PREVIEW, SINGLE_FILE, STDOUT)
 
 
 def find_connector(name: str) -> Connector | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from engine.delivery.epoch import Epoch as Epoch  # noqa: PLC0414 - sinks speak of it, so it is part of this contract
 from engine.schema import Field, Schema
 
 if TYPE_CHECKING:
@@ -99,18 +100,6 @@ class Source(Protocol):
 
     def read(self, piece: Slice) -> Iterator[Chunk]:
         """The rows of a slice, in order, in chunks of at most 8,192 rows times a small factor."""
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """Which epoch a sink is asked to take, and by whom. `offsets` is a hash of where the epoch's input ends."""
-
-    number: int
-    lineage: str
-    generation: int
-    offsets: str
-    parents: tuple[tuple[str, int], ...] = ()
-    """Lineages this one was restored from, nearest first, each with the last epoch that was taken over."""
 
 
 class SegmentWriter(Protocol):

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -93,7 +94,7 @@ class GeneratedSource:
         pieces = max(1, min(tasks, (last - first) // _SMALLEST_SLICE))
         cuts = [first + (last - first) * number // pieces for number in range(pieces + 1)]
         places: list[Position] = [{**_fields(end), "n": cut} for cut in cuts]
-        return tuple(Slice(partition, one, other) for one, other in zip(places, places[1:], strict=False))
+        return tuple(Slice(partition, one, other) for one, other in pairwise(places))
 
     def read(self, piece: Slice) -> Iterator[Chunk]:
         """The rows of a range of the counter. Their times come from where the range ends: the start may be older

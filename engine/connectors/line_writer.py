@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from engine.connectors.base import Epoch, Table
-from engine.delivery.segments import SegmentFile, to_message
+from engine.delivery.segments import Segment, SegmentFile, to_message
 from engine.formats import make_encoder
 from engine.formats.base import Encoder
 
@@ -30,7 +30,11 @@ class LineWriter:
 
     def close(self) -> bytes:
         """Make the segment durable and name it."""
-        return to_message([self._segment.close()])
+        return to_message([self.finish()])
+
+    def finish(self, partition: str = "") -> Segment:
+        """Make the segment durable; its rows belong to that partition of the target."""
+        return self._segment.close(partition)
 
 
 def line_writer(table: Table, directory: Path, epoch: Epoch, task: int, compression: str = "none") -> LineWriter:

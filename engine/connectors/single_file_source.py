@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from engine.connectors.base import Chunk, Position, Slice, Table
@@ -51,7 +52,7 @@ class SingleFileSource:
         pieces = min(tasks, -(-(last - first) // _SMALLEST_SLICE))
         cuts: list[Position] = [{"byte": byte} for byte in spread(self._path, first, last, pieces)]
         cuts[-1] = end
-        return tuple(Slice(partition, one, next_one) for one, next_one in zip(cuts, cuts[1:], strict=False))
+        return tuple(Slice(partition, one, next_one) for one, next_one in pairwise(cuts))
 
     def read(self, piece: Slice) -> Iterator[Chunk]:
         """The rows of a slice."""

@@ -16,6 +16,15 @@ def sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
+def sync_file(path: Path) -> None:
+    """Make the contents of a file durable."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def write_synced(path: Path, contents: bytes) -> None:
     """Write a file and make its contents durable; its name is not yet."""
     with path.open("wb") as file:

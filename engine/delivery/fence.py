@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.connectors.base import Epoch
+from engine.delivery.epoch import Epoch
 from engine.delivery.ledger import superseded
 
 

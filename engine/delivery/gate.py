@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine.connectors.base import Epoch
 from engine.delivery.durable import replace_durably
+from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence, state_of
 from engine.delivery.ledger import Entry, Skip, StandDown, Stop, Write, decide, is_same_epoch
 from engine.errors import LedgerLostError

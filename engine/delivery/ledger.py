@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from engine.connectors.base import Epoch
+from engine.delivery.epoch import Epoch
 from engine.errors import (
     DeliveryError,
     LedgerAheadError,

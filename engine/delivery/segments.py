@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.connectors.base import Epoch
-from engine.delivery.durable import sync_directory
+from engine.delivery.durable import sync_directory, sync_file
+from engine.delivery.epoch import Epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,8 @@ class SegmentFile:
     """A segment that is being written. Its name has the epoch and a random attempt, so attempts never meet."""
 
     def __init__(self, directory: Path, epoch: Epoch, task: int, suffix: str = "") -> None:
-        folder = segment_folder(directory, epoch)
-        folder.mkdir(parents=True, exist_ok=True)
         self._root = directory
-        self.path = folder / f"{task:05d}-{secrets.token_hex(4)}{suffix}"
+        self.path = segment_path(directory, epoch, task, suffix)
         self._file: BinaryIO = self.path.open("xb")
         self._hash = hashlib.sha256()
         self._bytes = 0
@@ -58,9 +56,17 @@ class SegmentFile:
         return Segment(name, self.rows, self._bytes, self._hash.hexdigest(), partition)
 
 
-def segment_folder(directory: Path, epoch: Epoch) -> Path:
-    """Where the segments of an epoch are."""
-    return directory / "segments" / f"{epoch.number:012d}-{epoch.lineage}"
+def segment_path(directory: Path, epoch: Epoch, task: int, suffix: str = "") -> Path:
+    """A new name for a segment, in a directory that exists."""
+    folder = directory / "segments" / f"{epoch.number:012d}-{epoch.lineage}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{task:05d}-{secrets.token_hex(4)}{suffix}"
+
+
+def sync_segment(path: Path) -> None:
+    """Make a segment durable that something else has written."""
+    sync_file(path)
+    sync_directory(path.parent)
 
 
 def to_message(segments: Iterable[Segment]) -> bytes:

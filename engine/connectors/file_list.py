@@ -1,0 +1,146 @@
+"""The files of a directory in an order that does not change, and places in that order.
+
+A place says how many files, and bytes of files, there are up to it. So a range of places knows how much it
+must find: when a file in it was added, changed or taken away since, that is seen, and nothing is read wrongly.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.connectors.base import Position
+from engine.connectors.text_files import missing
+from engine.errors import FilesChangedError, UnreadableFileError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """Where a file stands in the order; `time` is 0 where only names count."""
+
+    time: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that was found; its name is below the directory."""
+
+    key: Key
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """In the file `key`, behind `at` bytes or rows, or behind its end; `seen` and `bytes` count the files up to
+    and with this one. Before the first file there is no key."""
+
+    key: Key | None = None
+    at: int = 0
+    is_done: bool = True
+    seen: int = 0
+    bytes: int = 0
+
+    def enter(self, file: Found) -> Place:
+        """At the beginning of the next file."""
+        return Place(file.key, 0, False, self.seen + 1, self.bytes + file.size)
+
+    def leave(self) -> Place:
+        """Behind the end of this file."""
+        return Place(self.key, 0, True, self.seen, self.bytes)
+
+    def move(self, at: int) -> Place:
+        """Further on in this file."""
+        return Place(self.key, at, False, self.seen, self.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A piece of one file, from some byte or row to another; None is the file's end."""
+
+    name: str
+    start: int
+    end: int | None
+    weight: int
+    """About how many bytes there are to read."""
+
+
+def list_files(root: Path, pattern: str | None, *, by_time: bool, until: int | None = None) -> list[Found]:
+    """The files below a directory, or the one file that it is. Names with a dot or an underscore in front are
+    passed over, as they are drafts and notes; so are files changed later than `until`, in nanoseconds."""
+    if root.is_file():
+        status = root.stat()
+        return [Found(Key(status.st_mtime_ns if by_time else 0, ""), status.st_size)]
+    if not root.is_dir():
+        raise missing(root)
+    wanted = re.compile(pattern or "")
+    found = []
+    for path in _walk(root):
+        name = path.relative_to(root).as_posix()
+        if not wanted.search(name):
+            continue
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        if until is None or status.st_mtime_ns <= until:
+            found.append(Found(Key(status.st_mtime_ns if by_time else 0, name), status.st_size))
+    return sorted(found, key=lambda file: file.key)
+
+
+def stretches(files: Sequence[Found], start: Place, end: Place) -> list[Stretch]:
+    """What lies between two places. Raises when the files there are not those that were there."""
+    if end.key is None:
+        return []
+    within = [file for file in files if (start.key is None or file.key > start.key) and file.key <= end.key]
+    if len(within) != end.seen - start.seen or sum(file.size for file in within) != end.bytes - start.bytes:
+        raise FilesChangedError(
+            f"{end.seen - start.seen} files of {end.bytes - start.bytes} bytes were planned to be read up to"
+            f" {end.key.name!r}, and now there are {len(within)} of {sum(file.size for file in within)} bytes",
+            hint="files must not change while a job reads them: put them back, or start with a fresh state directory",
+        )
+    if start.key is not None and not start.is_done:
+        current = next((file for file in files if file.key == start.key), None)
+        if current is None:
+            raise FilesChangedError(f"the file {start.key.name!r} was read half and is gone", hint="put it back")
+        within.insert(0, current)
+    found = []
+    for file in within:
+        first = start.at if file.key == start.key else 0
+        last = end.at if file.key == end.key and not end.is_done else None
+        if last is None or last > first:
+            found.append(Stretch(file.key.name, first, last, file.size))
+    return found
+
+
+def to_position(place: Place) -> Position:
+    """A place as it stands in the offset log."""
+    if place.key is None:
+        return {}
+    where: dict[str, Position] = {"file": place.key.name, "seen": place.seen, "bytes": place.bytes}
+    if place.key.time:
+        where["time"] = place.key.time
+    return where if place.is_done else {**where, "at": place.at}
+
+
+def from_position(position: Position) -> Place:
+    """The place that a position names."""
+    match position:
+        case {"file": str(name), "seen": int(seen), "bytes": int(size), **rest}:
+            time, at = rest.get("time", 0), rest.get("at")
+            assert isinstance(time, int)
+            assert at is None or isinstance(at, int)
+            return Place(Key(time, name), at or 0, at is None, seen, size)
+    return Place()
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    def stop(wrong: OSError) -> None:
+        raise UnreadableFileError(f"{wrong.filename} cannot be read: {wrong.strerror}") from wrong
+
+    for folder, folders, names in os.walk(root, onerror=stop):
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        yield from (Path(folder) / name for name in names if not name.startswith((".", "_")))

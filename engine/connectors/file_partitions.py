@@ -1,0 +1,95 @@
+"""Which directory a row belongs to: by its event time, by the values of columns, or by both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.errors import UnwritableTargetError
+from engine.schema import Schema
+
+EVENT_TIME = "_timestamp"
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_SAFE = " !$'()*+,;@&-._~"
+_HOUR = 3_600_000_000
+
+
+class Partitioner:
+    """Splits batches by directory: `time pattern/column=value/...`."""
+
+    def __init__(self, schema: Schema, fields: Sequence[str], time_pattern: str | None) -> None:
+        self._width = len(schema)
+        self._fields = [self._index(schema, name) for name in fields]
+        self._names = [schema.names[index] for index in self._fields]
+        self._pattern = time_pattern
+
+    def split(self, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The rows of each directory, in their order, without the event time; the directories as they first come."""
+        table_rows = rows.select(list(range(self._width)))
+        keys: list[pa.Array] = []
+        if self._pattern is not None:
+            keys.append(_coarse(rows.column(EVENT_TIME), self._pattern))
+        keys += [rows.column(index) for index in self._fields]
+        if not keys:
+            if rows.num_rows:
+                yield "", table_rows
+            return
+        codes = _codes(keys)
+        for code in codes.dictionary:
+            chosen = pc.equal(codes.indices, pc.index(codes.dictionary, code))
+            part = table_rows.filter(chosen)
+            first = pc.index(chosen, True).as_py()
+            yield self._folder([key[first] for key in keys]), part
+
+    def _folder(self, values: list[pa.Scalar]) -> str:
+        parts = []
+        if self._pattern is not None:
+            parts.append(_time_folder(values.pop(0), self._pattern))
+        for name, value in zip(self._names, values, strict=True):
+            text = _NO_VALUE if not value.is_valid else quote(_spelled(value), safe=_SAFE) or _NO_VALUE
+            parts.append(f"{quote(name, safe=_SAFE)}={text}")
+        return "/".join(parts)
+
+    @staticmethod
+    def _index(schema: Schema, name: str) -> int:
+        for index, found in enumerate(schema.names):
+            if found.lower() == name.lower():
+                return index
+        raise UnwritableTargetError(
+            f"'partitioning.fields' names {name!r}, which is no column of the table",
+            hint=f"it has {', '.join(schema.names)}",
+        )
+
+
+def _coarse(times: pa.TimestampArray, pattern: str) -> pa.TimestampArray:
+    """The times as coarse as the pattern allows, so that few of them differ."""
+    directives = {pattern[at + 1] for at in range(len(pattern) - 1) if pattern[at] == "%"}
+    if directives <= set("Yymdj%"):
+        return pc.floor_temporal(times, unit="day")
+    if directives <= set("YymdjHI%p"):
+        return pc.floor_temporal(times, unit="hour")
+    if directives <= set("YymdjHIMp%R"):
+        return pc.floor_temporal(times, unit="minute")
+    return pc.floor_temporal(times, unit="second")
+
+
+def _codes(keys: list[pa.Array]) -> pa.DictionaryArray:
+    """A number per combination of keys."""
+    texts = [
+        pc.binary_join_element_wise(pc.if_else(key.is_valid(), "=", "-"), pc.fill_null(key.cast(pa.string()), ""), "")
+        for key in keys
+    ]
+    return pc.binary_join_element_wise(*texts, "\x00").dictionary_encode()
+
+
+def _time_folder(value: pa.Scalar, pattern: str) -> str:
+    if not value.is_valid:
+        return _NO_VALUE
+    return str(value.as_py().strftime(pattern)).strip("/")
+
+
+def _spelled(value: pa.Scalar) -> str:
+    return str(value.cast(pa.string()).as_py())

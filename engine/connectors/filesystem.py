@@ -1,0 +1,133 @@
+"""A directory of files, JSON lines or Parquet: read as they are or as they come, and written exactly once."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field as Option
+from pydantic import field_validator
+
+from engine import types
+from engine.connectors.base import Connector, Options, SinkPlace, Table
+from engine.schema import Field
+
+if TYPE_CHECKING:
+    from engine.connectors.filesystem_sink import FilesystemSink
+    from engine.connectors.filesystem_source import FilesystemSource
+
+_SCHEME = re.compile(r"([a-z0-9]+)::?//|([a-z0-9]+)::", re.IGNORECASE)
+
+
+def _local(value: object) -> object:
+    """A path of this machine, from a plain path or a file: URL."""
+    text = str(value)
+    found = _SCHEME.match(text)
+    if found is None:
+        return value
+    if text.lower().startswith("file://"):
+        return text[len("file://") :]
+    raise ValueError(f"{text.split(':', 1)[0]}: cannot be reached yet; name a directory of this machine")
+
+
+class FilesystemSourceOptions(Options):
+    """Which files, and whether to wait for more."""
+
+    path: Path = Option(description="The directory, or one file in it; directories inside are read too.")
+    regex_pattern: str | None = Option(
+        None, alias="source.regex_pattern", description="Only files whose path below `path` has a match."
+    )
+    compression: Literal["none", "gzip", "zstd"] | None = Option(
+        None, alias="source.compression", description="Of JSON files; without it, what the file's name says."
+    )
+    watch: bool = Option(False, alias="source.watch", description="Go on with new files instead of ending.")
+    settle_time: timedelta = Option(
+        timedelta(seconds=1),
+        alias="source.settle_time",
+        description="How long a file must have been left alone before a watching source takes it.",
+    )
+
+    @field_validator("path", mode="before")
+    @classmethod
+    def _is_local(cls, value: object) -> object:
+        return _local(value)
+
+    @field_validator("regex_pattern")
+    @classmethod
+    def _is_pattern(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except re.error as wrong:
+            raise ValueError(f"it is no regular expression: {wrong}") from wrong
+        return value
+
+
+class FilesystemSinkOptions(Options):
+    """Where the files go, and how rows are spread over them."""
+
+    path: Path = Option(description="The directory; it is made when it is not there.")
+    fields: tuple[str, ...] = Option(
+        (), alias="partitioning.fields", description="Columns whose values make directories, `column=value`."
+    )
+    time_pattern: str | None = Option(
+        None, alias="partitioning.time_pattern", description="Directory by event time, as strftime writes it."
+    )
+    prefix: str = Option("", alias="filename.prefix", description="What file names start with.")
+    suffix: str | None = Option(
+        None, alias="filename.suffix", description="What file names end with, instead of the format's own."
+    )
+
+    @field_validator("path", mode="before")
+    @classmethod
+    def _is_local(cls, value: object) -> object:
+        return _local(value)
+
+    @field_validator("time_pattern")
+    @classmethod
+    def _stays_inside(cls, value: str | None) -> str | None:
+        if value is not None and (value.startswith("/") or ".." in value.split("/")):
+            raise ValueError("it must name a directory below `path`")
+        return value
+
+    @field_validator("prefix", "suffix")
+    @classmethod
+    def _is_name(cls, value: str | None) -> str | None:
+        if value is not None and "/" in value:
+            raise ValueError("it must be part of a file's name")
+        return value
+
+
+def _open_source(table: Table) -> FilesystemSource:
+    from engine.connectors.filesystem_source import FilesystemSource  # noqa: PLC0415 - checks must not pay for Arrow
+
+    assert isinstance(table.options, FilesystemSourceOptions)
+    return FilesystemSource(table, table.options)
+
+
+def _open_sink(table: Table, place: SinkPlace) -> FilesystemSink:
+    from engine.connectors.filesystem_sink import FilesystemSink  # noqa: PLC0415 - see `_open_source`
+
+    assert isinstance(table.options, FilesystemSinkOptions)
+    return FilesystemSink(table, table.options, place.directory)
+
+
+def _needs_event_time(options: Options) -> bool:
+    return isinstance(options, FilesystemSinkOptions) and options.time_pattern is not None
+
+
+FILESYSTEM = Connector(
+    name="filesystem",
+    summary="Reads the files of a directory, and writes one file per epoch and partition.",
+    options={"source": FilesystemSourceOptions, "sink": FilesystemSinkOptions},
+    formats=frozenset({"json", "parquet", "raw_string"}),
+    metadata={
+        "filename": Field("filename", types.TEXT, nullable=False),
+        "line": Field("line", types.BIGINT, nullable=False),
+    },
+    needs_event_time=_needs_event_time,
+    open_source=_open_source,
+    open_sink=_open_sink,
+    guarantee="exactly-once",
+)

@@ -1,0 +1,124 @@
+"""From Parquet files to chunks of rows: only the table's columns, as the table's types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from engine.connectors.base import Chunk, Table
+from engine.connectors.line_rows import ROWS_PER_BATCH
+from engine.errors import BadRecordError, UnreadableFileError
+from engine.schema import arrow_schema
+
+
+def count_rows(path: Path) -> int:
+    """How many rows a file has."""
+    with _open(path) as file:
+        return int(file.metadata.num_rows)
+
+
+def group_ends(path: Path, start: int, end: int | None) -> list[int]:
+    """The rows at which row groups end, from behind `start` to `end`; None is the end of the file."""
+    with _open(path) as file:
+        last = file.metadata.num_rows if end is None else end
+        ends, at = [], 0
+        for group in range(file.metadata.num_row_groups):
+            at += file.metadata.row_group(group).num_rows
+            if start < at < last:
+                ends.append(at)
+    return [*ends, last]
+
+
+def read_rows(table: Table, path: Path, start: int, end: int | None) -> Iterator[Chunk]:
+    """The rows between two row numbers of a file; None is its end."""
+    with _open(path) as file:
+        names = _columns(table, path, file.schema_arrow)
+        groups, at = _groups(file.metadata, start, end)
+        last = file.metadata.num_rows if end is None else end
+        wanted = [name for name in names if name is not None]
+        for batch in file.iter_batches(ROWS_PER_BATCH, groups, wanted, use_threads=False):
+            skip = max(0, start - at)
+            rows = batch.slice(skip, max(0, min(batch.num_rows, last - at) - skip))
+            at += batch.num_rows
+            if rows.num_rows:
+                yield _chunk(table, path, rows, names, at)
+
+
+def _groups(metadata: pq.FileMetaData, start: int, end: int | None) -> tuple[list[int], int]:
+    """The row groups that hold a range, and the row number of the first of them."""
+    groups: list[int] = []
+    first, at = start, 0
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        if at + rows > start and (end is None or at < end):
+            first = at if not groups else first
+            groups.append(group)
+        at += rows
+    return groups, first
+
+
+def _columns(table: Table, path: Path, found: pa.Schema) -> list[str | None]:
+    """What each of the table's columns is called in the file, or None when the file lacks it."""
+    by_name = {name.lower(): name for name in found.names}
+    names = [by_name.get(field.name.lower()) for field in table.schema]
+    for field, name in zip(table.schema, names, strict=True):
+        if name is None and not field.nullable:
+            raise UnreadableFileError(
+                f"{path} has no column {field.name!r}, which is NOT NULL in {table.name}",
+                hint=f"it has {', '.join(found.names)}",
+            )
+    return names
+
+
+def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | None], last: int) -> Chunk:
+    target = arrow_schema(table.schema)
+    arrays = [
+        pa.nulls(rows.num_rows, field.type) if name is None else _cast(rows.column(name), field, path)
+        for field, name in zip(target, names, strict=True)
+    ]
+    taken = pa.RecordBatch.from_arrays(arrays, schema=target)
+    dropped = 0
+    holes = [
+        array.is_null()
+        for array, field in zip(arrays, table.schema, strict=True)
+        if array.null_count and not field.nullable
+    ]
+    if holes:
+        bad = reduce(pc.or_, holes)
+        if table.bad_data == "fail":
+            raise BadRecordError(
+                f"{path}, among rows {last - rows.num_rows + 1} to {last}: a NOT NULL column of {table.name} is null",
+                hint="mend the file, or leave such rows out and count them with bad_data = 'drop'",
+            )
+        dropped = pc.sum(bad).as_py()
+        taken = taken.filter(pc.invert(bad))
+    for name, key in table.metadata:
+        if key != "filename":
+            raise UnreadableFileError(f"Parquet files have no {key!r}", hint="leave the metadata column out")
+        taken = taken.append_column(name, pa.repeat(pa.scalar(str(path)), taken.num_rows))
+    return Chunk(taken, dropped)
+
+
+def _cast(array: pa.Array, field: pa.Field, path: Path) -> pa.Array:
+    try:
+        if pa.types.is_timestamp(field.type) and pa.types.is_timestamp(array.type):
+            # digits behind micros are cut, and a timestamp without a zone is in UTC
+            return array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(field.type)
+        return array.cast(field.type)
+    except pa.ArrowException as wrong:
+        raise UnreadableFileError(
+            f"{path}: column {field.name!r} is {array.type} there and cannot be taken as {field.type}: {wrong}",
+            hint="declare the column with the type it has in the file, and cast it in the query",
+        ) from wrong
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (OSError, pa.ArrowException) as wrong:
+        raise UnreadableFileError(f"{path} cannot be read as Parquet: {wrong}", hint="is it whole?") from wrong

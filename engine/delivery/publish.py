@@ -1,0 +1,37 @@
+"""Putting files in front of readers: whole, once, and never over something else."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.delivery.durable import sync_directory, sync_file
+from engine.errors import OutputChangedError
+
+
+def publish(target: Path, build: Callable[[Path], None]) -> None:
+    """Have the file that `build` makes at `target`. One that is there already must be equal."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.draft")
+    build(draft)
+    sync_file(draft)
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        if not filecmp.cmp(draft, target, shallow=False):
+            raise OutputChangedError(
+                f"{target} is there already and has other contents",
+                hint="it was changed, or another job writes to the same place; move it away and start again",
+            ) from None
+    finally:
+        draft.unlink()
+    sync_directory(target.parent)
+
+
+def withdraw(target: Path) -> None:
+    """Take a published file away again; the directories of partitions stay."""
+    target.unlink(missing_ok=True)
+    if target.parent.is_dir():
+        sync_directory(target.parent)
