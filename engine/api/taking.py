@@ -1,0 +1,21 @@
+"""Taking a savepoint as the API does it: a copy of the newest checkpoint, while the driver runs on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.api.context import Taken
+from engine.jobs.instants import from_micros, now
+
+
+def take_savepoint(state: Path, savepoint_id: str, label: str | None) -> Taken:
+    """Copy, and say what the copy's manifest says."""
+    from engine.checkpoints import savepoints
+
+    manifest = savepoints.take(state, savepoint_id, label=label, clock=now)
+    return Taken(
+        epoch=manifest.epoch,
+        watermark=None if manifest.watermark is None else from_micros(manifest.watermark),
+        parallelism=manifest.parallelism,
+        bytes=sum(file.bytes for file in manifest.files),
+    )
