@@ -5,9 +5,9 @@ A control plane that does not answer hurts nobody: the driver runs on until its 
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from engine.jobs.assignment import Assignment
 from engine.jobs.instants import to_micros
 from engine.jobs.status import Committed, Goodbye
 
+LOG = logging.getLogger(__name__)
 _CLOSEST = 0.2
 """Seconds between two calls at least: five a second tell an eager watcher enough."""
 _TIMEOUT = 10.0
@@ -114,7 +115,7 @@ class Home:
             path = f"/runs/{own.job_id}/{own.generation}/{what}"
             answer = Client(url, own.key, _TIMEOUT).send("POST", path, body)
         except (UnreachableError, RefusedError) as lost:
-            print(f"call home: {what}: {lost}", file=sys.stderr, flush=True)
+            LOG.warning("call home: %s: %s", what, lost.message)
             return False
         self._heard_at = time.monotonic()
         if isinstance(answer, dict):
@@ -123,7 +124,7 @@ class Home:
 
     def _obey(self, answer: dict[str, Json]) -> None:
         if answer.get("superseded"):
-            print("a newer run has taken over; this one ends", file=sys.stderr, flush=True)
+            LOG.warning("a newer run has taken over; this one ends")
             self.end_at_once()
         listed = answer.get("orders")
         for order in listed if isinstance(listed, list) else []:

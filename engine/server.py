@@ -8,6 +8,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -132,7 +133,8 @@ class Listener(uvicorn.Server):
         places, url = self._address.places, self._address.url
         noted = {"url": url, "pid": os.getpid(), "instance": self._context.instance}
         secure(places.server, json.dumps(noted))
-        print(f"control plane at {url}, token in {places.token}", flush=True)
+        sys.stdout.write(f"control plane at {url}, token in {places.token}\n")
+        sys.stdout.flush()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End; asked again by Ctrl-C, at once. The signal is not passed on: what must be put away is put away."""
@@ -174,7 +176,7 @@ def _listen(api: ApiSettings, places: Places) -> socket.socket:
 
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

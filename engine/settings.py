@@ -1,6 +1,6 @@
 """Everything that can be set, in one place.
 
-A value comes from, strongest first: the command line, the environment (`ARROYO__SECTION__KEY`), a TOML file, the default.
+Strongest first: the command line, the environment (`ARROYO__SECTION__KEY`), a TOML file, the default.
 """
 
 from __future__ import annotations

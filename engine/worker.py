@@ -7,11 +7,11 @@ for as long as it lives, so no two of them ever meet.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
 import time
-import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,8 +25,9 @@ from engine.jobs.assignment import Assignment
 from engine.jobs.runner import Holder
 from engine.jobs.status import Committed, Failure, Goodbye
 
+LOG = logging.getLogger(__name__)
 _LOCK_PATIENCE = 120.0
-"""Seconds to wait for the process before this one to be gone; it was confirmed gone, or is told that it is superseded."""
+"""Seconds to wait for the process before this one; it was confirmed gone, or is told that it is superseded."""
 
 
 class Work(Protocol):
@@ -49,6 +50,7 @@ class Work(Protocol):
 
 def main(argv: Sequence[str], work: Work) -> int:
     """Do what the arguments say; the exit code is 0, 3 when it failed."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     args = _parser().parse_args(argv)
     if args.verb == "run":
         return drive(Assignment.read(args.assignment), work)
@@ -71,10 +73,10 @@ def _outcome(assignment: Assignment, work: Work, home: Home) -> Goodbye:
     try:
         return Goodbye(work.run(assignment, home.report, home.started))
     except EngineError as failed:
-        print(failed, file=sys.stderr, flush=True)
+        LOG.error("%s", failed)
         return Goodbye("failed", Failure(failed.code, failed.message, failed.hint))
     except Exception as bug:
-        traceback.print_exc()
+        LOG.exception("a bug")
         return Goodbye("failed", Failure("run.crashed", f"{type(bug).__name__}: {bug}", "the log has the details"))
 
 
@@ -87,11 +89,11 @@ def _chore(args: Namespace, work: Work) -> int:
             work.restore(args.savepoint, args.state, args.allow_replay)
         lock.close()
     except EngineError as failed:
-        print(failed, file=sys.stderr, flush=True)
+        LOG.error("%s", failed)
         args.result.write_text(json.dumps({"code": failed.code, "message": failed.message, "hint": failed.hint}))
         return 3
     except Exception as bug:
-        traceback.print_exc()
+        LOG.exception("a bug")
         args.result.write_text(json.dumps({"code": "run.crashed", "message": f"{type(bug).__name__}: {bug}"}))
         return 3
     return 0

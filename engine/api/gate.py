@@ -54,7 +54,7 @@ def bearer(headers: Headers) -> str:
 def is_known(token: str, hashes: frozenset[str]) -> bool:
     """Whether a token is one of those hashed; takes the same time whichever it is."""
     shown = hash_key(token)
-    return any([hmac.compare_digest(shown, known) for known in hashes]) and bool(token)
+    return sum(hmac.compare_digest(shown, known) for known in hashes) > 0 and bool(token)
 
 
 def _check(rules: Rules, path: str, headers: Headers) -> None:

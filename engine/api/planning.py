@@ -9,8 +9,8 @@ from engine.api.context import Planned
 
 def plan_query(query: str, udfs: Sequence[str]) -> Planned:
     """Compile a query. The compiler is loaded at the first call, so that the server is there sooner."""
-    from engine.compile import compile_script
-    from engine.plan.explain import explain
+    from engine.compile import compile_script  # noqa: PLC0415
+    from engine.plan.explain import explain  # noqa: PLC0415
 
     program = compile_script(query)
     return Planned(program.fingerprint, explain(program.parts, "json"))

@@ -10,7 +10,7 @@ from engine.jobs.instants import from_micros, now
 
 def take_savepoint(state: Path, savepoint_id: str, label: str | None) -> Taken:
     """Copy, and say what the copy's manifest says."""
-    from engine.checkpoints import savepoints
+    from engine.checkpoints import savepoints  # noqa: PLC0415 - it brings pyarrow, which a server need not wait for
 
     manifest = savepoints.take(state, savepoint_id, label=label, clock=now)
     return Taken(

@@ -27,13 +27,13 @@ def run(args: Namespace) -> int:
     """Serve until Ctrl-C or SIGTERM."""
     from engine.server import serve  # noqa: PLC0415 - the other verbs start faster without the server's libraries
 
-    given: dict[str, object] = {}
-    for name, value in (("api.host", args.host), ("api.port", args.port), ("data_dir", args.data_dir)):
-        if value is not None:
-            given[name] = value
-    if args.insecure:
-        given["api.insecure"] = True
-    return serve(load(os.environ, args.config, given))
+    asked = {
+        "api.host": args.host,
+        "api.port": args.port,
+        "data_dir": args.data_dir,
+        "api.insecure": args.insecure or None,
+    }
+    return serve(load(os.environ, args.config, {name: value for name, value in asked.items() if value is not None}))
 
 
 SERVE = Command("serve", "run the control plane on this machine", add_arguments, run)

@@ -64,8 +64,8 @@ class Controller:
     heard: Heard
     places: Places
     clock: Clock
-    policy: Policy = Policy()
-    driving: Driving = Driving()
+    policy: Policy = field(default_factory=Policy)
+    driving: Driving = field(default_factory=Driving)
     on_change: Callable[[str], None] = lambda pipeline_id: None
     interval: timedelta = timedelta(milliseconds=250)
     _bell: threading.Event = field(default_factory=threading.Event)

@@ -61,7 +61,8 @@ def intend(action: Action, wanted: Pipeline, status: Status, now: datetime) -> t
             ended = replace(_enter(status, State.FINISHED, now), progress=done, finished_at=now, running_since=None)
             return wanted, ended
         case MarkStopped():
-            return wanted, replace(_enter(status, State.STOPPED, now), finished_at=now, running_since=None)
+            rests = _enter(status, State.STOPPED, now)
+            return wanted, replace(rests, finished_at=now, running_since=None, failures=0, retry_at=None)
         case Wait():
             return wanted, status
         case never:

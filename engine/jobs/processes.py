@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -37,10 +38,8 @@ def group_is_empty(group: int) -> bool:
 
 def kill_group(group: int) -> None:
     """End every process of a group at once; silent when there is none."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def try_lock(path: Path) -> IO[str] | None:

@@ -29,7 +29,7 @@ class Records(Protocol):
         """A version of a pipeline."""
 
     def save(self, before: Case, after: Case, note: Note | None) -> bool:
-        """Write what differs, in one transaction; False, and nothing written, when the record is not `before` any more."""
+        """Write what differs, in one transaction; False, and nothing written, when the record is not `before` now."""
 
     def set_process(self, run: Run, pid: int, born: str) -> None:
         """Write down which process a run is."""

@@ -1,7 +1,7 @@
-"""A driver that computes nothing: one epoch after another, a minute of watermark each, one file to remember how far.
+"""A driver that computes nothing: one epoch after another, a minute of watermark each, a file to remember how far.
 
-What the query says in a comment decides how it goes: `-- epochs: 5` ends after five, `-- fail: sql.broken` fails with that
-code at the second epoch, `-- crash: 2` exits without a word at the second epoch of the first generation,
+What the query says in a comment decides how it goes: `-- epochs: 5` ends after five, `-- fail: sql.broken` fails with
+that code at the second epoch, `-- crash: 2` exits without a word at the second epoch of the first generation,
 `-- deaf` does not hear orders to stop, `-- pace: 10` makes an epoch take ten milliseconds.
 """
 

@@ -56,8 +56,8 @@ STATEMENTS = (
     """
     CREATE TABLE savepoints (
         id TEXT PRIMARY KEY, pipeline_id TEXT NOT NULL REFERENCES pipelines (id) ON DELETE CASCADE, label TEXT,
-        state TEXT NOT NULL, epoch BIGINT, watermark BIGINT, parallelism INTEGER, bytes BIGINT, created_at BIGINT NOT NULL,
-        failure_message TEXT
+        state TEXT NOT NULL, epoch BIGINT, watermark BIGINT, parallelism INTEGER, bytes BIGINT,
+        created_at BIGINT NOT NULL, failure_message TEXT
     )
     """,
     "CREATE INDEX savepoints_by_pipeline ON savepoints (pipeline_id)",
