@@ -80,6 +80,8 @@ class Checkpoint:
     finish_time: Instant | None = None
     rows_in: int | None = None
     rows_out: int | None = None
+    rows_per_second: float = 0.0
+    late_rows: int = 0
     watermark: Instant | None = None
 
 

@@ -189,7 +189,7 @@ class FakeControlPlane:
         is_new = found.body.get("query") != request.body["query"]
         found.version += is_new
         found.body = request.body
-        found.parallelism = request.body["parallelism"]
+        found.parallelism = request.body.get("parallelism", 1)
         if is_new:
             found.run_id += 1
             found.become("CheckpointStopping", "Scheduling", "Running")

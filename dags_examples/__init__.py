@@ -1,0 +1,1 @@
+"""DAGs to learn from, and a demonstration that runs one of them."""
