@@ -118,7 +118,10 @@ def _edge(source: int, target: int, kind: str) -> dict[str, object]:
 
 
 def _placed(parts: Parts) -> Iterator[_Placed]:
-    trees = [*((f"branch {index}", node) for index, node in enumerate(parts.branches)), *(("epoch", one) for one in parts.writes)]
+    trees = [
+        *((f"branch {index}", node) for index, node in enumerate(parts.branches)),
+        *(("epoch", one) for one in parts.writes),
+    ]
     number = 0
     for part, top in trees:
         todo: list[tuple[Node, int | None]] = [(top, None)]

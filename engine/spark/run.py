@@ -85,21 +85,13 @@ def run(
     on_epoch: Callable[[EpochReport], None],
     on_started: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Run until the input ends or a stop is asked for. Raises EngineError, with a code, when it fails."""
+    """Run until the input ends or a stop is asked for, in a session of its own. Raises EngineError, with a code, when
+    it fails."""
     program = compile_script(spec.sql, default_sink=spec.default_sink)
-    paths = StatePaths(spec.state_dir.absolute())
-    held = claim(
-        paths,
-        name=spec.name,
-        sql=spec.sql,
-        fingerprint=program.fingerprint,
-        parallelism=spec.parallelism,
-        generation=spec.generation,
-        force=spec.force,
-    )
+    held = _claim(spec, program)
     spark = open_session(
         app_name=spec.name,
-        log_dir=paths.logs,
+        log_dir=StatePaths(spec.state_dir.absolute()).logs,
         master=spec.master or f"local[{spec.parallelism}]",
         parallelism=held.parallelism,
         memory=spec.memory,
@@ -107,9 +99,43 @@ def run(
         extra_conf=spec.conf,
     )
     try:
-        return _Running(spec, control, program, paths, held, spark, on_epoch).until_end(on_started)
+        return _run(spark, spec, program, held, control, on_epoch, on_started)
     finally:
         close_session(spark)
+
+
+def run_in(
+    spark: SparkSession, spec: RunSpec, control: Control, on_epoch: Callable[[EpochReport], None] = lambda _: None
+) -> Outcome:
+    """The same in a session that is there already, which stays open."""
+    program = compile_script(spec.sql, default_sink=spec.default_sink)
+    return _run(spark, spec, program, _claim(spec, program), control, on_epoch, lambda: None)
+
+
+def _claim(spec: RunSpec, program: Program) -> Claim:
+    return claim(
+        StatePaths(spec.state_dir.absolute()),
+        name=spec.name,
+        sql=spec.sql,
+        fingerprint=program.fingerprint,
+        parallelism=spec.parallelism,
+        generation=spec.generation,
+        force=spec.force,
+    )
+
+
+def _run(
+    spark: SparkSession,
+    spec: RunSpec,
+    program: Program,
+    held: Claim,
+    control: Control,
+    on_epoch: Callable[[EpochReport], None],
+    on_started: Callable[[], None],
+) -> Outcome:
+    spark.conf.set("spark.sql.shuffle.partitions", str(held.parallelism))
+    paths = StatePaths(spec.state_dir.absolute())
+    return _Running(spec, control, program, paths, held, spark, on_epoch).until_end(on_started)
 
 
 @dataclass(slots=True)

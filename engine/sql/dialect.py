@@ -30,9 +30,11 @@ class Arroyo(Postgres):
     """The dialect; see the module."""
 
     class Tokenizer(Postgres.Tokenizer):
-        """Postgres tokens, with `session` as a plain name."""
+        """Postgres tokens, with `session` and `window` as plain names: everybody calls their window so."""
 
-        KEYWORDS = {word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if word != "SESSION"}  # noqa: RUF012
+        KEYWORDS = {  # noqa: RUF012
+            word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if word not in ("SESSION", "WINDOW")
+        }
 
     class Parser(Postgres.Parser):
         """Postgres grammar plus our DDL, minus everything the parser thinks it knows of functions."""

@@ -21,7 +21,7 @@ from engine.errors import (
     WindowContextError,
 )
 from engine.functions import FUNCTIONS, find_aggregate, find_function
-from engine.functions.coercion import can_cast, can_coerce, common_type
+from engine.functions.coercion import can_cast, common_type
 from engine.plan.calls import call, coerce
 from engine.plan.expr import Case, Cast, Column, Expr, Literal
 from engine.sql.data_types import translate_type
@@ -225,12 +225,10 @@ def make_call(name: str, arguments: Sequence[Expr]) -> Expr:
     raise FunctionArgumentsError(f"{function.name} does not take ({given})", hint=f"use it as {function.usage}")
 
 
-def coerce_implicitly(expr: Expr, kind: types.Type, what: str) -> Expr:
-    """The expression as the type of its target; refused when no implicit cast leads there."""
-    if expr.type != kind and not can_coerce(expr.type, kind):
-        raise TypeMismatchError(
-            f"{what} is {kind}, which a value of type {expr.type} cannot become by itself", hint="write CAST"
-        )
+def cast_for(expr: Expr, kind: types.Type, what: str) -> Expr:
+    """The expression as the type of its target, by any cast that there is."""
+    if expr.type != kind and not can_cast(expr.type, kind):
+        raise TypeMismatchError(f"{what} is {kind}, which a value of type {expr.type} cannot become")
     return coerce(expr, kind)
 
 

@@ -248,7 +248,9 @@ def _group_item(item: exp.Expression, select: Sequence[exp.Expression], scope: S
 def _name_of(item: exp.Expression) -> str:
     if item.alias:
         if str(item.alias).startswith("__"):
-            raise UnsupportedClauseError("names that begin with two underscores are the engine's", hint="use another one")
+            raise UnsupportedClauseError(
+                "names that begin with two underscores are the engine's", hint="use another one"
+            )
         return str(item.alias)
     if isinstance(item, exp.Column | exp.Dot):
         return str(item.name or item.expression.name)

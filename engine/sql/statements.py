@@ -32,7 +32,7 @@ from engine.sql.catalog import (
     View,
 )
 from engine.sql.complaints import Complaints
-from engine.sql.expressions import coerce_implicitly, read_interval
+from engine.sql.expressions import cast_for, read_interval
 from engine.sql.parse import Script
 from engine.sql.select import Queries, unite
 from engine.sql.tables import anonymous_sink, declare_table, with_columns
@@ -221,7 +221,7 @@ def _fit(rows: Node, wanted: Schema, name: str) -> Node:
 
 
 def _cast(one: Field, to: Field, table: str) -> Expr:
-    return coerce_implicitly(Column(one.name, one.type, one.nullable), to.type, f"column {to.name!r} of {table}")
+    return cast_for(Column(one.name, one.type, one.nullable), to.type, f"column {to.name!r} of {table}")
 
 
 def _in_order(rows: Node, columns: list[str] | None, entry: object) -> Node:
