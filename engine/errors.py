@@ -235,6 +235,19 @@ class UnreadableStateError(StateError):
     code = "state.unreadable"
 
 
+class ForeignStateError(StateError):
+    """The directory named as the state directory holds something else."""
+
+    code = "state.foreign"
+
+
+class StateInUseError(StateError):
+    """Another run works on the state directory."""
+
+    code = "state.in_use"
+    retryable = True
+
+
 class RunError(EngineError):
     """A run failed for a reason outside the script."""
 
@@ -363,6 +376,25 @@ class SavepointNotFoundError(SavepointError):
     """The pipeline has no savepoint with this id."""
 
     code = "savepoint.not_found"
+
+
+class DamagedSavepointError(SavepointError):
+    """A file of the savepoint is missing or is not what it was."""
+
+    code = "savepoint.damaged"
+
+
+class NothingToSaveError(SavepointError):
+    """The pipeline has not committed an epoch yet."""
+
+    code = "savepoint.nothing_yet"
+    retryable = True
+
+
+class ReplayError(SavepointError):
+    """The savepoint is older than the state, so epochs would run again."""
+
+    code = "savepoint.replay"
 
 
 class UnknownOptionError(OptionError):

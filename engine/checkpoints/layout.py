@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.delivery.durable import replace_durably
 from engine.errors import UnreadableStateError
 
 
@@ -53,6 +53,11 @@ class StatePaths:
         return self.root / "savepoints"
 
     @property
+    def lock(self) -> Path:
+        """Held by the one process that works on this state."""
+        return self.root / "lock"
+
+    @property
     def logs(self) -> Path:
         """Logs and scratch space; nothing that must be kept."""
         return self.root / "logs"
@@ -71,6 +76,17 @@ def read_json(path: Path) -> dict[str, object] | None:
     return content
 
 
+def read_text(path: Path) -> str:
+    """The content of a small file that must be there; refused when it is empty or cannot be read."""
+    try:
+        text = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(path) from error
+    if not text:
+        raise unreadable(path)
+    return text
+
+
 def write_json(path: Path, content: Mapping[str, object]) -> None:
     """Replace a small file in one step that survives a crash."""
     write_text(path, json.dumps(content, indent=1))
@@ -78,21 +94,12 @@ def write_json(path: Path, content: Mapping[str, object]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Replace a small file in one step that survives a crash."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with draft.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    handle = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    replace_durably(path, text.encode())
 
 
 def unreadable(path: Path) -> UnreadableStateError:
     """The error for a file that is there and makes no sense."""
     return UnreadableStateError(
-        f"{path} cannot be read", hint="restore a savepoint, or start afresh with --force, which keeps the old state aside"
+        f"{path} cannot be read",
+        hint="restore a savepoint, or start afresh with --force, which keeps the old state aside",
     )

@@ -1,0 +1,111 @@
+"""Which files of a checkpoint belong to an epoch: the smallest set that a query can be started from.
+
+Found by leaving files out one by one and restarting, with Spark 4.2 and state format 2:
+
+- `metadata`, everything below `sources/`, `offsets` and `commits` of the epoch and the one before it;
+- of every store the newest snapshot at or below version epoch + 1, the changelogs after it up to that version, and the
+  `SSTs` that the snapshot names. The commit of epoch v - 1 holds the ids of version v; files of that version with other
+  ids are a killed run's;
+- everything else below `state/` that has no version in its name: operators and schemas.
+
+Spark's `.crc` files may be left out. The plan of the next epoch (`offsets` alone) is taken along when there is one: its
+range and its watermark may already have been acted upon, and a restart repeats it to the letter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.checkpoints.spark_log import read_committed
+
+_VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]+))?\.(zip|changelog|delta|snapshot)$")
+
+
+def files_of(checkpoint: Path, epoch: int) -> Iterator[Path]:
+    """The files of an epoch, relative to the checkpoint. One that vanishes meanwhile raises FileNotFoundError."""
+    yield Path("metadata")
+    for log in ("offsets", "commits"):
+        yield from (Path(log) / str(number) for number in (epoch - 1, epoch) if number >= 0)
+    yield from _below(checkpoint, Path("sources"))
+    for store in _folders(checkpoint / "state"):
+        yield from (path.relative_to(checkpoint) for path in _store_files(checkpoint, store, epoch))
+
+
+def plan_of_the_next(checkpoint: Path, epoch: int) -> Path | None:
+    """The file in which the next epoch is planned already, relative to the checkpoint. Ask for it last."""
+    plan = Path("offsets") / str(epoch + 1)
+    return plan if (checkpoint / plan).exists() else None
+
+
+def has_state(checkpoint: Path) -> bool:
+    """Whether the query keeps anything from one epoch to the next."""
+    return (checkpoint / "state").is_dir()
+
+
+def _store_files(checkpoint: Path, folder: Path, epoch: int) -> Iterator[Path]:
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not _is_scratch(path))
+    versions: dict[int, list[tuple[Path, str | None, bool]]] = {}
+    for path in files:
+        found = _VERSIONED.match(path.name)
+        if found:
+            whole = found[3] in {"zip", "snapshot"}
+            versions.setdefault(int(found[1]), []).append((path, found[2], whole))
+        else:
+            yield path
+    for path in _needed(checkpoint, versions, epoch):
+        yield path
+        if path.suffix == ".zip":
+            yield from _tables_of(path)
+
+
+def _needed(checkpoint: Path, versions: dict[int, list[tuple[Path, str | None, bool]]], epoch: int) -> list[Path]:
+    """From the version of the epoch back to the newest snapshot of its own history; all there is when it has none."""
+    needed: list[Path] = []
+    for version in range(epoch + 1, 0, -1):
+        mine = versions.get(version, [])
+        ids = _ids_of(checkpoint, version) if len(mine) > 1 else frozenset()
+        chosen = [one for one in mine if not ids or one[1] is None or one[1] in ids]
+        snapshots = [path for path, _, whole in chosen if whole]
+        if snapshots:
+            return [*needed, *snapshots]
+        needed += [path for path, _, _ in chosen]
+    return needed
+
+
+def _ids_of(checkpoint: Path, version: int) -> frozenset[str]:
+    try:
+        return read_committed(checkpoint, version - 1).state_ids
+    except FileNotFoundError:
+        return frozenset()
+
+
+def _tables_of(snapshot: Path) -> Iterator[Path]:
+    with zipfile.ZipFile(snapshot) as archive:
+        listing = json.loads(archive.read("metadata").decode().split("\n", 1)[1])
+    for table in listing.get("sstFiles", ()):
+        yield snapshot.parent / "SSTs" / table["dfsSstFileName"]
+    for log in listing.get("logFiles", ()):
+        yield snapshot.parent / "logs" / log["dfsLogFileName"]
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    """Every folder below `root` but those whose files a snapshot names."""
+    if root.is_dir():
+        for folder in sorted(path for path in root.iterdir() if path.is_dir()):
+            if folder.name not in {"SSTs", "logs"}:
+                yield folder
+                yield from _folders(folder)
+
+
+def _below(checkpoint: Path, folder: Path) -> Iterator[Path]:
+    for path in sorted((checkpoint / folder).rglob("*")):
+        if path.is_file() and not _is_scratch(path):
+            yield path.relative_to(checkpoint)
+
+
+def _is_scratch(path: Path) -> bool:
+    return path.name.startswith(".") or path.name.endswith((".crc", ".tmp"))

@@ -1,0 +1,85 @@
+"""What is wrong with a state directory, if anything, without starting Spark."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.checkpoints import contents, spark_log
+from engine.checkpoints.layout import StatePaths, read_json, unreadable
+from engine.checkpoints.lineage import read_lineage
+from engine.errors import EngineError, UnreadableStateError
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A file that is missing or damaged, and what that means."""
+
+    path: Path
+    what: str
+
+    def error(self) -> UnreadableStateError:
+        """The finding as an error for the user."""
+        plain = unreadable(self.path)
+        return UnreadableStateError(f"{self.path} {self.what}", hint=plain.hint)
+
+
+def examine(paths: StatePaths) -> list[Finding]:
+    """Every fault that would keep the newest epoch from being gone on with; an empty list for a sound or new state."""
+    found = [*_parse(paths.pipeline, read_json), *_parse(paths.lineage, _lineage_if_any)]
+    epoch = spark_log.newest_commit(paths.checkpoint)
+    plans = spark_log.numbers(paths.checkpoint / "offsets")
+    if epoch is None and not plans:
+        return found
+    if not paths.pipeline.exists():
+        found.append(Finding(paths.pipeline, "is missing, so nobody knows which query the state belongs to"))
+    if not paths.lineage.exists():
+        found.append(Finding(paths.lineage, "is missing, so sinks cannot tell whether they have taken an epoch"))
+    return found + list(_spark_faults(paths.checkpoint, epoch, plans))
+
+
+def _spark_faults(checkpoint: Path, epoch: int | None, plans: list[int]) -> Iterator[Finding]:
+    yield from _parse(checkpoint / "metadata", _query_id)
+    for plan in plans[-2:]:
+        yield from _parse(
+            checkpoint / "offsets" / str(plan), lambda path: spark_log.read_planned(checkpoint, int(path.name))
+        )
+    if epoch is None:
+        return
+    yield from _parse(checkpoint / "commits" / str(epoch), lambda _: spark_log.read_committed(checkpoint, epoch))
+    try:
+        needed = list(contents.files_of(checkpoint, epoch))
+    except (zipfile.BadZipFile, KeyError, IndexError, json.JSONDecodeError, EngineError):
+        yield Finding(checkpoint / "state", "holds a snapshot that cannot be read")
+        return
+    for file in needed:
+        path = checkpoint / file
+        if not path.exists():
+            yield Finding(path, "is missing")
+        elif path.stat().st_size == 0 and path.suffix in {".zip", ".changelog", ".sst"}:
+            yield Finding(path, "is empty")
+
+
+def _parse(path: Path, reader: Callable[[Path], object]) -> Iterator[Finding]:
+    try:
+        reader(path)
+    except FileNotFoundError:
+        yield Finding(path, "is missing")
+    except EngineError:
+        yield Finding(path, "is damaged")
+
+
+def _lineage_if_any(path: Path) -> object:
+    return read_lineage(path) if path.exists() else None
+
+
+def _query_id(path: Path) -> object:
+    if not path.exists():
+        raise FileNotFoundError(path)
+    content = read_json(path)
+    if content is None or "id" not in content:
+        raise unreadable(path)
+    return content

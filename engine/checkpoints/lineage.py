@@ -1,0 +1,46 @@
+"""Which history a state belongs to, and which ones that came from."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.checkpoints.layout import read_json, unreadable, write_json
+
+KEPT_PARENTS = 50
+"""A pipeline that was restored every day still knows its histories of more than a month."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """A history's own id, and the histories before it, nearest first, each with the last epoch that was taken over."""
+
+    id: str
+    parents: tuple[tuple[str, int], ...] = ()
+
+    def forked_at(self, epoch: int, new_id: str) -> Lineage:
+        """A new history that goes on from an epoch of this one."""
+        return Lineage(new_id, ((self.id, epoch), *self.parents)[:KEPT_PARENTS])
+
+
+def new_id() -> str:
+    """An id that no other history has."""
+    return secrets.token_hex(8)
+
+
+def read_lineage(path: Path) -> Lineage:
+    """The history in a file; refused when it is missing or damaged."""
+    content = read_json(path)
+    if content is None:
+        raise unreadable(path)
+    try:
+        parents = tuple((str(one[0]), int(one[1])) for one in content["parents"])  # type: ignore[attr-defined]
+        return Lineage(str(content["lineage"]), parents)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise unreadable(path) from error
+
+
+def write_lineage(path: Path, lineage: Lineage) -> None:
+    """Put a history in the place of the one in a file."""
+    write_json(path, {"lineage": lineage.id, "parents": [list(parent) for parent in lineage.parents]})

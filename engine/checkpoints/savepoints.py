@@ -1,0 +1,182 @@
+"""Savepoints: kept copies of a checkpoint, taken while the query runs on.
+
+Files of a checkpoint never change, so a copy is a second name for the same file where the disk allows it. What is
+newer than the newest committed epoch is left out. Spark deletes old files meanwhile, but keeps a hundred epochs; should
+one of ours vanish all the same, the next attempt begins with a newer epoch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+
+from engine.checkpoints import contents, spark_log
+from engine.checkpoints.layout import StatePaths, read_json, unreadable
+from engine.checkpoints.lineage import read_lineage
+from engine.checkpoints.manifest import Manifest, SavedFile, damaged, read_manifest, write_manifest
+from engine.checkpoints.swap import is_swapping
+from engine.delivery.durable import sync_directory
+from engine.errors import NothingToSaveError, SavepointError, UnreadableStateError
+
+ATTEMPTS = 5
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+read = read_manifest
+
+
+def take(state: Path, savepoint_id: str, *, label: str | None, clock: Callable[[], datetime]) -> Manifest:
+    """Save the newest committed epoch; one that is there already under this id is the answer. Needs no Spark, and does
+    not disturb the run."""
+    if not _ID.fullmatch(savepoint_id):
+        raise ValueError(f"not a savepoint id: {savepoint_id!r}")
+    paths = StatePaths(state)
+    final = paths.savepoints / savepoint_id
+    if final.exists():
+        return read_manifest(final)
+    draft = paths.savepoints / f".{savepoint_id}.{os.getpid()}"
+    try:
+        for _ in range(ATTEMPTS):
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(parents=True)
+            try:
+                return _save(paths, draft, final, savepoint_id, label, clock)
+            except FileNotFoundError:
+                continue  # purged under our hands
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    raise SavepointError(
+        f"files of {paths.checkpoint} kept vanishing while they were copied", hint="try again; is the disk very slow?"
+    )
+
+
+def verify(savepoint: Path) -> Manifest:
+    """Read every file of a savepoint and compare it with the manifest; refused when one does not match."""
+    manifest = read_manifest(savepoint)
+    for file in manifest.files:
+        check_file(savepoint, file)
+    return manifest
+
+
+def check_file(savepoint: Path, file: SavedFile) -> None:
+    """Compare one file with what the manifest says of it."""
+    try:
+        found = _describe(savepoint, Path(file.path))
+    except FileNotFoundError as error:
+        raise damaged(savepoint, f"{file.path} is missing") from error
+    if found != file:
+        raise damaged(savepoint, f"{file.path} is not what it was")
+
+
+def listed(state: Path) -> list[Manifest]:
+    """The savepoints there are, oldest first. Unfinished and damaged ones are left out."""
+    found: list[Manifest] = []
+    folder = StatePaths(state).savepoints
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        try:
+            found.append(read_manifest(entry))
+        except SavepointError:
+            continue
+    return sorted(found, key=lambda manifest: (manifest.created_at, manifest.epoch, manifest.id))
+
+
+def copy_epoch(paths: StatePaths, target: Path, epoch: int) -> list[Path]:
+    """Copy what belongs to an epoch below `target`, and say what was copied. One that vanishes meanwhile raises
+    FileNotFoundError."""
+    copied: list[Path] = []
+
+    def copy(files: Iterable[Path]) -> None:
+        for file in files:
+            link(paths.root / file, target / file)
+            copied.append(file)
+
+    checkpoint = Path(paths.checkpoint.name)
+    # Readers overwrite their notes in the next epoch. So the notes come first and the plan of the next epoch last: when
+    # there is none even then, the notes are of this epoch.
+    copy(file.relative_to(paths.root) for file in _notes(paths))
+    copy(checkpoint / file for file in contents.files_of(paths.checkpoint, epoch))
+    copy(Path(name) for name in (paths.pipeline.name, paths.lineage.name))
+    plan = contents.plan_of_the_next(paths.checkpoint, epoch)
+    copy([checkpoint / plan] if plan else [])
+    return copied
+
+
+def link(source: Path, target: Path) -> None:
+    """A second name for a file that will never change; a copy of it where that cannot be."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def committed_watermark(checkpoint: Path, epoch: int) -> int | None:
+    """Nothing older than this, in microseconds, will be added to the output any more; None when it is not known."""
+    planned = spark_log.read_planned(checkpoint, epoch)
+    if contents.has_state(checkpoint):
+        return planned.watermark
+    known = [mark for mark in planned.source_watermarks if mark is not None]
+    return min(known) if known and len(known) == len(planned.sources) else None
+
+
+def _save(
+    paths: StatePaths, draft: Path, final: Path, savepoint_id: str, label: str | None, clock: Callable[[], datetime]
+) -> Manifest:
+    epoch = spark_log.newest_commit(paths.checkpoint)
+    if epoch is None or is_swapping(paths):
+        raise NothingToSaveError(
+            "the pipeline has not committed an epoch yet", hint="wait for its first epoch, then try again"
+        )
+    planned = spark_log.read_planned(paths.checkpoint, epoch)
+    try:
+        files = tuple(_describe(draft, file) for file in sorted(copy_epoch(paths, draft, epoch)))
+    except (zipfile.BadZipFile, KeyError, IndexError, json.JSONDecodeError) as error:
+        raise _unreadable_snapshot(paths) from error
+    pipeline, lineage = read_json(draft / paths.pipeline.name), read_lineage(draft / paths.lineage.name)
+    manifest = Manifest(
+        id=savepoint_id,
+        label=label,
+        epoch=epoch,
+        watermark=committed_watermark(draft / paths.checkpoint.name, epoch),
+        lineage=lineage.id,
+        parents=lineage.parents,
+        parallelism=planned.parallelism,
+        fingerprint=str(pipeline["fingerprint"]) if pipeline and "fingerprint" in pipeline else "",
+        created_at=clock(),
+        files=files,
+    )
+    for folder in (draft, *(path for path in draft.rglob("*") if path.is_dir())):
+        sync_directory(folder)
+    write_manifest(draft, manifest)
+    draft.rename(final)
+    sync_directory(final.parent)
+    return manifest
+
+
+def _notes(paths: StatePaths) -> list[Path]:
+    if not paths.watermarks.is_dir():
+        return []
+    return sorted(path for path in paths.watermarks.rglob("*") if path.is_file() and path.suffix != ".tmp")
+
+
+def _describe(root: Path, file: Path) -> SavedFile:
+    """A file's length and digest; it is made durable on the way."""
+    digest, length = hashlib.sha256(), 0
+    with (root / file).open("rb") as content:
+        while chunk := content.read(1 << 20):
+            digest.update(chunk)
+            length += len(chunk)
+        os.fsync(content.fileno())
+    return SavedFile(str(file), length, digest.hexdigest())
+
+
+def _unreadable_snapshot(paths: StatePaths) -> UnreadableStateError:
+    return unreadable(paths.checkpoint / "state")

@@ -1,0 +1,156 @@
+"""Who may work on a state directory, and what is said to those who may not."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoints.claim import Claim, claim
+from engine.checkpoints.doctor import examine
+from engine.checkpoints.layout import StatePaths
+from engine.errors import (
+    ForeignStateError,
+    OtherQueryError,
+    StateInUseError,
+    SupersededError,
+    UnreadableStateError,
+)
+
+
+def take(
+    paths: StatePaths,
+    fingerprint: str = "f1",
+    *,
+    generation: int | None = None,
+    force: bool = False,
+    new: str = "L2",
+    parallelism: int = 2,
+) -> Claim:
+    """Claim, and let go at once."""
+    held = claim(
+        paths,
+        name="clicks",
+        sql="SELECT 1",
+        fingerprint=fingerprint,
+        parallelism=parallelism,
+        generation=generation,
+        force=force,
+        new_lineage=lambda: new,
+    )
+    if held.hold:
+        held.hold.release()
+    return held
+
+
+def test_the_same_query_goes_on_in_the_same_history_with_a_new_generation(paths: StatePaths) -> None:
+    first, second = take(paths), take(paths)
+
+    assert (first.lineage, second.lineage) == ("L1", "L1")
+    assert second.generation == first.generation + 1
+
+
+def test_the_width_of_the_state_stays_whatever_is_asked_for(paths: StatePaths) -> None:
+    assert take(paths, parallelism=8).parallelism == 2
+
+
+def test_another_query_is_refused_and_nothing_is_changed(paths: StatePaths) -> None:
+    before = {path: path.read_bytes() for path in paths.root.rglob("*") if path.is_file()}
+
+    with pytest.raises(OtherQueryError, match="belongs to another query, that of 'clicks'"):
+        take(paths, "f2")
+
+    assert before == {path: path.read_bytes() for path in paths.root.rglob("*") if path.is_file()}
+
+
+def test_with_force_another_query_starts_empty_and_the_old_state_is_kept(paths: StatePaths) -> None:
+    held = take(paths, "f2", force=True)
+
+    assert (held.lineage, held.parents) == ("L2", ())
+    assert not any(paths.checkpoint.iterdir())
+    assert (paths.root / "replaced" / "000001" / "checkpoint" / "commits" / "9").exists()
+    assert take(paths, "f2").lineage == "L2"
+
+
+def test_force_changes_nothing_for_the_same_query(paths: StatePaths) -> None:
+    assert take(paths, force=True).lineage == "L1"
+    assert (paths.checkpoint / "commits" / "9").exists()
+
+
+def test_two_at_once_are_one_too_many(paths: StatePaths) -> None:
+    held = claim(paths, name="a", sql="", fingerprint="f1", parallelism=1)
+
+    with pytest.raises(StateInUseError):
+        take(paths)
+
+    assert held.hold is not None
+    held.hold.release()
+    take(paths)
+
+
+def test_a_generation_that_was_replaced_may_not_come_back(paths: StatePaths) -> None:
+    take(paths, generation=7)
+
+    with pytest.raises(SupersededError):
+        take(paths, generation=6)
+
+
+def test_a_directory_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+
+    with pytest.raises(ForeignStateError, match=r"thesis\.tex"):
+        take(StatePaths(tmp_path))
+
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_is_no_state_directory(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+
+    with pytest.raises(ForeignStateError, match="is a file"):
+        take(StatePaths(tmp_path / "state"))
+
+
+def test_a_sound_state_has_no_findings(paths: StatePaths) -> None:
+    assert examine(paths) == []
+
+
+@pytest.mark.parametrize(
+    ("victim", "damage", "said"),
+    [
+        ("pipeline.json", "{", "is damaged"),
+        ("lineage.json", "[]", "is damaged"),
+        ("lineage.json", None, "is missing"),
+        ("checkpoint/metadata", None, "is missing"),
+        ("checkpoint/metadata", "", "is damaged"),
+        ("checkpoint/offsets/9", "", "is damaged"),
+        ("checkpoint/offsets/9", "v1\n{", "is damaged"),
+        ("checkpoint/offsets/8", None, "is missing"),
+        ("checkpoint/commits/9", "", "is damaged"),
+        ("checkpoint/state/0/0/8_00000008-0000.zip", "", "cannot be read"),
+        ("checkpoint/state/0/0/SSTs/000008.sst", None, "is missing"),
+        ("checkpoint/state/0/0/9_00000009-0000.changelog", "", "is empty"),
+    ],
+)
+def test_a_damaged_file_is_named_and_force_starts_empty(
+    paths: StatePaths, victim: str, damage: str | None, said: str
+) -> None:
+    path = paths.root / victim
+    path.unlink() if damage is None else path.write_text(damage)
+
+    with pytest.raises(UnreadableStateError, match=said) as refused:
+        take(paths)
+
+    assert "restore a savepoint" in (refused.value.hint or "")
+    assert take(paths, force=True).lineage == "L2"
+
+
+def test_a_generation_that_makes_no_sense_is_refused(paths: StatePaths) -> None:
+    paths.generation.write_text("many")
+
+    with pytest.raises(UnreadableStateError, match="generation"):
+        take(paths)
+
+
+def test_without_its_last_commit_a_state_is_sound_the_epoch_runs_again(paths: StatePaths) -> None:
+    (paths.checkpoint / "commits" / "9").unlink()
+
+    assert examine(paths) == []

@@ -1,0 +1,120 @@
+"""Going back to a savepoint, and putting states in each other's place."""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoints import savepoints, spark_log, swap
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage import Lineage, read_lineage
+from engine.checkpoints.restore import restore
+from engine.errors import DamagedSavepointError, ReplayError
+from tests.checkpoints.conftest import commit
+
+Clock = Callable[[], datetime]
+
+
+@pytest.fixture
+def saved(paths: StatePaths, clock: Clock) -> Path:
+    """A savepoint at epoch 9."""
+    savepoints.take(paths.root, "sp_1", label=None, clock=clock)
+    return paths.savepoints / "sp_1"
+
+
+def test_the_state_is_that_of_the_savepoint_in_a_new_history(paths: StatePaths, saved: Path) -> None:
+    restore(saved, paths.root, allow_replay=False, new_lineage=lambda: "L2")
+
+    assert spark_log.newest_commit(paths.checkpoint) == 9
+    assert not (paths.checkpoint / "commits" / "7").exists()
+    assert read_lineage(paths.lineage) == Lineage("L2", (("L1", 9),))
+    savepoints.verify(saved)
+
+
+def test_a_state_that_has_gone_on_is_only_rewound_when_that_is_said(paths: StatePaths, saved: Path) -> None:
+    commit(paths.checkpoint, 10)
+
+    with pytest.raises(ReplayError, match="has committed 1 epochs since then"):
+        restore(saved, paths.root, allow_replay=False)
+    assert spark_log.newest_commit(paths.checkpoint) == 10
+
+    restore(saved, paths.root, allow_replay=True)
+    assert spark_log.newest_commit(paths.checkpoint) == 9
+
+
+def test_restoring_twice_is_a_replay_and_remembers_both_histories(paths: StatePaths, saved: Path, clock: Clock) -> None:
+    restore(saved, paths.root, allow_replay=False, new_lineage=lambda: "L2")
+    commit(paths.checkpoint, 10)
+    savepoints.take(paths.root, "sp_2", label=None, clock=clock)
+
+    with pytest.raises(ReplayError, match="another history"):
+        restore(saved, paths.root, allow_replay=False)
+    restore(paths.savepoints / "sp_2", paths.root, allow_replay=False, new_lineage=lambda: "L3")
+
+    assert read_lineage(paths.lineage) == Lineage("L3", (("L2", 10), ("L1", 9)))
+
+
+def test_sinks_keep_what_they_know(paths: StatePaths, saved: Path) -> None:
+    (paths.sinks / "out").mkdir(parents=True)
+    (paths.sinks / "out" / "ledger.json").write_text("[]")
+
+    restore(saved, paths.root, allow_replay=False)
+
+    assert (paths.sinks / "out" / "ledger.json").exists()
+
+
+def test_it_may_go_to_an_empty_place(tmp_path: Path, saved: Path) -> None:
+    fresh = StatePaths(tmp_path / "fresh")
+    fresh.root.mkdir()
+
+    restore(saved, fresh.root, allow_replay=False)
+
+    assert spark_log.newest_commit(fresh.checkpoint) == 9
+    assert fresh.pipeline.exists()
+
+
+def test_a_damaged_savepoint_leaves_the_state_as_it_is(paths: StatePaths, saved: Path) -> None:
+    (saved / "checkpoint" / "metadata").unlink()
+
+    with pytest.raises(DamagedSavepointError):
+        restore(saved, paths.root, allow_replay=True)
+
+    assert (paths.checkpoint / "commits" / "7").exists()
+    assert not (paths.root / "incoming").exists()
+
+
+@pytest.mark.parametrize("survived", range(7))
+def test_a_kill_at_any_point_gives_the_old_state_or_the_new_one_whole(
+    paths: StatePaths, saved: Path, survived: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    renames = iter(range(100))
+    original = Path.rename
+
+    def rename(self: Path, target: Path) -> Path:
+        if next(renames) == survived:
+            raise Killed
+        return original(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", rename)
+        with pytest.raises(Killed):
+            restore(saved, paths.root, allow_replay=False, new_lineage=lambda: "L2")
+
+    swap.finish_swap(paths)
+
+    history = read_lineage(paths.lineage).id
+    assert history == ("L1" if survived == 0 else "L2")
+    assert (paths.checkpoint / "commits" / "7").exists() == (history == "L1")
+    assert (paths.watermarks / "t" / "note-0.json").exists()
+    assert not (paths.root / "incoming").exists()
+
+
+def test_only_the_last_replaced_states_are_kept(paths: StatePaths, saved: Path) -> None:
+    for _ in range(4):
+        restore(saved, paths.root, allow_replay=True)
+
+    assert sorted(entry.name for entry in (paths.root / "replaced").iterdir()) == ["000003", "000004"]
