@@ -58,7 +58,9 @@ def to_instants(values: pa.Array) -> pa.Array:
 
 def from_nanos(numbers: pa.Array) -> pa.Array:
     """The instants so many nanoseconds after the epoch, rounded down to the microsecond."""
-    return numbers.cast(pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns", "UTC")).cast(_INSTANT, safe=False)
+    micros = pc.divide(numbers, 1000)
+    below = pc.less(numbers, pc.multiply(micros, 1000))
+    return pc.subtract(micros, below.cast(pa.int64())).cast(_INSTANT)
 
 
 def _text_to_instants(texts: pa.Array, *, lenient: bool = False) -> pa.Array:

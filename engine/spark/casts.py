@@ -36,7 +36,8 @@ def cast_to_sql(value: str, source: types.Type, target: types.Type, *, lenient: 
 
 def micros_to_sql(number: str, per_microsecond: int) -> str:
     """The instant that many parts of a microsecond after the epoch, cut down to the microsecond."""
-    return f"timestamp_micros(({number} - pmod({number}, {per_microsecond}L)) div {per_microsecond}L)"
+    below = f"CAST({number} % {per_microsecond}L < 0L AS BIGINT)"
+    return f"timestamp_micros({number} div {per_microsecond}L - {below})"
 
 
 _MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"

@@ -130,8 +130,12 @@ TEXT = (
     ("translate", ("12345", "143", "ax"), "a2x5"),
     ("translate", ("abc", None, "x"), None),
     # Text of every kind gets through as it is, whatever Spark's parser makes of quotes, backslashes and variables.
-    ("concat", ("it's", ' "quoted" ', "back\\slash \\n", "`tick`"), "it's \"quoted\" back\\slash \\n`tick`"),
+    ("concat", ("it's", ' "quoted" ', "back\\slash \\n", "`tick`"), 'it\'s "quoted" back\\slash \\n`tick`'),
     ("concat", ("${env:HOME}", "$", "{0}", "{{", "%s"), "${env:HOME}${0}{{%s"),
-    ("concat", ("a\nb\tc\r\0d", "\u2028", "🙂é\u0301", "-- no", "/* no */"), "a\nb\tc\r\0d\u2028🙂é\u0301-- no/* no */"),
+    (
+        "concat",
+        ("a\nb\tc\r\0d", "\u2028", "🙂é\u0301", "-- no", "/* no */"),
+        "a\nb\tc\r\0d\u2028🙂é\u0301-- no/* no */",
+    ),
     ("concat", ("'); reflect('java.lang.System', 'exit'); --",), "'); reflect('java.lang.System', 'exit'); --"),
 )

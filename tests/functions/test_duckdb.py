@@ -1,0 +1,83 @@
+"""The case tables hold what DuckDB says too, for the functions that mean the same there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import duckdb
+
+from engine.plan.expr import Literal
+from tests.functions.cases import CASES
+
+SAME = {
+    *("abs", "ceil", "ceiling", "floor", "round", "sqrt", "cbrt", "exp", "ln", "log10", "log2", "power", "pow", "sign"),
+    *("radians", "degrees", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "pi", "isnan"),
+    *("coalesce", "ifnull", "nullif", "greatest", "least"),
+    *("upper", "lower", "length", "bit_length", "concat", "concat_ws", "substr", "substring", "left", "right"),
+    *("trim", "ltrim", "rtrim", "lpad", "rpad", "replace", "reverse", "repeat", "split_part", "starts_with"),
+    *("ends_with", "contains", "strpos", "instr", "ascii", "chr", "md5", "translate"),
+    *("regexp_replace", "date_trunc", "datetrunc", "date_part", "datepart", "epoch", "make_date"),
+}
+SPELT = {
+    **{name: f"? {name} ?" for name in ("+", "-", "*", "%", "=", "<>", "<", "<=", ">", ">=", "||")},
+    **{name: f"? {name.replace('_', ' ').upper()} ?" for name in ("like", "not_like", "ilike", "not_ilike")},
+    "and": "? AND ?",
+    "or": "? OR ?",
+    "not": "NOT ?",
+    "between": "? BETWEEN ? AND ?",
+    "is_distinct_from": "? IS DISTINCT FROM ?",
+    "is_not_distinct_from": "? IS NOT DISTINCT FROM ?",
+    "/": "? // ?",
+    "regexp_like": "regexp_matches(?, ?)",
+    "~": "regexp_matches(?, ?)",
+}
+OTHERWISE = {
+    "substr": "counts positions below one from the end",
+    "concat": "spells fractions and instants in its own way",
+    "like": "has no escape unless told so",
+    "~": "knows ASCII letters only",
+    "regexp_like": "knows ASCII digits only",
+    "regexp_replace": "takes only backslashes for groups",
+}
+"""Where DuckDB gives something else, and why we do not follow it."""
+
+
+def _comparable() -> Iterator[tuple[str, tuple[object, ...], object]]:
+    for name, arguments, expected in CASES:
+        plain = not any(isinstance(value, Literal) for value in arguments)
+        fits = SPELT[name].count("?") == len(arguments) if name in SPELT else name in SAME
+        if plain and fits:
+            yield name, arguments, expected
+
+
+def test_duckdb_agrees_but_for_what_is_said_here() -> None:
+    different: dict[str, list[str]] = {}
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        for name, arguments, expected in _comparable():
+            call = SPELT.get(name) or f"{name}({', '.join('?' * len(arguments))})"
+            try:
+                row = database.execute(f"SELECT {call}", list(arguments)).fetchone()
+            except duckdb.Error:
+                continue  # it refuses what we allow, which is no disagreement about a value
+            if row is None or not _agree(row[0], expected):
+                different.setdefault(name, []).append(f"{name}{arguments} gave {row}, not {expected!r}")
+
+    assert {name: found for name, found in different.items() if name not in OTHERWISE} == {}
+    assert set(different) == set(OTHERWISE)
+
+
+def test_most_cases_are_compared() -> None:
+    assert len(list(_comparable())) > len(CASES) / 2
+
+
+def _agree(given: object, expected: object) -> bool:
+    if isinstance(given, float) and isinstance(expected, float):
+        return (math.isnan(given) and math.isnan(expected)) or math.isclose(given, expected, rel_tol=1e-14)
+    return _naive(given) == _naive(expected)
+
+
+def _naive(value: object) -> object:
+    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
