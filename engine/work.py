@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from engine.checkpoints import rescale, restore
 from engine.home import StopMode
 from engine.jobs.assignment import Assignment
 from engine.jobs.status import Committed
 from engine.spark.progress import EpochReport
 from engine.spark.run import Control, RunSpec, run
 from engine.spark.session import close_session, open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class SparkWork:
@@ -40,18 +45,17 @@ class SparkWork:
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Lay the state out for that many tasks, on a copy that then takes its place."""
-        from engine.checkpoints import rescale  # noqa: PLC0415 - a driver starts sooner without
+        with ExitStack() as opened:
 
-        spark = open_session(app_name="rescale", log_dir=state / "logs", parallelism=parallelism, quick=True)
-        try:
-            rescale.repartition(state, parallelism, spark)
-        finally:
-            close_session(spark)
+            def open_spark() -> SparkSession:
+                spark = open_session(app_name="rescale", log_dir=state / "logs", parallelism=parallelism, quick=True)
+                opened.callback(close_session, spark)
+                return spark
+
+            rescale.repartition(state, parallelism, open_spark)
 
     def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
         """Put a savepoint in the place of the state."""
-        from engine.checkpoints import restore  # noqa: PLC0415 - a driver starts sooner without
-
         restore.restore(savepoint, state, allow_replay=allow_replay)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from concurrent.futures import wait
 from dataclasses import replace
 from typing import Annotated
@@ -104,7 +103,6 @@ def restore(pipeline: str, body: RestoreRequest, given: Given) -> answers.Pipeli
 
 def work(given: Context, savepoint: Savepoint) -> None:
     """Take a savepoint and write down what came of it."""
-    path = given.places.savepoint(savepoint.pipeline_id, savepoint.id)
     try:
         taken = given.take(given.places.state(savepoint.pipeline_id), savepoint.id, savepoint.label)
         settled = replace(
@@ -120,8 +118,6 @@ def work(given: Context, savepoint: Savepoint) -> None:
     except Exception as bug:
         LOG.exception("savepoint %s", savepoint.id)
         settled = replace(savepoint, state="failed", failure_message=f"{type(bug).__name__}: {bug}")
-    if settled.state == "failed":
-        shutil.rmtree(path, ignore_errors=True)
     with given.database.writing() as connection:
         savepoints.settle(connection, settled)
     given.changes.ring(savepoint.pipeline_id)
@@ -132,5 +128,4 @@ def resume(given: Context) -> None:
     with given.database.reading() as connection:
         found = savepoints.pending(connection)
     for savepoint in found:
-        shutil.rmtree(given.places.savepoint(savepoint.pipeline_id, savepoint.id), ignore_errors=True)
         given.workers.submit(work, given, savepoint)

@@ -109,9 +109,9 @@ def _is_asked_again(wanted: Pipeline, status: Status) -> bool:
 def _live(wanted: Pipeline, status: Status, seen: Observation, now: datetime, policy: Policy) -> Action:
     """A run is wanted, starting or under way."""
     match seen.process:
-        case Process.NONE:
-            return MarkStopped() if wanted.stop != "none" and wanted.restore is None else _start(wanted, status)
-        case Process.GONE:
+        case Process.NONE if status.state is State.SCHEDULING:
+            return _after(wanted, status)
+        case Process.NONE | Process.GONE:
             return _bury(wanted, status, seen.goodbye, now, policy)
         case _:
             pass

@@ -78,6 +78,7 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
         {
             State.CHECKPOINT_STOPPING,
             State.STOPPING,
+            State.STOPPED,
             State.RESCALING,
             State.RECOVERING,
             State.FINISHED,

@@ -1,0 +1,58 @@
+"""Short ways to say what a case is about."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from engine.jobs.observe import Observation, Process
+from engine.jobs.spec import Pipeline
+from engine.jobs.states import State
+from engine.jobs.status import Failure, Goodbye, Status
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+FATAL = Failure("sql.unknown_column", "no column 'x'")
+FLEETING = Failure("run.error", "the network was down")
+
+
+def wanted(**changes: Any) -> Pipeline:
+    given: dict[str, Any] = {
+        "id": "pl_aaaaaaaaaaaaaaaa",
+        "name": "orders",
+        "job_id": "job_aaaaaaaaaaaaaaaa",
+        "version": 1,
+        "parallelism": 1,
+        "created_at": T0,
+    }
+    return Pipeline(**{**given, **changes})
+
+
+def status(state: State, **changes: Any) -> Status:
+    given: dict[str, Any] = {
+        "job_id": "job_aaaaaaaaaaaaaaaa",
+        "pipeline_id": "pl_aaaaaaaaaaaaaaaa",
+        "since": T0,
+        "created_at": T0,
+        "generation": 1,
+        "version": 1,
+        "parallelism": 1,
+    }
+    if state is State.CREATED:
+        given |= {"generation": 0, "version": None, "parallelism": None}
+    return Status(state=state, **{**given, **changes})
+
+
+def nothing(**changes: Any) -> Observation:
+    return Observation(**changes)
+
+
+def alive(silence: int = 0, **changes: Any) -> Observation:
+    return Observation(Process.ALIVE, timedelta(seconds=silence), **{"is_up": True, **changes})
+
+
+def orphaned() -> Observation:
+    return Observation(Process.ORPHANED)
+
+
+def gone(outcome: str | None = None, failure: Failure | None = None) -> Observation:
+    return Observation(Process.GONE, is_up=True, goodbye=None if outcome is None else Goodbye(outcome, failure))

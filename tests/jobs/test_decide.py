@@ -1,0 +1,358 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import product
+
+import pytest
+
+from engine.jobs.actions import (
+    AbandonRescale,
+    AcceptChore,
+    Action,
+    Drain,
+    Finish,
+    GiveUp,
+    Kill,
+    Launch,
+    MarkRunning,
+    MarkStopped,
+    Recover,
+    Repartition,
+    RestoreSavepoint,
+    Wait,
+)
+from engine.jobs.decide import DIED, SILENT, SLOW_START, UNASKED, Policy, backoff, decide
+from engine.jobs.intend import intend
+from engine.jobs.observe import Chore, Observation
+from engine.jobs.spec import Pipeline, Restore
+from engine.jobs.states import State, may_follow
+from engine.jobs.status import Failure, Status
+from tests.jobs.builders import FATAL, FLEETING, T0, alive, gone, nothing, orphaned, status, wanted
+
+BACK = Restore("sp_aaaaaaaaaaaaaaaa", 1)
+SOON = T0 + timedelta(milliseconds=500)
+S = State
+Case = tuple[str, Pipeline, Status, Observation, Action]
+
+CASES: list[Case] = [
+    ("a new pipeline is started", wanted(), status(S.CREATED), nothing(), Launch()),
+    ("a new pipeline that shall not run rests", wanted(stop="checkpoint"), status(S.CREATED), nothing(), MarkStopped()),
+    ("a starting run has time", wanted(), status(S.SCHEDULING), alive(is_up=False), Wait()),
+    ("a run that is up is running", wanted(), status(S.SCHEDULING), alive(), MarkRunning()),
+    ("a start without a process is made again", wanted(), status(S.SCHEDULING), nothing(), Launch()),
+    (
+        "a start that was called off rests",
+        wanted(stop="checkpoint"),
+        status(S.SCHEDULING),
+        nothing(),
+        MarkStopped(),
+    ),
+    (
+        "a start can be stopped",
+        wanted(stop="checkpoint"),
+        status(S.SCHEDULING),
+        alive(is_up=False),
+        Drain(S.CHECKPOINT_STOPPING),
+    ),
+    ("a start that dies is made again later", wanted(), status(S.SCHEDULING), gone(), Recover(DIED, 1, SOON)),
+    ("a start with bad SQL fails at once", wanted(), status(S.SCHEDULING), gone("failed", FATAL), GiveUp(FATAL)),
+    ("a short input may end before anybody looked", wanted(), status(S.SCHEDULING), gone("finished"), Finish()),
+    (
+        "a start that takes too long is ended",
+        wanted(),
+        status(S.SCHEDULING, since=T0 - timedelta(minutes=6)),
+        alive(is_up=False),
+        Kill(S.RECOVERING, SLOW_START),
+    ),
+    (
+        "a parallelism that changed before the start needs a new layout",
+        wanted(parallelism=2),
+        status(S.SCHEDULING),
+        nothing(),
+        Repartition(2),
+    ),
+    ("a healthy run is let alone", wanted(), status(S.RUNNING), alive(), Wait()),
+    ("a silent run is ended", wanted(), status(S.RUNNING), alive(31), Kill(S.RECOVERING, SILENT)),
+    ("a run may be silent for a while", wanted(), status(S.RUNNING), alive(30), Wait()),
+    ("a run whose input ends is finished", wanted(), status(S.RUNNING), gone("finished"), Finish()),
+    ("a run that dies is started again", wanted(), status(S.RUNNING), gone(), Recover(DIED, 1, SOON)),
+    (
+        "a run that fails for now is started again",
+        wanted(),
+        status(S.RUNNING),
+        gone("failed", FLEETING),
+        Recover(FLEETING, 1, SOON),
+    ),
+    ("a run that fails for good fails", wanted(), status(S.RUNNING), gone("failed", FATAL), GiveUp(FATAL)),
+    (
+        "a run that stops unasked is started again",
+        wanted(),
+        status(S.RUNNING),
+        gone("stopped"),
+        Recover(UNASKED, 1, SOON),
+    ),
+    (
+        "a run that dies when it was to stop has stopped",
+        wanted(stop="checkpoint"),
+        status(S.RUNNING),
+        gone(),
+        MarkStopped(),
+    ),
+    ("what a dead driver has left is ended", wanted(), status(S.RUNNING), orphaned(), Kill(S.RUNNING)),
+    (
+        "stop with a checkpoint lets the epoch end",
+        wanted(stop="checkpoint"),
+        status(S.RUNNING),
+        alive(),
+        Drain(S.CHECKPOINT_STOPPING),
+    ),
+    (
+        "a graceful stop is one with a checkpoint",
+        wanted(stop="graceful"),
+        status(S.RUNNING),
+        alive(),
+        Drain(S.CHECKPOINT_STOPPING),
+    ),
+    ("stop now gives the epoch up", wanted(stop="immediate"), status(S.RUNNING), alive(), Drain(S.STOPPING)),
+    ("stop by force kills", wanted(stop="force"), status(S.RUNNING), alive(), Kill(S.STOPPING)),
+    ("another parallelism drains the run", wanted(parallelism=2), status(S.RUNNING), alive(), Drain(S.RESCALING)),
+    (
+        "another version drains the run",
+        wanted(version=2),
+        status(S.RUNNING),
+        alive(),
+        Drain(S.CHECKPOINT_STOPPING),
+    ),
+    (
+        "a restart drains the run",
+        wanted(restarts_asked=1),
+        status(S.RUNNING),
+        alive(),
+        Drain(S.CHECKPOINT_STOPPING),
+    ),
+    (
+        "a restart by force kills the run",
+        wanted(restarts_asked=1, restart_now=True),
+        status(S.RUNNING),
+        alive(),
+        Kill(S.STOPPING),
+    ),
+    ("going back drains the run", wanted(restore=BACK), status(S.RUNNING), alive(), Drain(S.CHECKPOINT_STOPPING)),
+    ("a draining run has time", wanted(stop="checkpoint"), status(S.CHECKPOINT_STOPPING), alive(), Wait()),
+    (
+        "a drained run has stopped",
+        wanted(stop="checkpoint"),
+        status(S.CHECKPOINT_STOPPING),
+        gone("stopped"),
+        MarkStopped(),
+    ),
+    (
+        "a run that dies while it drains has stopped: its last epoch is its checkpoint",
+        wanted(stop="checkpoint"),
+        status(S.CHECKPOINT_STOPPING),
+        gone(),
+        MarkStopped(),
+    ),
+    (
+        "a run whose input ends while it drains is finished",
+        wanted(stop="checkpoint"),
+        status(S.CHECKPOINT_STOPPING),
+        gone("finished"),
+        Finish(),
+    ),
+    (
+        "a run that fails for good while it drains has failed",
+        wanted(stop="checkpoint"),
+        status(S.CHECKPOINT_STOPPING),
+        gone("failed", FATAL),
+        GiveUp(FATAL),
+    ),
+    (
+        "a run that does not drain in time is killed",
+        wanted(stop="checkpoint"),
+        status(S.CHECKPOINT_STOPPING, since=T0 - timedelta(minutes=3)),
+        alive(),
+        Kill(S.STOPPING),
+    ),
+    (
+        "a draining run can be told to stop now",
+        wanted(stop="immediate"),
+        status(S.CHECKPOINT_STOPPING),
+        alive(),
+        Drain(S.STOPPING),
+    ),
+    ("a draining run can be killed", wanted(stop="force"), status(S.CHECKPOINT_STOPPING), alive(), Kill(S.STOPPING)),
+    (
+        "a drained run of an old version is followed by the new",
+        wanted(version=2),
+        status(S.CHECKPOINT_STOPPING),
+        gone(),
+        Launch(),
+    ),
+    (
+        "a drained run that is to go back is restored",
+        wanted(restore=BACK),
+        status(S.CHECKPOINT_STOPPING),
+        gone(),
+        RestoreSavepoint(BACK),
+    ),
+    ("a stopping run has time", wanted(stop="immediate"), status(S.STOPPING), alive(), Wait()),
+    ("a run that is gone has stopped", wanted(stop="immediate"), status(S.STOPPING), gone(), MarkStopped()),
+    (
+        "a run that does not stop in time is killed",
+        wanted(stop="immediate"),
+        status(S.STOPPING, since=T0 - timedelta(minutes=3)),
+        alive(),
+        Kill(S.STOPPING),
+    ),
+    ("a stop that was taken back starts again", wanted(), status(S.STOPPING), gone(), Launch()),
+    ("a stopped job rests", wanted(stop="checkpoint"), status(S.STOPPED), nothing(), Wait()),
+    ("a stopped job can be started", wanted(), status(S.STOPPED), nothing(), Launch()),
+    ("a stopped job can be started wider", wanted(parallelism=2), status(S.STOPPED), nothing(), Repartition(2)),
+    (
+        "a stopped job can go back and rest",
+        wanted(stop="checkpoint", restore=BACK),
+        status(S.STOPPED),
+        nothing(),
+        RestoreSavepoint(BACK),
+    ),
+    ("a drained run is laid out anew", wanted(parallelism=2), status(S.RESCALING), gone("stopped"), Repartition(2)),
+    ("a rescale waits for the run to end", wanted(parallelism=2), status(S.RESCALING), alive(), Wait()),
+    (
+        "a rescale can be stopped",
+        wanted(parallelism=2, stop="checkpoint"),
+        status(S.RESCALING),
+        alive(),
+        Drain(S.CHECKPOINT_STOPPING),
+    ),
+    ("a rescale that was taken back only restarts", wanted(), status(S.RESCALING), gone(), Launch()),
+    (
+        "a rescale that was cut short is begun again",
+        wanted(parallelism=2),
+        status(S.RESCALING),
+        nothing(),
+        Repartition(2),
+    ),
+    (
+        "work on the state is waited for, whatever is wanted",
+        wanted(parallelism=2, stop="force"),
+        status(S.RESCALING),
+        nothing(chore=Chore("rescale", "2", "running")),
+        Wait(),
+    ),
+    (
+        "a state that was laid out anew is accepted",
+        wanted(parallelism=2),
+        status(S.RESCALING),
+        nothing(chore=Chore("rescale", "2", "done")),
+        AcceptChore("rescale", "2"),
+    ),
+    (
+        "a rescale that fails leaves the job as it was",
+        wanted(parallelism=2),
+        status(S.RESCALING),
+        nothing(chore=Chore("rescale", "2", "failed", FATAL)),
+        AbandonRescale(FATAL),
+    ),
+    (
+        "a savepoint in place is accepted",
+        wanted(restore=BACK),
+        status(S.SCHEDULING),
+        nothing(chore=Chore("restore", BACK.savepoint_id, "done")),
+        AcceptChore("restore", BACK.savepoint_id),
+    ),
+    (
+        "a savepoint that cannot be put in place fails the job",
+        wanted(restore=BACK),
+        status(S.SCHEDULING),
+        nothing(chore=Chore("restore", BACK.savepoint_id, "failed", FATAL)),
+        GiveUp(FATAL),
+    ),
+    ("a recovering job waits out its pause", wanted(), status(S.RECOVERING, retry_at=SOON), nothing(), Wait()),
+    ("a recovering job is started after its pause", wanted(), status(S.RECOVERING, retry_at=T0), nothing(), Launch()),
+    (
+        "a recovering job that is asked to start does not wait",
+        wanted(restarts_asked=1),
+        status(S.RECOVERING, retry_at=SOON),
+        nothing(),
+        Launch(),
+    ),
+    (
+        "a recovering job can be stopped",
+        wanted(stop="checkpoint"),
+        status(S.RECOVERING, retry_at=SOON),
+        nothing(),
+        MarkStopped(),
+    ),
+    (
+        "a silent run that was ended is started again, and the silence is the reason",
+        wanted(),
+        status(S.RECOVERING, failure=SILENT),
+        gone(),
+        Recover(SILENT, 1, SOON),
+    ),
+    ("a run that outlives its end is ended again", wanted(), status(S.RECOVERING), alive(), Kill(S.RECOVERING)),
+    (
+        "after twenty failures in a row the job is given up",
+        wanted(),
+        status(S.RUNNING, failures=20),
+        gone("failed", FLEETING),
+        GiveUp(Failure("run.error", "the network was down (given up after 21 failures)")),
+    ),
+    (
+        "a healthy while forgets the failures before it",
+        wanted(),
+        status(S.RUNNING, failures=20, running_since=T0 - timedelta(minutes=2)),
+        gone("failed", FLEETING),
+        Recover(FLEETING, 1, SOON),
+    ),
+    ("a finished job stays finished", wanted(), status(S.FINISHED), nothing(), Wait()),
+    ("a failed job stays failed", wanted(), status(S.FAILED), nothing(), Wait()),
+    ("a failed job can be started again", wanted(restarts_asked=1), status(S.FAILED), nothing(), Launch()),
+    ("a failed job is started by a new version", wanted(version=2), status(S.FAILED), nothing(), Launch()),
+    ("a finished job can go back", wanted(restore=BACK), status(S.FINISHED), nothing(), RestoreSavepoint(BACK)),
+]
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "before", "seen", "action"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+)
+def test_decision(pipeline: Pipeline, before: Status, seen: Observation, action: Action) -> None:
+    assert decide(pipeline, before, seen, T0, Policy()) == action
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "before", "seen", "action"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+)
+def test_what_is_decided_is_a_legal_step(pipeline: Pipeline, before: Status, seen: Observation, action: Action) -> None:
+    _, after = intend(action, pipeline, before, T0)
+
+    assert may_follow(before.state, after.state)
+
+
+def test_every_state_is_decided_about() -> None:
+    assert {case[2].state for case in CASES} == set(State)
+
+
+def test_whatever_is_wanted_and_seen_the_step_is_legal() -> None:
+    stops = ("none", "checkpoint", "graceful", "immediate", "force")
+    sights = (nothing(), alive(), alive(1000), alive(is_up=False), orphaned(), gone(), gone("finished"))
+    changes = ({}, {"version": 2}, {"parallelism": 2}, {"restore": BACK}, {"restarts_asked": 1})
+    for state, stop, seen, change in product(State, stops, sights, changes):
+        pipeline, before = wanted(stop=stop, **change), status(state)
+
+        _, after = intend(decide(pipeline, before, seen, T0, Policy()), pipeline, before, T0)
+
+        assert may_follow(before.state, after.state)
+
+
+def test_the_pause_doubles_up_to_a_limit() -> None:
+    pauses = [backoff(failures, Policy()).total_seconds() for failures in (1, 2, 3, 7, 8, 1000)]
+
+    assert pauses == [0.5, 1, 2, 32, 60, 60]
+
+
+def test_without_a_limit_a_job_is_never_given_up() -> None:
+    action = decide(wanted(), status(S.RUNNING, failures=500), gone(), T0, Policy(allowed_restarts=-1))
+
+    assert isinstance(action, Recover)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from engine.jobs.actions import AbandonRescale, AcceptChore, Finish, GiveUp, Launch, MarkStopped, Recover
+from engine.jobs.instants import FAR_FUTURE
+from engine.jobs.intend import intend
+from engine.jobs.spec import Restore
+from engine.jobs.states import State
+from engine.jobs.status import Progress
+from tests.jobs.builders import FATAL, FLEETING, T0, status, wanted
+
+LATER = T0 + timedelta(minutes=1)
+
+
+def test_a_launch_is_one_generation_more_of_what_is_wanted() -> None:
+    pipeline = wanted(version=3, parallelism=4, restarts_asked=2)
+
+    _, after = intend(Launch(), pipeline, status(State.STOPPED, generation=6), LATER)
+
+    assert (after.state, after.generation, after.version, after.parallelism) == (State.SCHEDULING, 7, 3, 4)
+    assert (after.restarts_done, after.since) == (2, LATER)
+
+
+def test_a_launch_that_somebody_asked_for_forgets_the_failures() -> None:
+    before = status(State.FAILED, failures=21, failure=FLEETING)
+
+    _, after = intend(Launch(), wanted(restarts_asked=1), before, LATER)
+
+    assert (after.failures, after.failure) == (0, None)
+
+
+def test_a_launch_after_a_failure_remembers_it() -> None:
+    before = status(State.RECOVERING, failures=3, failure=FLEETING)
+
+    _, after = intend(Launch(), wanted(), before, LATER)
+
+    assert (after.failures, after.failure) == (3, FLEETING)
+
+
+def test_a_finished_job_has_its_watermark_in_the_far_future() -> None:
+    _, after = intend(Finish(), wanted(), status(State.RUNNING, progress=Progress(7, T0)), LATER)
+
+    assert (after.progress.epoch, after.progress.watermark, after.finished_at) == (7, FAR_FUTURE, LATER)
+
+
+def test_a_stopped_job_has_a_clean_slate() -> None:
+    _, after = intend(MarkStopped(), wanted(), status(State.RECOVERING, failures=5, retry_at=LATER), LATER)
+
+    assert (after.state, after.failures, after.retry_at) == (State.STOPPED, 0, None)
+
+
+def test_a_state_that_was_laid_out_anew_has_its_new_width() -> None:
+    _, after = intend(AcceptChore("rescale", "2"), wanted(parallelism=2), status(State.RESCALING), LATER)
+
+    assert (after.state, after.parallelism) == (State.SCHEDULING, 2)
+
+
+def test_a_rescale_that_failed_is_no_longer_wanted() -> None:
+    pipeline, after = intend(AbandonRescale(FATAL), wanted(parallelism=2), status(State.RESCALING), LATER)
+
+    assert (pipeline.parallelism, after.parallelism, after.state) == (1, 1, State.SCHEDULING)
+
+
+def test_a_restored_job_stands_where_its_savepoint_stood() -> None:
+    pipeline = wanted(restore=Restore("sp_aaaaaaaaaaaaaaaa", 3), parallelism=3)
+    before = status(State.SCHEDULING, progress=Progress(9, T0))
+
+    pipeline, after = intend(AcceptChore("restore", "sp_aaaaaaaaaaaaaaaa"), pipeline, before, LATER)
+
+    assert (pipeline.restore, after.parallelism, after.progress) == (None, 3, Progress())
+
+
+def test_a_job_that_is_given_up_wants_no_savepoint_any_more() -> None:
+    pipeline, after = intend(
+        GiveUp(FATAL), wanted(restore=Restore("sp_aaaaaaaaaaaaaaaa", 1)), status(State.SCHEDULING), LATER
+    )
+
+    assert (pipeline.restore, after.state, after.failure) == (None, State.FAILED, FATAL)
+
+
+def test_the_time_of_entry_is_that_of_the_first_step_into_a_state() -> None:
+    before = replace(status(State.RECOVERING), since=T0)
+
+    _, after = intend(Recover(FLEETING, 2, LATER), wanted(), before, LATER)
+
+    assert (after.since, after.failures, after.retry_at) == (T0, 2, LATER)
+
+
+def test_a_step_that_is_not_declared_is_a_bug() -> None:
+    with pytest.raises(AssertionError, match="Finished is never followed by Stopped"):
+        intend(MarkStopped(), wanted(), status(State.FINISHED), LATER)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import PipelineBusyError, PipelineIncompatibleError
+from engine.jobs.spec import Restore, Spec, Version
+from engine.jobs.states import State
+from engine.jobs.wishes import ask_restart, ask_restore, ask_stop, next_version
+from tests.jobs.builders import T0, status, wanted
+
+CURRENT = Version("pl_aaaaaaaaaaaaaaaa", 4, Spec("SELECT 1"), "plan-a", "{}", T0)
+
+
+def test_a_start_of_a_failed_job_is_a_request_to_start_again() -> None:
+    pipeline = ask_stop(wanted(stop="checkpoint"), status(State.FAILED), "none")
+
+    assert (pipeline.stop, pipeline.restarts_asked) == ("none", 1)
+
+
+def test_a_start_of_a_failed_job_asked_twice_is_one_request() -> None:
+    failed = status(State.FAILED)
+
+    assert ask_stop(ask_stop(wanted(), failed, "none"), failed, "none").restarts_asked == 1
+
+
+@pytest.mark.parametrize("state", [State.STOPPED, State.RUNNING, State.FINISHED])
+def test_a_start_of_another_job_only_says_so(state: State) -> None:
+    assert ask_stop(wanted(stop="checkpoint"), status(state), "none") == wanted()
+
+
+def test_a_finished_job_is_not_started_again() -> None:
+    with pytest.raises(PipelineBusyError):
+        ask_restart(wanted(), status(State.FINISHED), force=False)
+
+
+def test_a_restart_starts_a_stopped_job() -> None:
+    pipeline = ask_restart(wanted(stop="checkpoint"), status(State.STOPPED), force=False)
+
+    assert (pipeline.stop, pipeline.restarts_asked) == ("none", 1)
+
+
+def test_one_restore_at_a_time() -> None:
+    once = ask_restore(wanted(), Restore("sp_aaaaaaaaaaaaaaaa", 2))
+
+    assert once.parallelism == 2
+    with pytest.raises(PipelineBusyError):
+        ask_restore(once, Restore("sp_bbbbbbbbbbbbbbbb", 2))
+
+
+def test_a_version_with_the_same_plan_goes_on() -> None:
+    version = next_version(wanted(), CURRENT, Spec("SELECT  1"), "plan-a", "{}", T0, force=False, has_state=True)
+
+    assert (version.number, version.force) == (5, False)
+
+
+def test_a_version_with_another_plan_is_refused_when_there_is_state() -> None:
+    with pytest.raises(PipelineIncompatibleError):
+        next_version(wanted(), CURRENT, Spec("SELECT 2"), "plan-b", "{}", T0, force=False, has_state=True)
+
+
+def test_a_version_with_another_plan_may_give_the_state_up() -> None:
+    version = next_version(wanted(), CURRENT, Spec("SELECT 2"), "plan-b", "{}", T0, force=True, has_state=True)
+
+    assert version.force
+
+
+def test_without_state_any_plan_will_do() -> None:
+    version = next_version(wanted(), CURRENT, Spec("SELECT 2"), "plan-b", "{}", T0, force=False, has_state=False)
+
+    assert version.force
+
+
+def test_the_digest_does_not_see_the_order_of_settings() -> None:
+    one = Spec("SELECT 1", settings={"a": "1", "b": "2"})
+    other = Spec("SELECT 1", settings={"b": "2", "a": "1"})
+
+    assert one.digest == other.digest
+    assert one.digest != Spec("SELECT 1").digest
