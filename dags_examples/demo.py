@@ -22,7 +22,7 @@ from typing import TextIO
 from airflow_provider_arroyo import calls, embedded
 from airflow_provider_arroyo.answers import Checkpoint, Pipeline
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
-from airflow_provider_arroyo.lines import Line
+from airflow_provider_arroyo.lines import Endpoint, Line
 from dags_examples.demo_check import Finding, check_answers
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -152,7 +152,7 @@ class ControlPlane:
     def _line(self) -> Line:
         return Line(self._find)
 
-    def _find(self) -> embedded.Endpoint:
+    def _find(self) -> Endpoint:
         found = embedded.adopt(self._data_dir)
         if found is None:
             raise UnreachableError("there is none")
@@ -194,30 +194,37 @@ def _run(folder: Folder, account: Account, plane: ControlPlane) -> bool:
         )
     try:
         events = _follow(folder.journal)
+        begun: set[str] = set()
         end = time.monotonic() + LIMIT.total_seconds()
         while run.poll() is None:
-            _tell_events(events, account)
+            _tell_events(events, account, begun)
             account.show(plane.progress())
             if time.monotonic() > end:
                 account.tell(f"It has not ended within {LIMIT.total_seconds():.0f} s", "✘")
                 return False
             time.sleep(1)
-        _tell_events(events, account)
+        _tell_events(events, account, begun)
         return run.returncode == 0
     finally:
         if run.poll() is None:
             _end_group(run)
 
 
-def _tell_events(events: Iterator[dict[str, str] | None], account: Account) -> None:
+def _tell_events(events: Iterator[dict[str, str] | None], account: Account, begun: set[str]) -> None:
+    """Tell what has happened since; `begun` are the tasks that were told of, for a deferred one begins twice."""
     while event := next(events):
         match event["event"]:
+            case "running" if event["task"] in begun:
+                pass
             case "running":
+                begun.add(event["task"])
                 account.tell(f"{event['task']:<24}{event['text']}", "▶")
             case "success":
-                account.tell(event["task"], "✔")
+                account.tell(f"{event['task']:<24}{event['text']}", "✔")
+            case "retry":
+                account.tell(f"{event['task']:<24}is tried again: {event['text']}", "↻")
             case "failed":
-                account.tell(f"{event['task']}: {event['text']}", "✘")
+                account.tell(f"{event['task']:<24}{event['text']}", "✘")
             case "airflow" | "dag":
                 account.tell(event["text"])
 

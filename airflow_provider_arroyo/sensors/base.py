@@ -15,7 +15,7 @@ from airflow_provider_arroyo import events, waits
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, Reached, TimedOut, settle
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
-from airflow_provider_arroyo.links import PipelineLink
+from airflow_provider_arroyo.links import PipelineLink, note_link
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
 from airflow_provider_arroyo.waits import Wait
 
@@ -77,6 +77,7 @@ class PipelineSensor(BaseSensorOperator):
 
     def execute(self, context: Context) -> Any:
         """Wait here, or in the triggerer when it is not there yet."""
+        note_link(context, self.hook.get_conn().url, self.pipeline)
         if not self.deferrable:
             return super().execute(context)
         found = self.poke(context)
