@@ -59,12 +59,10 @@ class Table:
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Decoded rows: the table's schema, then its metadata columns, as one Arrow batch. `dropped` counts the
-    records left out because they could not be decoded and `bad_data` is `drop`. `event_time` is the connector's own
-    time of each row, for tables that name no other; without it that is the moment the epoch was planned."""
+    records left out because they could not be decoded and `bad_data` is `drop`."""
 
     rows: pa.RecordBatch
     dropped: int = 0
-    event_time: pa.Array | None = None
 
 
 @dataclass(frozen=True, slots=True)

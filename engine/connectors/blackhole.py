@@ -42,4 +42,5 @@ BLACKHOLE = Connector(
     summary="Drops every row; for measuring and for trying out.",
     options={"sink": BlackholeOptions},
     open_sink=_open_sink,
+    drops_all=True,
 )

@@ -163,7 +163,7 @@ def _deal(pieces: Sequence[Stretch], hands: int) -> list[list[Stretch]]:
     groups: list[list[Stretch]] = []
     dealt = 0
     for piece in pieces:
-        if not groups or dealt >= share * len(groups):
+        if not groups or dealt + piece.weight / 2 > share * len(groups):
             groups.append([])
         groups[-1].append(piece)
         dealt += piece.weight

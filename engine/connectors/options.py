@@ -251,12 +251,13 @@ def _complaint(
 def _unknown(strangers: Sequence[tuple[GivenOption, frozenset[str]]]) -> list[EngineError]:
     if not strangers:
         return []
+    strangers = sorted(strangers, key=lambda stranger: stranger[0].at)
     listing = ", ".join(f"'{option.name}'" for option, _ in strangers)
     close = [get_close_matches(option.name, sorted(names), n=1) for option, names in strangers]
     meant = ", ".join(f"'{match[0]}'" for match in close if match)
     known = ", ".join(f"'{name}'" for name in sorted(strangers[0][1]) if name != "format")
     hint = f"did you mean {meant}?" if meant else f"there are {known}"
-    place = min(option.at for option, _ in strangers)
+    place = strangers[0][0].at
     return [UnknownOptionError(f"unknown options provided in WITH clause: {listing}", hint=hint, at=place)]
 
 

@@ -42,6 +42,7 @@ class Preview:
         assert isinstance(self._table.options, PreviewOptions)
         admission = admit(self._directory, epoch, is_fresh=True)
         if admission is None:
+            drop_segments(self._directory)
             return
         path = preview_file(self._directory)
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []

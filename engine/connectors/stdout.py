@@ -36,6 +36,7 @@ class Stdout:
 
         admission = admit(self._directory, epoch, is_fresh=True)
         if admission is None:
+            drop_segments(self._directory)
             return
         segments = from_messages(messages)
         for segment in segments:

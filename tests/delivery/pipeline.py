@@ -1,0 +1,80 @@
+"""A pipeline in miniature: epochs of numbers into one sink, with a commit log of its own, which may be killed at any
+fault point and started again. Run as a program it goes on from where the log ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from engine.connectors.base import Table
+from engine.delivery.epoch import Epoch
+from tests.connectors.tables import NUMBERS, Row, batch, sink, table, take
+
+EPOCHS = 6
+
+
+def target(kind: str, root: Path) -> Table:
+    match kind:
+        case "single_file":
+            return table("single_file", NUMBERS, path=root / "out.json", type="sink", format="json")
+        case "gzip":
+            return table("single_file", NUMBERS, path=root / "out.json.gz", type="sink", format="json")
+        case "json":
+            path = root / "out"
+            return table("filesystem", NUMBERS, path=path, type="sink", format="json", partitioning__fields=("name",))
+        case "parquet":
+            path = root / "out"
+            return table(
+                "filesystem", NUMBERS, path=path, type="sink", format="parquet", partitioning__fields=("name",)
+            )
+    raise ValueError(kind)
+
+
+def written(kind: str, root: Path) -> list[Row]:
+    """The rows that a reader of the target finds, in order."""
+    match kind:
+        case "single_file":
+            found = (root / "out.json").read_text().splitlines()
+        case "gzip":
+            import gzip
+
+            found = gzip.decompress((root / "out.json.gz").read_bytes()).decode().splitlines()
+        case "json":
+            found = [line for path in (root / "out").rglob("[!.]*.json") for line in path.read_text().splitlines()]
+        case _:
+            read = [pq.ParquetFile(path).read().to_pylist() for path in (root / "out").rglob("[!.]*.parquet")]
+            return sorted((row for rows in read for row in rows), key=lambda row: row["n"])
+    return sorted((json.loads(line) for line in found), key=lambda row: row["n"])
+
+
+def expected(epochs: int) -> list[Row]:
+    return [{"n": number, "name": f"part {number % 3}"} for number in range(epochs * 10)]
+
+
+def run(
+    kind: str,
+    root: Path,
+    *,
+    until: int = EPOCHS,
+    lineage: str = "one",
+    generation: int = 1,
+    parents: tuple[tuple[str, int], ...] = (),
+) -> None:
+    """Take the epochs that are not in the commit log yet. Two tasks; a row's name is its partition."""
+    log = root / "commits"
+    log.touch()
+    done = [int(line) for line in log.read_text().split()]
+    for number in range(done[-1] + 1 if done else 0, until):
+        values = [(each["n"], each["name"]) for each in expected(number + 1)[number * 10 :]]
+        which = Epoch(number, lineage, generation, f"offsets-{number}", parents)
+        one, other = batch(NUMBERS, *values[:5]), batch(NUMBERS, *values[5:])
+        take(sink(target(kind, root), root / "state" / "sinks" / "t"), which, [one], [other])
+        with log.open("a") as file:
+            file.write(f"{number}\n")
+
+
+if __name__ == "__main__":
+    run(sys.argv[1], Path(sys.argv[2]))

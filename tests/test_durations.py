@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from engine.durations import read_duration
+from engine.errors import DurationError
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5 seconds", timedelta(seconds=5)),
+        ("1 minute 30 seconds", timedelta(seconds=90)),
+        ("2 HOURS", timedelta(hours=2)),
+        ("1 day, 2 hours", timedelta(hours=26)),
+        ("1.5h", timedelta(minutes=90)),
+        ("10m", timedelta(minutes=10)),
+        ("250 ms", timedelta(milliseconds=250)),
+        ("-1 second", timedelta(seconds=-1)),
+        ("1 week", timedelta(days=7)),
+        ("01:02:03.5", timedelta(hours=1, minutes=2, seconds=3.5)),
+    ],
+)
+def test_a_length_of_time_is_read(text: str, expected: timedelta) -> None:
+    assert read_duration(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["1 month", "2 years", "1 quarter", "5", "", " ", "five seconds", "5 parsecs", "1 second x"]
+)
+def test_what_has_no_fixed_length_is_refused(text: str) -> None:
+    with pytest.raises(DurationError):
+        read_duration(text)
+
+
+def test_months_are_refused_with_the_reason() -> None:
+    with pytest.raises(DurationError, match="varies") as refused:
+        read_duration("1 month")
+
+    assert refused.value.code == "sql.bad_duration"
