@@ -82,10 +82,10 @@ class Planner:
 
     def next(self, start: Offset) -> Offset:
         """Where the epoch after `start` ends; `start` itself when there is nothing to do."""
-        now = self.clock()
         at = {name: start.positions.get(name, self.source.start(name)) for name in self._partitions(start)}
         taken = {name: notes.collect(self.directory, name, count, at[name]) for name, count in start.moved.items()}
         target = dict(self.source.advance(at, self.max_rows))
+        now = self.clock()
         moving = [name for name in at if target.get(name, at[name]) != at[name]]
         moved = {name: max(1, self.slices // len(moving)) for name in moving}
         watermark, marks, idle = self._watermark(start, at, taken, moved, now)

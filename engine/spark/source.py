@@ -155,7 +155,7 @@ class Reader(DataSourceStreamReader):
             dropped += chunk.dropped
             if chunk.rows.num_rows == 0:
                 continue
-            times = _event_times(self.spec.scan, chunk.rows, chunk.event_time, task.planned)
+            times = _event_times(self.spec.scan, chunk.rows, task.planned)
             rows = chunk.rows.append_column(EVENT_TIME, times)
             tail.add(evaluate(self.spec.scan.watermark, rows))
             yield _finish(self.spec, rows, task.watermark)
@@ -212,10 +212,10 @@ class _Tail:
         return None if least is None else int(least)
 
 
-def _event_times(scan: Scan, rows: pa.RecordBatch, own: pa.Array | None, planned: int) -> pa.Array:
-    if scan.event_time is not None:
-        return evaluate(scan.event_time, rows)
-    return _repeat(planned, rows.num_rows) if own is None else own
+def _event_times(scan: Scan, rows: pa.RecordBatch, planned: int) -> pa.Array:
+    if scan.event_time is None:
+        return _repeat(planned, rows.num_rows)
+    return evaluate(scan.event_time, rows)
 
 
 def _finish(spec: ScanSpec, rows: pa.RecordBatch, watermark: int) -> pa.RecordBatch:

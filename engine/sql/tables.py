@@ -40,6 +40,7 @@ from engine.sql.expressions import Expressions, make_call, read_interval
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, Visible
 
+_OWN_TIME = "__event_time"
 DEFAULT_DELAY = timedelta(seconds=1)
 
 
@@ -278,7 +279,10 @@ class _Declaration:
         event_time, watermark = self._times(values)
         if not visible:
             raise TableColumnError(f"source {self.name} has no columns", hint="declare them", at=self.at)
-        table = self._table(Schema(physical), tuple((field.name, key) for field, key in metadata))
+        filled = [(field.name, key) for field, key in metadata]
+        if self.connector.event_time is not None:
+            filled.append((_OWN_TIME, self.connector.event_time))
+        table = self._table(Schema(physical), tuple(filled))
         rows: Node = Scan(self.name, Schema(visible), event_time, watermark)
         order = self.columns.order or tuple(one.name for one in physical)
         if generated or order != tuple(one.name for one in visible):
@@ -324,14 +328,18 @@ class _Declaration:
                 return event_time, event_time
             return event_time, self._watermark_value(declared, values)
         event_time_field, watermark_field = general.event_time_field, general.watermark_field
-        event = (
-            None
-            if event_time_field is None
-            else self._time_column(event_time_field, values, "event_time_field", self.at)
-        )
+        event = self._own_time()
+        if event_time_field is not None:
+            event = self._time_column(event_time_field, values, "event_time_field", self.at)
         if watermark_field is not None:
             return event, self._time_column(watermark_field, values, "watermark_field", self.at)
         return event, make_call("-", [now if event is None else event, _interval(DEFAULT_DELAY)])
+
+    def _own_time(self) -> Expr | None:
+        """The connector's own time of a row; None is when it is read."""
+        if self.connector.event_time is None:
+            return None
+        return Column(_OWN_TIME, types.TIMESTAMP, nullable=False)
 
     def _watermark_value(self, declared: WatermarkFor, values: dict[str, Expr]) -> Expr:
         scope = Scope(

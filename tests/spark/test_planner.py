@@ -1,0 +1,197 @@
+"""Planning epochs: watermarks per partition, idleness by an injected clock, the end of an input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from engine.connectors.base import Chunk, Position, Slice
+from engine.spark import notes
+from engine.spark.planner import Offset, Planner
+from engine.spark.watermarks import END_OF_TIME, Activity, Marks, advance, follow
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class FakeSource:
+    ends: dict[str, int]
+    bounded: bool = False
+    now: datetime = START
+    finished: set[str] = field(default_factory=set)
+
+    def partitions(self) -> Sequence[str]:
+        return sorted(self.ends)
+
+    def start(self, partition: str) -> Position:
+        return 0
+
+    def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
+        return {name: self.ends[name] for name in at}
+
+    def is_finished(self, partition: str, at: Position) -> bool:
+        return self.bounded and at == self.ends[partition]
+
+    def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
+        return [Slice(partition, start, end)]
+
+    def read(self, piece: Slice) -> Iterator[Chunk]:
+        raise AssertionError
+
+
+def planner(source: FakeSource, folder: Path, others: tuple[Path, ...] = ()) -> Planner:
+    activity = Activity(timedelta(minutes=5), {})
+    return Planner("t", source, folder, others, activity, lambda: source.now, slices=1)
+
+
+def note(folder: Path, partition: str, end: int, candidate: int | None, dropped: int = 0) -> None:
+    notes.leave(folder, partition, 0, notes.Note(end, candidate, dropped))
+
+
+def test_the_watermark_is_that_of_the_slowest_partition(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10, "b": 10})
+    plan = planner(source, tmp_path)
+    first = plan.next(plan.first())
+    note(tmp_path, "a", 10, 500)
+    note(tmp_path, "b", 10, 200)
+
+    assert plan.next(first).watermark == 200
+
+
+def test_a_partition_that_has_shown_nothing_holds_the_watermark_back(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10, "silent": 0})
+    plan = planner(source, tmp_path)
+    first = plan.next(plan.first())
+    note(tmp_path, "a", 10, 500)
+
+    assert plan.next(first) is first
+
+
+def test_an_idle_partition_is_left_out_after_its_time_and_not_before(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10, "silent": 0})
+    plan = planner(source, tmp_path)
+    offset = plan.next(plan.first())
+    note(tmp_path, "a", 10, 500)
+    source.now, source.ends["a"] = START + timedelta(minutes=5), 20
+    offset = plan.next(offset)
+    assert offset.watermark is None
+
+    note(tmp_path, "a", 20, 700)
+    source.now = START + timedelta(minutes=5, seconds=1)
+
+    assert plan.next(offset).watermark == 700
+
+
+def test_a_partition_that_wakes_up_does_not_pull_the_watermark_back(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10, "silent": 0})
+    plan = planner(source, tmp_path)
+    offset = plan.next(plan.first())
+    note(tmp_path, "a", 10, 500)
+    source.now, source.ends["a"] = START + timedelta(minutes=6), 20
+    offset = plan.next(offset)
+    assert offset.watermark == 500
+
+    source.ends["silent"] = 5
+    offset = plan.next(offset)
+    note(tmp_path, "silent", 5, 100)
+
+    assert plan.next(offset).watermark == 500
+
+
+def test_the_end_of_a_bounded_input_ends_time(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10}, bounded=True)
+    plan = planner(source, tmp_path)
+    offset = plan.next(plan.first())
+    assert offset.watermark is None
+
+    end = plan.next(offset)
+
+    assert end.watermark == END_OF_TIME
+    assert plan.next(end) is end
+
+
+def test_nothing_new_means_the_same_offset(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10})
+    plan = planner(source, tmp_path)
+    offset = plan.next(plan.first())
+    note(tmp_path, "a", 10, 5)
+    offset = plan.next(offset)
+
+    assert plan.next(offset) is offset
+
+
+def test_after_a_restart_the_watermark_is_said_once_more(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10})
+    offset = Offset("t", {"a": 10}, {"a": 7}, watermark=7)
+    plan = planner(source, tmp_path)
+
+    again = plan.next(offset)
+
+    assert (again.watermark, again.positions) == (7, offset.positions)
+    assert again.to_json() != offset.to_json()
+    assert plan.next(again) is again
+
+
+def test_a_note_about_another_range_is_not_believed(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10})
+    plan = planner(source, tmp_path)
+    offset = plan.next(plan.first())
+    note(tmp_path, "a", 99, 5000)
+
+    assert plan.next(offset) is offset
+
+
+def test_dropped_records_are_counted_once_however_often_is_asked(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10})
+    plan = planner(source, tmp_path)
+    offset = plan.next(plan.first())
+    note(tmp_path, "a", 10, None, dropped=3)
+    assert plan.next(offset) is offset
+    source.ends["a"] = 20
+    offset = plan.next(offset)
+    note(tmp_path, "a", 20, 1, dropped=0)
+
+    assert (offset.dropped, plan.next(offset).dropped) == (3, 3)
+
+
+def test_an_idle_source_follows_the_slowest_active_one(tmp_path: Path) -> None:
+    other, third = tmp_path / "other", tmp_path / "third"
+    notes.tell(other, notes.SourceMark(900, idle=False, ended=False))
+    notes.tell(third, notes.SourceMark(800, idle=False, ended=False))
+    source = FakeSource({"a": 0})
+    plan = planner(source, tmp_path / "mine", (other, third))
+    offset = plan.next(plan.first())
+    source.now = START + timedelta(minutes=6)
+
+    assert plan.next(offset).watermark == 800
+
+
+def test_an_idle_source_does_not_follow_idle_or_ended_ones(tmp_path: Path) -> None:
+    other, third = tmp_path / "other", tmp_path / "third"
+    notes.tell(other, notes.SourceMark(END_OF_TIME, idle=False, ended=True))
+    notes.tell(third, notes.SourceMark(800, idle=True, ended=False))
+    source = FakeSource({"a": 0})
+    plan = planner(source, tmp_path / "mine", (other, third))
+    offset = plan.next(plan.first())
+    source.now = START + timedelta(minutes=6)
+
+    assert plan.next(offset) is offset
+
+
+def test_an_offset_survives_its_json() -> None:
+    offset = Offset("t", {"a": {"byte": 3}}, {"a": None}, 5, {"a": 2}, 1, 99, 4)
+
+    assert Offset.from_json(offset.to_json()) == offset
+
+
+def test_marks_never_go_back() -> None:
+    after = advance(Marks({"a": 50}, 50), {"a": 10}, finished=(), idle=())
+
+    assert after == Marks({"a": 50}, 50)
+
+
+def test_who_follows_nobody_stays() -> None:
+    assert follow(5, []) == 5
+    assert follow(5, [None, 9]) == 5
