@@ -103,6 +103,12 @@ class UnknownColumnError(SqlError):
     code = "sql.unknown_column"
 
 
+class UnusableNameError(SqlError):
+    """A column or member has a name that Spark would take for a variable and look up."""
+
+    code = "sql.unusable_name"
+
+
 class AmbiguousColumnError(SqlError):
     """A column name that more than one relation in reach has."""
 

@@ -64,11 +64,14 @@ def from_nanos(numbers: pa.Array) -> pa.Array:
 
 
 def _text_to_instants(texts: pa.Array, *, lenient: bool = False) -> pa.Array:
-    """Most text is of one plain form, which Arrow reads by itself; the rest is read value by value."""
-    try:
-        return texts.cast(pa.timestamp("us")).cast(_INSTANT)
-    except pa.ArrowInvalid:
-        return pa.array([_read(text, lenient=lenient) for text in texts.to_pylist()], _INSTANT)
+    """Most text is of one plain form, all with a zone or all without, which Arrow reads by itself; the rest is read
+    value by value."""
+    for kind in (pa.timestamp("us"), _INSTANT):
+        try:
+            return texts.cast(kind).cast(_INSTANT)
+        except pa.ArrowInvalid:
+            continue
+    return pa.array([_read(text, lenient=lenient) for text in texts.to_pylist()], _INSTANT)
 
 
 def _read(text: str | None, *, lenient: bool) -> datetime | None:

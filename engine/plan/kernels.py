@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import reduce
 
@@ -109,15 +110,17 @@ def _multiply(a: pa.Array, b: pa.Array) -> pa.Array:
 def _remainder(a: pa.Array, b: pa.Array) -> pa.Array:
     """The remainder with the sign of the dividend."""
     if pa.types.is_floating(a.type):
-        import numpy as np  # noqa: PLC0415 - Arrow has no remainder of fractions
-
         pc.divide_checked(a, b)
-        with np.errstate(invalid="ignore"):
-            plain = np.fmod(a.to_numpy(zero_copy_only=False), b.to_numpy(zero_copy_only=False))
-        return pc.if_else(pc.and_(a.is_valid(), b.is_valid()), pa.array(plain, a.type), pa.scalar(None, a.type))
+        return pa.array(map(_fraction_left, a.to_pylist(), b.to_pylist()), a.type)
     # The least number divided by -1 overflows, though the remainder is 0: as is that of every division by 1.
     by = pc.if_else(pc.equal(b, pa.scalar(-1, b.type)), pa.scalar(1, b.type), b)
     return pc.subtract(a, pc.multiply(pc.divide_checked(a, by), by))
+
+
+def _fraction_left(a: float | None, b: float | None) -> float | None:
+    if a is None or b is None:
+        return None
+    return math.nan if math.isinf(a) else math.fmod(a, b)
 
 
 def _seconds_as_number(value: pa.Array) -> pa.Array:

@@ -12,19 +12,13 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from engine import types
-from engine.errors import SqlError
+from engine.errors import UnusableNameError
 from engine.plan.expr import Value
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:;/()\[\]+*=<>!?@#%&|^~-]*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SUFFIXES = {8: "Y", 16: "S", 32: "", 64: "L"}
-
-
-class UnusableNameError(SqlError):
-    """A column or member has a name that Spark would read as a variable."""
-
-    code = "sql.unusable_name"
 
 
 def quote_name(name: str) -> str:

@@ -11,12 +11,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
 from engine import types
+from engine.errors import UnusableNameError
 from engine.functions import FUNCTIONS
 from engine.plan.calls import call, cast
 from engine.plan.expr import Case, Cast, Column, Expr, Literal, Member, Value
 from engine.spark.columns import to_sql
 from engine.spark.functions import FORMS
-from engine.spark.literals import UnusableNameError, quote_name
+from engine.spark.literals import quote_name
 from engine.spark.types import to_spark
 from tests.functions.cases.values import INF, NAN, at, decimal, literal, seconds, small, typed, unsigned
 
