@@ -1,0 +1,98 @@
+"""The example DAG on a real engine, from outside: as it should go, with murders on the way, and interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_arroyo.embedded import read_server
+
+pytest.importorskip("pyspark")
+pytestmark = pytest.mark.timeout(420)
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def test_a_control_plane_and_a_driver_that_are_killed_change_no_answer(tmp_path: Path) -> None:
+    with demonstration(tmp_path) as lines:
+        told = follow(lines, {"▶ first_hour_is_complete": lambda: murder(tmp_path)})
+
+    assert "✔ All answers are right" in told[-1], "".join(told)
+    assert not processes_of(tmp_path)
+
+
+def test_an_interrupted_demonstration_leaves_nothing_running(tmp_path: Path) -> None:
+    with demonstration(tmp_path) as lines:
+        told = follow(lines, {"✔ deploy": lambda: lines.process.send_signal(signal.SIGINT)})
+        status = lines.process.wait(60)
+
+    assert status == 130, "".join(told)
+    assert not processes_of(tmp_path)
+
+
+class Lines:
+    """What a process prints, line by line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def __iter__(self) -> Iterator[str]:
+        assert self.process.stdout is not None
+        return iter(self.process.stdout)
+
+
+@contextmanager
+def demonstration(folder: Path) -> Iterator[Lines]:
+    """A demonstration in a process of its own; nothing of it is left when the test ends, however it ends."""
+    command = [sys.executable, "-m", "dags_examples.demo", str(folder)]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=environment)
+    try:
+        with process:
+            yield Lines(process)
+    finally:
+        for pid in [process.pid, *processes_of(folder)] if process.poll() is None else processes_of(folder):
+            kill(pid)
+
+
+def follow(lines: Lines, happenings: dict[str, Callable[[], None]]) -> list[str]:
+    """Everything that is printed; what is to happen at a line happens once."""
+    told = []
+    for line in lines:
+        told.append(line)
+        for text in [text for text in happenings if text in line]:
+            happenings.pop(text)()
+    assert not happenings, "".join(told)
+    return told
+
+
+def murder(folder: Path) -> None:
+    """End the control plane and the drivers without a chance to tidy up."""
+    server = read_server(folder / "arroyo")
+    assert server is not None
+    drivers = [pid for pid in processes_of(folder / "arroyo" / "runs") if pid != server.pid]
+    assert drivers
+    for pid in (server.pid, *drivers):
+        kill(pid)
+
+
+def processes_of(folder: Path) -> list[int]:
+    """The processes of this machine that were given something in a folder as an argument."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str(folder) in (entry / "cmdline").read_text(errors="replace") and int(entry.name) != os.getpid():
+                found.append(int(entry.name))
+    return found
+
+
+def kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
