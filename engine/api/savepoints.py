@@ -14,7 +14,7 @@ from engine.api import answers
 from engine.api.answers import Page
 from engine.api.context import Context, Given
 from engine.api.pipelines import IdempotencyKey, update
-from engine.errors import EngineError, PipelineBusyError, SavepointError
+from engine.errors import EngineError, PipelineBusyError, ReplayError, SavepointError
 from engine.jobs import ids, wishes
 from engine.jobs.spec import Restore
 from engine.jobs.states import State
@@ -94,9 +94,16 @@ def get(pipeline: str, savepoint: str, given: Given) -> answers.Savepoint:
 def restore(pipeline: str, body: RestoreRequest, given: Given) -> answers.Pipeline:
     """Go back to a savepoint. A running job is stopped first and then runs on from there."""
     with given.database.reading() as connection:
-        found = savepoints.get(connection, pipelines.get(connection, pipeline).id, body.savepoint_id)
+        case = read_case(connection, pipelines.get(connection, pipeline).id)
+        found = savepoints.get(connection, case.pipeline.id, body.savepoint_id)
     if found.state != "completed" or found.parallelism is None:
         raise SavepointError(f"savepoint {found.id} is {found.state}", hint="only a completed one can be restored")
+    reached = case.status.progress.epoch
+    if not body.allow_replay and reached is not None and found.epoch is not None and reached > found.epoch:
+        raise ReplayError(
+            f"pipeline {case.pipeline.name!r} has gone on to epoch {reached} since epoch {found.epoch}",
+            hint="allow_replay admits that sinks which cannot go back get some output twice",
+        )
     wish = Restore(found.id, found.parallelism, body.allow_replay)
     return update(given, pipeline, lambda case: wishes.ask_restore(case.pipeline, wish))
 

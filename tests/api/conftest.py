@@ -1,0 +1,199 @@
+"""A whole control plane in this process: real store, real controller stepped by hand, a runner that starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from fastapi.testclient import TestClient
+
+from engine.api.app import build_app
+from engine.api.changes import Changes
+from engine.api.context import Context, LastHeard, Planned, Taken
+from engine.api.gate import Rules
+from engine.errors import Place, ScriptRefused, UnknownColumnError, UnknownTableError
+from engine.jobs.assignment import Assignment
+from engine.jobs.controller import Controller, hash_key
+from engine.jobs.decide import Policy
+from engine.jobs.observe import Chore, Process
+from engine.jobs.places import Places
+from engine.jobs.runner import Holder
+from engine.jobs.status import Run
+from engine.store.database import open_database
+from engine.store.records import StoredRecords
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+TOKEN = "a-token"
+
+
+@dataclass
+class FakeRunner:
+    """Processes that are only noted. A test ends them, or lets a chore end."""
+
+    launched: list[Assignment] = field(default_factory=list)
+    left: dict[int, Process] = field(default_factory=dict)
+    killed: list[int] = field(default_factory=list)
+    poked: list[int] = field(default_factory=list)
+    chores: dict[str, Chore] = field(default_factory=dict)
+
+    def launch(self, assignment: Assignment) -> Holder:
+        self.launched.append(assignment)
+        self.left[assignment.generation] = Process.ALIVE
+        return Holder(pid=1000 + assignment.generation, born="b", generation=assignment.generation)
+
+    def find(self, run: Run) -> Holder | None:
+        return None
+
+    def look(self, run: Run) -> Process:
+        return self.left.get(run.generation, Process.GONE)
+
+    def poke(self, run: Run) -> None:
+        self.poked.append(run.generation)
+
+    def kill(self, run: Run) -> None:
+        self.killed.append(run.generation)
+        self.left[run.generation] = Process.GONE
+
+    def begin_chore(
+        self, pipeline_id: str, kind: Literal["rescale", "restore"], target: str, args: Sequence[str]
+    ) -> None:
+        self.chores[pipeline_id] = Chore(kind, target, "done")
+
+    def chore(self, pipeline_id: str) -> Chore | None:
+        return self.chores.get(pipeline_id)
+
+    def end_chore(self, pipeline_id: str) -> None:
+        self.chores.pop(pipeline_id, None)
+
+
+@dataclass
+class Plane:
+    """The control plane, and the hands that move it."""
+
+    http: TestClient
+    controller: Controller
+    runner: FakeRunner
+    context: Context
+    now: datetime = T0
+
+    def deploy(self, name: str = "orders", query: str = "SELECT 1", **body: Any) -> dict[str, Any]:
+        answer = self.http.put(f"/api/v1/pipelines/by-name/{name}", json={"query": query, **body})
+        assert answer.is_success, answer.text
+        self.settle()
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def settle(self) -> None:
+        """Let the controller do all it can do now."""
+        for _ in range(8):
+            self.controller.round()
+
+    def get(self, path: str) -> dict[str, Any]:
+        answer = self.http.get(f"/api/v1{path}")
+        assert answer.is_success, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def state(self, name: str = "orders") -> str:
+        return str(self.get(f"/pipelines/{name}")["state"])
+
+    def job(self, name: str = "orders") -> dict[str, Any]:
+        found: dict[str, Any] = self.get(f"/pipelines/{name}/jobs")["data"][0]
+        return found
+
+    def call(self, what: str, body: dict[str, Any], run: Assignment | None = None) -> dict[str, Any]:
+        """Call home as the newest driver, or as another one."""
+        own = run or self.runner.launched[-1]
+        answer = self.http.post(
+            f"/api/v1/runs/{own.job_id}/{own.generation}/{what}",
+            json=body,
+            headers={"Authorization": f"Bearer {own.key}"},
+        )
+        assert answer.is_success, answer.text
+        self.settle()
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def run(self, name: str = "orders", **body: Any) -> dict[str, Any]:
+        """A pipeline that is deployed and runs."""
+        found = self.deploy(name, **body)
+        self.come_up()
+        assert self.state(name) == "Running"
+        return found
+
+    def come_up(self) -> None:
+        """The newest driver says hello and runs."""
+        own = self.runner.launched[-1]
+        self.call("hello", {"nonce": own.key, "pid": 1})
+        self.call("heartbeat", {"state": "running", "reports": []})
+
+    def end(self, outcome: str | None = "stopped", error: dict[str, str] | None = None) -> None:
+        """The newest driver says goodbye, or nothing, and is gone."""
+        if outcome is not None:
+            self.call("goodbye", {"outcome": outcome, "error": error})
+        self.runner.left[self.runner.launched[-1].generation] = Process.GONE
+        self.settle()
+
+
+def report(epoch: int, minutes: int) -> dict[str, Any]:
+    """An epoch whose output is complete up to so many minutes after midnight."""
+    at = int((T0 + timedelta(minutes=minutes)).timestamp() * 1_000_000)
+    return {
+        "epoch": epoch,
+        "rows_in": 10,
+        "rows_out": 5,
+        "rows_per_second": 2.5,
+        "duration": 1000,
+        "watermark": at,
+        "source_watermarks": {"clicks": at},
+        "at": at,
+    }
+
+
+def fake_plan(query: str, udfs: Sequence[str]) -> Planned:
+    """A plan is its first word and what follows; `bad` is refused, twice."""
+    if "bad" in query:
+        first = UnknownTableError("no table 'x'", at=Place(2, 1), hint="make one")
+        raise ScriptRefused([first, UnknownColumnError("no column 'y'", at=Place(1, 8))])
+    return Planned(" ".join(query.split()), '{"nodes": [], "edges": []}')
+
+
+def fake_take(state: Path, savepoint_id: str, label: str | None) -> Taken:
+    """A savepoint of epoch seven, unless the label is `broken`."""
+    if label == "broken":
+        raise UnknownTableError("cannot be saved")
+    return Taken(7, T0, 2, 100)
+
+
+@pytest.fixture
+def plane(tmp_path: Path) -> Iterator[Plane]:
+    database = open_database(Places(tmp_path))
+    runner, changes, heard = FakeRunner(), Changes(), LastHeard()
+    made: list[Plane] = []
+
+    def clock() -> datetime:
+        return made[0].now if made else T0
+
+    controller = Controller(
+        StoredRecords(database),
+        runner,
+        heard,
+        Places(tmp_path),
+        clock,
+        Policy(allowed_restarts=2),
+        on_change=changes.ring,
+    )
+    context = Context(
+        database, Places(tmp_path), clock, lambda: None, changes, heard, fake_plan, fake_take, "1.2.3", "me"
+    )
+    rules = Rules(frozenset({hash_key(TOKEN)}), frozenset({"testserver"}), 2 * 1024 * 1024)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with TestClient(build_app(context, rules), headers=headers, raise_server_exceptions=False) as http:
+        made.append(Plane(http, controller, runner, context))
+        yield made[0]
+    context.workers.shutdown()
+    database.close()

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+from engine.api.answers import Checkpoint, Job
+from engine.jobs.observe import Process
+from tests.api.conftest import Plane, report
+
+
+def test_a_job_says_what_its_drivers_reported(plane: Plane) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(1, 10), report(2, 20)]})
+
+    job = plane.job()
+    checkpoints = plane.get(f"/pipelines/orders/jobs/{job['id']}/checkpoints")["data"]
+
+    assert set(job) == set(Job.model_fields)
+    assert (job["state"], job["epoch"], job["run_id"]) == ("Running", 2, 1)
+    assert set(checkpoints[0]) == set(Checkpoint.model_fields)
+    assert [one["epoch"] for one in checkpoints] == [2, 1]
+
+
+def test_reports_that_come_late_move_nothing_back(plane: Plane) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(5, 50)]})
+    plane.call("heartbeat", {"state": "running", "reports": [report(4, 40)]})
+
+    assert plane.job()["epoch"] == 5
+
+
+def test_a_driver_that_dies_is_started_again_after_a_pause(plane: Plane) -> None:
+    plane.run()
+    plane.end(None)
+    job = plane.job()
+    assert (job["state"], job["failure_code"], job["restarts"]) == ("Recovering", "run.died", 1)
+
+    plane.now += timedelta(milliseconds=500)
+    plane.settle()
+
+    assert plane.runner.launched[-1].generation == 2
+    assert [one["code"] for one in plane.get(f"/pipelines/orders/jobs/{job['id']}/errors")["data"]] == ["run.died"]
+
+
+def test_a_job_that_never_comes_up_is_given_up(plane: Plane) -> None:
+    plane.deploy()
+    for _ in range(3):
+        plane.end(None)
+        plane.now += timedelta(minutes=1)
+        plane.settle()
+
+    assert (plane.state(), len(plane.runner.launched)) == ("Failed", 3)
+    assert "given up after 3 failures" in plane.job()["failure_message"]
+
+
+def test_a_failure_that_another_try_cannot_mend_fails_the_job_at_once(plane: Plane) -> None:
+    plane.run()
+    plane.end("failed", {"code": "delivery.ledger_lost", "message": "lost", "hint": "look"})
+
+    job = plane.job()
+    assert (job["state"], job["failure_code"], job["failure_message"]) == ("Failed", "delivery.ledger_lost", "lost")
+    assert job["failure_hint"] == "look"
+
+
+def test_a_silent_driver_is_killed_and_replaced(plane: Plane) -> None:
+    plane.run()
+    plane.now += timedelta(seconds=31)
+    plane.settle()
+    assert plane.runner.killed == [1]
+
+    plane.now += timedelta(seconds=1)
+    plane.settle()
+
+    assert plane.runner.launched[-1].generation == 2
+    assert plane.job()["failure_code"] == "run.silent"
+
+
+def test_what_a_dead_driver_has_left_is_killed_before_the_next_one_starts(plane: Plane) -> None:
+    plane.run()
+    plane.runner.left[1] = Process.ORPHANED
+    plane.settle()
+
+    assert plane.runner.killed == [1]
+    assert plane.state() == "Recovering"
+
+
+def test_a_superseded_driver_is_told_so(plane: Plane) -> None:
+    plane.run()
+    old = plane.runner.launched[-1]
+    plane.end(None)
+    plane.now += timedelta(seconds=1)
+    plane.settle()
+
+    answer = plane.call("heartbeat", {"state": "running", "reports": [report(9, 90)]}, old)
+
+    assert answer == {"orders": [], "superseded": True}
+    assert plane.job()["epoch"] is None
+
+
+def test_a_driver_is_known_by_its_own_secret_only(plane: Plane) -> None:
+    plane.run()
+    own = plane.runner.launched[-1]
+    path = f"/api/v1/runs/{own.job_id}/1/heartbeat"
+
+    wrong = plane.http.post(path, json={"state": "running"}, headers={"Authorization": "Bearer wrong"})
+    admin = plane.http.post(path, json={"state": "running"})
+    unknown = plane.http.post(
+        path.replace("/1/", "/2/"), json={"state": "running"}, headers={"Authorization": f"Bearer {own.key}"}
+    )
+
+    assert [wrong.status_code, admin.status_code, unknown.status_code] == [401, 401, 401]
+
+
+def test_what_happened_can_be_read(plane: Plane) -> None:
+    plane.run()
+
+    events = plane.get("/pipelines/orders/events")["data"]
+
+    assert [one["message"] for one in events] == ["Scheduling to Running", "Created to Scheduling"]
+
+
+def test_logs_are_the_last_lines_of_all_runs(plane: Plane) -> None:
+    pipeline = plane.run()
+    runs = plane.context.places.runs(pipeline["id"])
+    runs.mkdir(parents=True)
+    (runs / "000001.log").write_text("a\nb\n")
+    (runs / "000002.log").write_text("c\n")
+
+    assert plane.get("/pipelines/orders/logs?limit=2") == {"data": ["b", "c"], "has_more": True}
+    assert plane.get("/pipelines/orders/logs")["data"] == ["a", "b", "c"]
+
+
+def test_the_store_holds_no_secret(plane: Plane) -> None:
+    plane.run()
+    own = plane.runner.launched[-1]
+
+    assert own.key.encode() not in plane.context.places.database.read_bytes()
+    assert own.key not in repr(own)

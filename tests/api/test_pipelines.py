@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from engine.api.answers import Pipeline
+from tests.api.conftest import Plane, report
+
+BY_NAME = "/api/v1/pipelines/by-name/orders"
+
+
+def test_a_deployed_pipeline_is_started(plane: Plane) -> None:
+    answer = plane.http.put(BY_NAME, json={"query": "SELECT 1", "parallelism": 2, "settings": {"a": "b"}})
+
+    assert answer.status_code == 201
+    assert set(answer.json()) == set(Pipeline.model_fields)
+    plane.settle()
+    assert plane.state() == "Scheduling"
+    [assignment] = plane.runner.launched
+    assert (assignment.query, assignment.parallelism, assignment.generation) == ("SELECT 1", 2, 1)
+    assert assignment.settings == {"a": "b"}
+
+
+def test_the_same_deployment_again_changes_nothing(plane: Plane) -> None:
+    first = plane.run()
+
+    again = plane.http.put(BY_NAME, json={"query": "SELECT 1"})
+
+    plane.settle()
+    assert again.status_code == 200
+    assert (again.json()["id"], again.json()["version"]) == (first["id"], 1)
+    assert len(plane.runner.launched) == 1
+
+
+def test_twenty_deployments_at_once_make_one_pipeline(plane: Plane) -> None:
+    body = {"query": "SELECT 1", "idempotency_key": "k"}
+    with ThreadPoolExecutor(20) as threads:
+        answers = list(threads.map(lambda _: plane.http.put(BY_NAME, json=body), range(20)))
+
+    assert sorted(answer.status_code for answer in answers) == [200] * 19 + [201]
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert len(plane.get("/pipelines")["data"]) == 1
+
+
+def test_a_deployment_starts_a_stopped_pipeline_again(plane: Plane) -> None:
+    plane.run()
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+    plane.settle()
+    plane.end()
+    assert plane.state() == "Stopped"
+
+    plane.deploy()
+
+    assert plane.state() == "Scheduling"
+    assert plane.runner.launched[-1].generation == 2
+
+
+def test_a_deployment_starts_a_failed_pipeline_again(plane: Plane) -> None:
+    plane.run()
+    plane.end("failed", {"code": "sql.unknown_column", "message": "no"})
+    assert plane.state() == "Failed"
+
+    plane.deploy()
+
+    assert plane.runner.launched[-1].generation == 2
+
+
+def test_a_finished_pipeline_stays_finished(plane: Plane) -> None:
+    plane.run(idempotency_key="k")
+    plane.end("finished")
+
+    plane.deploy(idempotency_key="k")
+
+    assert plane.state() == "Finished"
+    assert plane.http.post("/api/v1/pipelines/orders/restart").json()["code"] == "pipeline.busy"
+
+
+def test_another_text_of_the_same_plan_is_a_new_version_that_takes_over(plane: Plane) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(1, 1)]})
+
+    assert plane.deploy(query="SELECT   1")["version"] == 2
+
+    assert plane.state() == "CheckpointStopping"
+    assert plane.call("heartbeat", {"state": "running"})["orders"] == [{"kind": "stop", "mode": "checkpoint"}]
+    plane.end()
+    assert (plane.runner.launched[-1].query, plane.runner.launched[-1].generation) == ("SELECT   1", 2)
+
+
+def test_another_plan_is_refused_while_there_is_state(plane: Plane) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(1, 1)]})
+
+    refused = plane.http.put(BY_NAME, json={"query": "SELECT 2"})
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "pipeline.incompatible")
+    assert plane.get("/pipelines/orders")["version"] == 1
+    assert plane.deploy(query="SELECT 2", force=True)["version"] == 2
+    plane.end()
+    assert plane.runner.launched[-1].force
+
+
+def test_another_plan_is_taken_while_there_is_no_state(plane: Plane) -> None:
+    plane.run()
+    plane.end("failed", {"code": "option.bad_value", "message": "no such file"})
+
+    plane.deploy(query="SELECT 2")
+
+    assert plane.runner.launched[-1].query == "SELECT 2"
+
+
+def test_a_key_belongs_to_one_name(plane: Plane) -> None:
+    plane.deploy(idempotency_key="k")
+
+    refused = plane.http.put(
+        "/api/v1/pipelines/by-name/other", json={"query": "SELECT 1"}, headers={"Idempotency-Key": "k"}
+    )
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "pipeline.key_reused")
+    assert plane.http.get("/api/v1/pipelines/other").status_code == 404
+
+
+def test_bad_sql_is_refused_with_every_complaint_and_its_place(plane: Plane) -> None:
+    refused = plane.http.put(BY_NAME, json={"query": "bad"})
+
+    assert refused.status_code == 400
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert refused.json()["code"] == "sql.refused"
+    assert [(one["code"], one["span"]["start"]) for one in refused.json()["errors"]] == [
+        ("sql.unknown_column", {"line": 1, "column": 8}),
+        ("sql.unknown_table", {"line": 2, "column": 1}),
+    ]
+    assert plane.http.get("/api/v1/pipelines/orders").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"query": ""},
+        {"query": "SELECT 1", "parallelism": 0},
+        {"query": "SELECT 1", "parallelizm": 2},
+        {"query": "SELECT 1", "stop": "now"},
+        {"query": "SELECT 1", "checkpoint_interval_micros": 1},
+    ],
+)
+def test_a_malformed_deployment_is_refused(plane: Plane, body: dict[str, object]) -> None:
+    refused = plane.http.put(BY_NAME, json=body)
+
+    assert (refused.status_code, refused.json()["code"]) == (422, "request.invalid")
+    assert refused.json()["errors"]
+
+
+@pytest.mark.parametrize("name", ["a%00b", "a%0Ab", "..%5Cb", "x" * 300])
+def test_a_name_has_no_control_characters_and_no_slashes(plane: Plane, name: str) -> None:
+    assert plane.http.put(f"/api/v1/pipelines/by-name/{name}", json={"query": "SELECT 1"}).status_code == 422
+
+
+def test_a_query_may_have_a_mebibyte(plane: Plane) -> None:
+    refused = plane.http.put(BY_NAME, json={"query": "x" * (1024 * 1024 + 1)})
+
+    assert (refused.status_code, refused.json()["code"]) == (413, "request.too_large")
+
+
+def test_a_stop_is_an_order_that_the_driver_takes_from_its_next_call(plane: Plane) -> None:
+    plane.run()
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+    plane.settle()
+
+    assert plane.state() == "CheckpointStopping"
+    assert plane.runner.poked == [1]
+    plane.end()
+    assert plane.state() == "Stopped"
+    found = plane.get("/pipelines/orders")
+    assert (found["action"], found["action_text"], found["stop"]) == ("none", "Start", "checkpoint")
+
+
+def test_a_stop_now_is_a_stricter_order(plane: Plane) -> None:
+    plane.run()
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "immediate"})
+    plane.settle()
+
+    assert plane.call("heartbeat", {"state": "running"})["orders"] == [{"kind": "stop", "mode": "immediate"}]
+
+
+def test_a_stop_by_force_kills(plane: Plane) -> None:
+    plane.run()
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
+    plane.settle()
+
+    assert (plane.runner.killed, plane.state()) == ([1], "Stopped")
+
+
+def test_the_same_parallelism_is_no_rescale(plane: Plane) -> None:
+    plane.run(parallelism=2)
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"parallelism": 2})
+    plane.settle()
+
+    assert plane.state() == "Running"
+
+
+def test_a_rescale_drains_lays_out_and_starts_wider(plane: Plane) -> None:
+    plane.run()
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"parallelism": 3})
+    plane.settle()
+    assert plane.state() == "Rescaling"
+    plane.end()
+
+    assert (plane.runner.launched[-1].parallelism, plane.runner.launched[-1].generation) == (3, 2)
+    plane.come_up()
+    assert plane.job()["tasks"] == 3
+
+
+def test_a_restart_drains_and_starts_again(plane: Plane) -> None:
+    plane.run()
+
+    plane.http.post("/api/v1/pipelines/orders/restart", json={"force": False})
+    plane.settle()
+    assert plane.state() == "CheckpointStopping"
+    plane.end()
+
+    assert plane.runner.launched[-1].generation == 2
+
+
+def test_only_a_resting_pipeline_can_be_deleted(plane: Plane) -> None:
+    found = plane.run()
+    assert plane.http.delete("/api/v1/pipelines/orders").status_code == 409
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
+    plane.settle()
+
+    assert plane.http.delete("/api/v1/pipelines/orders").status_code == 204
+    assert plane.http.get(f"/api/v1/pipelines/{found['id']}").json()["code"] == "pipeline.not_found"
+    assert plane.deploy()["id"] != found["id"]
+
+
+def test_pipelines_are_listed_page_by_page(plane: Plane) -> None:
+    for name in "abc":
+        plane.deploy(name)
+
+    first = plane.get("/pipelines?limit=2")
+    second = plane.get(f"/pipelines?limit=2&starting_after={first['data'][-1]['id']}")
+
+    assert [len(first["data"]), first["has_more"]] == [2, True]
+    assert [len(second["data"]), second["has_more"]] == [1, False]
+    assert {one["name"] for one in first["data"] + second["data"]} == {"a", "b", "c"}
+
+
+def test_a_query_can_be_validated_without_being_deployed(plane: Plane) -> None:
+    good = plane.http.post("/api/v1/pipelines/validate_query", json={"query": "SELECT 1"})
+    bad = plane.http.post("/api/v1/pipelines/validate_query", json={"query": "bad"})
+
+    assert good.json() == {"graph": {"nodes": [], "edges": []}}
+    assert [one["code"] for one in bad.json()["errors"]] == ["sql.unknown_column", "sql.unknown_table"]
+    assert bad.status_code == 200

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import inspect
+
+from engine.errors import DataDirLockedError, PipelineNotFoundError, StaleWriteError
+from engine.jobs.places import Places
+from engine.jobs.records import Case
+from engine.jobs.spec import Pipeline, Spec, Version
+from engine.jobs.states import State
+from engine.jobs.status import Committed, Failure, Goodbye, Note, Progress, Run, Status
+from engine.store import checkpoints, jobs, keys, notes, pipelines, runs, savepoints, tokens, versions
+from engine.store.database import METADATA, Database, open_database
+from engine.store.migrations import MIGRATIONS
+from engine.store.records import StoredRecords, read_case
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+PIPELINE = Pipeline("pl_aaaaaaaaaaaaaaaa", "orders", "job_aaaaaaaaaaaaaaaa", 1, 2, T0)
+VERSION = Version(PIPELINE.id, 1, Spec("SELECT 1", ("def f(): ...",), {"a": "b"}, timedelta(seconds=5)), "p", "{}", T0)
+STATUS = Status(PIPELINE.job_id, PIPELINE.id, State.CREATED, T0, T0)
+RUN = Run(PIPELINE.job_id, PIPELINE.id, 1, "hash", 1, 2, T0)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(Places(tmp_path))
+    with opened.writing() as connection:
+        pipelines.add(connection, PIPELINE)
+        versions.add(connection, VERSION)
+        jobs.add(connection, STATUS)
+    yield opened
+    opened.close()
+
+
+def committed(epoch: int) -> Committed:
+    return Committed(epoch, 1, 1, 1.0, timedelta(seconds=1), T0, {"a": T0, "b": None}, 0, 0, 0, 0, T0)
+
+
+def test_what_was_stored_is_read_back(database: Database) -> None:
+    with database.reading() as connection:
+        assert read_case(connection, PIPELINE.id) == Case(PIPELINE, STATUS, None)
+        assert versions.get(connection, PIPELINE.id, 1) == VERSION
+
+
+def test_a_data_directory_has_one_owner(database: Database, tmp_path: Path) -> None:
+    with pytest.raises(DataDirLockedError, match=str(tmp_path)):
+        open_database(Places(tmp_path))
+
+
+def test_a_data_directory_whose_owner_has_gone_can_be_opened_again(database: Database, tmp_path: Path) -> None:
+    database.close()
+
+    again = open_database(Places(tmp_path))
+
+    with again.reading() as connection:
+        assert pipelines.get(connection, "orders") == PIPELINE
+    again.close()
+
+
+def test_what_is_committed_survives_a_loss_of_power(database: Database) -> None:
+    with database.reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == 2
+
+
+def test_the_database_is_for_its_owners_eyes(database: Database, tmp_path: Path) -> None:
+    assert (tmp_path / "arroyo.db").stat().st_mode & 0o077 == 0
+
+
+def test_migrations_make_the_tables_that_the_records_describe(database: Database) -> None:
+    found = inspect(database.engine)
+    assert {savepoints.SAVEPOINTS.name, tokens.TOKENS.name} < set(METADATA.tables)
+    assert set(found.get_table_names()) == set(METADATA.tables)
+    for name, table in METADATA.tables.items():
+        assert [column["name"] for column in found.get_columns(name)] == [column.name for column in table.columns]
+
+
+def test_migrations_are_applied_once(database: Database, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "arroyo.db") as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+    connection.close()
+
+
+def test_a_name_is_given_once(database: Database) -> None:
+    with database.writing() as connection:
+        assert not pipelines.add(connection, replace(PIPELINE, id="pl_bbbbbbbbbbbbbbbb", job_id="job_b"))
+
+
+def test_a_pipeline_is_found_by_id_before_it_is_found_by_name(database: Database) -> None:
+    sly = replace(PIPELINE, id="pl_bbbbbbbbbbbbbbbb", job_id="job_b", name=PIPELINE.id)
+    with database.writing() as connection:
+        pipelines.add(connection, sly)
+        assert pipelines.get(connection, PIPELINE.id) == PIPELINE
+        with pytest.raises(PipelineNotFoundError):
+            pipelines.get(connection, "nope")
+
+
+def test_a_write_based_on_an_old_reading_is_refused(database: Database) -> None:
+    with database.writing() as connection:
+        pipelines.update(connection, replace(PIPELINE, stop="checkpoint"))
+    with pytest.raises(StaleWriteError), database.writing() as connection:
+        pipelines.update(connection, replace(PIPELINE, stop="force"))
+
+
+def test_a_launch_does_not_overtake_a_stop(database: Database) -> None:
+    records = StoredRecords(database)
+    [before] = records.active()
+    with database.writing() as connection:
+        pipelines.update(connection, replace(PIPELINE, stop="checkpoint"))
+
+    after = Case(before.pipeline, replace(before.status, state=State.SCHEDULING, generation=1), RUN)
+
+    assert not records.save(before, after, None)
+    with database.reading() as connection:
+        assert runs.find(connection, PIPELINE.job_id, 1) is None
+
+
+def test_a_new_generation_closes_the_one_before(database: Database) -> None:
+    records = StoredRecords(database)
+    [before] = records.active()
+    first = Case(PIPELINE, replace(STATUS, state=State.SCHEDULING, generation=1), RUN)
+    assert records.save(before, first, Note(PIPELINE.job_id, T0, "info", "started"))
+    [second] = records.active()
+    assert second.run == RUN
+
+    later = replace(RUN, generation=2, launched_at=T0 + timedelta(minutes=1))
+    assert records.save(second, Case(PIPELINE, replace(second.status, generation=2), later), None)
+
+    with database.reading() as connection:
+        old = runs.find(connection, PIPELINE.job_id, 1)
+        assert old is not None
+        assert old.ended_at == T0 + timedelta(minutes=1)
+        assert read_case(connection, PIPELINE.id).run == later
+        assert [note.message for note in notes.latest(connection, PIPELINE.job_id, 10)] == ["started"]
+
+
+def test_jobs_at_rest_are_looked_at_only_when_something_is_wanted(database: Database) -> None:
+    records = StoredRecords(database)
+    with database.writing() as connection:
+        jobs.update(connection, STATUS, replace(STATUS, state=State.FAILED, version=1))
+    assert records.active() == []
+
+    with database.writing() as connection:
+        pipelines.update(connection, replace(PIPELINE, restarts_asked=1))
+
+    assert [case.pipeline.id for case in records.active()] == [PIPELINE.id]
+
+
+def test_a_runs_story_is_kept(database: Database) -> None:
+    bye = Goodbye("failed", Failure("sql.x", "no", "try"))
+    with database.writing() as connection:
+        runs.add(connection, RUN)
+        runs.set_process(connection, RUN, 42, "7")
+        runs.set_hello(connection, RUN, T0)
+        runs.set_running(connection, RUN, T0)
+        runs.set_goodbye(connection, RUN, bye)
+        runs.end(connection, RUN.job_id, 1, T0)
+        found = runs.find(connection, RUN.job_id, 1)
+
+    assert found == replace(RUN, pid=42, born="7", hello_at=T0, running_at=T0, goodbye=bye, ended_at=T0)
+
+
+def test_progress_is_not_written_back_by_who_only_changes_the_state(database: Database) -> None:
+    with database.writing() as connection:
+        jobs.advance(connection, STATUS.job_id, Progress(9, T0, {"a": None}))
+        assert jobs.update(connection, STATUS, replace(STATUS, state=State.SCHEDULING))
+
+        assert jobs.get(connection, STATUS.job_id).progress == Progress(9, T0, {"a": None})
+
+
+def test_the_newest_hundred_epochs_are_kept(database: Database) -> None:
+    with database.writing() as connection:
+        checkpoints.add(connection, STATUS.job_id, 1, [committed(epoch) for epoch in range(150)])
+        checkpoints.add(connection, STATUS.job_id, 1, [committed(149)])
+        found = checkpoints.latest(connection, STATUS.job_id, 1000)
+
+    assert [epoch.epoch for epoch in found] == list(range(149, 49, -1))
+    assert found[0] == committed(149)
+
+
+def test_a_key_is_bound_to_what_it_was_used_for_first(database: Database) -> None:
+    with database.writing() as connection:
+        assert keys.claim(connection, "deploy", "k", "orders", PIPELINE.id, T0) == "orders"
+        assert keys.claim(connection, "deploy", "k", "clicks", PIPELINE.id, T0) == "orders"
+        assert keys.claim(connection, "other", "k", "clicks", PIPELINE.id, T0) == "clicks"
+
+
+def test_a_deleted_pipeline_leaves_nothing(database: Database) -> None:
+    with database.writing() as connection:
+        keys.claim(connection, "deploy", "k", "orders", PIPELINE.id, T0)
+        runs.add(connection, RUN)
+        checkpoints.add(connection, STATUS.job_id, 1, [committed(1)])
+        pipelines.remove(connection, PIPELINE)
+        left = {
+            name: connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one() for name in METADATA.tables
+        }
+
+    assert set(left.values()) == {0}
