@@ -1,0 +1,78 @@
+"""Playing scripts of rows through a whole pipeline, and the batch answer to compare with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.spark.progress import EpochReport
+from engine.spark.run import Control, RunSpec, run_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Rows by partition, and the time on the planner's clock when they come."""
+
+    now: timedelta
+    rows: Mapping[str, Sequence[Row]]
+
+
+def at(minutes: float) -> str:
+    """An event time, in minutes from the start."""
+    return (START + timedelta(minutes=minutes)).isoformat().replace("+00:00", "Z")
+
+
+def write_script(path: Path, steps: Sequence[Step], *, bounded: bool = True) -> None:
+    """The script as the scripted connector reads it."""
+    content = [{"now": (START + step.now).isoformat(), "rows": step.rows} for step in steps]
+    path.write_text(json.dumps({"steps": content, "bounded": bounded}))
+
+
+def play(
+    spark: SparkSession, spec: RunSpec, *, stop_after: int | None = None
+) -> tuple[str, list[EpochReport]]:
+    """Run to the end, or until an epoch; how it ended and what was reported."""
+    control, seen = Control(), list[EpochReport]()
+
+    def note(report: EpochReport) -> None:
+        seen.append(report)
+        if stop_after is not None and report.epoch >= stop_after:
+            control.stop("checkpoint")
+
+    return run_in(spark, spec, control, note), seen
+
+
+def kill_in_epoch(spec: RunSpec, epoch: int, point: str = "after_write") -> None:
+    """Run in a process of its own, which dies with its JVM at a named point of an epoch."""
+    file = spec.state_dir.with_suffix(".sql")
+    file.write_text(spec.sql)
+    command = [sys.executable, "-m", "engine", "run", str(file), "--state-dir", str(spec.state_dir)]
+    command += ["--set", "quick=true", "--json-progress"]
+    if spec.max_epoch_rows:
+        command += ["--max-epoch-rows", str(spec.max_epoch_rows)]
+    armed = {**os.environ, "ARROYO_FAULT": f"{point}:{epoch}", "ARROYO_FAULTS_ALLOWED": "1"}
+    ended = subprocess.run(command, env=armed, capture_output=True, text=True, timeout=150, check=False)
+    assert ended.returncode == -9, ended.stderr
+
+
+def read_rows(path: Path) -> list[dict[str, object]]:
+    """The rows of a JSON file."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def wider(spec: RunSpec, parallelism: int) -> RunSpec:
+    """The same at another parallelism."""
+    return replace(spec, parallelism=parallelism)
