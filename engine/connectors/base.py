@@ -148,6 +148,8 @@ class Connector:
     """What `METADATA FROM 'key'` may name: key to the field it is."""
     event_time: str | None = None
     """The metadata key that is the event time of a table that names none; None is when a row is read."""
+    check: Callable[[Table], str | None] = lambda table: None
+    """What is wrong with a table as a whole, in words, or None; called when its columns are known."""
     needs_event_time: Callable[[Options], bool] = lambda options: False
     """Whether a sink with these options wants the event time, as one more column `_timestamp` behind the table's."""
     open_source: Callable[[Table], Source] | None = None

@@ -113,6 +113,18 @@ def _open_sink(table: Table, place: SinkPlace) -> FilesystemSink:
     return FilesystemSink(table, table.options, place.directory)
 
 
+def _check(table: Table) -> str | None:
+    if isinstance(table.options, FilesystemSinkOptions):
+        strangers = [name for name in table.options.fields if table.schema.find(name) is None]
+        if strangers:
+            columns = ", ".join(table.schema.names)
+            return f"'partitioning.fields' names {', '.join(map(repr, strangers))}; the table's columns are {columns}"
+    is_parquet = table.format is not None and table.format.format == "parquet"
+    if is_parquet and any(key == "line" for _, key in table.metadata):
+        return "Parquet files have no lines, so there is no metadata 'line'"
+    return None
+
+
 def _needs_event_time(options: Options) -> bool:
     return isinstance(options, FilesystemSinkOptions) and options.time_pattern is not None
 
@@ -126,6 +138,7 @@ FILESYSTEM = Connector(
         "filename": Field("filename", types.TEXT, nullable=False),
         "line": Field("line", types.BIGINT, nullable=False),
     },
+    check=_check,
     needs_event_time=_needs_event_time,
     open_source=_open_source,
     open_sink=_open_sink,

@@ -12,7 +12,7 @@ from engine.connectors.file_list import Found, Place, Stretch, from_position, li
 from engine.connectors.filesystem import FilesystemSourceOptions
 from engine.connectors.line_rows import line_reader
 from engine.connectors.parquet_rows import count_rows, group_ends, read_rows
-from engine.connectors.text_files import Compression, compression_of, size_of, spread, step
+from engine.connectors.text_files import Compression, compression_of, missing, size_of, spread, step
 
 _PARTITION = "files"
 _SMALLEST_PIECE = 1024 * 1024
@@ -37,7 +37,8 @@ class FilesystemSource:
 
     def start(self, partition: str) -> Position:
         """Before the first file; the directory must be there."""
-        self._list()
+        if not self._options.path.exists():
+            raise missing(self._options.path)
         return to_position(Place())
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:

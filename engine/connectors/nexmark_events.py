@@ -8,7 +8,8 @@ number, so that any range of events can be made without those before it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -47,12 +48,56 @@ Words = npt.NDArray[np.uint64]
 Random = Callable[[int, "Numbers | int"], Numbers]
 
 
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """The texts that events of one seed are made of."""
+
+    words: pa.StringArray
+    digits: pa.StringArray
+    items: pa.StringArray
+    descriptions: pa.StringArray
+    channels: pa.StringArray
+    urls: pa.StringArray
+    person_extras: pa.StringArray
+    auction_extras: pa.StringArray
+    bid_extras: pa.StringArray
+
+
+@cache
+def pools(seed: int) -> Pools:
+    """Made once per process and seed: it takes as long as a hundred thousand events."""
+    words = _texts(seed, 201, 3, 7)
+    return Pools(
+        words=words,
+        digits=pa.array([f"{number:04d}" for number in range(10_000)]),
+        items=_texts(seed, 202, 3, 20),
+        descriptions=_texts(seed, 203, 3, 100),
+        channels=pa.array([*(f"channel-{number}" for number in range(_CHANNELS)), *_HOT_CHANNELS]),
+        urls=_urls(seed, words),
+        person_extras=_texts(seed, 205, 100, 150),
+        auction_extras=_texts(seed, 206, 300, 450),
+        bid_extras=_texts(seed, 204, 54, 81),
+    )
+
+
+def _urls(seed: int, words: pa.StringArray) -> pa.StringArray:
+    """A page for each channel; nine of ten tell the channel's number."""
+    numbers = np.arange(_CHANNELS + len(_HOT_CHANNELS), dtype=np.int64)
+    ids, has_id = _below(numbers, seed, 101, 1 << 31), _below(numbers, seed, 102, 10) > 0
+    picked = [words.take(_index(_below(numbers, seed, lane, _POOL))).to_pylist() for lane in (103, 104, 105)]
+    return pa.array(
+        f"https://www.nexmark.com/{'/'.join(parts)}/item.htm?query=1" + (f"&channel_id={number}" if shown else "")
+        for *parts, number, shown in zip(*picked, ids.tolist(), has_id.tolist(), strict=True)
+    )
+
+
 class EventMaker:
     """Makes the wanted columns of some events. A column is null where the event is of another kind."""
 
     def __init__(self, names: tuple[str, ...], seed: int, spacing_micros: float) -> None:
         self._names = names
         self._seed = seed
+        self._pools = pools(seed)
         self._spacing = spacing_micros
 
     def __call__(self, numbers: Numbers, micros: Numbers) -> pa.RecordBatch:
@@ -68,16 +113,18 @@ class EventMaker:
 
     def _people(self, numbers: Numbers, micros: Numbers) -> pa.StructArray:
         random = self._random(numbers)
-        user, host = (self._words.take(_index(random(lane, _POOL))) for lane in (1, 2))
+        user, host = (self._pools.words.take(_index(random(lane, _POOL))) for lane in (1, 2))
         return _struct(
             id=pa.array(_last_person(numbers) + _FIRST_ID),
             name=_join(_pick(_FIRST_NAMES, random(3, 11)), " ", _pick(_LAST_NAMES, random(4, 9))),
             email_address=_join(user, "@", host, ".com"),
-            credit_card=_join(*_spaced([self._digits.take(_index(random(5 + part, 10_000))) for part in range(4)])),
+            credit_card=_join(
+                *_spaced([self._pools.digits.take(_index(random(5 + part, 10_000))) for part in range(4)])
+            ),
             city=_pick(_CITIES, random(9, 10)),
             state=_pick(_STATES, random(10, 6)),
             datetime=timestamps(micros),
-            extra=self._person_extras.take(_index(random(11, _POOL))),
+            extra=self._pools.person_extras.take(_index(random(11, _POOL))),
         )
 
     def _auctions(self, numbers: Numbers, micros: Numbers) -> pa.StructArray:
@@ -89,15 +136,15 @@ class EventMaker:
         open_for = (1 + random(4, max(2 * horizon, 1))) * 1000
         return _struct(
             id=pa.array(_last_auction(numbers) + _FIRST_ID),
-            description=self._descriptions.take(_index(random(5, _POOL))),
-            item_name=self._items.take(_index(random(6, _POOL))),
+            description=self._pools.descriptions.take(_index(random(5, _POOL))),
+            item_name=self._pools.items.take(_index(random(6, _POOL))),
             initial_bid=pa.array(price),
             reserve=pa.array(price + _price(random, 7)),
             datetime=timestamps(micros),
             expires=timestamps(micros + open_for),
             seller=pa.array(seller + _FIRST_ID),
             category=pa.array(random(8, _CATEGORIES) + _FIRST_CATEGORY),
-            extra=self._auction_extras.take(_index(random(9, _POOL))),
+            extra=self._pools.auction_extras.take(_index(random(9, _POOL))),
         )
 
     def _bids(self, numbers: Numbers, micros: Numbers) -> pa.StructArray:
@@ -113,58 +160,15 @@ class EventMaker:
             auction=pa.array(auction + _FIRST_ID),
             bidder=pa.array(bidder + _FIRST_ID),
             price=pa.array(_price(random, 8)),
-            channel=self._channels.take(channel),
-            url=self._urls.take(channel),
+            channel=self._pools.channels.take(channel),
+            url=self._pools.urls.take(channel),
             datetime=timestamps(micros),
-            extra=self._bid_extras.take(_index(random(9, _POOL))),
+            extra=self._pools.bid_extras.take(_index(random(9, _POOL))),
         )
 
     def _random(self, numbers: Numbers) -> Random:
         """Random numbers below a limit, another one for each lane, for each event."""
         return partial(_below, numbers, self._seed)
-
-    @cached_property
-    def _channels(self) -> pa.StringArray:
-        return pa.array([*(f"channel-{number}" for number in range(_CHANNELS)), *_HOT_CHANNELS])
-
-    @cached_property
-    def _urls(self) -> pa.StringArray:
-        numbers = np.arange(_CHANNELS + len(_HOT_CHANNELS), dtype=np.int64)
-        ids, has_id = _below(numbers, self._seed, 101, 1 << 31), _below(numbers, self._seed, 102, 10) > 0
-        picked = [_index(_below(numbers, self._seed, lane, _POOL)) for lane in (103, 104, 105)]
-        words = [self._words.take(each).to_pylist() for each in picked]
-        return pa.array(
-            f"https://www.nexmark.com/{'/'.join(parts)}/item.htm?query=1" + (f"&channel_id={number}" if shown else "")
-            for *parts, number, shown in zip(*words, ids.tolist(), has_id.tolist(), strict=True)
-        )
-
-    @cached_property
-    def _digits(self) -> pa.StringArray:
-        return pa.array([f"{number:04d}" for number in range(10_000)])
-
-    @cached_property
-    def _words(self) -> pa.StringArray:
-        return _texts(self._seed, 201, 3, 7)
-
-    @cached_property
-    def _items(self) -> pa.StringArray:
-        return _texts(self._seed, 202, 3, 20)
-
-    @cached_property
-    def _descriptions(self) -> pa.StringArray:
-        return _texts(self._seed, 203, 3, 100)
-
-    @cached_property
-    def _bid_extras(self) -> pa.StringArray:
-        return _texts(self._seed, 204, 54, 81)
-
-    @cached_property
-    def _person_extras(self) -> pa.StringArray:
-        return _texts(self._seed, 205, 100, 150)
-
-    @cached_property
-    def _auction_extras(self) -> pa.StringArray:
-        return _texts(self._seed, 206, 300, 450)
 
 
 def _scatter(

@@ -24,7 +24,8 @@ from engine.errors import (
 )
 from engine.formats import FORMATS
 from engine.formats.base import FormatOptions
-from engine.option_values import OffOrInterval, OptionValue, Unreadable, read_value
+from engine.option_values import OffOrInterval, Unreadable, read_value
+from engine.option_values import OptionValue as OptionValue  # noqa: PLC0414 - what a `GivenOption` holds
 
 O = TypeVar("O", bound=BaseModel)  # noqa: E741 - the O of Options
 Given: TypeAlias = "Sequence[GivenOption]"

@@ -14,11 +14,13 @@ from engine import types
 from engine.formats.base import BadRecord, Decoded
 from engine.formats.json import JsonOptions
 from engine.formats.json_rows import decode_rows, read_decimal_bytes
-from engine.formats.lines import count_lines, join_lines, split_lines
+from engine.formats.lines import count_lines, join_lines, split_block, split_lines
 from engine.formats.timestamps import from_millis, from_nanos
 from engine.schema import Schema, arrow_schema, to_arrow
 
 _REGISTRY_HEADER = 5
+_SMALL = 32 * 1024
+_PIECES = 8
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -36,7 +38,13 @@ class JsonDecoder:
 
     def decode_lines(self, block: bytes) -> Decoded:
         """Decode newline-delimited records; the block ends with a newline or with the input."""
-        return self._fast(block) or decode_rows(split_lines(block).to_pylist(), self._schema, self._options)
+        fast = self._fast(block)
+        if fast is not None:
+            return fast
+        if len(block) > _SMALL and (self._raw is not None or self._options.unstructured):
+            # most of it may be as usual, so look for the part that is not
+            return _join([(self.decode_lines(part), count_lines(part)) for part in split_block(block, _PIECES)])
+        return decode_rows(split_lines(block).to_pylist(), self._schema, self._options)
 
     def decode_messages(self, payloads: pa.BinaryArray) -> Decoded:
         """Decode one record per payload; NULL payloads are skipped."""
@@ -193,6 +201,17 @@ def _is_utf8(block: bytes) -> bool:
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+
+
+def _join(parts: list[tuple[Decoded, int]]) -> Decoded:
+    """What was decoded part by part, each with its number of lines, as a whole."""
+    origins, bad, first = [], [], 0
+    for part, lines in parts:
+        origin = pa.array(range(part.rows.num_rows), pa.int64()) if part.origin is None else part.origin
+        origins.append(pc.add(origin, first))
+        bad += [BadRecord(record.index + first, record.reason, record.raw) for record in part.bad]
+        first += lines
+    return Decoded(pa.concat_batches([part.rows for part, _ in parts]), pa.concat_arrays(origins), bad)
 
 
 def _renumber(decoded: Decoded, origin: pa.Int64Array | None) -> Decoded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def rows(batches: Iterator[pa.RecordBatch] | Sequence[pa.RecordBatch]) -> list[R
 
 def read_all(of: Source, max_rows: int | None = None, tasks: int = 1) -> list[Row]:
     ends = positions(of, max_rows)
-    return [row for one, other in zip(ends, ends[1:], strict=False) for row in rows(between(of, one, other, tasks))]
+    return [row for one, other in pairwise(ends) for row in rows(between(of, one, other, tasks))]
 
 
 def batch(schema: Schema, *values: tuple[object, ...]) -> pa.RecordBatch:

@@ -17,6 +17,7 @@ EPOCHS = 6
 
 
 def target(kind: str, root: Path) -> Table:
+    parts = ("name",)
     match kind:
         case "single_file":
             return table("single_file", NUMBERS, path=root / "out.json", type="sink", format="json")
@@ -24,12 +25,10 @@ def target(kind: str, root: Path) -> Table:
             return table("single_file", NUMBERS, path=root / "out.json.gz", type="sink", format="json")
         case "json":
             path = root / "out"
-            return table("filesystem", NUMBERS, path=path, type="sink", format="json", partitioning__fields=("name",))
+            return table("filesystem", NUMBERS, path=path, type="sink", format="json", partitioning__fields=parts)
         case "parquet":
             path = root / "out"
-            return table(
-                "filesystem", NUMBERS, path=path, type="sink", format="parquet", partitioning__fields=("name",)
-            )
+            return table("filesystem", NUMBERS, path=path, type="sink", format="parquet", partitioning__fields=parts)
     raise ValueError(kind)
 
 

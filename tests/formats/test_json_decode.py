@@ -40,6 +40,7 @@ def reason(kind: types.Type, line: str, options: JsonOptions = PLAIN, *, nullabl
     return decoded.bad[0].reason
 
 
+PAIR = Struct((Member("a", BIGINT), Member("b", TIMESTAMP)))
 NOON = datetime(2023, 10, 9, 12, 0, 0, tzinfo=UTC)
 
 
@@ -293,3 +294,24 @@ def test_broken_records_never_change_their_neighbours(seed: int) -> None:
 
     assert {bad.index for bad in decoded.bad} == broken
     assert decoded.rows.equals(rows.take(pa.array(sorted(set(range(len(lines))) - broken))))
+
+
+def test_in_a_large_block_only_the_parts_with_bad_records_go_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow: list[int] = []
+
+    def counted(lines: list[bytes], schema: Schema, options: JsonOptions) -> Decoded:
+        slow.append(len(lines))
+        return decode_rows(lines, schema, options)
+
+    monkeypatch.setattr("engine.formats.json_decode.decode_rows", counted)
+    lines = [b'{"x": %d, "more": "%s"}' % (number, b"-" * 80) for number in range(20_000)]
+    lines[7], lines[15_000] = b"bad", b""
+
+    decoded = make_decoder(PLAIN, one(BIGINT)).decode_lines(b"\n".join(lines))
+
+    good = [number for number in range(20_000) if number not in (7, 15_000)]
+    assert decoded.rows.column("x").to_pylist() == good
+    assert decoded.origin is not None
+    assert decoded.origin.to_pylist() == good
+    assert [bad.index for bad in decoded.bad] == [7]
+    assert sum(slow) < 2_000
