@@ -29,7 +29,9 @@ def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
     if signature is None:
         return None
     match function.name, arguments:
-        case "negate", (Literal(int() | float() | Decimal() | timedelta() as value, kind),) if kind == signature.result:
+        case "negate", (Literal(int(number), types.Integer() as whole),) if fits(-number, whole):
+            return Literal(-number, whole)
+        case "negate", (Literal(float() | Decimal() | timedelta() as value, kind),):
             return Literal(-value, kind)
     taken = tuple(map(coerce, arguments, signature.arguments))
     return Call(function.name, taken, signature.result, function.nullable(map(is_nullable, taken)))

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from engine.errors import TooLargeError
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member
 from engine.spark.casts import cast_to_sql
 from engine.spark.functions import call_to_sql
 from engine.spark.literals import literal_to_sql, quote_name
 
+MAX_LENGTH = 500_000
+"""Forms that name an argument more than once multiply when they are nested; no real query comes near this length."""
+
 
 def to_sql(expr: Expr) -> str:
     """The expression as text for `F.expr`; the text has the expression's type and can stand inside any other."""
+    text = _print(expr)
+    if len(text) > MAX_LENGTH:
+        raise TooLargeError("an expression is too large for Spark", hint="nest fewer functions, or split the query")
+    return text
+
+
+def _print(expr: Expr) -> str:
     match expr:
         case Column(name):
             return quote_name(name)

@@ -9,7 +9,7 @@ from engine.functions import AGGREGATES, FUNCTIONS, find_aggregate, find_functio
 from engine.functions.coercion import can_cast, can_coerce, common_type
 from engine.functions.formats import to_java_pattern
 from engine.plan.calls import call
-from engine.plan.expr import Column, Expr, Literal
+from engine.plan.expr import Call, Column, Expr, Literal
 from engine.types import BIGINT, BOOLEAN, DOUBLE, INT, TEXT, TIMESTAMP
 from tests.functions.cases.values import at, literal, seconds
 
@@ -205,6 +205,11 @@ def test_text_constants_take_the_type_they_are_compared_with() -> None:
 
 def test_a_negated_constant_is_a_constant() -> None:
     assert call("negate", [literal(5)]) == Literal(-5, BIGINT)
+    assert call("negate", [literal(seconds(5))]) == Literal(seconds(-5), INTERVAL)
+
+
+def test_a_negated_constant_that_does_not_fit_is_left_to_fail() -> None:
+    assert isinstance(call("negate", [literal(-(2**63))]), Call)
 
 
 @pytest.mark.parametrize(

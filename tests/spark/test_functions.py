@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
 from engine import types
-from engine.errors import UnusableNameError
+from engine.errors import TooLargeError, UnusableNameError
 from engine.functions import FUNCTIONS
 from engine.plan.calls import call, cast
 from engine.plan.expr import Case, Cast, Column, Expr, Literal, Member, Value
@@ -220,6 +220,15 @@ def test_case_takes_the_first_true_branch_and_computes_no_other(spark: SparkSess
     rows = spark.range(3).select(F.expr(to_sql(case)), F.expr(to_sql(without))).collect()
 
     assert [tuple(row) for row in rows] == [(-1, "zero"), (6, None), (3, None)]
+
+
+def test_an_expression_that_would_never_end_is_refused() -> None:
+    nested: Expr = Column("a", types.DOUBLE)
+    for _ in range(100):
+        nested = call("floor", [nested]) or nested
+
+    with pytest.raises(TooLargeError):
+        to_sql(nested)
 
 
 def test_forms_are_of_declared_functions() -> None:
