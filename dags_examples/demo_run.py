@@ -16,7 +16,7 @@ from typing import Any
 from airflow.sdk import DAG, Context
 from airflow.utils.db import upgradedb
 
-JOURNAL = "ARROYO_DEMO_JOURNAL"
+from dags_examples.demo_folder import JOURNAL
 
 
 class Journal:

@@ -1,0 +1,56 @@
+"""Where everything of one demonstration is, and the environment that keeps Airflow in there."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+JOURNAL = "ARROYO_DEMO_JOURNAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where everything of one demonstration is."""
+
+    root: Path
+
+    @property
+    def airflow(self) -> Path:
+        """Home of the private Airflow."""
+        return self.root / "airflow"
+
+    @property
+    def control_plane(self) -> Path:
+        """Data of the embedded control plane."""
+        return self.root / "arroyo"
+
+    @property
+    def data(self) -> Path:
+        """What the pipeline and the batch tasks write."""
+        return self.root / "data"
+
+    @property
+    def log(self) -> Path:
+        """Everything that Airflow has to say."""
+        return self.root / "airflow.log"
+
+    @property
+    def journal(self) -> Path:
+        """What happens to tasks."""
+        return self.root / "journal.jsonl"
+
+    def environment(self) -> dict[str, str]:
+        """What Airflow must know before it is imported."""
+        connection = {"conn_type": "arroyo", "extra": {"embedded": True, "data_dir": str(self.control_plane)}}
+        return {
+            "AIRFLOW_HOME": str(self.airflow),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags_examples"),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW_CONN_ARROYO_DEFAULT": json.dumps(connection),
+            "ARROYO_EXAMPLE_FOLDER": str(self.data),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")])),
+            JOURNAL: str(self.journal),
+        }

@@ -1,0 +1,237 @@
+"""The demonstration itself: starts Airflow's half, tells what happens, checks the answers, leaves nothing running."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import TextIO
+
+from airflow_provider_arroyo import calls, embedded
+from airflow_provider_arroyo.answers import Checkpoint, Pipeline
+from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
+from airflow_provider_arroyo.lines import Endpoint, Line
+from dags_examples.demo_check import Finding, check_answers
+from dags_examples.demo_folder import Folder
+
+LIMIT = timedelta(minutes=5)
+
+
+@dataclass
+class Account:
+    """What is told, with the seconds since the beginning. On a terminal the last line is kept up to date."""
+
+    out: TextIO
+    began: float = field(default_factory=time.monotonic)
+    live: str = ""
+    last_told: float = 0.0
+
+    def tell(self, text: str, mark: str = " ") -> None:
+        """A line that stays."""
+        self._clear()
+        self.out.write(f"{self._time()} {mark} {text}\n")
+        self._draw()
+
+    def show(self, text: str) -> None:
+        """How it stands now; where lines cannot be written over, every five seconds."""
+        if self.out.isatty():
+            self._clear()
+            self.live = text
+            self._draw()
+        elif text and time.monotonic() - self.last_told >= 5:
+            self.last_told = time.monotonic()
+            self.out.write(f"{self._time()}     {text}\n")
+            self.out.flush()
+
+    def _time(self) -> str:
+        return f"{time.monotonic() - self.began:6.1f}s"
+
+    def _clear(self) -> None:
+        if self.live:
+            self.out.write("\r\x1b[K")
+
+    def _draw(self) -> None:
+        if self.live:
+            self.out.write(f"{self._time()}     {self.live}")
+        self.out.flush()
+
+
+class ControlPlane:
+    """The embedded control plane, looked at from outside; it may not be there yet, or be gone for a moment."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+
+    def progress(self) -> str:
+        """How the pipeline stands, in one line; empty when nobody knows."""
+        try:
+            with self._line() as line:
+                for pipeline in line.send(calls.list_pipelines()):
+                    newest = line.send(calls.list_checkpoints(pipeline.id, pipeline.job_id or ""))
+                    return _line_of(pipeline, newest)
+        except ArroyoError:
+            pass
+        return ""
+
+    def stop(self, patience: timedelta = timedelta(seconds=20)) -> None:
+        """Stop what runs, then the control plane itself."""
+        with suppress(ArroyoError), self._line() as line:
+            mode: calls.StopMode = "immediate"
+            end = time.monotonic() + patience.total_seconds()
+            while running := [one for one in line.send(calls.list_pipelines()) if not one.is_at_rest]:
+                for pipeline in running:
+                    line.send(calls.stop_pipeline(pipeline.id, mode))
+                if mode == "force" and time.monotonic() > end + 5:
+                    break
+                mode = "force" if time.monotonic() > end else "immediate"
+                time.sleep(0.3)
+        server = embedded.read_server(self._data_dir)
+        if server is not None and embedded.answers(server):
+            _end(server.pid)
+
+    def _line(self) -> Line:
+        return Line(self._find)
+
+    def _find(self) -> Endpoint:
+        found = embedded.adopt(self._data_dir)
+        if found is None:
+            raise UnreachableError("there is none")
+        return found
+
+
+def demonstrate(folder: Folder) -> int:
+    """Run the demonstration; 0 when the DAG has ended well and every answer is right."""
+    account = Account(sys.stdout)
+    plane = ControlPlane(folder.control_plane)
+    plane.stop()
+    shutil.rmtree(folder.root, ignore_errors=True)
+    folder.data.mkdir(parents=True)
+    account.tell(f"Everything is in {folder.root}; Airflow's log is airflow.log")
+    try:
+        ended_well = _run(folder, account, plane)
+    except KeyboardInterrupt:
+        account.show("")
+        account.tell("Interrupted; ending what was started")
+        plane.stop(timedelta(seconds=3))
+        return 130
+    account.show("")
+    plane.stop()
+    return _summarize(folder, account, ended_well)
+
+
+def _run(folder: Folder, account: Account, plane: ControlPlane) -> bool:
+    with folder.log.open("wb") as log:
+        run = subprocess.Popen(
+            [sys.executable, "-m", "dags_examples.demo_run"],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            cwd=folder.root,
+            start_new_session=True,
+        )
+    try:
+        events = _follow(folder.journal)
+        begun: set[str] = set()
+        end = time.monotonic() + LIMIT.total_seconds()
+        while run.poll() is None:
+            _tell_events(events, account, begun)
+            account.show(plane.progress())
+            if time.monotonic() > end:
+                account.tell(f"It has not ended within {LIMIT.total_seconds():.0f} s", "✘")
+                return False
+            time.sleep(1)
+        _tell_events(events, account, begun)
+        return run.returncode == 0
+    finally:
+        if run.poll() is None:
+            _end_group(run)
+
+
+def _tell_events(events: Iterator[dict[str, str] | None], account: Account, begun: set[str]) -> None:
+    """Tell what has happened since; `begun` are the tasks that were told of, for a deferred one begins twice."""
+    while event := next(events):
+        match event["event"]:
+            case "running" if event["task"] in begun:
+                pass
+            case "running":
+                begun.add(event["task"])
+                account.tell(f"{event['task']:<24}{event['text']}", "▶")
+            case "success":
+                account.tell(f"{event['task']:<24}{event['text']}", "✔")
+            case "retry":
+                account.tell(f"{event['task']:<24}is tried again: {event['text']}", "↻")
+            case "failed":
+                account.tell(f"{event['task']:<24}{event['text']}", "✘")
+            case "airflow" | "dag":
+                account.tell(event["text"])
+
+
+def _follow(path: Path) -> Iterator[dict[str, str] | None]:
+    """The lines of a file as they come; None when there is none now."""
+    while not path.exists():
+        yield None
+    with path.open() as file:
+        while True:
+            line = file.readline()
+            yield json.loads(line) if line.endswith("\n") else None
+
+
+def _line_of(pipeline: Pipeline, newest: tuple[Checkpoint, ...]) -> str:
+    about = f"{pipeline.name} {pipeline.state}, parallelism {pipeline.parallelism}"
+    if not newest:
+        return about
+    last = max(newest, key=lambda one: one.epoch)
+    late = sum(one.late_rows for one in newest)
+    watermark = f"{last.watermark:%Y-%m-%d %H:%M:%S}" if last.watermark else "not known"
+    return f"{about}, epoch {last.epoch}, {last.rows_per_second:,.0f} rows/s, watermark {watermark}, {late} late"
+
+
+def _summarize(folder: Folder, account: Account, ended_well: bool) -> int:
+    findings = list(check_answers(folder.data)) if ended_well else []
+    account.tell("The DAG has ended well" if ended_well else f"The DAG has failed; see {folder.log}", _mark(ended_well))
+    for finding in findings:
+        account.tell(finding.text, _mark(finding.holds))
+        if finding.table:
+            account.out.write("\n" + "\n".join(f"            {row}" for row in finding.table) + "\n\n")
+    good = ended_well and _are_good(findings)
+    account.tell("All answers are right" if good else "Something is wrong", _mark(good))
+    return 0 if good else 1
+
+
+def _are_good(findings: list[Finding]) -> bool:
+    """Everything holds, and both hours were there to be checked."""
+    return all(one.holds for one in findings) and sum(bool(one.table) for one in findings) == 2
+
+
+def _mark(good: bool) -> str:
+    return "✔" if good else "✘"
+
+
+def _end_group(run: subprocess.Popen[bytes]) -> None:
+    """End Airflow and what it has started, except for the control plane, which is a group of its own."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            run.wait(3)
+            return
+
+
+def _end(pid: int) -> None:
+    """Ask a process to end, and make it."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            os.kill(pid, 0)
+            time.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
