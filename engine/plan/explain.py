@@ -94,7 +94,7 @@ class _Placed:
     above: int | None
 
 
-def to_graph(parts: Parts) -> dict[str, object]:
+def to_graph(parts: Parts) -> dict[str, list[dict[str, object]]]:
     """Nodes and edges, for drawing."""
     placed = list(_placed(parts))
     nodes = [
@@ -150,9 +150,11 @@ def _tree(node: Node, depth: int) -> Iterator[str]:
 def _dot(parts: Parts) -> str:
     graph = to_graph(parts)
     lines = ["digraph plan {", "  node [shape=box];"]
-    for node in graph["nodes"]:  # type: ignore[attr-defined]
-        lines.append(f"  n{node['node_id']} [label={json.dumps(node['description'], ensure_ascii=False)}];")
-    for edge in graph["edges"]:  # type: ignore[attr-defined]
+    lines += [
+        f"  n{node['node_id']} [label={json.dumps(node['description'], ensure_ascii=False)}];"
+        for node in graph["nodes"]
+    ]
+    for edge in graph["edges"]:
         style = " [style=dashed]" if edge["edge_type"] == "epoch" else ""
         lines.append(f"  n{edge['src_id']} -> n{edge['dest_id']}{style};")
     return "\n".join([*lines, "}"]) + "\n"

@@ -85,8 +85,12 @@ def _late(progress: Mapping[str, object]) -> int:
 
 
 def _offset(text: object) -> Offset:
-    content = json.loads(text) if isinstance(text, str) else text
-    return Offset.from_json(json.loads(content) if isinstance(content, str) else content)
+    content = text
+    while isinstance(content, str):
+        content = json.loads(content)
+    if not isinstance(content, Mapping):
+        raise TypeError(text)
+    return Offset.from_json(content)
 
 
 def _least(marks: Mapping[str, int | None]) -> int | None:

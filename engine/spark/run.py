@@ -11,7 +11,7 @@ from typing import Literal
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.checkpoints.claim import Claim, claim
 from engine.checkpoints.layout import StatePaths

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -108,17 +109,17 @@ class Reader(DataSourceStreamReader):
         """Our own limit is in `latestOffset`."""
         return ReadAllAvailable()
 
-    def initialOffset(self) -> dict[str, Json]:  # type: ignore[override]  # noqa: N802 - Spark's name
+    def initialOffset(self) -> dict[str, Json]:  # noqa: N802 - Spark's name
         """Before anything was read."""
         return self.planner.first().to_json()
 
-    def latestOffset(self, start: Mapping[str, Json], limit: ReadLimit) -> Mapping[str, Json]:  # type: ignore[override]  # noqa: N802, ARG002
+    def latestOffset(self, start: dict[str, Json], limit: ReadLimit) -> dict[str, Json]:  # noqa: N802
         """Where the next epoch ends."""
         before = Offset.from_json(start)
         after = self.planner.next(before)
         return start if after is before else after.to_json()
 
-    def partitions(self, start: Mapping[str, Json], end: Mapping[str, Json]) -> list[Task]:  # type: ignore[override]
+    def partitions(self, start: Mapping[str, Json], end: Mapping[str, Json]) -> list[Task]:
         """The tasks of an epoch: its slices dealt out evenly."""
         first, last = Offset.from_json(start), Offset.from_json(end)
         source, tasks = self.planner.source, self.spec.tasks
@@ -126,19 +127,17 @@ class Reader(DataSourceStreamReader):
             Piece(piece, index, last.positions[name])
             for name, count in last.moved.items()
             for index, piece in enumerate(
-                source.slices(
-                    name, first.positions.get(name, source.start(name)), last.positions[name], count
-                )
+                source.slices(name, first.positions.get(name, source.start(name)), last.positions[name], count)
             )
         ]
         count = max(1, min(tasks, len(pieces)))
         bounds = [len(pieces) * step // count for step in range(count + 1)]
         return [
             Task(tuple(pieces[low:high]), last.watermark or 0, last.planned, beats=low == 0)
-            for low, high in zip(bounds, bounds[1:], strict=False)
+            for low, high in pairwise(bounds)
         ]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task, then a note for the planner about each slice."""
         task = cast("Task", partition)
         if task.beats:
@@ -173,7 +172,7 @@ def source_class(spec: ScanSpec) -> type[DataSource]:
         def schema(self) -> StructType:
             return spark_schema(spec.schema)
 
-        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802, ARG002 - Spark's name
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
             return Reader(spec)
 
     return EngineSource
@@ -222,7 +221,7 @@ def _finish(spec: ScanSpec, rows: pa.RecordBatch, watermark: int) -> pa.RecordBa
     import pyarrow as pa  # noqa: PLC0415 - see `_Tail.least`
 
     columns = [rows.column(field.name) for field in spec.scan.columns]
-    beat = pa.repeat(pa.scalar(False), rows.num_rows)  # noqa: FBT003 - a value
+    beat = pa.repeat(pa.scalar(False), rows.num_rows)
     columns += [rows.column(EVENT_TIME), beat, _repeat(watermark, rows.num_rows)]
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(spec.schema))
 

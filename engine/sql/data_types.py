@@ -65,7 +65,7 @@ def _decimal(written: exp.DataType) -> types.Type:
     return types.Decimal(precision, scale)
 
 
-def _member(part: exp.Expression) -> types.Member:
+def _member(part: exp.Expr) -> types.Member:
     if not isinstance(part, exp.ColumnDef) or not isinstance(part.kind, exp.DataType):
         raise UnknownTypeError("anonymous struct fields are not allowed", hint="write STRUCT<name TYPE, ...>")
     return types.Member(part.name, translate_type(part.kind))

@@ -23,14 +23,14 @@ from engine.errors import (
 from engine.functions import FUNCTIONS, find_aggregate, find_function
 from engine.functions.coercion import can_cast, common_type
 from engine.plan.calls import call, coerce
-from engine.plan.expr import Case, Cast, Column, Expr, Literal
+from engine.plan.expr import Case, Cast, Expr, Literal
 from engine.sql.data_types import translate_type
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, member_of
 
 WINDOWS = ("tumble", "hop", "session")
 
-_BINARY: dict[type[exp.Expression], str] = {
+_BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
@@ -61,9 +61,9 @@ class Expressions:
 
     script: Script
     scope: Scope
-    special: Callable[[exp.Expression], Expr | None] = lambda _node: None
+    special: Callable[[exp.Expr], Expr | None] = lambda _node: None
 
-    def translate(self, node: exp.Expression) -> Expr:
+    def translate(self, node: exp.Expr) -> Expr:
         """The typed value of an expression; an error says where in the script."""
         try:
             taken = self.special(node)
@@ -72,7 +72,7 @@ class Expressions:
             error.at = error.at or self.script.place(node)
             raise
 
-    def condition(self, node: exp.Expression) -> Expr:
+    def condition(self, node: exp.Expr) -> Expr:
         """An expression that must be true or false."""
         found = self.translate(node)
         if not isinstance(found.type, types.Boolean | types.Null):
@@ -83,7 +83,7 @@ class Expressions:
             )
         return found
 
-    def _translate(self, node: exp.Expression) -> Expr:
+    def _translate(self, node: exp.Expr) -> Expr:
         if type(node) in _BINARY:
             return self._call(_BINARY[type(node)], [node.this, node.expression])
         match node:
@@ -127,8 +127,7 @@ class Expressions:
 
     def _negative(self, node: exp.Neg) -> Expr:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            found = _literal(exp.Literal.number("-" + node.this.name))
-            return found
+            return _literal(exp.Literal.number("-" + node.this.name))
         return self._call("negate", [node.this])
 
     def _is(self, node: exp.Is) -> Expr:
@@ -166,7 +165,7 @@ class Expressions:
             raise TypeMismatchError(f"a value of type {inner.type} cannot become {kind}")
         return Cast(inner, kind, lenient=isinstance(node, exp.TryCast))
 
-    def _function(self, node: exp.Expression) -> Expr:
+    def _function(self, node: exp.Expr) -> Expr:
         match node:
             case exp.Anonymous():
                 return self._call(str(node.this).lower(), node.expressions)
@@ -185,7 +184,7 @@ class Expressions:
                 return self._call(name, [part for part in parts if part is not None])
         raise UnsupportedClauseError(f"{_short(node)} is not supported here", hint=_hint_for(node))
 
-    def _call(self, name: str, arguments: Sequence[exp.Expression]) -> Expr:
+    def _call(self, name: str, arguments: Sequence[exp.Expr]) -> Expr:
         if name in WINDOWS:
             raise WindowContextError(
                 f"time window function {name} is not allowed in this context. Are you missing a GROUP BY clause?",
@@ -249,7 +248,7 @@ def _common(values: Sequence[Expr], what: str) -> types.Type:
     return types.TEXT if isinstance(kind, types.Null) else kind
 
 
-def _literal(node: exp.Expression) -> Expr:
+def _literal(node: exp.Expr) -> Expr:
     match node:
         case exp.Null():
             return Literal(None, types.Null())
@@ -272,12 +271,12 @@ def _integer(value: int) -> Expr:
     return Literal(value, types.BIGINT)
 
 
-def _short(node: exp.Expression) -> str:
+def _short(node: exp.Expr) -> str:
     text = " ".join(node.sql(dialect="postgres").split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _hint_for(node: exp.Expression) -> str | None:
+def _hint_for(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
         return "sub-queries stand in FROM only"
     if isinstance(node, exp.Window):

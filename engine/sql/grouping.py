@@ -47,6 +47,9 @@ _PLACEHOLDER = "__"
 column of a user's may begin so."""
 
 
+_WINDOW_COLUMN = Column(_PLACEHOLDER + WINDOW_NAME, types.WINDOW, nullable=False)
+
+
 @dataclass(slots=True)
 class Grouping:
     """What has been gathered for the aggregation of one SELECT."""
@@ -59,7 +62,7 @@ class Grouping:
     written_window: Window | None = None
     aggregates: list[NamedAggregate] = field(default_factory=list)
 
-    def group_by(self, item: exp.Expression) -> None:
+    def group_by(self, item: exp.Expr) -> None:
         """Take one item of GROUP BY."""
         if is_window_call(item):
             self._take_window(translate_window(item, self.script), item)
@@ -72,7 +75,7 @@ class Grouping:
         if all(key.expr != expr for key in self.keys):
             self.keys.append(Named(f"{_PLACEHOLDER}key{len(self.keys)}", expr))
 
-    def _take_window(self, written: Window, item: exp.Expression) -> None:
+    def _take_window(self, written: Window, item: exp.Expr) -> None:
         try:
             window = window_over(written, self.source)
         except WindowMismatchError as error:
@@ -80,17 +83,17 @@ class Grouping:
             raise
         self._set_window(window, written, item)
 
-    def _set_window(self, window: Window, written: Window, item: exp.Expression) -> None:
+    def _set_window(self, window: Window, written: Window, item: exp.Expr) -> None:
         if self.window is not None and self.window != window:
             raise WindowMismatchError("do not support 2 window expressions in group by", at=self.script.place(item))
         self.window, self.written_window = window, written
 
-    def value(self, node: exp.Expression) -> Expr:
+    def value(self, node: exp.Expr) -> Expr:
         """The value of a SELECT item or HAVING condition, over the columns of the aggregation."""
         expr = Expressions(self.script, self.scope, self._special).translate(node)
         keys = {key.expr: Column(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys}
         if isinstance(self.window, Carried):
-            keys[Column(self.window.column, types.WINDOW, nullable=False)] = _window_column()
+            keys[Column(self.window.column, types.WINDOW, nullable=False)] = _WINDOW_COLUMN
         found = replace_parts(expr, lambda part: None if isinstance(part, Literal) else keys.get(part))
         loose = [one for one in walk(found) if isinstance(one, Column) and not one.name.startswith(_PLACEHOLDER)]
         if loose:
@@ -101,10 +104,10 @@ class Grouping:
             )
         return found
 
-    def _special(self, node: exp.Expression) -> Expr | None:
+    def _special(self, node: exp.Expr) -> Expr | None:
         if is_window_call(node):
             return self._window_again(node)
-        condition: exp.Expression | None = None
+        condition: exp.Expr | None = None
         call = node
         if isinstance(node, exp.Filter):
             condition, call = node.expression.this, node.this
@@ -112,7 +115,7 @@ class Grouping:
             return self._aggregate(call, condition)
         return None
 
-    def _window_again(self, node: exp.Expression) -> Expr:
+    def _window_again(self, node: exp.Expr) -> Expr:
         written = translate_window(node, self.script)
         if self.window is None:
             raise WindowContextError(
@@ -123,9 +126,9 @@ class Grouping:
             raise WindowMismatchError(
                 f"window expressions do not match: can't window by both {describe(written)} and the one of GROUP BY"
             )
-        return _window_column()
+        return _WINDOW_COLUMN
 
-    def _aggregate(self, call: exp.Anonymous, condition: exp.Expression | None) -> Expr:
+    def _aggregate(self, call: exp.Anonymous, condition: exp.Expr | None) -> Expr:
         name = str(call.this).lower()
         inner = Expressions(self.script, self.scope, _refuse_nested)
         written, distinct = call.expressions, False
@@ -151,7 +154,7 @@ class Grouping:
         self.aggregates.append(NamedAggregate(column, aggregate))
         return Column(column, aggregate.type, nullable)
 
-    def build(self, item: exp.Expression) -> WindowAggregate:
+    def build(self, item: exp.Expr) -> WindowAggregate:
         """The aggregation; refused without a window."""
         if self.window is None:
             if window_of(self.source) is not None:
@@ -170,7 +173,7 @@ class Grouping:
         )
 
 
-def has_aggregate(nodes: Sequence[exp.Expression]) -> bool:
+def has_aggregate(nodes: Sequence[exp.Expr]) -> bool:
     """Whether an aggregate or a window is called in one of the expressions, outside of sub-queries."""
     todo = list(nodes)
     while todo:
@@ -182,15 +185,11 @@ def has_aggregate(nodes: Sequence[exp.Expression]) -> bool:
     return False
 
 
-def _window_column() -> Expr:
-    return Column(_PLACEHOLDER + WINDOW_NAME, types.WINDOW, nullable=False)
-
-
-def _is_star(written: Sequence[exp.Expression]) -> bool:
+def _is_star(written: Sequence[exp.Expr]) -> bool:
     return len(written) == 1 and isinstance(written[0], exp.Star)
 
 
-def _refuse_nested(node: exp.Expression) -> Expr | None:
+def _refuse_nested(node: exp.Expr) -> Expr | None:
     if isinstance(node, exp.Anonymous) and find_aggregate(str(node.this).lower()) is not None:
         raise UnsupportedClauseError("an aggregate cannot stand inside another one", hint="use a sub-query in FROM")
     return None

@@ -32,10 +32,10 @@ class Script:
     """A parsed script: its statements, and where the lines of its text begin."""
 
     text: str
-    statements: tuple[exp.Expression, ...]
+    statements: tuple[exp.Expr, ...]
     line_starts: tuple[int, ...]
 
-    def place(self, node: exp.Expression | None) -> Place | None:
+    def place(self, node: exp.Expr | None) -> Place | None:
         """Where a node begins: its own position, else that of what stands first inside it."""
         start = None if node is None else _start_of(node)
         return None if start is None else self.place_at(start)
@@ -101,12 +101,12 @@ def _first_line(text: str) -> str:
     return text.split("\n", 1)[0].rstrip(".")
 
 
-def _start_of(node: exp.Expression) -> int | None:
+def _start_of(node: exp.Expr) -> int | None:
     starts = [int(part.meta["start"]) for part in node.walk() if "start" in part.meta]
     return min(starts) if starts else None
 
 
-def _depth(node: exp.Expression) -> int:
+def _depth(node: exp.Expr) -> int:
     deepest, todo = 0, [(node, 1)]
     while todo:
         part, depth = todo.pop()

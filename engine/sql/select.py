@@ -42,19 +42,19 @@ class Queries:
     relations: Relations
     ctes: Mapping[str, Node]
 
-    def translate(self, node: exp.Expression) -> Node:
+    def translate(self, node: exp.Expr) -> Node:
         """The relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
         inside = self._with_ctes(node)
         match node:
             case exp.Subquery():
                 return inside.translate(node.this)
             case exp.Union():
-                return inside._union(node)
+                return inside.union_of(node)
             case exp.Select():
-                return inside._select(node)
+                return inside.select_of(node)
         raise UnsupportedClauseError(f"{type(node).__name__.upper()} is not supported", at=self.script.place(node))
 
-    def _with_ctes(self, node: exp.Expression) -> Queries:
+    def _with_ctes(self, node: exp.Expr) -> Queries:
         clause = node.args.get("with_")
         if clause is None:
             return self
@@ -66,7 +66,8 @@ class Queries:
             inside = replace(inside, ctes={**inside.ctes, cte.alias.lower(): found})
         return inside
 
-    def _union(self, node: exp.Union) -> Node:
+    def union_of(self, node: exp.Union) -> Node:
+        """The rows of both sides."""
         if type(node) is not exp.Union or node.args.get("distinct", True):
             kind = "UNION" if type(node) is exp.Union else type(node).__name__.upper()
             raise UnsupportedClauseError(
@@ -83,7 +84,8 @@ class Queries:
         complaints.raise_any()
         return unite(parts, lambda: self.script.place(node.expression))
 
-    def _select(self, node: exp.Select) -> Node:
+    def select_of(self, node: exp.Select) -> Node:
+        """The rows of one SELECT."""
         self._refuse(node, _NOT_YET)
         source, scope = self._from(node)
         complaints = Complaints()
@@ -138,7 +140,7 @@ class Queries:
             )
         return self._relation(clause.this)
 
-    def _relation(self, node: exp.Expression) -> tuple[Node, Scope]:
+    def _relation(self, node: exp.Expr) -> tuple[Node, Scope]:
         alias = node.args.get("alias")
         if isinstance(node, exp.Subquery):
             found = _renamed(self.translate(node), alias, self.script)
@@ -158,7 +160,7 @@ class Queries:
         found = _renamed(relation, alias, self.script)
         return found, scope_of(found, node.alias or node.name)
 
-    def _items(self, item: exp.Expression, scope: Scope) -> Sequence[Named]:
+    def _items(self, item: exp.Expr, scope: Scope) -> Sequence[Named]:
         if isinstance(item, exp.Star):
             if any(item.args.get(part) for part in ("except_", "replace", "rename")):
                 raise UnsupportedClauseError("* EXCEPT and REPLACE are not supported", hint="name the columns")
@@ -167,19 +169,20 @@ class Queries:
             return [Named(column.name, column) for column in scope.of_table(item.table)]
         return [Named(_name_of(item), Expressions(self.script, scope).translate(item.unalias()))]
 
-    def _refuse(self, node: exp.Expression, clauses: Sequence[str]) -> None:
+    def _refuse(self, node: exp.Expr, clauses: Sequence[str]) -> None:
         for clause in clauses:
             found = node.args.get(clause)
             if found:
                 name = clause.rstrip("_").upper().replace("ORDER", "ORDER BY")
                 where = found[0] if isinstance(found, list) else found
-                at = self.script.place(where if isinstance(where, exp.Expression) else node) or self.script.place(node)
+                at = self.script.place(where if isinstance(where, exp.Expr) else node) or self.script.place(node)
                 raise UnsupportedClauseError(f"{name} is not currently supported", at=at)
 
 
 _NOT_YET = (
     "order", "limit", "offset", "distinct", "qualify", "windows", "cluster", "sort", "distribute", "laterals",
-    "into", "locks", "connect", "match", "pivots", "sample", "kind", "hint", "prewhere", "settings", "operation_modifiers",
+    "into", "locks", "connect", "match", "pivots", "sample", "kind", "hint", "prewhere", "settings",
+    "operation_modifiers",
 )  # fmt: skip
 
 
@@ -218,7 +221,7 @@ def as_columns(node: Node, wanted: Sequence[tuple[str, object]]) -> Node:
     return node if same else Project(node, columns)
 
 
-def _renamed(node: Node, alias: exp.Expression | None, script: Script) -> Node:
+def _renamed(node: Node, alias: exp.Expr | None, script: Script) -> Node:
     names = [part.name for part in alias.args.get("columns") or []] if isinstance(alias, exp.TableAlias) else []
     if not names:
         return node
@@ -229,7 +232,7 @@ def _renamed(node: Node, alias: exp.Expression | None, script: Script) -> Node:
     return as_columns(node, [(name, field.type) for name, field in zip(names, node.schema, strict=True)])
 
 
-def _group_item(item: exp.Expression, select: Sequence[exp.Expression], scope: Scope) -> exp.Expression:
+def _group_item(item: exp.Expr, select: Sequence[exp.Expr], scope: Scope) -> exp.Expr:
     if isinstance(item, exp.Literal) and not item.args.get("is_string"):
         index = int(item.name) if item.name.isdigit() else 0
         if not 1 <= index <= len(select):
@@ -245,7 +248,7 @@ def _group_item(item: exp.Expression, select: Sequence[exp.Expression], scope: S
     return item
 
 
-def _name_of(item: exp.Expression) -> str:
+def _name_of(item: exp.Expr) -> str:
     if item.alias:
         if str(item.alias).startswith("__"):
             raise UnsupportedClauseError(

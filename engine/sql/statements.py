@@ -69,7 +69,7 @@ class _Reading:
     inserts: dict[str, list[Node]] = field(default_factory=dict)
     sinks: dict[str, Table] = field(default_factory=dict)
 
-    def take(self, statement: exp.Expression) -> None:
+    def take(self, statement: exp.Expr) -> None:
         match statement:
             case exp.Create():
                 self._create(statement)
@@ -182,7 +182,7 @@ class _Reading:
                     hint="create a sink table and insert into that",
                 )
 
-    def _select(self, node: exp.Expression) -> None:
+    def _select(self, node: exp.Expr) -> None:
         rows = self._queries().translate(node)
         name = f"select_{len(self.inserts) + 1}"
         self.sinks[name] = anonymous_sink(name, self.default_sink, rows.schema)
@@ -243,7 +243,7 @@ def _in_order(rows: Node, columns: list[str] | None, entry: object) -> Node:
 _STATEMENTS = "a pipeline holds CREATE TABLE, CREATE VIEW, INSERT INTO ... SELECT, SELECT and SET"
 
 
-def _unsupported(statement: exp.Expression) -> str:
+def _unsupported(statement: exp.Expr) -> str:
     if isinstance(statement, exp.Command):
         return f"{str(statement.this).upper()} is not supported"
     words = " ".join(statement.sql(dialect="postgres").split()[:2])

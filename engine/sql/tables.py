@@ -13,7 +13,6 @@ from engine.connectors import CONNECTORS
 from engine.connectors.base import Connector, Table
 from engine.connectors.options import (
     GivenOption,
-    OptionValue,
     ReadOptions,
     read_table_options,
 )
@@ -26,6 +25,7 @@ from engine.errors import (
     Place,
     TableColumnError,
 )
+from engine.option_values import OptionValue
 from engine.plan.calls import coerce
 from engine.plan.evaluate import can_evaluate
 from engine.plan.expr import Column, Expr, Literal, Named, is_nullable, substitute
@@ -50,8 +50,8 @@ class _Columns:
 
     order: tuple[str, ...]
     physical: tuple[Field, ...]
-    metadata: tuple[tuple[Field, str, exp.Expression], ...]
-    generated: tuple[tuple[Field, exp.Expression], ...]
+    metadata: tuple[tuple[Field, str, exp.Expr], ...]
+    generated: tuple[tuple[Field, exp.Expr], ...]
     watermark: WatermarkFor | None
 
 
@@ -109,11 +109,11 @@ def _memory_table(name: str, columns: _Columns, given: Sequence[GivenOption]) ->
     return MemoryTable(Schema(columns.physical))
 
 
-def _read_columns(written: Sequence[exp.Expression], script: Script, complaints: Complaints) -> _Columns:
+def _read_columns(written: Sequence[exp.Expr], script: Script, complaints: Complaints) -> _Columns:
     order: list[str] = []
     physical: list[Field] = []
-    metadata: list[tuple[Field, str, exp.Expression]] = []
-    generated: list[tuple[Field, exp.Expression]] = []
+    metadata: list[tuple[Field, str, exp.Expr]] = []
+    generated: list[tuple[Field, exp.Expr]] = []
     watermark: WatermarkFor | None = None
     for part in written:
         with complaints.collect(script.place(part)):
@@ -137,7 +137,7 @@ def _read_columns(written: Sequence[exp.Expression], script: Script, complaints:
     return _Columns(tuple(order), tuple(physical), tuple(metadata), tuple(generated), watermark)
 
 
-def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expression | None, str | None]:
+def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expr | None, str | None]:
     if part.name.startswith("__") or part.name.lower() in _RESERVED:
         raise TableColumnError(f"column name {part.name!r} is taken by the engine", hint="use another name")
     if not isinstance(part.kind, exp.DataType):
@@ -184,12 +184,12 @@ def _given_options(node: exp.Create, script: Script, complaints: Complaints, at:
                 raise OptionTypeError(
                     f"invalid with option: {item.sql()}; expected an `=` delimited key-value pair", at=place
                 )
-            name = item.this.name if isinstance(item.this, exp.Expression) else str(item.this)
+            name = item.this.name if isinstance(item.this, exp.Expr) else str(item.this)
             given.append(GivenOption(name, _option_value(item.args["value"], name), place))
     return given
 
 
-def _option_value(node: exp.Expression, name: str) -> OptionValue:
+def _option_value(node: exp.Expr, name: str) -> OptionValue:
     match node:
         case exp.Literal():
             text = str(node.this)
@@ -304,7 +304,7 @@ class _Declaration:
                 )
         return tuple(own) if not self.columns.physical else self.columns.physical
 
-    def _metadata(self, column: tuple[Field, str, exp.Expression], complaints: Complaints) -> tuple[Field, str]:
+    def _metadata(self, column: tuple[Field, str, exp.Expr], complaints: Complaints) -> tuple[Field, str]:
         field, key, written = column
         with complaints.collect(self.script.place(written)):
             known = self.connector.metadata.get(key)

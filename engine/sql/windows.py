@@ -14,12 +14,12 @@ from engine.sql.expressions import WINDOWS, read_interval
 from engine.sql.parse import Script
 
 
-def is_window_call(node: exp.Expression) -> bool:
+def is_window_call(node: exp.Expr) -> bool:
     """Whether it is a call of tumble, hop or session."""
     return isinstance(node, exp.Anonymous) and str(node.this).lower() in WINDOWS
 
 
-def translate_window(node: exp.Expression, script: Script) -> Window:
+def translate_window(node: exp.Expr, script: Script) -> Window:
     """The window that a call describes."""
     name = str(node.this).lower()
     try:
@@ -53,7 +53,7 @@ def _hop(slide: timedelta, width: timedelta) -> Hop:
     return Hop(slide, width)
 
 
-def _length(node: exp.Expression) -> timedelta:
+def _length(node: exp.Expr) -> timedelta:
     match node:
         case exp.Interval():
             found = read_interval(node)
