@@ -33,7 +33,7 @@ REGEX_FUNCTIONS = (
         "regexp_match",
         "regex",
         "regexp_match(text, regex [, flags])",
-        "What the groups of the constant expression took in the first match, or the match; NULL without a match.",
+        "What each group took in the first match, empty text when nothing, or the match; NULL without a match.",
         takes(TEXT, TEXT, TEXT, result=Array(TEXT), optional=1),
         nullable=always,
         choices={1: ANY_CONSTANT, 2: ANY_CONSTANT},

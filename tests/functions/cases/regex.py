@@ -29,6 +29,7 @@ REGEX = (
     ("regexp_match", ("foobar", "o+"), ["oo"]),
     ("regexp_match", ("FOOBAR", "o+", "i"), ["OO"]),
     ("regexp_match", ("foobar", "(?:o)(b)[(]?"), ["b"]),
+    ("regexp_match", ("foobar", "(x)?(b)"), ["", "b"]),
     ("regexp_match", ("foobar", "x"), None),
     ("regexp_match", (None, "x"), None),
 )
