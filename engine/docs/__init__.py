@@ -1,0 +1,47 @@
+"""The reference pages, written from the declarations: one module a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from engine.docs.api import api_page
+from engine.docs.cli import cli_page
+from engine.docs.connectors import connectors_page
+from engine.docs.errors import errors_page
+from engine.docs.formats import formats_page
+from engine.docs.functions import functions_page
+from engine.docs.settings import settings_page
+from engine.docs.sql_support import sql_support_page
+from engine.docs.states import states_page
+
+FOLDER = Path("docs") / "reference"
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "connectors": connectors_page,
+    "formats": formats_page,
+    "functions": functions_page,
+    "sql-support": sql_support_page,
+    "errors": errors_page,
+    "settings": settings_page,
+    "states": states_page,
+    "cli": cli_page,
+    "api": api_page,
+}
+
+
+def stale_pages(root: Path) -> list[str]:
+    """The pages below `root` that do not say what the declarations say."""
+    stale: list[str] = []
+    for name, page in PAGES.items():
+        path = root / FOLDER / f"{name}.md"
+        if not path.exists() or path.read_text() != page():
+            stale.append(name)
+    return stale
+
+
+def write_pages(root: Path) -> None:
+    """Write all pages anew."""
+    (root / FOLDER).mkdir(parents=True, exist_ok=True)
+    for name, page in PAGES.items():
+        (root / FOLDER / f"{name}.md").write_text(page())

@@ -1,0 +1,20 @@
+"""Formats and their options."""
+
+from __future__ import annotations
+
+from engine.connectors import CONNECTORS
+from engine.docs.markdown import code, page, section
+from engine.docs.models import options_table
+from engine.formats import FORMATS
+from engine.formats.base import Format
+
+
+def formats_page() -> str:
+    """Every format."""
+    return page("Formats", "A table's `format` says how a record is written as bytes.", map(_format, FORMATS))
+
+
+def _format(form: Format) -> str:
+    carried = ", ".join(code(one.name) for one in CONNECTORS if form.name in one.formats and not one.hidden)
+    listing = options_table(form.options, without=frozenset({"format"}))
+    return section(form.name, form.summary, f"Carried by {carried}." if carried else "", listing or "No options.")

@@ -1,0 +1,29 @@
+"""The settings of the control plane."""
+
+from __future__ import annotations
+
+from engine.docs.markdown import code, page, table
+from engine.docs.models import spell_default, spell_type, walk_settings
+from engine.settings import PREFIX, Settings
+
+_INTRODUCTION = (
+    "A value comes from, strongest first: the command line, the environment, a TOML file, the default. In the file, "
+    "the part of a name before the dot is a section."
+)
+
+
+def settings_page() -> str:
+    """Every setting with its name in a file and in the environment."""
+    rows = [
+        [
+            code(name),
+            code(PREFIX + name.replace(".", "__").upper()),
+            spell_type(info.annotation),
+            spell_default(info.get_default(call_default_factory=True)),
+            info.description or "",
+        ]
+        for name, info in walk_settings(Settings)
+    ]
+    return page(
+        "Settings", _INTRODUCTION, [table(["setting", "environment", "value", "default", "what it does"], rows)]
+    )

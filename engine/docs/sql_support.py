@@ -1,0 +1,70 @@
+"""What of the reference engine's SQL is accepted, found out by compiling a sample of each feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from engine.compile import compile_script
+from engine.docs.markdown import code, page, section, table
+from engine.errors import ScriptRefused
+
+_SAMPLES = Path(__file__).with_name("features.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """Something a script may want to say, and the shortest script that says it."""
+
+    group: str
+    name: str
+    sample: str
+
+
+def sql_support_page() -> str:
+    """A line for each feature: accepted, or refused with which error."""
+    events, features = read_features(_SAMPLES.read_text())
+    introduction = (
+        "Every line was found out by compiling its sample, with the table below declared beforehand. The functions "
+        f"have [their own page](functions.md), and so have the [errors](errors.md).\n\n```sql\n{events}\n```"
+    )
+    groups = groupby(features, key=lambda feature: feature.group)
+    return page(
+        "SQL: what is supported",
+        introduction,
+        [
+            section(group, table(["feature", "", "sample"], [_row(events, feature) for feature in some]))
+            for group, some in groups
+        ],
+    )
+
+
+def read_features(text: str) -> tuple[str, list[Feature]]:
+    """The statement before all samples, and the samples. `--#` begins a group, `--:` a feature."""
+    events, *groups = text.split("\n--# ")
+    declared = "\n".join(line for line in events.splitlines() if line and not line.startswith("--"))
+    return declared, [feature for group in groups for feature in _features(group)]
+
+
+def refusal(events: str, feature: Feature) -> str | None:
+    """The code of the first complaint about a sample; None when it is accepted."""
+    try:
+        compile_script(f"{events}\n{feature.sample}")
+    except ScriptRefused as refused:
+        return refused.complaints[0].code
+    return None
+
+
+def _features(group: str) -> Iterator[Feature]:
+    title, *samples = group.split("\n--: ")
+    for sample in samples:
+        name, script = sample.split("\n", 1)
+        yield Feature(title.strip(), name.strip(), script.strip())
+
+
+def _row(events: str, feature: Feature) -> list[str]:
+    refused = refusal(events, feature)
+    answer = "yes" if refused is None else f"no: {code(refused)}"
+    return [feature.name, answer, code(" ".join(feature.sample.split()).replace("`", "´"))]

@@ -1,0 +1,19 @@
+"""The states of a job."""
+
+from __future__ import annotations
+
+from engine.docs.markdown import code, page, table
+from engine.jobs.states import STATES, TRANSITIONS
+
+
+def states_page() -> str:
+    """What each state means, and what may follow it."""
+    rows = [
+        [code(state), meaning.text, ", ".join(code(after) for after in sorted(TRANSITIONS[state]))]
+        for state, meaning in STATES.items()
+    ]
+    return page(
+        "States of a job",
+        "A job stays in its state or goes on to one of those that may follow.",
+        [table(["state", "meaning", "may be followed by"], rows)],
+    )
