@@ -1,0 +1,42 @@
+"""The reference pages say what the declarations say."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.docs import FOLDER, PAGES, stale_pages
+from engine.docs.models import spell_default, spell_interval, walk_settings
+from engine.docs.sql_support import read_features, refusal
+from engine.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_pages_are_fresh() -> None:
+    assert stale_pages(ROOT) == [], "run `make docs`"
+
+
+def test_there_is_no_page_that_nothing_writes() -> None:
+    assert {path.stem for path in (ROOT / FOLDER).glob("*.md")} == set(PAGES)
+
+
+def test_every_setting_has_a_description() -> None:
+    assert [name for name, info in walk_settings(Settings) if not info.description] == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(3600, "1 hour"), (90, "90 seconds"), (120, "2 minutes"), (0.25, "250 ms"), (0, "0 us")]
+)
+def test_intervals_are_written_in_their_largest_whole_unit(seconds: float, text: str) -> None:
+    from datetime import timedelta
+
+    assert spell_interval(timedelta(seconds=seconds)) == text
+    assert spell_default(timedelta(seconds=seconds)) == f"`{text}`"
+
+
+def test_what_runs_code_or_reads_files_behind_our_back_is_refused() -> None:
+    events, features = read_features((ROOT / "engine" / "docs" / "features.sql").read_text())
+    never = [feature for feature in features if feature.group == "Never"]
+
+    assert len(never) >= 4
+    assert [feature.name for feature in never if refusal(events, feature) is None] == []

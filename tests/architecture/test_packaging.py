@@ -1,0 +1,47 @@
+"""What is installed, and from where, is said once and names no host."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CONSTRAINTS = sorted((ROOT / "constraints").glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", CONSTRAINTS, ids=lambda path: path.stem)
+def test_constraints_are_plain_names_and_versions(path: Path) -> None:
+    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.]+", line)] == []
+
+
+def test_spark_and_its_client_are_of_one_version() -> None:
+    extra = PROJECT["optional-dependencies"]["engine"]
+    versions = {line.partition("==")[2] for line in extra if line.startswith("pyspark")}
+
+    assert len(versions) == 1
+    for path in CONSTRAINTS:
+        pinned = dict(line.split("==") for line in path.read_text().splitlines() if "==" in line)
+        assert {pinned["pyspark"], pinned["pyspark-client"]} == versions
+
+
+def test_the_base_install_has_neither_spark_nor_a_sql_parser() -> None:
+    names = {re.split(r"[<>=\[ ]", line)[0] for line in PROJECT["dependencies"]}
+
+    assert names == {"apache-airflow", "apache-airflow-providers-apache-spark", "httpx"}
+
+
+def test_every_verb_of_the_makefile_has_a_line_of_help() -> None:
+    text = (ROOT / "Makefile").read_text()
+    verbs = re.findall(r"^([a-z]+):", text, re.MULTILINE)
+
+    assert {"setup", "check", "test", "demo", "docs"} <= set(verbs)
+    assert [verb for verb in verbs if not re.search(rf"^{verb}:.*## \S", text, re.MULTILINE)] == []
+
+
+def test_the_packages_say_that_they_are_typed() -> None:
+    assert (ROOT / "engine" / "py.typed").exists()
+    assert (ROOT / "airflow_provider_arroyo" / "py.typed").exists()
