@@ -127,7 +127,7 @@ class Expressions:
 
     def _negative(self, node: exp.Neg) -> Expr:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return _literal(exp.Literal.number("-" + node.this.name))
+            return _number("-" + node.this.name)
         return self._call("negate", [node.this])
 
     def _is(self, node: exp.Is) -> Expr:
@@ -256,7 +256,10 @@ def _literal(node: exp.Expr) -> Expr:
             return Literal(bool(node.this), types.BOOLEAN)
     if node.args.get("is_string"):
         return Literal(node.name, types.TEXT)
-    text = node.name
+    return _number(node.name)
+
+
+def _number(text: str) -> Expr:
     try:
         if not any(mark in text for mark in ".eE"):
             return _integer(int(text))

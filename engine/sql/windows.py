@@ -81,7 +81,8 @@ def window_over(window: Window, source: Node) -> Window:
         )
     if window != inner:
         raise WindowMismatchError(
-            f"window in group by does not match input window: can't window by both {describe(window)} and {describe(inner)}",
+            "window in group by does not match input window: "
+            f"can't window by both {describe(window)} and {describe(inner)}",
             hint="group by the window column of the input",
         )
     if column is None:
