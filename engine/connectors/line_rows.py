@@ -14,6 +14,7 @@ from engine.connectors.text_files import Compression, lines_before, read_blocks
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
 from engine.formats.base import BadRecord, Decoded, Decoder
+from engine.formats.framing import cut_lines
 from engine.formats.lines import count_lines
 
 ROWS_PER_BATCH = 65_536
@@ -32,7 +33,8 @@ class LineReader:
         line = lines_before(path, compression, start) if needs_lines else 0
         byte = start
         for block in read_blocks(path, compression, start, end):
-            decoded = self.decoder.decode_lines(block)
+            longest = self.table.framing_max_length
+            decoded = self.decoder.decode_lines(block if longest is None else cut_lines(block, longest))
             if decoded.bad and self.table.bad_data == "fail":
                 raise bad_record(path, lines_before(path, compression, byte) + 1, decoded.bad[0])
             yield from chunks(self._with_metadata(decoded, path, line), dropped=len(decoded.bad))

@@ -36,11 +36,11 @@ class Preview:
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Put the epoch's rows behind those that are kept, and let the oldest go."""
         from engine.delivery.durable import replace_durably  # noqa: PLC0415 - see `open`
-        from engine.delivery.gate import admit  # noqa: PLC0415
+        from engine.delivery.gate import admit_unless_taken  # noqa: PLC0415
         from engine.delivery.segments import drop_segments, from_messages  # noqa: PLC0415
 
         assert isinstance(self._table.options, PreviewOptions)
-        admission = admit(self._directory, epoch, is_fresh=True)
+        admission = admit_unless_taken(self._directory, epoch)
         if admission is None:
             drop_segments(self._directory)
             return

@@ -31,10 +31,10 @@ class Stdout:
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Print the epoch's segments."""
-        from engine.delivery.gate import admit  # noqa: PLC0415 - see `open`
+        from engine.delivery.gate import admit_unless_taken  # noqa: PLC0415 - see `open`
         from engine.delivery.segments import drop_segments, from_messages  # noqa: PLC0415
 
-        admission = admit(self._directory, epoch, is_fresh=True)
+        admission = admit_unless_taken(self._directory, epoch)
         if admission is None:
             drop_segments(self._directory)
             return

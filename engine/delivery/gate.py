@@ -60,9 +60,12 @@ def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False) -> Admission
             raise error
 
 
-def has_taken(directory: Path, epoch: Epoch) -> bool:
-    """Whether the ledger has this very epoch."""
-    return any(is_same_epoch(entry, epoch) for entry in read_ledger(directory))
+def admit_unless_taken(directory: Path, epoch: Epoch) -> Admission | None:
+    """Leave to take the epoch, for sinks that promise nothing: only an epoch that was the last is not repeated."""
+    check_fence(directory, epoch)
+    if any(is_same_epoch(entry, epoch) for entry in read_ledger(directory)[-1:]):
+        return None
+    return Admission(directory, epoch, None, False, ())
 
 
 def read_ledger(directory: Path) -> list[Entry]:

@@ -111,7 +111,10 @@ def _decimal(column: pa.Array, scale: int, options: JsonOptions) -> pa.StringArr
     if options.decimal_encoding == "bytes":
         texts = [None if number is None else f'"{_digits(number, scale)}"' for number in column.to_pylist()]
         return pa.array(texts, pa.string())
-    texts = pa.array([None if number is None else f"{number:f}" for number in column.to_pylist()], pa.string())
+    texts = column.cast(pa.string())
+    if b"E" in _contents(texts):
+        # Arrow writes very small ones with an exponent, which no reader expects of a decimal
+        texts = pa.array([None if number is None else f"{number:f}" for number in column.to_pylist()], pa.string())
     return texts if options.decimal_encoding == "number" else pc.binary_join_element_wise('"', texts, '"', "")
 
 
