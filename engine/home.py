@@ -81,7 +81,8 @@ class Home:
         error: Json = None
         if failure is not None:
             error = {"code": failure.code, "message": failure.message, "hint": failure.hint}
-        end = time.monotonic() + _PATIENCE
+        is_over = time.monotonic() - self._heard_at > self.assignment.lease_seconds
+        end = time.monotonic() + (0.0 if is_over else _PATIENCE)
         with self._guard:
             body: dict[str, Json] = {
                 "outcome": goodbye.outcome,

@@ -124,7 +124,7 @@ def instant(micros: Json) -> str | None:
 def _with_complaints(refused: RefusedError) -> str:
     """The refusal, with every complaint about a script on a line of its own."""
     errors = refused.problem.get("errors")
-    if not isinstance(errors, list) or len(errors) < 2:
+    if refused.problem_code != "sql.refused" or not isinstance(errors, list):
         return str(refused)
     return "\n".join(_complaint(one) for one in errors if isinstance(one, dict))
 

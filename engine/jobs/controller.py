@@ -209,7 +209,7 @@ def _note(before: Case, after: Case, action: Action, now: datetime) -> Note | No
         case Recover(failure) | GiveUp(failure) | AbandonRescale(failure):
             return Note(job, now, "error", failure.message, failure.code, failure.hint, generation)
         case Kill(_, failure) if failure is not None:
-            return Note(job, now, "error", failure.message, failure.code, failure.hint, generation)
+            return Note(job, now, "warn", failure.message, failure.code, failure.hint, generation)
         case _ if before.status.state is not after.status.state:
             return Note(job, now, "info", f"{before.status.state} to {after.status.state}", generation=generation)
     return None

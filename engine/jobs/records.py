@@ -26,7 +26,8 @@ class Records(Protocol):
         """The cases in which something may be to do."""
 
     def version(self, pipeline_id: str, number: int) -> Version:
-        """A version of a pipeline."""
+        """A version of a pipeline. It has `force` only until a run of it was up: then the state is its own, and what it
+        would give up is not the other query's any more."""
 
     def save(self, before: Case, after: Case, note: Note | None) -> bool:
         """Write what differs, in one transaction; False, and nothing written, when the record is not `before` now."""

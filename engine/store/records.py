@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, and_, or_, select
 
@@ -40,9 +40,10 @@ class StoredRecords:
             return [read_case(connection, found) for found in connection.execute(query).scalars()]
 
     def version(self, pipeline_id: str, number: int) -> Version:
-        """A version of a pipeline."""
+        """A version of a pipeline, with `force` only until a run of it was up."""
         with self.database.reading() as connection:
-            return versions.get(connection, pipeline_id, number)
+            version = versions.get(connection, pipeline_id, number)
+            return replace(version, force=version.force and not runs.was_up(connection, pipeline_id, number))
 
     def save(self, before: Case, after: Case, note: Note | None) -> bool:
         """Write what differs, in one transaction, or nothing when another write came first."""

@@ -89,6 +89,12 @@ def end(connection: Connection, job_id: str, generation: int, at: datetime) -> N
     connection.execute(update_rows(RUNS).where(_same(job_id, generation)).values(ended_at=at))
 
 
+def was_up(connection: Connection, pipeline_id: str, version: int) -> bool:
+    """Whether any run of that version has come so far as to run its query."""
+    same = and_(RUNS.c.pipeline_id == pipeline_id, RUNS.c.version == version, RUNS.c.running_at.is_not(None))
+    return connection.execute(select(RUNS.c.generation).where(same).limit(1)).first() is not None
+
+
 def from_row(row: RowMapping) -> Run:
     """The run that a row of the table is."""
     code = row["failure_code"]

@@ -1,0 +1,163 @@
+"""Processes for real, but short ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.jobs import processes
+from engine.jobs.assignment import Assignment
+from engine.jobs.observe import Process
+from engine.jobs.places import Places
+from engine.jobs.runner import LocalRunner
+from engine.jobs.status import Failure, Run
+from tests.jobs.builders import T0
+
+ID = "pl_aaaaaaaaaaaaaaaa"
+RUN = Run("job_aaaaaaaaaaaaaaaa", ID, 1, "h", 1, 1, T0)
+HOLDS = """
+import pathlib, sys
+from engine.jobs import processes
+from engine.jobs.assignment import Assignment
+from engine.jobs.runner import Holder
+import os, time
+own = Assignment.read(pathlib.Path(sys.argv[2]))
+lock = processes.try_lock(own.lock)
+Holder(pid=os.getpid(), born=processes.born(os.getpid()), generation=own.generation).write(lock)
+{}
+time.sleep(60)
+"""
+LEAVES = "import subprocess, os; subprocess.Popen(['sleep', '60']); os._exit(0)"
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Callable[[str], tuple[LocalRunner, Run]]]:
+    children: list[subprocess.Popen[bytes]] = []
+
+    def start(then: str = "") -> tuple[LocalRunner, Run]:
+        runner = LocalRunner(Places(tmp_path), [sys.executable, "-c", HOLDS.format(then)])
+        lock = Places(tmp_path).driver_lock(ID)
+        own = Assignment(
+            job_id=RUN.job_id,
+            pipeline_id=ID,
+            generation=1,
+            key="k",
+            server_file=tmp_path / "s",
+            lock=lock,
+            state_dir=tmp_path / "state",
+            name="n",
+            query="q",
+        )
+        holder = runner.launch(own)
+        children.extend(runner._children.values())
+        return runner, replace(RUN, pid=holder.pid, born=holder.born)
+
+    yield start
+    for child in children:
+        processes.kill_group(child.pid)
+        child.wait()
+
+
+def until(look: Callable[[], object], wanted: object) -> None:
+    end, pause = time.monotonic() + 20, threading.Event()
+    while look() != wanted:
+        assert time.monotonic() < end, look()
+        pause.wait(0.01)
+
+
+def test_a_process_is_alive_until_it_is_killed(started: Callable[[], tuple[LocalRunner, Run]]) -> None:
+    runner, run = started()
+    assert runner.look(run) is Process.ALIVE
+
+    runner.kill(run)
+
+    until(lambda: runner.look(run), Process.GONE)
+
+
+def test_another_runner_finds_the_process_that_holds_the_lock(
+    started: Callable[[], tuple[LocalRunner, Run]], tmp_path: Path
+) -> None:
+    _, run = started()
+    other = LocalRunner(Places(tmp_path))
+
+    until(lambda: (found := other.find(RUN)) and found.pid, run.pid)
+
+    assert other.look(run) is Process.ALIVE
+    assert other.find(replace(RUN, generation=2)) is None
+
+
+def test_what_a_dead_driver_has_started_is_seen_and_killed(started: Callable[[str], tuple[LocalRunner, Run]]) -> None:
+    runner, run = started(LEAVES)
+    until(lambda: runner.look(run), Process.ORPHANED)
+
+    runner.kill(run)
+
+    until(lambda: runner.look(run), Process.GONE)
+
+
+def test_a_later_process_with_the_same_pid_is_not_ours(started: Callable[[], tuple[LocalRunner, Run]]) -> None:
+    runner, run = started()
+    earlier = replace(run, born="long ago")
+
+    assert runner.look(earlier) is Process.GONE
+    runner.kill(earlier)
+    runner.poke(earlier)
+    assert runner.look(run) is Process.ALIVE
+
+
+def test_a_corpse_is_not_alive() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""], start_new_session=True)
+    until(lambda: processes.born(child.pid), None)
+
+    assert processes.group_is_empty(child.pid)
+    child.wait()
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "failure"),
+    [
+        ("", "done", None),
+        (
+            "raise SystemExit(3)",
+            "failed",
+            Failure("run.died", "rescale ended with exit code 3", "its log has its last words"),
+        ),
+        (
+            'open(sys.argv[-1], \'w\').write(\'{"code": "state.x", "message": "m"}\'); raise SystemExit(3)',
+            "failed",
+            Failure("state.x", "m"),
+        ),
+    ],
+)
+def test_a_chore_is_judged_by_its_exit(tmp_path: Path, code: str, state: str, failure: Failure | None) -> None:
+    runner = LocalRunner(Places(tmp_path), [sys.executable, "-c", f"import sys; {code}"])
+    runner.begin_chore(ID, "rescale", "2", ["state", "2"])
+
+    until(lambda: (chore := runner.chore(ID)) and chore.state, state)
+
+    chore = runner.chore(ID)
+    assert chore is not None
+    assert chore.failure == failure
+    runner.end_chore(ID)
+    assert runner.chore(ID) is None
+
+
+def test_an_assignment_is_for_its_owners_eyes(started: Callable[[], tuple[LocalRunner, Run]], tmp_path: Path) -> None:
+    started()
+
+    assert Places(tmp_path).assignment(ID, 1).stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "pl_", "pl_short", "pl_../../../../etc", "job_aaaaaaaaaaaaaaaa", "pl_aaaaaaaaaaaaaaa/"]
+)
+def test_only_ids_of_our_own_become_paths(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(ValueError, match="not a pipeline id"):
+        Places(tmp_path).state(wrong)
