@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,17 @@ pytest.importorskip("pyspark")
 pytestmark = pytest.mark.timeout(420)
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+DEPLOY = """
+import sys
+from airflow_provider_arroyo.calls import Spec, list_pipelines
+from airflow_provider_arroyo.deployments import Wish, deploy
+from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
+from airflow_provider_arroyo.operators.base import now
+
+sql = "CREATE TABLE n WITH (connector = 'impulse', event_rate = 1); SELECT counter FROM n"
+pipeline = ArroyoHook().run(deploy(Wish("numbers", Spec(sql), "digest", sys.argv[1]), None, now)).pipeline
+print(len(ArroyoHook().send(list_pipelines())), "pipeline:", pipeline.id)
+"""
 
 
 def test_a_control_plane_and_a_driver_that_are_killed_change_no_answer(tmp_path: Path) -> None:
@@ -35,6 +47,29 @@ def test_an_interrupted_demonstration_leaves_nothing_running(tmp_path: Path) -> 
 
     assert status == 130, "".join(told)
     assert not processes_of(tmp_path)
+
+
+def test_two_runs_that_deploy_at_once_share_one_control_plane_and_one_pipeline(tmp_path: Path) -> None:
+    connection = {"conn_type": "arroyo", "extra": {"embedded": True, "data_dir": str(tmp_path / "arroyo")}}
+    mine = {"AIRFLOW_HOME": str(tmp_path), "AIRFLOW_CONN_ARROYO_DEFAULT": json.dumps(connection)}
+    try:
+        runs = [
+            subprocess.Popen(
+                [sys.executable, "-c", DEPLOY, key],
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=REPOSITORY,
+                env=os.environ | mine,
+            )
+            for key in ("one run", "another run")
+        ]
+        told = [run.communicate(timeout=120)[0].splitlines()[-1] for run in runs]
+    finally:
+        for pid in processes_of(tmp_path):
+            kill(pid)
+
+    assert told[0] == told[1]
+    assert told[0].startswith("1 pipeline: pl_")
 
 
 class Lines:
