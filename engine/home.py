@@ -17,6 +17,7 @@ from typing import Literal
 
 from engine.client import Client, Json, RefusedError, read_url
 from engine.errors import UnreachableError
+from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.instants import to_micros
 from engine.jobs.status import Committed, Goodbye
@@ -162,6 +163,8 @@ def to_json(epoch: Committed) -> Json:
 
 def end_group() -> None:
     """End this process and, when it leads a group of its own, everything it has started."""
+    if mark := os.environ.get(processes.MARK):
+        processes.kill(pid for pid in processes.marked(mark) if pid != os.getpid())
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(4)

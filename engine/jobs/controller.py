@@ -120,7 +120,12 @@ class Controller:
         if run is None:
             return Observation(chore=chore)
         heard = self.heard.last(run.job_id, run.generation) or max(run.launched_at, self._born)
-        return Observation(self._look(run, now), now - heard, run.running_at is not None, run.goodbye, chore)
+        process = self._look(run, now)
+        if process is Process.ORPHANED and run.goodbye is not None:
+            # What a driver leaves behind after a goodbye has no more to do with its pipeline: a JVM that has closed its
+            # session writes an archive of its classes.
+            process = Process.GONE
+        return Observation(process, now - heard, run.running_at is not None, run.goodbye, chore)
 
     def _look(self, run: Run, now: datetime) -> Process:
         """A run without a pid is one whose start was cut short between the spawn and the note of it."""

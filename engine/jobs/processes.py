@@ -5,11 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 _PROC = Path("/proc")
+MARK = "ARROYO_RUN"
+"""The environment variable that everything a driver starts inherits, with the run's name."""
 
 
 def born(pid: int) -> str | None:
@@ -40,6 +43,26 @@ def kill_group(group: int) -> None:
     """End every process of a group at once; silent when there is none."""
     with suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
+
+
+def marked(marker: str) -> list[int]:
+    """The living processes that were started, however remotely, by one that has this text in its environment: groups
+    and sessions can be left, an inherited environment is not."""
+    found = []
+    for entry in _PROC.iterdir() if _PROC.is_dir() else ():
+        try:
+            if entry.name.isdigit() and f"{MARK}={marker}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def kill(pids: Iterable[int]) -> None:
+    """End these processes at once; silent about those that have ended."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def try_lock(path: Path) -> IO[str] | None:

@@ -94,7 +94,7 @@ class LocalRunner:
         path = self.places.assignment(assignment.pipeline_id, assignment.generation)
         assignment.write(path)
         log = self.places.log(assignment.pipeline_id, assignment.generation)
-        child = self._spawn(["run", str(path)], log)
+        child = self._spawn(["run", str(path)], log, _mark(assignment.job_id, assignment.generation))
         self._children[child.pid] = child
         return Holder(pid=child.pid, born=processes.born(child.pid) or "", generation=assignment.generation)
 
@@ -118,7 +118,7 @@ class LocalRunner:
         seen = processes.born(run.pid)
         if seen is not None:
             return Process.ALIVE if seen == run.born else Process.GONE
-        if not processes.group_is_empty(run.pid):
+        if not processes.group_is_empty(run.pid) or processes.marked(_mark(run.job_id, run.generation)):
             return Process.ORPHANED
         self._children.pop(run.pid, None)
         return Process.GONE
@@ -132,6 +132,7 @@ class LocalRunner:
         """End the driver and all it has started, unless its pid belongs to somebody else by now."""
         if run.pid is not None and self.look(run) is not Process.GONE:
             processes.kill_group(run.pid)
+            processes.kill(processes.marked(_mark(run.job_id, run.generation)))
 
     def begin_chore(
         self, pipeline_id: str, kind: Literal["rescale", "restore"], target: str, args: Sequence[str]
@@ -160,7 +161,7 @@ class LocalRunner:
         """Forget work that has ended."""
         self._chores.pop(pipeline_id, None)
 
-    def _spawn(self, args: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    def _spawn(self, args: Sequence[str], log: Path, mark: str = "") -> subprocess.Popen[bytes]:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
             return subprocess.Popen(
@@ -169,7 +170,13 @@ class LocalRunner:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                env={**os.environ, processes.MARK: mark},
             )
+
+
+def _mark(job_id: str, generation: int) -> str:
+    """What the processes of a run have in their environment."""
+    return f"{job_id}/{generation}"
 
 
 def _failure(work: _Work, code: int) -> Failure:

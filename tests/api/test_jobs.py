@@ -83,6 +83,15 @@ def test_what_a_dead_driver_has_left_is_killed_before_the_next_one_starts(plane:
     assert plane.state() == "Recovering"
 
 
+def test_what_a_driver_leaves_after_its_goodbye_is_let_be(plane: Plane) -> None:
+    plane.run()
+    plane.call("goodbye", {"outcome": "finished"})
+    plane.runner.left[1] = Process.ORPHANED
+    plane.settle()
+
+    assert (plane.state(), plane.runner.killed) == ("Finished", [])
+
+
 def test_a_superseded_driver_is_told_so(plane: Plane) -> None:
     plane.run()
     old = plane.runner.launched[-1]

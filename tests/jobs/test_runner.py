@@ -102,6 +102,15 @@ def test_what_a_dead_driver_has_started_is_seen_and_killed(started: Callable[[st
     until(lambda: runner.look(run), Process.GONE)
 
 
+def test_a_session_of_its_own_hides_nothing(started: Callable[[str], tuple[LocalRunner, Run]]) -> None:
+    runner, run = started(LEAVES.replace("'60']", "'60'], start_new_session=True"))
+    until(lambda: runner.look(run), Process.ORPHANED)
+
+    runner.kill(run)
+
+    until(lambda: runner.look(run), Process.GONE)
+
+
 def test_a_later_process_with_the_same_pid_is_not_ours(started: Callable[[], tuple[LocalRunner, Run]]) -> None:
     runner, run = started()
     earlier = replace(run, born="long ago")
