@@ -61,7 +61,8 @@ class Account:
 
     def _draw(self) -> None:
         if self.live:
-            self.out.write(f"{self._time()}     {self.live}")
+            width = shutil.get_terminal_size().columns - 1
+            self.out.write(f"{self._time()}     {self.live}"[:width])
         self.out.flush()
 
 
@@ -116,6 +117,7 @@ def demonstrate(folder: Folder) -> int:
     shutil.rmtree(folder.root, ignore_errors=True)
     folder.data.mkdir(parents=True)
     account.tell(f"Everything is in {folder.root}; Airflow's log is airflow.log")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         ended_well = _run(folder, account, plane)
     except KeyboardInterrupt:

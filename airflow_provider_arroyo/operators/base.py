@@ -42,7 +42,8 @@ class PipelineOperator(BaseOperator):
     :param pipeline: name or id of the pipeline (templated).
     :param arroyo_conn_id: the connection, of type `arroyo` (templated).
     :param deferrable: wait in the triggerer; by default as `[operators] default_deferrable` says.
-    :param wait_timeout: how long to wait at most; None waits for ever.
+    :param wait_timeout: how long to wait at most, 30 minutes by default; None waits for ever. A wait is never longer
+        than the task's `execution_timeout`, which Airflow by itself forgets while a task is deferred.
     :param poll_interval: how long to wait between two looks, in seconds.
     """
 
@@ -95,7 +96,8 @@ class PipelineOperator(BaseOperator):
 
     def wait(self, wait: Wait, resume: str) -> Reached:
         """Return when it is there. In deferrable mode this does not return: the task goes on in the method `resume`."""
-        deadline = None if self.wait_timeout is None else now() + self.wait_timeout
+        limits = [limit for limit in (self.wait_timeout, self.execution_timeout) if limit is not None]
+        deadline = now() + min(limits) if limits else None
         self.log.info("Waiting for %s", waits.describe(wait))
         if self.deferrable:
             self._defer(wait, deadline, resume)

@@ -91,7 +91,8 @@ class PipelineSensor(BaseSensorOperator):
 
     def _defer(self, wait: Wait) -> NoReturn:
         self.log.info("Waiting for %s", waits.describe(wait))
-        deadline = datetime.now(UTC) + timedelta(seconds=self.timeout)
+        timeout = timedelta(seconds=self.timeout)
+        deadline = datetime.now(UTC) + min(timeout, self.execution_timeout or timeout)
         self.defer(
             trigger=PipelineTrigger(
                 arroyo_conn_id=self.arroyo_conn_id,

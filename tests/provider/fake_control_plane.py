@@ -105,6 +105,8 @@ class FakeControlPlane:
         self.refusals: dict[tuple[str, str], Answer] = {}
         self.on_patch: Callable[[FakePipeline, dict[str, Any]], None] = _patch
         self.keys: dict[str, str] = {}
+        self.gate: threading.Event | None = None
+        self.waiting = threading.Event()
         self._lock = threading.Lock()
         self._server: ThreadingHTTPServer | None = None
         self._port = 0
@@ -273,6 +275,9 @@ def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:
             size = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(size)) if size else None
             request = Request(self.command, address.path, query, body, self.headers.get("Idempotency-Key"))
+            if fake.gate is not None:
+                fake.waiting.set()
+                fake.gate.wait(30)
             with fake._lock:
                 fault = fake.next_fault(request)
                 if fault == "unavailable":

@@ -10,7 +10,8 @@ import pytest
 from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException
 
 from airflow_provider_arroyo.answers import to_micros
-from airflow_provider_arroyo.errors import JobEndedError, RefusedError
+from airflow_provider_arroyo.errors import DeadlineError, JobEndedError, RefusedError
+from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 
@@ -132,6 +133,19 @@ def test_a_gate_that_stays_closed_times_out(plane: FakeControlPlane, airflow_run
 
     with pytest.raises(AirflowSensorTimeout):
         airflow_run.execute(watermark(deferrable=deferrable, timeout=0))
+
+
+@both
+def test_a_task_that_may_run_for_no_time_does_not_wait_in_the_triggerer_either(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.add("clicks").become("Scheduling")
+    task = StreamingSqlOperator(
+        task_id="deploy", pipeline="clicks", sql="SELECT 1", deferrable=deferrable, execution_timeout=timedelta(0)
+    )
+
+    with pytest.raises(DeadlineError, match="waited until"):
+        airflow_run.execute(task)
 
 
 def test_a_soft_gate_that_times_out_is_skipped(plane: FakeControlPlane, airflow_run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -128,21 +129,19 @@ def test_a_triggerer_that_goes_away_stops_nothing(plane: FakeControlPlane) -> No
 
 
 def test_a_waiting_trigger_leaves_the_loop_to_others(plane: FakeControlPlane) -> None:
-    plane.add("clicks").become(*["Scheduling"] * 3, "Running")
-    trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")), poll_seconds=0.01)
+    plane.add("clicks")
+    plane.gate = threading.Event()
+    trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")))
 
-    async def slowest() -> float:
-        loop = asyncio.get_running_loop()
-        loop.slow_callback_duration = 0.5
+    async def opened_by_another() -> bool:
         waiting = asyncio.ensure_future(first_event(trigger))
-        longest, last = 0.0, loop.time()
-        while not waiting.done():
-            await asyncio.sleep(0)
-            longest, last = max(longest, loop.time() - last), loop.time()
-        assert (await waiting)["kind"] == "reached"
-        return longest
+        while not plane.waiting.is_set():
+            await asyncio.sleep(0.001)
+        is_open = waiting.done()
+        plane.gate.set()
+        return (await waiting)["kind"] == "reached" and not is_open
 
-    assert asyncio.run(slowest()) < 0.5
+    assert asyncio.run(opened_by_another())
 
 
 def test_pauses_grow_and_are_never_the_same_for_all() -> None:

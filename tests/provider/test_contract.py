@@ -1,0 +1,98 @@
+"""What the provider takes for granted about the control plane holds. Only a test may know both."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from airflow_provider_arroyo import answers, calls
+from airflow_provider_arroyo.calls import Call, Spec
+from airflow_provider_arroyo.states import JobState
+
+engine_answers = pytest.importorskip("engine.api.answers")
+engine_states = pytest.importorskip("engine.jobs.states")
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+KINDS = (answers.Ping, answers.Pipeline, answers.Job, answers.Checkpoint, answers.Savepoint, answers.Watermark)
+CALLS: list[Call[Any]] = [
+    calls.ping(),
+    calls.deploy(
+        "clicks", Spec("SELECT 1", 2, {"a": "b"}, ("def f(): ...",), timedelta(seconds=5)), key="k", force=True
+    ),
+    calls.list_pipelines(),
+    calls.get_pipeline("clicks"),
+    calls.stop_pipeline("clicks", "checkpoint"),
+    calls.rescale_pipeline("clicks", 2),
+    calls.restart_pipeline("clicks"),
+    calls.list_jobs("clicks"),
+    calls.list_checkpoints("clicks", "job"),
+    calls.take_savepoint("clicks", label="x", key="k"),
+    calls.get_savepoint("clicks", "sp"),
+    calls.get_watermark("clicks", NOON, timedelta(seconds=30)),
+]
+
+
+def test_both_spell_the_same_states() -> None:
+    assert {state.value for state in JobState} == {state.value for state in engine_states.State}
+
+
+@pytest.mark.parametrize("state", list(JobState))
+def test_both_mean_the_same_by_an_end(state: JobState) -> None:
+    assert state.is_terminal == engine_states.State(state.value).is_terminal
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_field_that_is_read_is_sent(kind: type) -> None:
+    sent = getattr(engine_answers, kind.__name__).model_fields
+
+    assert {field.name for field in fields(kind)} <= set(sent)
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    """The control plane's own description of itself."""
+    from fastapi import FastAPI
+
+    from engine.api.app import PREFIX, ROUTERS
+
+    app = FastAPI()
+    for router in ROUTERS:
+        app.include_router(router, prefix=PREFIX)
+    openapi: dict[str, Any] = app.openapi()
+    return openapi
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call.method} {call.path}")
+def test_every_request_is_one_that_the_control_plane_describes(call: Call[Any], described: dict[str, Any]) -> None:
+    fitting = [path for path in described["paths"] if _fits(path, f"/api/v1{call.path}")]
+    [operation] = [described["paths"][path][call.method.lower()] for path in fitting]
+    parameters = {parameter["name"] for parameter in operation.get("parameters", [])}
+
+    assert set(call.query) <= parameters
+    assert call.key is None or "Idempotency-Key" in parameters
+    assert (call.body is not None) == ("requestBody" in operation)
+    if call.body is not None:
+        assert set(call.body) <= _fields_of(
+            operation["requestBody"]["content"]["application/json"]["schema"], described
+        )
+
+
+def test_no_request_is_held_longer_than_the_control_plane_allows() -> None:
+    from airflow_provider_arroyo.operators.base import SHORT_HOLD
+    from airflow_provider_arroyo.triggers.pipeline import HOLD
+
+    assert max(HOLD, SHORT_HOLD) <= timedelta(seconds=55)
+
+
+def _fits(template: str, path: str) -> bool:
+    parts, given = template.split("/"), path.split("/")
+    same = all(part == one or part.startswith("{") for part, one in zip(parts, given, strict=False))
+    return len(parts) == len(given) and same
+
+
+def _fields_of(schema: dict[str, Any], described: dict[str, Any]) -> set[str]:
+    reference = schema.get("$ref") or next(one["$ref"] for one in schema["anyOf"] if "$ref" in one)
+    return set(described["components"]["schemas"][reference.rpartition("/")[2]]["properties"])
