@@ -1,0 +1,47 @@
+"""What Spark throws, in words a user can act on."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+
+from engine.checkpoints.layout import StatePaths
+from engine.errors import BadRecordError, EpochFailedError, UnreadableStateError
+from engine.spark.failures import explain_failure
+
+PATHS = StatePaths(Path("/state"))
+
+WRAPPED = """[STREAM_FAILED] Query [id = 1] terminated with exception: An exception was raised by the Python worker:
+Traceback (most recent call last):
+  File "/engine/connectors/text_files.py", line 1, in read
+engine.errors.BadRecordError: data.bad_record: line 3 of /in.json is not JSON
+  hint: mend the line, or set bad_data = 'drop'
+\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:1)"""
+
+
+def test_an_error_of_ours_is_found_however_it_is_wrapped() -> None:
+    error = explain_failure(PySparkException(WRAPPED), PATHS)
+
+    assert type(error) is BadRecordError
+    assert error.message == "line 3 of /in.json is not JSON"
+    assert error.hint == "mend the line, or set bad_data = 'drop'"
+
+
+@pytest.mark.parametrize(
+    "named", ["CANNOT_LOAD_STATE_STORE.UNEXPECTED", "STREAMING_CHECKPOINT_MISSING_METADATA_FILE", "CHECKPOINT_FILE_X"]
+)
+def test_a_state_that_spark_cannot_read_is_called_so(named: str) -> None:
+    error = explain_failure(PySparkException(f"[{named}] file /state/checkpoint/offsets/3 is gone"), PATHS)
+
+    assert type(error) is UnreadableStateError
+    assert "restore a savepoint" in (error.hint or "")
+
+
+def test_anything_else_is_told_by_its_innermost_cause() -> None:
+    text = "Job aborted.\nCaused by: org.apache.spark.SparkException: one\nCaused by: java.io.IOException: disk full"
+
+    error = explain_failure(PySparkException(text), PATHS)
+
+    assert type(error) is EpochFailedError
+    assert error.message == "java.io.IOException: disk full"
+    assert "spark.log" in (error.hint or "")
