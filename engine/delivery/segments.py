@@ -48,9 +48,9 @@ class SegmentFile:
 
     def close(self, partition: str = "") -> Segment:
         """Make the segment durable."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        with self._file:
+            self._file.flush()
+            os.fsync(self._file.fileno())
         sync_directory(self.path.parent)
         name = str(self.path.relative_to(self._root))
         return Segment(name, self.rows, self._bytes, self._hash.hexdigest(), partition)

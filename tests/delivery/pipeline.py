@@ -63,6 +63,7 @@ def run(
     parents: tuple[tuple[str, int], ...] = (),
 ) -> None:
     """Take the epochs that are not in the commit log yet. Two tasks; a row's name is its partition."""
+    root.mkdir(exist_ok=True)
     log = root / "commits"
     log.touch()
     done = [int(line) for line in log.read_text().split()]
