@@ -48,6 +48,7 @@ class Home:
     _bell: threading.Event = field(default_factory=threading.Event)
     _state: str = "starting"
     _closing: bool = False
+    _is_lost: bool = False
     _heard_at: float = field(default_factory=time.monotonic)
     _thread: threading.Thread | None = None
 
@@ -117,8 +118,13 @@ class Home:
             path = f"/runs/{own.job_id}/{own.generation}/{what}"
             answer = Client(url, own.key, _TIMEOUT).send("POST", path, body)
         except (UnreachableError, RefusedError) as lost:
-            LOG.warning("call home: %s: %s", what, lost.message)
+            if not self._is_lost:
+                LOG.warning("call home: %s: %s; running on", what, lost.message)
+            self._is_lost = True
             return False
+        if self._is_lost:
+            LOG.info("call home: heard again")
+        self._is_lost = False
         self._heard_at = time.monotonic()
         if isinstance(answer, dict):
             self._obey(answer)

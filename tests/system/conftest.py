@@ -125,6 +125,9 @@ class Served:
         for lock in (self.data_dir / "runs").glob("*/lock"):
             if processes.is_locked(lock):
                 processes.kill_group(json.loads(lock.read_text())["pid"])
+        for assignment in (self.data_dir / "runs").glob("*/*[0-9].json"):
+            own = json.loads(assignment.read_text())
+            processes.kill(processes.marked(f"{own['job_id']}/{own['generation']}"))
 
     def _is_up(self) -> bool:
         assert self.process is not None

@@ -1,0 +1,169 @@
+"""A driver and a control plane that answers what the test says."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.home import Home, StopMode
+from engine.jobs.assignment import Assignment
+from engine.jobs.status import Committed, Failure, Goodbye
+from tests.jobs.builders import T0
+
+
+class Line:
+    """What was said over the line, and what is answered."""
+
+    def __init__(self, server_file: Path) -> None:
+        self.said: list[tuple[str, dict[str, Any]]] = []
+        self.answer: dict[str, Any] = {"orders": [], "superseded": False}
+        self.is_refusing = False
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.server_file = server_file
+        self.come_up()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def come_up(self) -> None:
+        self.server_file.write_text(json.dumps({"url": f"http://127.0.0.1:{self.server.server_address[1]}"}))
+
+    def heard(self, what: str) -> list[dict[str, Any]]:
+        return [body for path, body in self.said if path.endswith(what)]
+
+    def until(self, what: str, times: int = 1) -> None:
+        end, pause = time.monotonic() + 10, threading.Event()
+        while len(self.heard(what)) < times:
+            assert time.monotonic() < end, self.said
+            pause.wait(0.005)
+
+    def _handler(line) -> type[BaseHTTPRequestHandler]:  # noqa: N805
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                line.said.append((self.path, {**body, "token": self.headers["Authorization"]}))
+                content = json.dumps(line.answer).encode()
+                self.send_response(500 if line.is_refusing else 200)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return Handler
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[Line]:
+    made = Line(tmp_path / "server.json")
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+class Driver:
+    """A home, and what it was made to do."""
+
+    def __init__(self, line: Line, lease: float = 600) -> None:
+        self.stops: list[StopMode] = []
+        self.ended = threading.Event()
+        own = Assignment(
+            job_id="job_a",
+            pipeline_id="pl_a",
+            generation=3,
+            key="secret",
+            server_file=line.server_file,
+            lock=Path("lock"),
+            state_dir=Path("state"),
+            name="n",
+            query="q",
+            heartbeat_seconds=0.02,
+            lease_seconds=lease,
+        )
+        self.home = Home(own, self.stops.append, self.ended.set)
+
+
+def epoch(number: int) -> Committed:
+    return Committed(number, 1, 1, 1.0, timedelta(milliseconds=5), T0, {"t": None}, 0, 0, 0, 0, T0)
+
+
+def test_a_driver_says_hello_keeps_calling_and_says_goodbye(line: Line) -> None:
+    driver = Driver(line)
+    driver.home.open()
+    driver.home.started()
+    line.until("heartbeat", 2)
+
+    driver.home.close(Goodbye("failed", Failure("sql.x", "no", "try")))
+
+    assert line.said[0][0] == "/api/v1/runs/job_a/3/hello"
+    assert {body["token"] for _, body in line.said} == {"Bearer secret"}
+    assert line.heard("heartbeat")[-1]["state"] == "running"
+    assert line.heard("goodbye")[0]["error"] == {"code": "sql.x", "message": "no", "hint": "try"}
+
+
+def test_every_epoch_is_told_even_if_the_control_plane_was_away(line: Line) -> None:
+    driver = Driver(line)
+    driver.home.open()
+    line.is_refusing = True
+    driver.home.report(epoch(1))
+    before = len(line.said)
+    line.until("heartbeat", before + 2)
+    line.is_refusing = False
+    driver.home.report(epoch(2))
+
+    driver.home.close(Goodbye("stopped"))
+
+    told = [one["epoch"] for what in ("heartbeat", "goodbye") for body in line.heard(what) for one in body["reports"]]
+    assert {1, 2} <= set(told)
+
+
+def test_orders_are_obeyed(line: Line) -> None:
+    driver = Driver(line)
+    line.answer = {"orders": [{"kind": "stop", "mode": "immediate"}, {"kind": "dance"}], "superseded": False}
+
+    driver.home.open()
+    driver.home.close(Goodbye("stopped"))
+
+    assert driver.stops[0] == "immediate"
+    assert set(driver.stops) == {"immediate"}
+
+
+def test_a_superseded_driver_ends_at_once(line: Line) -> None:
+    driver = Driver(line)
+    line.answer = {"superseded": True}
+
+    driver.home.open()
+
+    assert driver.ended.wait(5)
+    driver.home.close(Goodbye("stopped"))
+
+
+def test_a_driver_whose_lease_is_over_stops_by_itself(line: Line) -> None:
+    driver = Driver(line, lease=0.05)
+    line.is_refusing = True
+
+    driver.home.open()
+    line.until("heartbeat", 3)
+    driver.home.close(Goodbye("stopped"))
+
+    assert "checkpoint" in driver.stops
+    assert not driver.ended.is_set()
+
+
+def test_a_control_plane_that_has_moved_is_found_again(line: Line) -> None:
+    driver = Driver(line)
+    line.server_file.write_text(json.dumps({"url": "http://127.0.0.1:9"}))
+    driver.home.open()
+    assert line.said == []
+
+    line.come_up()
+
+    line.until("heartbeat")
+    driver.home.close(Goodbye("finished"))
