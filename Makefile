@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 CONSTRAINTS := constraints/python3.11.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo docs bench format constraints clean
+.PHONY: help setup check style types layers units test demo docs bench format constraints clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
@@ -23,10 +23,19 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 	@touch $(READY)
 
 check: $(READY) ## Everything that is fast: style, types, layers, unit tests
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target types style layers units
+
+style: $(READY) ## Only ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(READY) ## Only mypy
 	$(BIN)/mypy
+
+layers: $(READY) ## Only the import contracts
 	$(BIN)/lint-imports --no-logo
+
+units: $(READY) ## Only the tests that need nothing but Python
 	$(BIN)/python -m pytest -q -m unit
 
 test: $(READY) ## All tests
