@@ -70,8 +70,9 @@ def deploy(wish: Wish, remembered: Remembered | None, now: Clock) -> Talk[Deploy
     """Let the pipeline be as wished, and say what to wait for."""
     found = yield from _find(remembered.pipeline if remembered else wish.name, now)
     match decide(remembered, wish.digest, found):
-        case Attach() if found is not None:
-            return Deployed(found)
+        case Attach() if found is not None and remembered is not None:
+            before = None if remembered.before is None else JobState(remembered.before)
+            return Deployed(found, before, remembered.run)
         case Restart() if found is not None:
             return (yield from _restart(found, now))
     return (yield from _submit(wish, found, now))

@@ -30,11 +30,12 @@ def spec_digest(name: str, spec: Spec) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What an earlier try of this task has done."""
+    """What an earlier try of this task has done, and the state and run that the pipeline was in before."""
 
     pipeline: str
     digest: str
     run: int | None = None
+    before: str | None = None
 
 
 def recall(context: Context, key: str) -> Remembered | None:

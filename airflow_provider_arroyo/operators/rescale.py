@@ -39,14 +39,13 @@ class RescaleOperator(PipelineOperator):
         found = self.send(calls.get_pipeline(self.pipeline))
         self.note(context, found.id)
         remembered = recall(context, MEMORY)
-        if remembered is None or remembered.digest != str(wanted):
-            # Written down before it is asked for, so that a retry knows which run it must not take for the new one.
-            run = None if found.parallelism == wanted else self.talk(newest_run(found.id, now))
-            remembered = Remembered(found.id, str(wanted), run)
-            remember(context, MEMORY, remembered)
         if found.parallelism != wanted:
+            # Written down before it is asked for, so that a retry knows which run it must not take for the new one.
+            remembered = Remembered(found.id, str(wanted), self.talk(newest_run(found.id, now)))
+            remember(context, MEMORY, remembered)
             self.send(calls.rescale_pipeline(found.id, wanted))
-        wait = UntilState(found.id, "running", remembered.run, found.state)
+        after_run = remembered.run if remembered is not None and remembered.digest == str(wanted) else None
+        wait = UntilState(found.id, "running", after_run, found.state)
         self.wait(wait, resume="execute_complete")
         return self._summary(found.id)
 

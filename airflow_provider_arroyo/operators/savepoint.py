@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.identity import idempotency_key
+from airflow_provider_arroyo.errors import JobEndedError
+from airflow_provider_arroyo.identity import Remembered, idempotency_key, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
 from airflow_provider_arroyo.waits import UntilSavepoint
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+
+MEMORY = "arroyo_savepoint_failures"
 
 
 class SavepointOperator(PipelineOperator):
@@ -33,16 +38,19 @@ class SavepointOperator(PipelineOperator):
         """Ask for it and wait until it is complete."""
         found = self.send(calls.get_pipeline(self.pipeline))
         self.note(context, found.id)
-        key = idempotency_key(context, f"savepoint {self.savepoint_label}")
+        key = idempotency_key(context, f"savepoint {self.savepoint_label} {_failures(context)}")
         savepoint = self.send(calls.take_savepoint(found.id, label=self.savepoint_label, key=key))
         context["ti"].xcom_push(key="savepoint_id", value=savepoint.id)
         if savepoint.state != "completed":
-            self.wait(UntilSavepoint(found.id, savepoint.id), resume="execute_complete")
+            with _counting_failures(context, found.id):
+                self.wait(UntilSavepoint(found.id, savepoint.id), resume="execute_complete")
         return self._publish(context, found.id, savepoint.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer."""
-        pipeline = reached(event).pipeline
+        pipeline = self.pipeline
+        with _counting_failures(context, pipeline):
+            pipeline = reached(event).pipeline
         savepoint = context["ti"].xcom_pull(task_ids=self.task_id, key="savepoint_id")
         return self._publish(context, pipeline, str(savepoint))
 
@@ -56,3 +64,19 @@ class SavepointOperator(PipelineOperator):
             "watermark": savepoint.watermark and savepoint.watermark.isoformat(),
             "bytes": savepoint.bytes,
         }
+
+
+def _failures(context: Context) -> int:
+    """How many savepoints of this task have failed. Each further one needs a key of its own: the old key is answered
+    with the savepoint that failed."""
+    remembered = recall(context, MEMORY)
+    return 0 if remembered is None else remembered.run or 0
+
+
+@contextmanager
+def _counting_failures(context: Context, pipeline: str) -> Iterator[None]:
+    try:
+        yield
+    except JobEndedError:
+        remember(context, MEMORY, Remembered(pipeline, MEMORY, _failures(context) + 1))
+        raise

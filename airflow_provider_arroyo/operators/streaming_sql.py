@@ -82,7 +82,8 @@ class StreamingSqlOperator(PipelineOperator):
         wish = Wish(self.pipeline, spec, digest, idempotency_key(context, f"deploy {digest}"), self.force)
         deployed = self.talk(deploy(wish, recall(context, MEMORY), now))
         pipeline = deployed.pipeline.id
-        remember(context, MEMORY, Remembered(pipeline, digest))
+        before = None if deployed.before is None else str(deployed.before)
+        remember(context, MEMORY, Remembered(pipeline, digest, deployed.after_run, before))
         self.note(context, pipeline)
         match self.wait_for:
             case "none":

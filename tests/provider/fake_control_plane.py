@@ -192,7 +192,7 @@ class FakeControlPlane:
         found.version += is_new
         found.body = request.body
         found.parallelism = request.body.get("parallelism", 1)
-        if is_new:
+        if is_new and self.upserts_take_effect:
             found.run_id += 1
             found.become("CheckpointStopping", "Scheduling", "Running")
         if found.states[0] in ("Stopped", "Failed"):
@@ -200,6 +200,8 @@ class FakeControlPlane:
             found.become("Scheduling", "Running")
         return Answer(200, found.to_json(found.states[0]))
 
+    upserts_take_effect = True
+    """False: what is asked for is noted, and the old run is still seen running."""
     _next_states: tuple[str, ...] = ()
 
     def new_pipelines_become(self, *states: str) -> None:

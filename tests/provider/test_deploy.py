@@ -114,6 +114,23 @@ def test_a_retry_with_another_script_deploys_it(plane: FakeControlPlane, airflow
     assert plane.pipelines["pl_1"].body["query"] == "SELECT 2"
 
 
+def test_a_retry_does_not_take_the_old_script_for_the_new_one(plane: FakeControlPlane, airflow_run: Run) -> None:
+    pipeline = plane.add("clicks", run_id=3, version=1)
+    plane.upserts_take_effect = False
+
+    def start() -> None:
+        pipeline.run_id = 4
+
+    airflow_run.at_pause[1] = _die
+    with pytest.raises(SystemExit):
+        airflow_run.execute(deploy(sql="SELECT 2"))
+    airflow_run.at_pause = {3: start}
+    airflow_run.execute(deploy(sql="SELECT 2"))
+
+    assert len(airflow_run.pauses) == 3
+    assert len(plane.asked("PUT")) == 1
+
+
 def test_a_retry_starts_a_failed_pipeline_again_and_never_makes_a_new_one(
     plane: FakeControlPlane, airflow_run: Run
 ) -> None:
@@ -247,3 +264,7 @@ def test_a_choice_that_does_not_exist_is_refused_when_the_dag_is_read(wrong: dic
 
 def _at(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def _die() -> None:
+    raise SystemExit(137)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import pytest
@@ -53,6 +54,31 @@ def test_a_savepoint_that_fails_fails_the_task(plane: FakeControlPlane, airflow_
     airflow_run.at_pause[1] = fail
     with pytest.raises(JobEndedError, match="the disk is full"):
         airflow_run.execute(SavepointOperator(task_id="keep", pipeline="clicks", deferrable=deferrable))
+
+
+@both
+def test_a_retry_after_a_failed_savepoint_takes_another_one(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    pipeline = plane.add("clicks")
+    task = SavepointOperator(task_id="keep", pipeline="clicks", deferrable=deferrable)
+    pipeline.savepoints["sp_1"] = deque([{"id": "sp_1", "state": "failed", "failure_message": "the disk is full"}])
+    with pytest.raises(JobEndedError):
+        airflow_run.execute(task)
+
+    assert airflow_run.execute(task)["savepoint_id"] == "sp_2"
+
+
+def test_a_cleared_rescaling_is_done_again(plane: FakeControlPlane, airflow_run: Run) -> None:
+    pipeline = plane.add("clicks")
+    task = RescaleOperator(task_id="grow", pipeline="clicks", parallelism=2)
+    airflow_run.execute(task)
+    pipeline.parallelism = 1
+    pipeline.run_id = 7
+
+    airflow_run.execute(task)
+
+    assert (pipeline.parallelism, pipeline.run_id) == (2, 8)
 
 
 @both
