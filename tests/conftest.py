@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 TIERS = {"unit", "spark", "connectors", "provider", "system"}
 TIER_OF_FOLDER = {"provider": "provider", "system": "system", "golden": "system", "dags": "provider"}
 
+TIER_OF_FILE = {"test_crashes.py": "system"}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give every test the tier of what it needs, unless it says so itself."""
@@ -23,7 +25,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         folder = item.path.relative_to(root).parts[0]
         needs_jvm = "spark" in getattr(item, "fixturenames", ())
-        item.add_marker("spark" if needs_jvm else TIER_OF_FOLDER.get(folder, "unit"))
+        tier = TIER_OF_FILE.get(item.path.name) or TIER_OF_FOLDER.get(folder, "unit")
+        item.add_marker("spark" if needs_jvm else tier)
 
 
 @pytest.fixture(scope="session")
