@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from engine.connectors import CONNECTORS
-from engine.connectors.base import Connector, Table
+from engine.connectors.base import Table
 from engine.plan.check import check
 from engine.plan.fingerprint import fingerprint
 from engine.plan.nodes import Scan, Write
@@ -44,11 +43,6 @@ def compile_script(text: str, *, default_sink: str = "stdout") -> Program:
     described = {name: _describe(table) for name, table in translation.tables.items()}
     program = Program(writes, translation.tables, split(writes), fingerprint(writes, described))
     return replace(program, tables={name: _narrow(table, program.scans) for name, table in program.tables.items()})
-
-
-def connector_of(table: Table) -> Connector:
-    """The connector of a declared table."""
-    return next(one for one in CONNECTORS if one.name == table.connector)
 
 
 def _describe(table: Table) -> str:

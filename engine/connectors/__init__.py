@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.connectors.base import Connector
+from engine.connectors.base import Connector, Table
 from engine.connectors.blackhole import BLACKHOLE
 from engine.connectors.filesystem import FILESYSTEM
 from engine.connectors.impulse import IMPULSE
@@ -18,3 +18,8 @@ CONNECTORS: tuple[Connector, ...] = (BLACKHOLE, FILESYSTEM, IMPULSE, NEXMARK, PR
 def find_connector(name: str) -> Connector | None:
     """The connector of that name, or None."""
     return next((each for each in CONNECTORS if each.name == name), None)
+
+
+def connector_of(table: Table) -> Connector:
+    """The connector of a declared table, which there must be."""
+    return next(each for each in CONNECTORS if each.name == table.connector)

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from engine.compile import connector_of
+from engine.connectors import connector_of
 from engine.connectors.base import Epoch, SegmentWriter, Sink, SinkPlace, Table
 from engine.plan.nodes import Branch
 from engine.plan.split import Parts

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
 from engine import types
-from engine.compile import connector_of
+from engine.connectors import connector_of
 from engine.connectors.base import Json, Position, Slice, Source, Table
 from engine.plan.evaluate import evaluate
 from engine.plan.nodes import Scan
