@@ -64,6 +64,8 @@ class Stretch:
     name: str
     start: int
     end: int | None
+    size: int
+    """Of the whole file."""
     weight: int
     """About how many bytes there are to read."""
 
@@ -112,7 +114,7 @@ def stretches(files: Sequence[Found], start: Place, end: Place) -> list[Stretch]
         first = start.at if file.key == start.key else 0
         last = end.at if file.key == end.key and not end.is_done else None
         if last is None or last > first:
-            found.append(Stretch(file.key.name, first, last, file.size))
+            found.append(Stretch(file.key.name, first, last, file.size, file.size))
     return found
 
 

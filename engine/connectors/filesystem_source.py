@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from engine.connectors.file_list import Found, Place, Stretch, from_position, li
 from engine.connectors.filesystem import FilesystemSourceOptions
 from engine.connectors.line_rows import line_reader
 from engine.connectors.parquet_rows import count_rows, group_ends, read_rows
-from engine.connectors.text_files import Compression, compression_of, missing, size_of, spread, step
+from engine.connectors.text_files import Compression, compression_of, missing, spread, step
 
 _PARTITION = "files"
 _SMALLEST_PIECE = 1024 * 1024
@@ -60,7 +61,7 @@ class FilesystemSource:
         whole = stretches(self._list(settled=False), from_position(start), from_position(end))
         # cut finer than needed, so that the hands can be dealt about equal shares
         wanted = max(_SMALLEST_PIECE, sum(piece.weight for piece in whole) // max(tasks, 1) // _PIECES_PER_TASK)
-        pieces = [part for piece in whole for part in self._cut(piece, wanted)]
+        pieces = [part for piece in whole for part in self._cut(self._fixed(piece), wanted)]
         return tuple(
             Slice(partition, {"pieces": [[piece.name, piece.start, piece.end] for piece in _merged(group)]}, end)
             for group in _deal(pieces, tasks)
@@ -117,6 +118,12 @@ class FilesystemSource:
         cut, counted = step(path, self._compression(path), place.at, rows)
         return (place.leave() if cut.is_end else place.move(cut.byte)), counted
 
+    def _fixed(self, piece: Stretch) -> Stretch:
+        """The piece with the end that its file had when it was listed: what is appended later is not its."""
+        if piece.end is not None or self._is_parquet or self._compression(self._path(piece.name)) != "none":
+            return piece
+        return replace(piece, end=piece.size)
+
     def _cut(self, piece: Stretch, wanted: int) -> Iterator[Stretch]:
         """A piece of a file as pieces of about the wanted size, where it can be cut."""
         path = self._path(piece.name)
@@ -126,10 +133,10 @@ class FilesystemSource:
         if self._is_parquet:
             cuts = [piece.start, *group_ends(path, piece.start, piece.end)]
         else:
-            end = size_of(path) if piece.end is None else piece.end
+            end = piece.size if piece.end is None else piece.end
             cuts = spread(path, piece.start, end, -(-(end - piece.start) // wanted))
         for start, end in pairwise(cuts):
-            yield Stretch(piece.name, start, end, piece.weight // (len(cuts) - 1))
+            yield replace(piece, start=start, end=end, weight=piece.weight // (len(cuts) - 1))
 
     def _list(self, *, settled: bool = True) -> list[Found]:
         watch = self._options.watch
@@ -149,7 +156,7 @@ def _merged(pieces: Sequence[Stretch]) -> list[Stretch]:
     for piece in pieces:
         if joined and joined[-1].name == piece.name and joined[-1].end == piece.start:
             last = joined.pop()
-            piece = Stretch(piece.name, last.start, piece.end, last.weight + piece.weight)  # noqa: PLW2901 - it grew
+            piece = replace(piece, start=last.start, weight=last.weight + piece.weight)  # noqa: PLW2901 - it grew
         joined.append(piece)
     return joined
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from pathlib import Path
+
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
 def sync_directory(directory: Path) -> None:
@@ -42,16 +45,29 @@ def replace_durably(path: Path, contents: bytes) -> None:
     sync_directory(path.parent)
 
 
+def link(draft: Path, target: Path) -> None:
+    """Give a finished draft its name, unless the name is taken: FileExistsError then. Where the file system has no
+    links it is renamed, and two who do that at the same moment are not told apart."""
+    try:
+        os.link(draft, target)
+    except OSError as wrong:
+        if wrong.errno not in _NO_LINKS:
+            raise
+        if target.exists():
+            raise FileExistsError(target) from wrong
+        os.replace(draft, target)  # noqa: PTH105 - beside os.link
+
+
 def create_durably(path: Path, contents: bytes) -> bool:
     """Create a file with `contents`, whole; False when there is one already. Of several, one succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     write_synced(draft, contents)
     try:
-        os.link(draft, path)
+        link(draft, path)
     except FileExistsError:
         return False
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     sync_directory(path.parent)
     return True

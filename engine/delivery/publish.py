@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import filecmp
-import os
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.delivery.durable import sync_directory, sync_file
+from engine.delivery.durable import link, sync_directory, sync_file
 from engine.errors import OutputChangedError
 
 
-def publish(target: Path, build: Callable[[Path], None]) -> None:
+def publish(target: Path, build: Callable[[Path], object]) -> None:
     """Have the file that `build` makes at `target`. One that is there already must be equal."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.draft")
     build(draft)
     sync_file(draft)
     try:
-        os.link(draft, target)
+        link(draft, target)
     except FileExistsError:
         if not filecmp.cmp(draft, target, shallow=False):
             raise OutputChangedError(
@@ -26,7 +25,7 @@ def publish(target: Path, build: Callable[[Path], None]) -> None:
                 hint="it was changed, or another job writes to the same place; move it away and start again",
             ) from None
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     sync_directory(target.parent)
 
 

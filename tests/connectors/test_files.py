@@ -153,6 +153,16 @@ def test_a_file_changed_inside_a_planned_range_is_noticed(tmp_path: Path) -> Non
         rows(between(reader, start(reader), last))
 
 
+def test_what_is_appended_to_a_file_while_it_is_read_is_left_alone(tmp_path: Path) -> None:
+    put(tmp_path / "a.json", 1)
+    reader = source(directory(tmp_path))
+    last = positions(reader, None)[-1]
+    pieces = reader.slices("files", reader.start("files"), last["files"], 2)
+    put(tmp_path / "a.json", 1, 2)
+
+    assert [row["n"] for piece in pieces for chunk in reader.read(piece) for row in chunk.rows.to_pylist()] == [1]
+
+
 def test_files_that_were_read_may_be_taken_away(tmp_path: Path) -> None:
     put(tmp_path / "a.json", 1)
     put(tmp_path / "b.json", 2)
