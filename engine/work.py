@@ -33,6 +33,7 @@ class SparkWork:
         self, assignment: Assignment, on_epoch: Callable[[Committed], None], on_started: Callable[[], None]
     ) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped."""
+        chosen = assignment.settings
         spec = RunSpec(
             name=assignment.name,
             sql=assignment.query,
@@ -40,6 +41,10 @@ class SparkWork:
             parallelism=assignment.parallelism,
             generation=assignment.generation,
             force=assignment.force,
+            max_epoch_rows=int(chosen["max_epoch_rows"]) if "max_epoch_rows" in chosen else None,
+            master=chosen.get("master"),
+            memory=chosen.get("memory", "2g"),
+            quick=chosen.get("quick", "false").lower() == "true",
         )
         return run(spec, self._control, lambda report: on_epoch(to_committed(report)), on_started)
 

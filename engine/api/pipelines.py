@@ -85,6 +85,7 @@ def deploy(
     """Let the pipeline of this name be as the body says. Asked twice, it is done once."""
     if len(body.query.encode()) > given.max_query_bytes:
         raise RequestTooLargeError(f"a query may have {given.max_query_bytes} bytes at most")
+    wishes.check_settings(body.settings)
     spec = body.to_spec()
     planned = given.plan(spec.query, spec.udfs)
     with given.database.writing() as connection:

@@ -28,6 +28,7 @@ _BY_FAMILY = {
     "sql": HTTPStatus.BAD_REQUEST,
     "option": HTTPStatus.BAD_REQUEST,
     "udf": HTTPStatus.BAD_REQUEST,
+    "setting": HTTPStatus.BAD_REQUEST,
     "data": HTTPStatus.BAD_REQUEST,
     "request": HTTPStatus.BAD_REQUEST,
     "auth": HTTPStatus.FORBIDDEN,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from engine.api.context import Given
 from engine.api.pipelines import Udf
 from engine.api.problems import Complaint, complaints_of
-from engine.errors import ScriptRefused, SqlError
+from engine.errors import EngineError, RequestTooLargeError
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
@@ -35,8 +35,10 @@ class Verdict(BaseModel):
 @ROUTER.post("/validate_query", response_model_exclude_none=True)
 def validate(body: Question, given: Given) -> Verdict:
     """Plan a query and run nothing."""
+    if len(body.query.encode()) > given.max_query_bytes:
+        raise RequestTooLargeError(f"a query may have {given.max_query_bytes} bytes at most")
     try:
         planned = given.plan(body.query, [udf if isinstance(udf, str) else udf.definition for udf in body.udfs])
-    except (ScriptRefused, SqlError) as refused:
+    except EngineError as refused:
         return Verdict(errors=complaints_of(refused))
     return Verdict(graph=json.loads(planned.graph))

@@ -10,6 +10,14 @@ from datetime import datetime, timedelta
 
 from engine.jobs.states import StopMode
 
+RUN_SETTINGS: Mapping[str, str] = {
+    "memory": "Heap of the driver's JVM, for example 4g.",
+    "master": "Where Spark runs; as many local threads as the parallelism when not given.",
+    "quick": "With true a driver starts sooner and is slower at its best.",
+    "max_epoch_rows": "At most so many rows of a table are read in an epoch.",
+}
+"""What may be set of a pipeline's runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:

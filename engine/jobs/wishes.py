@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from engine.errors import PipelineBusyError, PipelineIncompatibleError
-from engine.jobs.spec import Pipeline, Restore, Spec, Version
+from engine.errors import PipelineBusyError, PipelineIncompatibleError, SettingError
+from engine.jobs.spec import RUN_SETTINGS, Pipeline, Restore, Spec, Version
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
+
+
+def check_settings(settings: Mapping[str, str]) -> None:
+    """Refuse a setting that no run would heed, or a number that is none."""
+    for name, text in settings.items():
+        if name not in RUN_SETTINGS:
+            raise SettingError(f"a pipeline has no setting {name!r}", hint=f"there is {', '.join(RUN_SETTINGS)}")
+        if name == "max_epoch_rows" and not (text.isdigit() and int(text) > 0):
+            raise SettingError(f"{name}: {text!r} is not a number above zero")
 
 
 def ask_stop(pipeline: Pipeline, status: Status, mode: StopMode) -> Pipeline:

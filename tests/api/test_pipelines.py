@@ -11,7 +11,7 @@ BY_NAME = "/api/v1/pipelines/by-name/orders"
 
 
 def test_a_deployed_pipeline_is_started(plane: Plane) -> None:
-    answer = plane.http.put(BY_NAME, json={"query": "SELECT 1", "parallelism": 2, "settings": {"a": "b"}})
+    answer = plane.http.put(BY_NAME, json={"query": "SELECT 1", "parallelism": 2, "settings": {"memory": "1g"}})
 
     assert answer.status_code == 201
     assert set(answer.json()) == set(Pipeline.model_fields)
@@ -19,7 +19,7 @@ def test_a_deployed_pipeline_is_started(plane: Plane) -> None:
     assert plane.state() == "Scheduling"
     [assignment] = plane.runner.launched
     assert (assignment.query, assignment.parallelism, assignment.generation) == ("SELECT 1", 2, 1)
-    assert assignment.settings == {"a": "b"}
+    assert assignment.settings == {"memory": "1g"}
 
 
 def test_the_same_deployment_again_changes_nothing(plane: Plane) -> None:
@@ -161,6 +161,13 @@ def test_a_query_may_have_a_mebibyte(plane: Plane) -> None:
     refused = plane.http.put(BY_NAME, json={"query": "x" * (1024 * 1024 + 1)})
 
     assert (refused.status_code, refused.json()["code"]) == (413, "request.too_large")
+
+
+@pytest.mark.parametrize("settings", [{"spark.jars": "x"}, {"max_epoch_rows": "0"}, {"max_epoch_rows": "all"}])
+def test_a_setting_that_no_run_would_heed_is_refused(plane: Plane, settings: dict[str, str]) -> None:
+    refused = plane.http.put(BY_NAME, json={"query": "SELECT 1", "settings": settings})
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "setting.invalid")
 
 
 def test_a_stop_is_an_order_that_the_driver_takes_from_its_next_call(plane: Plane) -> None:
