@@ -6,7 +6,6 @@ each sink take its epoch. Nothing is visible before that.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from engine.plan.tree import EVENT_TIME, walk
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark.lower import epoch_lowering
 from engine.spark.lower.rows import quoted
+from engine.spark.names import safe_name
 from engine.spark.types import spark_schema
 from engine.types import TIMESTAMP
 
@@ -197,6 +197,5 @@ def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object
 
 
 def sink_directory(state: Path, table: str) -> Path:
-    """Where a sink keeps its own files; the name is the table's, made safe for a path."""
-    safe = "".join(letter if letter.isalnum() else "-" for letter in table.lower())[:40]
-    return state / "sinks" / f"{safe}-{hashlib.sha256(table.lower().encode()).hexdigest()[:8]}"
+    """Where a sink keeps its own files."""
+    return state / "sinks" / safe_name(table)

@@ -34,7 +34,9 @@ def explain_failure(error: PySparkException, paths: StatePaths) -> EngineError:
     return errors.EpochFailedError(_short(text), hint=f"the whole story is in {paths.logs / 'spark.log'}")
 
 
-_STATE = re.compile(r"\[(STREAMING_CHECKPOINT_\w+|CANNOT_LOAD_STATE_STORE[\w.]*|CONCURRENT_STREAM_LOG_UPDATE|CHECKPOINT_\w+)\]")
+_STATE = re.compile(
+    r"\[(STREAMING_CHECKPOINT_\w+|CANNOT_LOAD_STATE_STORE[\w.]*|CONCURRENT_STREAM_LOG_UPDATE|CHECKPOINT_\w+)\]"
+)
 
 
 def _short(text: str) -> str:

@@ -18,7 +18,8 @@ from engine.spark.watermarks import END_OF_TIME, Activity, Marks, advance, follo
 @dataclass(frozen=True, slots=True)
 class Offset:
     """Where an epoch ends. `moved` names the partitions that have rows in it, with the number of slices each was cut
-    into; `planned` is the moment it was planned; `beat` only makes it differ from the one before."""
+    into; `planned` is the moment it was planned; `beat` only makes it differ from the one before. `watermark` is what
+    the rows of the epoch are measured by; after an epoch that `is_end` nothing follows."""
 
     table: str
     positions: Mapping[str, Position]
@@ -28,11 +29,12 @@ class Offset:
     dropped: int = 0
     planned: int = 0
     beat: int = 0
+    is_end: bool = False
 
     @property
-    def is_end(self) -> bool:
-        """Whether the source has said that nothing follows."""
-        return self.watermark == END_OF_TIME
+    def promise(self) -> int | None:
+        """The watermark once the epoch is over."""
+        return END_OF_TIME if self.is_end else self.watermark
 
     def to_json(self) -> dict[str, Json]:
         """As Spark's offset log keeps it."""
@@ -45,6 +47,7 @@ class Offset:
             "dropped": self.dropped,
             "planned": self.planned,
             "beat": self.beat,
+            "end": self.is_end,
         }
 
     @classmethod
@@ -59,6 +62,7 @@ class Offset:
             dropped=content["dropped"],  # type: ignore[arg-type]
             planned=content["planned"],  # type: ignore[arg-type]
             beat=content["beat"],  # type: ignore[arg-type]
+            is_end=bool(content["end"]),
         )
 
 
@@ -88,22 +92,25 @@ class Planner:
         now = self.clock()
         moving = [name for name in at if target.get(name, at[name]) != at[name]]
         moved = {name: max(1, self.slices // len(moving)) for name in moving}
+        after = {name: target.get(name, position) for name, position in at.items()}
+        is_end = self.source.bounded and all(self.source.is_finished(name, where) for name, where in after.items())
         watermark, marks, idle = self._watermark(start, at, taken, moved, now)
-        self._tell(watermark, idle)
+        self._tell(watermark, idle=idle, is_end=is_end)
         # Spark forgets at a restart how far each source was, so each must say so once more
-        again = self.is_first and watermark is not None
+        again = self.is_first and (watermark is not None or start.is_end)
         self.is_first = False
-        if not moved and watermark == start.watermark and not again:
+        if not moved and watermark == start.watermark and is_end == start.is_end and not again:
             return start
         return Offset(
             self.table,
-            positions={name: target.get(name, position) for name, position in at.items()},
+            positions=after,
             marks=marks,
             watermark=watermark,
             moved=moved,
             dropped=start.dropped + sum(note.dropped for found in taken.values() for note in found),
             planned=int(now.timestamp() * 1_000_000),
             beat=start.beat + 1,
+            is_end=is_end,
         )
 
     def _partitions(self, start: Offset) -> list[str]:
@@ -117,17 +124,12 @@ class Planner:
         moved: Mapping[str, int],
         now: datetime,
     ) -> tuple[int | None, Mapping[str, int | None], bool]:
-        if start.is_end:
-            return start.watermark, start.marks, False
         idle = self.activity.saw(list(at), list(moved), now)
         finished = [name for name, position in at.items() if self.source.is_finished(name, position)]
         candidates = {name: _last(found) for name, found in taken.items()}
         before = Marks({name: start.marks.get(name) for name in at}, start.watermark)
         after = advance(before, candidates, finished=finished, idle=idle)
-        all_idle = all(name in idle or name in finished for name in at)
-        if not at and self.source.bounded:
-            return END_OF_TIME, {}, False
-        if after.source != END_OF_TIME and all_idle:
+        if all(name in idle or name in finished for name in at) and not self.source.bounded:
             return follow(after.source, self._others()), after.partitions, True
         return after.source, after.partitions, False
 
@@ -135,9 +137,9 @@ class Planner:
         told = [notes.ask(directory) for directory in self.others]
         return [mark.watermark for mark in told if mark is not None and not mark.idle and not mark.ended]
 
-    def _tell(self, watermark: int | None, idle: bool) -> None:  # noqa: FBT001 - a value, not a mode
+    def _tell(self, watermark: int | None, *, idle: bool, is_end: bool) -> None:
         if self.others:
-            notes.tell(self.directory, notes.SourceMark(watermark, idle, watermark == END_OF_TIME))
+            notes.tell(self.directory, notes.SourceMark(watermark, idle, is_end))
 
 
 def _last(found: list[notes.Note]) -> int | None:

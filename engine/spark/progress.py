@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -32,14 +32,19 @@ class EpochReport:
 
 
 def read_progress(
-    progress: Mapping[str, object], scans: Mapping[str, int], rows_out: int, *, is_stateful: bool
+    progress: Mapping[str, object],
+    scans: Mapping[str, int],
+    rows_out: int,
+    *,
+    is_stateful: bool,
+    dropped: Callable[[Offset], int] = lambda offset: offset.dropped,
 ) -> EpochReport:
     """The report of an epoch from Spark's progress, as a dict read from its JSON. `scans` says how often each table is
-    read in an epoch: Spark counts its rows every time."""
+    read in an epoch: Spark counts its rows every time. `dropped` counts a table's dropped records up to an offset."""
     sources = _list(progress["sources"])
     ends = [_offset(source["endOffset"]) for source in sources]
     offsets = {offset.table: offset for offset in ends}
-    marks = {name: offset.watermark for name, offset in offsets.items()}
+    marks = {name: offset.promise for name, offset in offsets.items()}
     operators = _list(progress.get("stateOperators", []))
     settled = _settled(progress) if is_stateful else _least(marks)
     rows_in = sum(_rows(source, scans.get(end.table, 1)) for source, end in zip(sources, ends, strict=True))
@@ -54,7 +59,7 @@ def read_progress(
         watermark=_instant(settled),
         source_watermarks={name: _instant(mark) for name, mark in marks.items()},
         late_rows=_late(progress),
-        dropped_rows=sum(offset.dropped for offset in offsets.values()),
+        dropped_rows=sum(dropped(offset) for offset in offsets.values()),
         state_rows=sum(int(str(one["numRowsTotal"])) for one in operators),
         state_bytes=sum(int(str(one["memoryUsedBytes"])) for one in operators),
         at=datetime.fromisoformat(str(progress["timestamp"])),

@@ -19,11 +19,14 @@ from engine.compile import Program, compile_script
 from engine.connectors.base import Epoch, SinkPlace
 from engine.plan.nodes import Scan
 from engine.plan.tree import walk
+from engine.spark import notes
 from engine.spark.epoch import EpochPart, Target, sink_directory
 from engine.spark.failures import explain_failure
 from engine.spark.offsets import hash_offsets
+from engine.spark.planner import Offset
 from engine.spark.progress import EpochReport, read_progress
 from engine.spark.session import close_session, open_session
+from engine.spark.source import format_name
 from engine.spark.stream import Limits, stream_part
 
 Outcome = Literal["finished", "stopped"]
@@ -215,6 +218,12 @@ class _Running:
         """Whether an epoch is under way whose effects may have begun."""
         return bool(query.status["isTriggerActive"]) and max(self.rows_out, default=-1) > self.reported
 
+    def _dropped(self, offset: Offset) -> int:
+        """The records of a table that were dropped up to an offset, with those of the epoch that ends there."""
+        directory = self.paths.watermarks / format_name(offset.table)
+        found = (notes.collect(directory, name, count, offset.positions[name]) for name, count in offset.moved.items())
+        return offset.dropped + sum(note.dropped for some in found for note in some)
+
     def _report(self, query: StreamingQuery) -> None:
         scans: dict[str, int] = {}
         for branch in self.program.parts.branches:
@@ -227,7 +236,11 @@ class _Running:
             if number <= self.reported or number not in self.rows_out:
                 continue
             report = read_progress(
-                content, scans, self.rows_out.pop(number), is_stateful=self.program.parts.is_stateful
+                content,
+                scans,
+                self.rows_out.pop(number),
+                is_stateful=self.program.parts.is_stateful,
+                dropped=self._dropped,
             )
             self.reported = number
             self.on_epoch(report)

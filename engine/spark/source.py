@@ -25,6 +25,7 @@ from engine.plan.nodes import Scan
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark import notes
+from engine.spark.names import safe_name
 from engine.spark.planner import Offset, Planner
 from engine.spark.types import spark_schema
 from engine.spark.watermarks import Activity
@@ -77,13 +78,14 @@ class Piece:
 
 
 class Task(InputPartition):
-    """What one Spark task reads: some slices, and the heartbeat of the epoch for the first one."""
+    """What one Spark task reads: some slices, and for the first one the heartbeat of the epoch, with the watermark that
+    holds from then on."""
 
-    def __init__(self, pieces: tuple[Piece, ...], watermark: int, planned: int, *, beats: bool) -> None:
+    def __init__(self, pieces: tuple[Piece, ...], watermark: int, planned: int, beat: int | None) -> None:
         self.pieces = pieces
         self.watermark = watermark
         self.planned = planned
-        self.beats = beats
+        self.beat = beat
 
 
 class Reader(DataSourceStreamReader):
@@ -133,15 +135,15 @@ class Reader(DataSourceStreamReader):
         count = max(1, min(tasks, len(pieces)))
         bounds = [len(pieces) * step // count for step in range(count + 1)]
         return [
-            Task(tuple(pieces[low:high]), last.watermark or 0, last.planned, beats=low == 0)
+            Task(tuple(pieces[low:high]), last.watermark or 0, last.planned, last.promise or 0 if low == 0 else None)
             for low, high in pairwise(bounds)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task, then a note for the planner about each slice."""
         task = cast("Task", partition)
-        if task.beats:
-            yield _heartbeat(self.spec, task)
+        if task.beat is not None:
+            yield _heartbeat(self.spec, task.beat)
         if task.pieces:
             source = self.spec.open()
             for piece in task.pieces:
@@ -180,7 +182,7 @@ def source_class(spec: ScanSpec) -> type[DataSource]:
 
 def format_name(table: str) -> str:
     """The name a table's data source is registered under."""
-    return f"arroyo_{table.lower()}"
+    return f"arroyo_{safe_name(table)}"
 
 
 class _Tail:
@@ -226,12 +228,12 @@ def _finish(spec: ScanSpec, rows: pa.RecordBatch, watermark: int) -> pa.RecordBa
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(spec.schema))
 
 
-def _heartbeat(spec: ScanSpec, task: Task) -> pa.RecordBatch:
+def _heartbeat(spec: ScanSpec, watermark: int) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415 - see `_Tail.least`
 
     schema = arrow_schema(spec.schema)
     columns = [pa.nulls(1, field.type) for field in schema]
-    columns[-2:] = [pa.array([True]), _repeat(task.watermark, 1)]
+    columns[-2:] = [pa.array([True]), _repeat(watermark, 1)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -37,9 +37,7 @@ def stream_part(spark: SparkSession, program: Program, epoch: EpochPart, notes: 
 
 
 def _open_tables(spark: SparkSession, program: Program, notes: Path, limits: Limits) -> Mapping[str, DataFrame]:
-    is_windowed = any(
-        isinstance(node, WindowAggregate) for branch in program.parts.branches for node in walk(branch)
-    )
+    is_windowed = any(isinstance(node, WindowAggregate) for branch in program.parts.branches for node in walk(branch))
     directories = {name: notes / format_name(name) for name in program.scans}
     tables: dict[str, DataFrame] = {}
     for name, scan in program.scans.items():

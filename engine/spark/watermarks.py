@@ -29,8 +29,6 @@ def advance(
     """The marks after an epoch. `candidates` has what each partition's last rows showed; finished and idle partitions
     hold nothing back. A partition that has shown nothing yet holds everything back."""
     partitions = {name: _later(mark, candidates.get(name)) for name, mark in before.partitions.items()}
-    if partitions and all(name in finished for name in partitions):
-        return Marks(partitions, END_OF_TIME)
     active = [mark for name, mark in partitions.items() if name not in finished and name not in idle]
     known = [mark for mark in active if mark is not None]
     if not active or len(known) < len(active):

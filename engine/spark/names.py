@@ -1,0 +1,13 @@
+"""Names of tables as parts of paths and of Spark's own names."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def safe_name(table: str) -> str:
+    """A name that is safe as a part of a path and different for every table, whatever a user called it; case does not
+    matter."""
+    lower = table.lower()
+    readable = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in lower)[:40]
+    return f"{readable}_{hashlib.sha256(lower.encode()).hexdigest()[:8]}"
