@@ -70,10 +70,11 @@ class Controller:
     interval: timedelta = timedelta(milliseconds=250)
     _bell: threading.Event = field(default_factory=threading.Event)
     _closing: bool = False
-    _born: datetime = field(init=False)
+    _awake_since: datetime = field(init=False)
+    _last_round: datetime = field(init=False)
 
     def __post_init__(self) -> None:
-        self._born = self.clock()
+        self._awake_since = self._last_round = self.clock()
 
     def wake(self) -> None:
         """Look again now; safe from any thread."""
@@ -93,11 +94,18 @@ class Controller:
 
     def round(self) -> None:
         """One look at every job in which something may be to do."""
+        self._notice_sleep(self.clock())
         for case in self.records.active():
             try:
                 self._tend(case)
             except Exception:
                 LOG.exception("pipeline %s: this round was cut short", case.pipeline.id)
+
+    def _notice_sleep(self, now: datetime) -> None:
+        """A machine that was suspended, or whose clock was set, has heard nobody: that is no driver's fault."""
+        if now - self._last_round > self.policy.heartbeat_limit / 3:
+            self._awake_since = now
+        self._last_round = now
 
     def _tend(self, case: Case) -> None:
         now = self.clock()
@@ -119,7 +127,8 @@ class Controller:
         run = case.run
         if run is None:
             return Observation(chore=chore)
-        heard = self.heard.last(run.job_id, run.generation) or max(run.launched_at, self._born)
+        last = self.heard.last(run.job_id, run.generation) or run.launched_at
+        heard = max(last, self._awake_since)
         process = self._look(run, now)
         if process is Process.ORPHANED and run.goodbye is not None:
             # What a driver leaves behind after a goodbye has no more to do with its pipeline: a JVM that has closed its

@@ -92,6 +92,12 @@ class Plane:
         for _ in range(8):
             self.controller.round()
 
+    def let_pass(self, seconds: int) -> None:
+        """Let time pass, the controller looking every second."""
+        for _ in range(seconds):
+            self.now += timedelta(seconds=1)
+            self.controller.round()
+
     def get(self, path: str) -> dict[str, Any]:
         answer = self.http.get(f"/api/v1{path}")
         assert answer.is_success, answer.text
