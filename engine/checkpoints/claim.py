@@ -42,6 +42,11 @@ class Claim:
     parallelism: int
     hold: Hold | None = field(default=None, compare=False, repr=False)
 
+    def release(self) -> None:
+        """Let another run have the state."""
+        if self.hold:
+            self.hold.release()
+
 
 def claim(
     paths: StatePaths,

@@ -138,7 +138,10 @@ def _run(
 ) -> Outcome:
     spark.conf.set("spark.sql.shuffle.partitions", str(held.parallelism))
     paths = StatePaths(spec.state_dir.absolute())
-    return _Running(spec, control, program, paths, held, spark, on_epoch).until_end(on_started)
+    try:
+        return _Running(spec, control, program, paths, held, spark, on_epoch).until_end(on_started)
+    finally:
+        held.release()  # the callbacks that Spark keeps would hold it for as long as the session lives
 
 
 @dataclass(slots=True)

@@ -54,9 +54,7 @@ def plan(checkpoint: Path, epoch: int) -> None:
 def paths(tmp_path: Path) -> StatePaths:
     """A state with the epochs 0 to 9."""
     state = StatePaths(tmp_path / "state")
-    claim(
-        state, name="clicks", sql="SELECT 1", fingerprint="f1", parallelism=2, new_lineage=lambda: "L1"
-    ).hold.release()
+    claim(state, name="clicks", sql="SELECT 1", fingerprint="f1", parallelism=2, new_lineage=lambda: "L1").release()
     for epoch in range(10):
         commit(state.checkpoint, epoch)
     (state.watermarks / "t").mkdir(parents=True)

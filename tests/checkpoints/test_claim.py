@@ -36,8 +36,7 @@ def take(
         force=force,
         new_lineage=lambda: new,
     )
-    if held.hold:
-        held.hold.release()
+    held.release()
     return held
 
 
@@ -81,8 +80,7 @@ def test_two_at_once_are_one_too_many(paths: StatePaths) -> None:
     with pytest.raises(StateInUseError):
         take(paths)
 
-    assert held.hold is not None
-    held.hold.release()
+    held.release()
     take(paths)
 
 

@@ -48,7 +48,7 @@ class Life:
             before_epoch(number)
             self.rows[number] = sorted(map(str, frame.collect()))
 
-        claim(self.paths, name="life", sql="", fingerprint="f", parallelism=1).hold.release()
+        claim(self.paths, name="life", sql="", fingerprint="f", parallelism=1).release()
         events = (
             self.spark.readStream.schema("at timestamp, key int").option("maxFilesPerTrigger", 1).json(str(self.folder))
         )
