@@ -25,7 +25,7 @@ from airflow_provider_arroyo.answers import (
     read_list,
     to_micros,
 )
-from airflow_provider_arroyo.errors import ArroyoError, BadAnswerError, RefusedError, UnavailableError
+from airflow_provider_arroyo.errors import ArroyoError, BadAnswerError, CrashedError, RefusedError, UnavailableError
 
 T = TypeVar("T")
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
@@ -143,6 +143,8 @@ def refusal(status: int, body: object) -> ArroyoError:
         except BadAnswerError:
             problem = Problem(status)
     detail = problem.detail or problem.title or HTTPStatus(status).phrase
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        return CrashedError(detail, code=problem.code or "http.crashed", hint=problem.hint or "Its log says why.")
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return UnavailableError(detail, code=problem.code or "http.unavailable", hint=problem.hint)
     return RefusedError(detail, code=problem.code or f"http.{status}", status=status, hint=problem.hint)

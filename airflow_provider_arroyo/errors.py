@@ -6,13 +6,20 @@ Code that handles these looks at `code` and `retryable`, never at the text. What
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 
 class ArroyoError(AirflowException):
-    """Something went wrong; `message` says what, `hint` what to do next."""
+    """Something went wrong; `message` says what, `hint` what to do next. `patience` is how long to ask again for."""
 
-    retryable = False
+    patience = timedelta(0)
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may be answered later."""
+        return self.patience > timedelta(0)
 
     def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -27,7 +34,7 @@ class ArroyoError(AirflowException):
 class UnreachableError(ArroyoError):
     """No answer came; whether the request was taken is not known. It may come back by itself."""
 
-    retryable = True
+    patience = timedelta(minutes=10)
 
     def __init__(self, message: str, *, code: str = "http.unreachable", hint: str | None = None) -> None:
         super().__init__(message, code=code, hint=hint)
@@ -36,9 +43,18 @@ class UnreachableError(ArroyoError):
 class UnavailableError(ArroyoError):
     """The control plane answered that it cannot answer now (429 or 5xx); nothing is wrong with the request."""
 
-    retryable = True
+    patience = timedelta(minutes=10)
 
     def __init__(self, message: str, *, code: str = "http.unavailable", hint: str | None = None) -> None:
+        super().__init__(message, code=code, hint=hint)
+
+
+class CrashedError(ArroyoError):
+    """The control plane failed at the request (500). It may have been about to end, or it does so each time."""
+
+    patience = timedelta(minutes=1)
+
+    def __init__(self, message: str, *, code: str = "http.crashed", hint: str | None = None) -> None:
         super().__init__(message, code=code, hint=hint)
 
 

@@ -40,11 +40,10 @@ Talk: TypeAlias = Generator[Step, Any, T]
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait before asking again after the n-th failure in a row, and when to give up."""
+    """How long to wait before asking again after the n-th failure in a row."""
 
     first: timedelta = timedelta(milliseconds=500)
     most: timedelta = timedelta(seconds=20)
-    patience: timedelta = timedelta(minutes=10)
 
     def pause(self, failures: int, chance: Callable[[], float] = random.random) -> Pause:
         """Half of the doubled time for certain, the other half by chance, so that waiters do not come back at once."""
@@ -66,7 +65,7 @@ def insist(call: Call[T], now: Clock, backoff: Backoff = Backoff()) -> Talk[T]:
         try:
             return (yield from ask(call))
         except ArroyoError as error:
-            if not error.retryable or now() - since >= backoff.patience:
+            if now() - since >= error.patience:
                 raise
         failures += 1
         yield backoff.pause(failures)

@@ -110,7 +110,7 @@ def watch(
         except ArroyoError as error:
             event = None
             failures += 1
-            if not error.retryable or now() - answered >= backoff.patience:
+            if now() - answered >= error.patience:
                 return broken(wait.pipeline, error)
         else:
             failures = 0

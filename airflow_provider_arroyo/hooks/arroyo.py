@@ -71,16 +71,30 @@ class ArroyoHook(BaseHook):
     def run(self, talk: Talk[T], pause: Callable[[timedelta], None] = _sleep) -> T:
         """Hold a talk and return what came of it."""
         with Line(self.get_conn) as line:
-            return talks.run(talk, line.send, pause)
+            return talks.run(self._tell(talk), line.send, pause)
 
     async def arun(self, talk: Talk[T]) -> T:
         """The same in an event loop."""
         async with AsyncLine(self.aget_conn) as line:
-            return await talks.arun(talk, line.send, _asleep)
+            return await talks.arun(self._tell(talk), line.send, _asleep)
 
     def send(self, call: calls.Call[T]) -> T:
         """Send one request."""
         return self.run(ask(call))
+
+    def _tell(self, talk: Talk[T]) -> Talk[T]:
+        """The same talk; a request that fails and may be sent again is logged, so that nobody waits without knowing."""
+        step = talks.resume(talk, None)
+        while not isinstance(step, talks.Done):
+            outcome: object
+            try:
+                outcome = yield step
+            except ArroyoError as error:
+                if error.retryable:
+                    self.log.warning("The control plane could not be asked, which may pass: %s", error)
+                outcome = error
+            step = talks.resume(talk, outcome)
+        return step.value
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the control plane answers and takes the token."""

@@ -69,7 +69,6 @@ class PipelineSensor(BaseSensorOperator):
         except ArroyoError as error:
             if not error.retryable:
                 raise
-            self.log.warning("The control plane could not be asked, which may pass: %s", error)
             return PokeReturnValue(is_done=False)
         if event is None:
             return PokeReturnValue(is_done=False)

@@ -17,7 +17,7 @@ from airflow_provider_arroyo.answers import to_micros
 
 TOKEN = "the-token-of-the-fake"
 
-Fault = Literal["unavailable", "lost answer"]
+Fault = Literal["unavailable", "crashed", "lost answer"]
 
 
 @dataclass
@@ -284,6 +284,8 @@ def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:
                 fault = fake.next_fault(request)
                 if fault == "unavailable":
                     answer = problem(503, "server.starting", "not yet")
+                elif fault == "crashed":
+                    answer = problem(500, "server.bug", "that should not have happened")
                 elif not address.path.endswith("/ping") and self.headers.get("Authorization") != f"Bearer {TOKEN}":
                     answer = problem(401, "auth.token", "the token is not the right one", "See the file token.")
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_arroyo.errors import DetachedError, JobEndedError, RefusedError, UnreachableError
+from airflow_provider_arroyo.errors import CrashedError, DetachedError, JobEndedError, RefusedError, UnavailableError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 
 from .fake_control_plane import FakeControlPlane, problem
@@ -196,16 +197,18 @@ def test_a_control_plane_that_is_away_for_a_while_does_not_fail_the_task(
     assert len(airflow_run.pauses) >= 5
 
 
-def test_a_control_plane_that_stays_away_fails_the_task_so_that_airflow_may_retry(
-    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("fault", "minutes"), [("unavailable", 10), ("crashed", 1)])
+def test_patience_has_an_end_and_then_airflow_may_retry(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch, fault: Any, minutes: int
 ) -> None:
-    plane.go_away()
-    ticks = iter(range(0, 10_000, 60))
-    monkeypatch.setattr("airflow_provider_arroyo.operators.streaming_sql.now", lambda: _at(next(ticks)))
+    plane.fail("PUT", "", *[fault] * 99)
+    seconds = itertools.count(0, 15)
+    monkeypatch.setattr("airflow_provider_arroyo.operators.streaming_sql.now", lambda: _at(next(seconds)))
 
-    with pytest.raises(UnreachableError) as raised:
+    with pytest.raises((UnavailableError, CrashedError)) as raised:
         airflow_run.execute(deploy())
     assert not isinstance(raised.value, AirflowFailException)
+    assert len(airflow_run.pauses) == minutes * 4 - 1
 
 
 def test_waiting_for_the_end_ends_when_the_pipeline_is_finished(plane: FakeControlPlane, airflow_run: Run) -> None:
