@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from engine.connectors.base import Epoch, Table
 from engine.connectors.line_writer import LineWriter
-from engine.delivery.segments import Segment, SegmentFile, segment_path, sync_segment, to_message
+from engine.delivery.durable import sync_file
+from engine.delivery.segments import Segment, SegmentFile, segment_path, to_message
 from engine.formats import make_encoder
 from engine.formats.json import JsonOptions
 from engine.formats.parquet import ParquetOptions
@@ -79,7 +80,7 @@ class _ParquetSegment:
     def finish(self, partition: str, root: Path) -> Segment:
         self._flush()
         self._writer.close()
-        sync_segment(self._path)
+        sync_file(self._path)
         with self._path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return Segment(str(self._path.relative_to(root)), self._rows, self._path.stat().st_size, digest, partition)

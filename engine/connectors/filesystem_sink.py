@@ -21,7 +21,7 @@ from engine.delivery.faults import reach
 from engine.delivery.gate import Admission, admit
 from engine.delivery.manifests import Manifest, Published, abandoned, decide_manifest, forget_before, remove_manifest
 from engine.delivery.publish import publish, withdraw
-from engine.delivery.segments import Segment, drop_segments, from_messages
+from engine.delivery.segments import Segment, drop_segments, from_messages, sync_names
 from engine.formats.json import JsonOptions
 from engine.formats.parquet import ParquetOptions
 
@@ -59,6 +59,7 @@ class FilesystemSink:
             remove_manifest(self._directory, old)
         reach("before_write", epoch.number)
         planned = self._plan(epoch, from_messages(messages))
+        sync_names(self._directory, epoch)
         manifest = decide_manifest(self._directory, planned)
         reach("after_manifest", epoch.number)
         for file in manifest.files:

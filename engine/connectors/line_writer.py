@@ -29,10 +29,10 @@ class LineWriter:
         self._segment.write(lines, rows.num_rows)
 
     def close(self) -> bytes:
-        """Make the segment durable and name it."""
-        return to_message([self.finish()])
+        """Finish the segment and name it, for sinks that copy it before they record the epoch."""
+        return to_message([self._segment.close(sync=False)])
 
-    def finish(self, partition: str = "") -> Segment:
+    def finish(self, partition: str) -> Segment:
         """Make the segment durable; its rows belong to that partition of the target."""
         return self._segment.close(partition)
 

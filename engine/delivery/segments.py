@@ -1,4 +1,8 @@
-"""Segments: what one task has written for one epoch, durable and private until the sink's commit."""
+"""Segments: what one task has written for one epoch, private until the sink's commit.
+
+They must be synced only where the sink may come back to them after a crash. A sink that copies them and syncs the
+copy before it records the epoch needs no more than that they are there, since a lost epoch is run again.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.delivery.durable import sync_directory, sync_file
+from engine.delivery.durable import sync_directory
 from engine.delivery.epoch import Epoch
 
 
@@ -46,27 +50,33 @@ class SegmentFile:
         self._bytes += len(contents)
         self.rows += rows
 
-    def close(self, partition: str = "") -> Segment:
-        """Make the segment durable."""
+    def close(self, partition: str = "", *, sync: bool = True) -> Segment:
+        """Finish the segment, and make its contents durable with `sync`; its name is with `sync_names`."""
         with self._file:
             self._file.flush()
-            os.fsync(self._file.fileno())
-        sync_directory(self.path.parent)
+            if sync:
+                os.fsync(self._file.fileno())
         name = str(self.path.relative_to(self._root))
         return Segment(name, self.rows, self._bytes, self._hash.hexdigest(), partition)
 
 
 def segment_path(directory: Path, epoch: Epoch, task: int, suffix: str = "") -> Path:
     """A new name for a segment, in a directory that exists."""
-    folder = directory / "segments" / f"{epoch.number:012d}-{epoch.lineage}"
+    folder = _folder(directory, epoch)
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{task:05d}-{secrets.token_hex(4)}{suffix}"
 
 
-def sync_segment(path: Path) -> None:
-    """Make a segment durable that something else has written."""
-    sync_file(path)
-    sync_directory(path.parent)
+def sync_names(directory: Path, epoch: Epoch) -> None:
+    """Make the names of an epoch's segments durable: once for all of them, before the sink decides."""
+    folder = _folder(directory, epoch)
+    if folder.is_dir():
+        for each in (folder, folder.parent, directory):
+            sync_directory(each)
+
+
+def _folder(directory: Path, epoch: Epoch) -> Path:
+    return directory / "segments" / f"{epoch.number:012d}-{epoch.lineage}"
 
 
 def to_message(segments: Iterable[Segment]) -> bytes:
