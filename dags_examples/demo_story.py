@@ -23,7 +23,7 @@ from airflow_provider_arroyo.lines import Endpoint, Line
 from dags_examples.demo_check import Finding, check_answers
 from dags_examples.demo_folder import Folder
 
-LIMIT = timedelta(minutes=5)
+LIMIT = timedelta(minutes=8)
 
 
 @dataclass

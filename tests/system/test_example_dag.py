@@ -16,7 +16,7 @@ import pytest
 from airflow_provider_arroyo.embedded import read_server
 
 pytest.importorskip("pyspark")
-pytestmark = pytest.mark.timeout(420)
+pytestmark = pytest.mark.timeout(600)
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = """
