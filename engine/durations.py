@@ -34,6 +34,14 @@ _CLOCK = re.compile(r"\s*([+-]?)(\d+):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?\s*$")
 def read_duration(text: str) -> timedelta:
     """The length that `text` names: '5 seconds', '1 minute 30 seconds', '1.5h', '01:30:00'.
     Months and years are refused, since their length varies."""
+    try:
+        return _read(text)
+    except (OverflowError, ValueError):
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        raise DurationError(f"{shown!r} is longer than can be held", hint="write something shorter") from None
+
+
+def _read(text: str) -> timedelta:
     clock = _CLOCK.match(text)
     if clock:
         return _from_clock(clock)

@@ -101,7 +101,10 @@ def _read_bytes(value: OptionValue) -> object:
     if found is None:
         return Unreadable("a number of bytes like '128mb'")
     power: int = " kmgtpe".index(found[2].lower() or " ")
-    return int(float(found[1]) * 1024**power)
+    try:
+        return int(float(found[1]) * 1024**power)
+    except OverflowError:
+        return Unreadable("a number of bytes that can be held")
 
 
 def _read_interval(value: OptionValue, unit: str | None) -> object:
@@ -112,7 +115,7 @@ def _read_interval(value: OptionValue, unit: str | None) -> object:
         return expected
     if unit == "off or interval" and str(value).strip() == "-1":
         return None
-    if unit == "micros" and re.fullmatch(r"\s*\d+\s*", str(value)):
+    if unit == "micros" and re.fullmatch(r"\s*\d{1,18}\s*", str(value)):
         return timedelta(microseconds=int(value))
     try:
         return read_duration(value) if isinstance(value, str) else expected

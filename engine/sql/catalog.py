@@ -71,6 +71,15 @@ class Catalog:
             raise DuplicateNameError(f"table {name!r} is declared twice", hint="give one another name", at=at)
         self.entries[name.lower()] = (name, entry)
 
+    def give_up(self, name: str) -> None:
+        """Note that the declaration of a name was refused, unless it is declared."""
+        self.entries.setdefault(name.lower(), (name, Broken()))
+
+    def insert_refused(self, name: str) -> None:
+        """Note that an INSERT was refused; nothing more is said about a memory table that it should have filled."""
+        if isinstance(self.entries.get(name.lower(), ("", None))[1], MemoryTable):
+            self.entries[name.lower()] = (name, Broken())
+
     def fill(self, name: str, rows: Node) -> None:
         """Put the rows of its one INSERT into a memory table."""
         spelled, entry = self.entries[name.lower()]

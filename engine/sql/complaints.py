@@ -45,6 +45,16 @@ class Complaints:
             raise ScriptRefused(self._found)
 
 
+@contextmanager
+def placed(at: Place | None) -> Iterator[None]:
+    """An error of the block that has no place gets this one."""
+    try:
+        yield
+    except EngineError as error:
+        error.at = error.at or at
+        raise
+
+
 class BrokenTableError(EngineError):
     """A use of a table whose own declaration was refused; said once, there, and never repeated."""
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from engine import types
 from engine.errors import UnknownTypeError
+from engine.sql.names import usable_members
 
 _T = exp.DataType.Type
 _PLAIN: dict[object, types.Type] = {
@@ -38,6 +42,12 @@ _PLAIN: dict[object, types.Type] = {
 }
 
 
+_THERE_ARE = (
+    "there are BOOLEAN, INT, BIGINT (both also UNSIGNED), FLOAT, DOUBLE, DECIMAL, TEXT, BYTEA, TIMESTAMP, JSON, "
+    "STRUCT<name TYPE, ...> and TYPE[]"
+)
+
+
 def translate_type(written: exp.DataType) -> types.Type:
     """The type that a type name stands for."""
     kind = written.this
@@ -46,7 +56,7 @@ def translate_type(written: exp.DataType) -> types.Type:
     if kind == _T.DECIMAL:
         return _decimal(written)
     if kind == _T.STRUCT:
-        return types.Struct(tuple(_member(part) for part in written.expressions))
+        return types.Struct(_members(written.expressions))
     if kind in (_T.ARRAY, _T.LIST):
         if not written.expressions or not isinstance(written.expressions[0], exp.DataType):
             raise UnknownTypeError("Arrays with unspecified type is not supported", hint="write for example TEXT[]")
@@ -54,15 +64,25 @@ def translate_type(written: exp.DataType) -> types.Type:
     name = written.sql(dialect="postgres")
     if name.upper() == "STRING":
         return types.TEXT
-    raise UnknownTypeError(f"Unsupported SQL type '{name}'", hint="see the page of types for what there is")
+    raise UnknownTypeError(f"Unsupported SQL type '{name}'", hint=_THERE_ARE)
 
 
 def _decimal(written: exp.DataType) -> types.Type:
-    numbers = [int(part.name) for part in written.expressions if part.name.isdigit()]
-    precision, scale = ([*numbers, 0] if len(numbers) == 1 else numbers or [38, 10])[:2]
+    numbers = [int(part.name) for part in written.expressions if re.fullmatch("[0-9]{1,9}", part.name)]
+    if len(numbers) != len(written.expressions) or len(numbers) > 2:
+        raise UnknownTypeError("DECIMAL takes two whole numbers", hint="write DECIMAL(precision, scale)")
+    precision, scale = [*numbers, 0] if len(numbers) == 1 else numbers or [38, 10]
     if not 1 <= precision <= 38 or scale > precision:
         raise UnknownTypeError(f"DECIMAL({precision}, {scale}) cannot be held", hint="at most DECIMAL(38, 38)")
     return types.Decimal(precision, scale)
+
+
+def _members(written: Sequence[exp.Expr]) -> tuple[types.Member, ...]:
+    members = tuple(_member(part) for part in written)
+    if not members:
+        raise UnknownTypeError("a STRUCT needs members", hint="write STRUCT<name TYPE, ...>")
+    usable_members([member.name for member in members])
+    return members
 
 
 def _member(part: exp.Expr) -> types.Member:

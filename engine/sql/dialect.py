@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
 
 
 class WatermarkFor(exp.Expression):
@@ -19,6 +20,12 @@ class WatermarkFor(exp.Expression):
 
 class MetadataFrom(exp.Expression):
     """`METADATA FROM 'key'` behind a column."""
+
+    arg_types = {"this": True}  # noqa: RUF012 - the parser's own convention
+
+
+class BareOption(exp.Expression):
+    """An entry of a WITH clause that is not of the form `name = value`."""
 
     arg_types = {"this": True}  # noqa: RUF012 - the parser's own convention
 
@@ -47,31 +54,64 @@ class Arroyo(Postgres):
         CONSTRAINT_PARSERS = {  # noqa: RUF012
             **Postgres.Parser.CONSTRAINT_PARSERS,
             "METADATA": lambda self: self.expression(
-                MetadataFrom(this=self._match_text_seq("FROM") and self._parse_string())
+                MetadataFrom(this=(self._match_text_seq("FROM") and self._parse_string()) or None)
             ),
         }
-        PROPERTY_PARSERS = {"WITH": Postgres.Parser.PROPERTY_PARSERS["WITH"]}  # noqa: RUF012
+        PROPERTY_PARSERS = {  # noqa: RUF012
+            name: Postgres.Parser.PROPERTY_PARSERS[name] for name in ("WITH", "TEMPORARY", "TEMP")
+        }
+
+        def raise_error(self, message: str, token: Token | None = None) -> None:
+            """Stop at the first thing that cannot be read, and remember where it stands."""
+            found = token or self._curr
+            last = found or self._prev
+            where = {"description": message, "start": last.start if last else 0}
+            raise ParseError(message, [{**where, "highlight": found.text if found else ""}])
+
+        def _parse_unary(self) -> exp.Expression | None:
+            token = self._curr
+            return _placed(super()._parse_unary(), token)
+
+        def _parse_select(self, *args: object, **kwargs: object) -> exp.Expression | None:
+            token = self._curr
+            return _placed(super()._parse_select(*args, **kwargs), token)
 
         def _parse_property(self) -> exp.Expression | None:
             token = self._curr
-            found: exp.Expression | None = super()._parse_property()
-            if isinstance(found, exp.Property) and token is not None:
-                found.meta["start"] = token.start
+            return _placed(super()._parse_property(), token)
+
+        def _parse_key_value_property(self, *args: object, **kwargs: object) -> exp.Expression | None:
+            found: exp.Expression | None = super()._parse_key_value_property(*args, **kwargs)
+            ends = self._next is not None and self._next.token_type in (TokenType.COMMA, TokenType.R_PAREN)
+            if found is None and self._curr and ends:
+                text = self._curr.text
+                self._advance()
+                found = self.expression(BareOption(this=text))
             return found
 
         def _parse_constraint(self) -> exp.Expression | None:
             if self._curr and self._next and (self._curr.text.upper(), self._next.text.upper()) == ("WATERMARK", "FOR"):
-                start = self._curr.start
+                token = self._curr
                 self._advance(2)
                 column = self._parse_column()
                 value = self._match(TokenType.ALIAS) and self._parse_assignment()
-                found: exp.Expression = self.expression(WatermarkFor(this=column, expression=value or None))
-                found.meta["start"] = start
-                return found
-            constraint: exp.Expression | None = super()._parse_constraint()
-            return constraint
+                return _placed(self.expression(WatermarkFor(this=column, expression=value or None)), token)
+            token = self._curr
+            return _placed(super()._parse_constraint(), token)
 
         def _parse_generated_as_identity(self) -> exp.Expression:
-            constraint: exp.Expression = super()._parse_generated_as_identity()
+            """`GENERATED ALWAYS AS (expression)`, which may be followed by STORED; with us both are the same."""
+            found: exp.Expression = super()._parse_generated_as_identity()
             self._match_texts({"STORED", "VIRTUAL"})
-            return constraint
+            value = found.args.get("expression")
+            others = [name for name, part in found.args.items() if part and name not in ("this", "expression")]
+            if isinstance(found, exp.GeneratedAsIdentityColumnConstraint) and found.this and value and not others:
+                found = self.expression(exp.ComputedColumnConstraint(this=value))
+            return found
+
+
+def _placed(found: exp.Expression | None, token: Token | None) -> exp.Expression | None:
+    """The expression, remembering where its first token stands."""
+    if isinstance(found, exp.Expression) and token is not None and "start" not in found.meta:
+        found.meta["start"] = token.start
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -85,7 +86,7 @@ class Expressions:
 
     def _translate(self, node: exp.Expr) -> Expr:
         if type(node) in _BINARY:
-            return self._call(_BINARY[type(node)], [node.this, node.expression])
+            return self._negated(node, self._call(_BINARY[type(node)], [node.this, node.expression]))
         match node:
             case exp.Paren():
                 return self.translate(node.this)
@@ -130,12 +131,16 @@ class Expressions:
             return _number("-" + node.this.name)
         return self._call("negate", [node.this])
 
+    def _negated(self, node: exp.Expr, found: Expr) -> Expr:
+        """The parser keeps the NOT of NOT LIKE and IS NOT beside the operands."""
+        return make_call("not", [found]) if node.args.get("negate") else found
+
     def _is(self, node: exp.Is) -> Expr:
         match node.expression:
             case exp.Null():
-                return self._call("is_null", [node.this])
+                return self._negated(node, self._call("is_null", [node.this]))
             case exp.Boolean(this=value):
-                return self._call("is_true" if value else "is_false", [node.this])
+                return self._negated(node, self._call("is_true" if value else "is_false", [node.this]))
         raise UnsupportedClauseError(f"IS {node.expression.sql()} is not supported", hint="use IS NULL or =")
 
     def _in(self, node: exp.In) -> Expr:
@@ -168,7 +173,7 @@ class Expressions:
     def _function(self, node: exp.Expr) -> Expr:
         match node:
             case exp.Anonymous():
-                return self._call(str(node.this).lower(), node.expressions)
+                return self._call(node.name.lower(), node.expressions)
             case exp.Extract():
                 return make_call("date_part", [Literal(node.name.lower(), types.TEXT), self.translate(node.expression)])
             case exp.Substring():
@@ -195,7 +200,7 @@ class Expressions:
                 f"the aggregate {name} is not allowed here", hint="aggregates stand in the SELECT list or in HAVING"
             )
         if find_function(name) is None:
-            near = get_close_matches(name, list(FUNCTIONS), n=1)
+            near = get_close_matches(name, list(FUNCTIONS), n=1, cutoff=0.75)
             raise UnknownFunctionError(
                 f"there is no function {name!r}",
                 hint=f"did you mean {near[0]!r}?" if near else "see the page of functions",
@@ -263,19 +268,27 @@ def _number(text: str) -> Expr:
     try:
         if not any(mark in text for mark in ".eE"):
             return _integer(int(text))
-        return Literal(float(Decimal(text)), types.DOUBLE)
+        value = float(Decimal(text))
     except (ValueError, InvalidOperation):
-        raise TypeMismatchError(f"{text} is not a number that can be held") from None
+        value = math.inf
+    if math.isinf(value):
+        raise TypeMismatchError(f"{_clipped(text)} is not a number that can be held")
+    return Literal(value, types.DOUBLE)
 
 
 def _integer(value: int) -> Expr:
     if not -(2**63) <= value < 2**63:
-        raise TypeMismatchError(f"{value} does not fit into BIGINT", hint="write it with a decimal point")
+        raise TypeMismatchError(
+            f"{_clipped(str(value))} does not fit into BIGINT", hint="write it with a decimal point"
+        )
     return Literal(value, types.BIGINT)
 
 
 def _short(node: exp.Expr) -> str:
-    text = " ".join(node.sql(dialect="postgres").split())
+    return _clipped(" ".join(node.sql(dialect="postgres", normalize_functions=False).split()))
+
+
+def _clipped(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -89,8 +89,21 @@ class Grouping:
         self.window, self.written_window = window, written
 
     def value(self, node: exp.Expr) -> Expr:
-        """The value of a SELECT item or HAVING condition, over the columns of the aggregation."""
-        expr = Expressions(self.script, self.scope, self._special).translate(node)
+        """The value of a SELECT item, over the columns of the aggregation."""
+        return self._over_groups(Expressions(self.script, self.scope, self._special).translate(node), node)
+
+    def having(self, node: exp.Expr, aliases: Mapping[str, exp.Expr]) -> Expr:
+        """The HAVING condition, over the columns of the aggregation; it may name what the SELECT list names."""
+
+        def special(part: exp.Expr) -> Expr | None:
+            if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases:
+                aliased = aliases[part.name.lower()]
+                return Expressions(self.script, self.scope, self._special).translate(aliased)
+            return self._special(part)
+
+        return self._over_groups(Expressions(self.script, self.scope, special).condition(node), node)
+
+    def _over_groups(self, expr: Expr, node: exp.Expr) -> Expr:
         keys = {key.expr: Column(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys}
         if isinstance(self.window, Carried):
             keys[Column(self.window.column, types.WINDOW, nullable=False)] = _WINDOW_COLUMN
@@ -111,7 +124,7 @@ class Grouping:
         call = node
         if isinstance(node, exp.Filter):
             condition, call = node.expression.this, node.this
-        if isinstance(call, exp.Anonymous) and find_aggregate(str(call.this).lower()) is not None:
+        if isinstance(call, exp.Anonymous) and find_aggregate(call.name.lower()) is not None:
             return self._aggregate(call, condition)
         return None
 
@@ -129,7 +142,7 @@ class Grouping:
         return _WINDOW_COLUMN
 
     def _aggregate(self, call: exp.Anonymous, condition: exp.Expr | None) -> Expr:
-        name = str(call.this).lower()
+        name = call.name.lower()
         inner = Expressions(self.script, self.scope, _refuse_nested)
         written, distinct = call.expressions, False
         if len(written) == 1 and isinstance(written[0], exp.Distinct):
@@ -178,7 +191,7 @@ def has_aggregate(nodes: Sequence[exp.Expr]) -> bool:
     todo = list(nodes)
     while todo:
         node = todo.pop()
-        if isinstance(node, exp.Anonymous) and (is_window_call(node) or find_aggregate(str(node.this).lower())):
+        if isinstance(node, exp.Anonymous) and (is_window_call(node) or find_aggregate(node.name.lower())):
             return True
         if not isinstance(node, exp.Query | exp.Window):
             todo.extend(node.iter_expressions())
@@ -190,6 +203,6 @@ def _is_star(written: Sequence[exp.Expr]) -> bool:
 
 
 def _refuse_nested(node: exp.Expr) -> Expr | None:
-    if isinstance(node, exp.Anonymous) and find_aggregate(str(node.this).lower()) is not None:
+    if isinstance(node, exp.Anonymous) and find_aggregate(node.name.lower()) is not None:
         raise UnsupportedClauseError("an aggregate cannot stand inside another one", hint="use a sub-query in FROM")
     return None

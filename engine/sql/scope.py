@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from engine import types
-from engine.errors import AmbiguousColumnError, EngineError, UnknownColumnError
+from engine.errors import AmbiguousColumnError, EngineError, UnknownColumnError, UnknownTableError
 from engine.plan.expr import Column, Expr, Member
 from engine.plan.tree import Node
 
@@ -45,8 +45,12 @@ class Scope:
         return _members(found[0], parts[1:])
 
     def of_table(self, table: str) -> tuple[Column, ...]:
-        """All columns of one table or alias; empty when there is no such table."""
-        return tuple(one.column for one in self.columns if _same(one.table, table))
+        """All columns of one table or alias; refused when there is no such table here."""
+        found = tuple(one.column for one in self.columns if _same(one.table, table))
+        if not found:
+            tables = ", ".join(sorted({one.table for one in self.columns if one.table}))
+            raise UnknownTableError(f"there is no table {table!r} in FROM", hint=f"there is {tables}")
+        return found
 
     def _unknown(self, parts: Sequence[str]) -> EngineError:
         tables = {one.table.lower() for one in self.columns if one.table}

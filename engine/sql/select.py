@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -10,18 +11,21 @@ from sqlglot import exp
 
 from engine.errors import (
     ColumnCountError,
-    EngineError,
+    Place,
+    SyntaxRefusedError,
     TypeMismatchError,
     UnsupportedClauseError,
+    WindowContextError,
 )
 from engine.functions.coercion import common_type
 from engine.plan.calls import coerce
 from engine.plan.expr import Column, Expr, Named
 from engine.plan.nodes import Filter, Project, Union
 from engine.plan.tree import Node
-from engine.sql.complaints import Complaints
+from engine.sql.complaints import BrokenTableError, Complaints, placed
 from engine.sql.expressions import Expressions
 from engine.sql.grouping import Grouping, has_aggregate
+from engine.sql.names import count_columns, usable, usable_list
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, scope_of
 from engine.sql.windows import is_window_call
@@ -36,25 +40,36 @@ class Relations(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Translates the queries of one script. `ctes` are the WITH names in reach."""
+    """Translates the queries of one script. `ctes` are the WITH names in reach; None is one that was refused."""
 
     script: Script
     relations: Relations
-    ctes: Mapping[str, Node]
+    ctes: Mapping[str, Node | None]
 
     def translate(self, node: exp.Expr) -> Node:
         """The relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
-        inside = self._with_ctes(node)
+        complaints = Complaints()
+        found: Node | None = None
+        with complaints.collect(self.script.place(node)):
+            inside = self._with_ctes(node, complaints)
+            found = inside.body_of(node)
+        complaints.raise_any()
+        if found is None:
+            raise BrokenTableError("a CTE")
+        return found
+
+    def body_of(self, node: exp.Expr) -> Node:
+        """The relation that a query describes, once its WITH is read."""
         match node:
             case exp.Subquery():
-                return inside.translate(node.this)
-            case exp.Union():
-                return inside.union_of(node)
+                return self.translate(node.this)
+            case exp.SetOperation():
+                return self.union_of(node)
             case exp.Select():
-                return inside.select_of(node)
+                return self.select_of(node)
         raise UnsupportedClauseError(f"{type(node).__name__.upper()} is not supported", at=self.script.place(node))
 
-    def _with_ctes(self, node: exp.Expr) -> Queries:
+    def _with_ctes(self, node: exp.Expr, complaints: Complaints) -> Queries:
         clause = node.args.get("with_")
         if clause is None:
             return self
@@ -62,31 +77,35 @@ class Queries:
             raise UnsupportedClauseError("Recursive CTEs are not supported", at=self.script.place(clause))
         inside = self
         for cte in clause.expressions:
-            found = _renamed(inside.translate(cte.this), cte.args.get("alias"), self.script)
+            found: Node | None = None
+            with complaints.collect(self.script.place(cte.this)):
+                found = _renamed(inside.translate(cte.this), cte.args.get("alias"), self.script)
             inside = replace(inside, ctes={**inside.ctes, cte.alias.lower(): found})
         return inside
 
-    def union_of(self, node: exp.Union) -> Node:
+    def union_of(self, node: exp.SetOperation) -> Node:
         """The rows of both sides."""
         if type(node) is not exp.Union or node.args.get("distinct", True):
-            kind = "UNION" if type(node) is exp.Union else type(node).__name__.upper()
+            kind = type(node).__name__.upper()
             raise UnsupportedClauseError(
                 f"{kind} must compare all rows for ever, which is not built yet",
                 hint="UNION ALL keeps every row",
-                at=self.script.place(node),
+                at=self.script.place_of_word(kind, node, node.expression),
             )
-        self._refuse(node, ("order", "limit", "offset"))
         complaints = Complaints()
         parts: list[Node] = []
         for part in (node.this, node.expression):
             with complaints.collect(self.script.place(part)):
                 parts.append(self.translate(part))
         complaints.raise_any()
-        return unite(parts, lambda: self.script.place(node.expression))
+        return unite(parts, self.script.place(node.expression))
 
     def select_of(self, node: exp.Select) -> Node:
         """The rows of one SELECT."""
-        self._refuse(node, _NOT_YET)
+        if not node.expressions:
+            raise SyntaxRefusedError(
+                "SELECT needs a list of columns", hint="* is all of them", at=self.script.place(node)
+            )
         source, scope = self._from(node)
         complaints = Complaints()
         where = node.args.get("where")
@@ -98,7 +117,8 @@ class Queries:
         if group is not None or has_aggregate(written):
             return self._grouped(node, source, scope, complaints)
         if having is not None:
-            raise UnsupportedClauseError("HAVING needs GROUP BY", hint="use WHERE", at=self.script.place(having))
+            at = self.script.place_of_word("HAVING", node, having.this)
+            raise UnsupportedClauseError("HAVING needs GROUP BY", hint="use WHERE", at=at)
         columns: list[Named] = []
         for item in node.expressions:
             with complaints.collect(self.script.place(item)):
@@ -122,7 +142,9 @@ class Queries:
         condition: Expr | None = None
         if having is not None:
             with complaints.collect(self.script.place(having)):
-                condition = grouping.value(having.this)
+                condition = grouping.having(having.this, _aliases(node, scope))
+        if any(isinstance(one, WindowContextError) for one in complaints.found):
+            complaints.raise_any()
         with complaints.collect():
             aggregated: Node = grouping.build(group or node.expressions[0])
         complaints.raise_any()
@@ -147,55 +169,41 @@ class Queries:
             return found, scope_of(found, node.alias or None)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier) or node.args.get("db"):
             raise UnsupportedClauseError(
-                f"cannot read from {node.sql(dialect='postgres')}",
+                f"cannot read from {node.sql(dialect='postgres', normalize_functions=False)}",
                 hint="name a table, a view, a CTE or a sub-query",
                 at=self.script.place(node),
             )
-        self._refuse(node, ("joins", "sample", "pivots", "laterals", "version", "when", "hints"))
-        try:
-            relation = self.ctes.get(node.name.lower()) or self.relations.read(node.name)
-        except EngineError as error:
-            error.at = error.at or self.script.place(node)
-            raise
+        with placed(self.script.place(node)):
+            relation = self._named(node.name)
         found = _renamed(relation, alias, self.script)
         return found, scope_of(found, node.alias or node.name)
 
+    def _named(self, name: str) -> Node:
+        if name.lower() not in self.ctes:
+            return self.relations.read(name)
+        found = self.ctes[name.lower()]
+        if found is None:
+            raise BrokenTableError(name)
+        return found
+
     def _items(self, item: exp.Expr, scope: Scope) -> Sequence[Named]:
         if isinstance(item, exp.Star):
-            if any(item.args.get(part) for part in ("except_", "replace", "rename")):
-                raise UnsupportedClauseError("* EXCEPT and REPLACE are not supported", hint="name the columns")
             return [Named(one.column.name, one.column) for one in scope.columns]
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
             return [Named(column.name, column) for column in scope.of_table(item.table)]
         return [Named(_name_of(item), Expressions(self.script, scope).translate(item.unalias()))]
 
-    def _refuse(self, node: exp.Expr, clauses: Sequence[str]) -> None:
-        for clause in clauses:
-            found = node.args.get(clause)
-            if found:
-                name = clause.rstrip("_").upper().replace("ORDER", "ORDER BY")
-                where = found[0] if isinstance(found, list) else found
-                at = self.script.place(where if isinstance(where, exp.Expr) else node) or self.script.place(node)
-                raise UnsupportedClauseError(f"{name} is not currently supported", at=at)
 
-
-_NOT_YET = (
-    "order", "limit", "offset", "distinct", "qualify", "windows", "cluster", "sort", "distribute", "laterals",
-    "into", "locks", "connect", "match", "pivots", "sample", "kind", "hint", "prewhere", "settings",
-    "operation_modifiers",
-)  # fmt: skip
-
-
-def unite(parts: Sequence[Node], place: object = None) -> Node:
+def unite(parts: Sequence[Node], at: Place | None = None) -> Node:
     """One relation with the rows of all; columns by position, cast to types that hold them all."""
     flat = [below for part in parts for below in (part.inputs if isinstance(part, Union) else (part,))]
     first = flat[0]
     for other in flat[1:]:
         if len(other.schema) != len(first.schema):
             raise ColumnCountError(
-                f"UNION ALL of {len(first.schema)} columns and {len(other.schema)} columns",
+                f"UNION ALL of {count_columns(len(first.schema))} and {count_columns(len(other.schema))}",
                 hint="both sides need the same columns in the same order",
-                at=place() if callable(place) else None,
+                at=at,
             )
     kinds = list(first.schema.fields)
     for other in flat[1:]:
@@ -205,7 +213,7 @@ def unite(parts: Sequence[Node], place: object = None) -> Node:
                 raise TypeMismatchError(
                     f"UNION ALL of {kinds[index].type} and {field.type} in column {kinds[index].name!r}",
                     hint="cast one of them",
-                    at=place() if callable(place) else None,
+                    at=at,
                 )
             kinds[index] = replace(kinds[index], type=kind)
     return Union(tuple(as_columns(one, [(field.name, field.type) for field in kinds]) for one in flat))
@@ -225,16 +233,27 @@ def _renamed(node: Node, alias: exp.Expr | None, script: Script) -> Node:
     names = [part.name for part in alias.args.get("columns") or []] if isinstance(alias, exp.TableAlias) else []
     if not names:
         return node
+    with placed(script.place(alias)):
+        usable_list(names)
     if len(names) != len(node.schema):
         raise ColumnCountError(
-            f"{len(names)} names for {len(node.schema)} columns", hint="name every column", at=script.place(alias)
+            f"{len(names)} names for {count_columns(len(node.schema))}",
+            hint="name every column",
+            at=script.place(alias),
         )
     return as_columns(node, [(name, field.type) for name, field in zip(names, node.schema, strict=True)])
 
 
+def _aliases(node: exp.Select, scope: Scope) -> dict[str, exp.Expr]:
+    """What the names of the SELECT list stand for, where no column of the input has the same name."""
+    known = {one.column.name.lower() for one in scope.columns}
+    named = {one.alias.lower(): one.this for one in node.expressions if isinstance(one, exp.Alias)}
+    return {name: value for name, value in named.items() if name not in known}
+
+
 def _group_item(item: exp.Expr, select: Sequence[exp.Expr], scope: Scope) -> exp.Expr:
     if isinstance(item, exp.Literal) and not item.args.get("is_string"):
-        index = int(item.name) if item.name.isdigit() else 0
+        index = int(item.name) if re.fullmatch("[0-9]{1,9}", item.name) else 0
         if not 1 <= index <= len(select):
             raise ColumnCountError(
                 f"GROUP BY {item.name} is not the number of a column", hint=f"there are {len(select)}"
@@ -249,15 +268,11 @@ def _group_item(item: exp.Expr, select: Sequence[exp.Expr], scope: Scope) -> exp
 
 
 def _name_of(item: exp.Expr) -> str:
-    if item.alias:
-        if str(item.alias).startswith("__"):
-            raise UnsupportedClauseError(
-                "names that begin with two underscores are the engine's", hint="use another one"
-            )
-        return str(item.alias)
+    if isinstance(item, exp.Alias):
+        return usable(str(item.alias))
     if isinstance(item, exp.Column | exp.Dot):
         return str(item.name or item.expression.name)
-    return " ".join(item.sql(dialect="postgres").lower().split())
+    return " ".join(item.sql(dialect="postgres").lower().split()).replace("${", "$ {")
 
 
 def _unique(columns: Sequence[Named]) -> tuple[Named, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from sqlglot import exp
 
@@ -11,9 +12,12 @@ from engine.connectors.base import Table
 from engine.durations import read_duration
 from engine.errors import (
     ColumnCountError,
+    DurationError,
     EmptyScriptError,
-    EngineError,
     MemoryTableError,
+    ScriptRefused,
+    SyntaxRefusedError,
+    TooLargeError,
     TypeMismatchError,
     UnknownSettingError,
     UnsupportedStatementError,
@@ -24,17 +28,19 @@ from engine.plan.nodes import Project, Write
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 from engine.sql.catalog import (
-    Broken,
     Catalog,
+    Entry,
     MemoryTable,
     SinkTable,
     SourceTable,
     View,
 )
-from engine.sql.complaints import Complaints
+from engine.sql.clauses import refused_clauses
+from engine.sql.complaints import Complaints, placed
 from engine.sql.expressions import cast_for, read_interval
-from engine.sql.parse import Script
-from engine.sql.select import Queries, unite
+from engine.sql.names import count_columns, usable_list
+from engine.sql.parse import STATEMENTS, Script, Statement
+from engine.sql.select import Queries, as_columns, unite
 from engine.sql.tables import anonymous_sink, declare_table, with_columns
 
 
@@ -49,15 +55,21 @@ class Translation:
 def translate(script: Script, default_sink: str) -> Translation:
     """The meaning of a script. Raises ScriptRefused with everything that is wrong with it."""
     reading = _Reading(script, default_sink)
+    for complaint in script.complaints:
+        reading.complaints.add(complaint)
     for statement in script.statements:
-        with reading.complaints.collect(script.place(statement)):
+        with reading.complaints.collect(statement.at):
             reading.take(statement)
     reading.complaints.raise_any()
     if not reading.inserts:
-        raise EmptyScriptError(
-            "The provided SQL does not contain a query", hint="add an INSERT INTO ... SELECT, or a SELECT"
-        )
+        raise ScriptRefused([_no_query()])
     return reading.finish()
+
+
+def _no_query() -> EmptyScriptError:
+    return EmptyScriptError(
+        "The provided SQL does not contain a query", hint="add an INSERT INTO ... SELECT, or a SELECT"
+    )
 
 
 @dataclass(slots=True)
@@ -69,18 +81,35 @@ class _Reading:
     inserts: dict[str, list[Node]] = field(default_factory=dict)
     sinks: dict[str, Table] = field(default_factory=dict)
 
-    def take(self, statement: exp.Expr) -> None:
-        match statement:
+    def take(self, statement: Statement) -> None:
+        """Note what a statement declares or writes. One that was refused still gives its name, so that nobody is told
+        that there is no such table."""
+        try:
+            if statement.node is not None:
+                self._take(statement.node)
+        except RecursionError:
+            raise TooLargeError(
+                "the statement is nested too deeply", hint="name parts of the query with CREATE VIEW"
+            ) from None
+        finally:
+            if statement.declares is not None:
+                self.catalog.give_up(statement.declares)
+
+    def _take(self, node: exp.Expr) -> None:
+        refused = list(refused_clauses(node, self.script))
+        for complaint in refused:
+            self.complaints.add(complaint)
+        match node:
             case exp.Create():
-                self._create(statement)
+                self._create(node)
             case exp.Insert():
-                self._insert(statement)
-            case exp.Select() | exp.Union() | exp.Subquery():
-                self._select(statement)
+                self._insert(node)
+            case exp.Query():
+                self._select(node)
             case exp.Set():
-                self._set(statement)
-            case _:
-                raise UnsupportedStatementError(_unsupported(statement), hint=_STATEMENTS)
+                self._set(node)
+            case _ if not refused:
+                raise UnsupportedStatementError(_unsupported(node), hint=STATEMENTS)
 
     def finish(self) -> Translation:
         writes = tuple(
@@ -94,19 +123,22 @@ class _Reading:
     def _create(self, node: exp.Create) -> None:
         target = node.this.this if isinstance(node.this, exp.Schema) else node.this
         at = self.script.place(target)
-        if node.kind not in ("TABLE", "VIEW") or not isinstance(target, exp.Table) or target.args.get("db"):
-            raise UnsupportedStatementError(f"Unsupported statement: CREATE {node.kind}", hint=_STATEMENTS)
+        if node.kind not in ("TABLE", "VIEW") or not isinstance(target, exp.Table):
+            raise UnsupportedStatementError(f"Unsupported statement: CREATE {node.kind}", hint=STATEMENTS)
+        if target.args.get("db"):
+            shown = target.sql(dialect="postgres")
+            raise UnsupportedStatementError(
+                f"{shown} is not a name of one part", hint="leave out what is before the dot", at=at
+            )
+        if node.kind == "VIEW" and node.expression is None:
+            raise SyntaxRefusedError(
+                f"view {target.name} has no query", hint="write CREATE VIEW name AS SELECT ...", at=at
+            )
         name = target.name
         self._refuse_variants(node)
-        try:
-            if node.expression is not None:
-                entry = View(self._named_query(node))
-                self.catalog.declare(name, entry, at)
-            else:
-                self.catalog.declare(name, declare_table(node, self.script), at)
-        except EngineError:
-            self.catalog.entries.setdefault(name.lower(), (name, Broken()))
-            raise
+        with placed(at):
+            entry = declare_table(node, self.script) if node.expression is None else View(self._named_query(node))
+        self.catalog.declare(name, entry, at)
 
     def _refuse_variants(self, node: exp.Create) -> None:
         for part, word in (("replace", "OR REPLACE"), ("exists", "IF NOT EXISTS"), ("clone", "CLONE")):
@@ -122,40 +154,40 @@ class _Reading:
         if not isinstance(node.this, exp.Schema):
             return rows
         names = [part.name for part in node.this.expressions]
+        with placed(self.script.place(node.this)):
+            usable_list(names)
         if len(names) != len(rows.schema):
-            raise ColumnCountError(f"{len(names)} names for {len(rows.schema)} columns", hint="name every column")
+            raise ColumnCountError(
+                f"{len(names)} names for {count_columns(len(rows.schema))}", hint="name every column"
+            )
         columns = zip(names, rows.schema, strict=True)
         return Project(rows, tuple(Named(name, Column(one.name, one.type, one.nullable)) for name, one in columns))
 
     def _insert(self, node: exp.Insert) -> None:
-        target = node.this
-        columns: list[str] | None = None
+        target, named = node.this, None
         if isinstance(target, exp.Schema):
-            columns = [part.name for part in target.expressions]
+            named = [part.name for part in target.expressions]
             target = target.this
         if not isinstance(target, exp.Table) or target.args.get("db") or node.args.get("overwrite"):
-            raise UnsupportedStatementError(
-                "Unsupported statement: only INSERT INTO a declared table", hint=_STATEMENTS
-            )
-        for clause in ("returning", "conflict", "partition", "where", "alternative"):
-            if node.args.get(clause):
-                raise UnsupportedStatementError(f"INSERT with {clause.upper()} is not supported", hint=_STATEMENTS)
+            raise UnsupportedStatementError("Unsupported statement: only INSERT INTO a declared table", hint=STATEMENTS)
         at = self.script.place(target)
         if not isinstance(node.expression, exp.Query):
             raise UnsupportedStatementError("INSERT takes a SELECT", hint="INSERT INTO sink SELECT ...", at=at)
-        try:
+        complaints = Complaints()
+        entry: Entry | None = None
+        rows: Node | None = None
+        with complaints.collect(at):
             entry = self.catalog.find(target.name)
-        except EngineError as error:
-            error.at = error.at or at
-            raise
-        rows = self._queries().translate(node.expression)
-        try:
-            self._write(target.name, entry, _in_order(rows, columns, entry))
-        except EngineError as error:
-            error.at = error.at or at
-            raise
+        with complaints.collect(at):
+            rows = self._queries().translate(node.expression)
+        with complaints.collect(at):
+            if entry is not None and rows is not None:
+                self._write(target.name, entry, _in_order(rows, named, entry))
+        if complaints.found:
+            self.catalog.insert_refused(target.name)
+        complaints.raise_any()
 
-    def _write(self, name: str, entry: object, rows: Node) -> None:
+    def _write(self, name: str, entry: Entry, rows: Node) -> None:
         match entry:
             case SinkTable(table, columns):
                 known = self.sinks.get(table.name)
@@ -189,28 +221,28 @@ class _Reading:
         self.inserts[name] = [rows]
 
     def _set(self, node: exp.Set) -> None:
-        for item in node.expressions:
-            setting = item.this
-            if not isinstance(setting, exp.EQ):
-                raise UnsupportedStatementError("invalid syntax for `SET` call", hint="SET updating_ttl = '1 day'")
-            name = setting.this.name.lower()
-            if name != "updating_ttl":
-                raise UnknownSettingError(
-                    f"invalid option '{name}'; supported options are 'updating_ttl'",
-                    hint="other settings are given at the start",
-                )
-            value = setting.expression
-            if isinstance(value, exp.Interval):
-                read_interval(value)
-            else:
-                read_duration(value.name)
+        setting = node.expressions[0].this if len(node.expressions) == 1 else None
+        if not isinstance(setting, exp.EQ) or not isinstance(setting.this, exp.Column | exp.Var | exp.Identifier):
+            raise UnsupportedStatementError("invalid syntax for `SET` call", hint="SET updating_ttl = '1 day'")
+        named, value = setting.this, setting.expression
+        name = ".".join(part.name for part in named.parts) if isinstance(named, exp.Column) else named.name
+        if name.lower() != "updating_ttl":
+            raise UnknownSettingError(
+                f"invalid option '{name}'; supported options are 'updating_ttl'",
+                hint="other settings are given at the start",
+                at=self.script.place(named),
+            )
+        with self.complaints.collect(self.script.place(value)):
+            length = read_interval(value) if isinstance(value, exp.Interval) else read_duration(value.name)
+            if length < timedelta(0):
+                raise DurationError("updating_ttl cannot be negative", hint="SET updating_ttl = '1 day'")
 
 
 def _fit(rows: Node, wanted: Schema, name: str) -> Node:
     """The rows cast, by position, to the columns of their target."""
     if len(rows.schema) != len(wanted):
         raise ColumnCountError(
-            f"{len(rows.schema)} columns are inserted into {name}, which has {len(wanted)}",
+            f"{name} has {count_columns(len(wanted))}, and {len(rows.schema)} are inserted",
             hint=f"it takes {', '.join(f'{one.name} {one.type}' for one in wanted)}",
         )
     pairs = list(zip(rows.schema, wanted, strict=True))
@@ -224,27 +256,28 @@ def _cast(one: Field, to: Field, table: str) -> Expr:
     return cast_for(Column(one.name, one.type, one.nullable), to.type, f"column {to.name!r} of {table}")
 
 
-def _in_order(rows: Node, columns: list[str] | None, entry: object) -> Node:
-    """The rows with columns in the target's order, when the INSERT names them; left out ones are NULL."""
-    if columns is None:
+def _in_order(rows: Node, named: list[str] | None, entry: Entry) -> Node:
+    """The rows, once it is sure that the columns an INSERT names are all of the target's, in its order. A sink
+    without columns takes their names."""
+    if named is None:
         return rows
-    if len(columns) != len(rows.schema):
-        raise ColumnCountError(f"{len(columns)} columns are named and {len(rows.schema)} given", hint="give one each")
-    wanted = getattr(entry, "columns", None)
-    order = wanted.names if isinstance(wanted, Schema) else tuple(columns)
-    if [name.lower() for name in columns] != [name.lower() for name in order]:
+    if len(named) != len(rows.schema):
+        raise ColumnCountError(f"{len(named)} names for {count_columns(len(rows.schema))}", hint="give one each")
+    wanted = entry.columns if isinstance(entry, SinkTable | MemoryTable) else None
+    if wanted is None:
+        return as_columns(rows, list(zip(usable_list(named), (one.type for one in rows.schema), strict=True)))
+    if [name.lower() for name in named] != [name.lower() for name in wanted.names]:
         raise ColumnCountError(
             "INSERT is positional: the named columns must be all of the table's, in its order",
-            hint=f"write ({', '.join(order)})",
+            hint=f"write ({', '.join(wanted.names)})",
         )
     return rows
 
 
-_STATEMENTS = "a pipeline holds CREATE TABLE, CREATE VIEW, INSERT INTO ... SELECT, SELECT and SET"
-
-
 def _unsupported(statement: exp.Expr) -> str:
-    if isinstance(statement, exp.Command):
-        return f"{str(statement.this).upper()} is not supported"
-    words = " ".join(statement.sql(dialect="postgres").split()[:2])
-    return f"Unsupported statement: {words}"
+    word = str(statement.this).upper() if isinstance(statement, exp.Command) else ""
+    if word == "SET":
+        return "invalid syntax for `SET` call"
+    if word == "CREATE":
+        return "Unsupported statement: this CREATE has a part that is not known"
+    return f"Unsupported statement: {' '.join(statement.sql(dialect='postgres').split()[:2])}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from sqlglot import exp
 
 from engine import types
-from engine.connectors import CONNECTORS
+from engine.connectors import CONNECTORS, connector_of
 from engine.connectors.base import Connector, Table
 from engine.connectors.options import (
     GivenOption,
@@ -17,7 +17,6 @@ from engine.connectors.options import (
     read_table_options,
 )
 from engine.errors import (
-    DuplicateNameError,
     EventTimeError,
     MemoryTableError,
     OptionTypeError,
@@ -25,8 +24,8 @@ from engine.errors import (
     Place,
     TableColumnError,
 )
+from engine.formats import find_format
 from engine.option_values import OptionValue
-from engine.plan.calls import coerce
 from engine.plan.evaluate import can_evaluate
 from engine.plan.expr import Column, Expr, Literal, Named, is_nullable, substitute
 from engine.plan.nodes import Project, Scan
@@ -35,8 +34,9 @@ from engine.schema import Field, Schema
 from engine.sql.catalog import Entry, MemoryTable, SinkTable, SourceTable
 from engine.sql.complaints import Complaints
 from engine.sql.data_types import translate_type
-from engine.sql.dialect import MetadataFrom, WatermarkFor
-from engine.sql.expressions import Expressions, make_call, read_interval
+from engine.sql.dialect import BareOption, MetadataFrom, WatermarkFor
+from engine.sql.expressions import Expressions, cast_for, make_call, read_interval
+from engine.sql.names import twice, usable
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, Visible
 
@@ -78,16 +78,31 @@ def declare_table(node: exp.Create, script: Script) -> Entry:
     options: ReadOptions | None = None
     with complaints.collect(at):
         rest = [one for one in given if one.name != "connector"]
-        options = read_table_options(connector, rest, table=target.name, at=at, lookup=_is_temporary(node))
+        options = read_table_options(
+            connector, _as_lookup(rest, at) if _is_temporary(node) else rest, table=target.name, at=at
+        )
     complaints.raise_any()
     if options is None:
         raise AssertionError
-    return _Declaration(target.name, connector, columns, options, script, at).entry()
+    places = {one.name: one.at for one in given}
+    return _Declaration(target.name, connector, columns, options, script, at, places).entry()
 
 
 def with_columns(table: Table, columns: Schema) -> Table:
-    """The sink with the columns of what is inserted."""
-    return replace(table, schema=columns)
+    """The sink with the columns of what is inserted; refused when they do not fit its connector or format."""
+    filled = replace(table, schema=columns)
+    _check_fit(filled)
+    return filled
+
+
+def _check_fit(table: Table) -> None:
+    """Ask format and connector whether they can carry these columns."""
+    complaint = connector_of(table).check(table)
+    if complaint is None and table.format is not None:
+        form = find_format(table.format.format)
+        complaint = form.check(table.format, table.schema, table.direction, table.connector)
+    if complaint is not None:
+        raise OptionValueError(f"table {table.name}: {complaint}")
 
 
 def anonymous_sink(name: str, connector: str, columns: Schema) -> Table:
@@ -122,11 +137,13 @@ def _read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compl
                     raise EventTimeError("Only one WATERMARK FOR constraint is allowed per table")
                 watermark = part
                 continue
+            if isinstance(part, exp.Identifier):
+                raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
             if not isinstance(part, exp.ColumnDef):
                 raise TableColumnError("Unsupported table constraint", hint="write PRIMARY KEY behind its column")
             field, value, key = _read_column(part)
             if field.name.lower() in (name.lower() for name in order):
-                raise DuplicateNameError(f"column {field.name!r} is declared twice")
+                raise twice(field.name)
             order.append(field.name)
             if value is not None:
                 generated.append((field, value))
@@ -138,8 +155,7 @@ def _read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compl
 
 
 def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expr | None, str | None]:
-    if part.name.startswith("__") or part.name.lower() in _RESERVED:
-        raise TableColumnError(f"column name {part.name!r} is taken by the engine", hint="use another name")
+    usable(part.name)
     if not isinstance(part.kind, exp.DataType):
         raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
     kind = translate_type(part.kind)
@@ -155,7 +171,9 @@ def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expr | None, str | Non
             case exp.ComputedColumnConstraint(this=inner):
                 value = inner.this if isinstance(inner, exp.Paren) else inner
             case MetadataFrom(this=inner):
-                key = inner.name if inner is not None else ""
+                if inner is None:
+                    raise TableColumnError("METADATA needs a key", hint="write METADATA FROM 'key'")
+                key = inner.name
             case exp.NotNullColumnConstraint():
                 pass
             case _:
@@ -163,9 +181,6 @@ def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expr | None, str | Non
     if isinstance(value, exp.Anonymous) and str(value.this).lower() == "metadata" and len(value.expressions) == 1:
         return Field(part.name, kind, nullable), None, value.expressions[0].name
     return Field(part.name, kind, nullable), value, key
-
-
-_RESERVED = frozenset({"_timestamp", "_heartbeat", "_wm"})
 
 
 def _small(kind: types.Type) -> bool:
@@ -181,12 +196,15 @@ def _given_options(node: exp.Create, script: Script, complaints: Complaints, at:
             continue
         with complaints.collect(place):
             if not isinstance(item, exp.Property):
-                raise OptionTypeError(
-                    f"invalid with option: {item.sql()}; expected an `=` delimited key-value pair", at=place
-                )
-            name = item.this.name if isinstance(item.this, exp.Expr) else str(item.this)
+                shown = item.this if isinstance(item, BareOption) else item.sql()
+                raise OptionTypeError(f"invalid with option: {shown}; expected an `=` delimited key-value pair")
+            name = _dotted(item.this) if isinstance(item.this, exp.Expr) else str(item.this)
             given.append(GivenOption(name, _option_value(item.args["value"], name), place))
     return given
+
+
+def _dotted(node: exp.Expr) -> str:
+    return f"{_dotted(node.this)}.{_dotted(node.expression)}" if isinstance(node, exp.Dot) else node.name
 
 
 def _option_value(node: exp.Expr, name: str) -> OptionValue:
@@ -214,6 +232,17 @@ def _option_value(node: exp.Expr, name: str) -> OptionValue:
     )
 
 
+def _as_lookup(given: Sequence[GivenOption], at: Place) -> list[GivenOption]:
+    """The options of a temporary table, which is a lookup table without saying so."""
+    kind = next((one for one in given if one.name == "type"), None)
+    if kind is not None and kind.value != "lookup":
+        raise OptionValueError(
+            f"Cannot have a temporary table with type '{kind.value}'; temporary tables must be type 'lookup'",
+            at=kind.at,
+        )
+    return [*given, *([] if kind else [GivenOption("type", "lookup", at)])]
+
+
 def _is_temporary(node: exp.Create) -> bool:
     properties = node.args.get("properties")
     return properties is not None and any(isinstance(one, exp.TemporaryProperty) for one in properties.expressions)
@@ -229,6 +258,7 @@ class _Declaration:
     options: ReadOptions
     script: Script
     at: Place
+    places: Mapping[str, Place]
 
     def entry(self) -> Entry:
         match self.options.direction:
@@ -273,7 +303,7 @@ class _Declaration:
         generated: dict[str, Expr] = {}
         for field, written in self.columns.generated:
             with complaints.collect(self.script.place(written)):
-                generated[field.name] = coerce(inputs.translate(written), field.type)
+                generated[field.name] = cast_for(inputs.translate(written), field.type, f"column {field.name!r}")
         complaints.raise_any()
         values: dict[str, Expr] = {one.name: Column(one.name, one.type, one.nullable) for one in visible} | generated
         event_time, watermark = self._times(values)
@@ -283,6 +313,7 @@ class _Declaration:
         if self.connector.event_time is not None:
             filled.append((_OWN_TIME, self.connector.event_time))
         table = self._table(Schema(physical), tuple(filled))
+        _check_fit(table)
         rows: Node = Scan(self.name, Schema(visible), event_time, watermark)
         order = self.columns.order or tuple(one.name for one in physical)
         if generated or order != tuple(one.name for one in visible):
@@ -330,9 +361,9 @@ class _Declaration:
         event_time_field, watermark_field = general.event_time_field, general.watermark_field
         event = self._own_time()
         if event_time_field is not None:
-            event = self._time_column(event_time_field, values, "event_time_field", self.at)
+            event = self._time_column(event_time_field, values, "event_time_field", self.places["event_time_field"])
         if watermark_field is not None:
-            return event, self._time_column(watermark_field, values, "watermark_field", self.at)
+            return event, self._time_column(watermark_field, values, "watermark_field", self.places["watermark_field"])
         return event, make_call("-", [now if event is None else event, _interval(DEFAULT_DELAY)])
 
     def _own_time(self) -> Expr | None:
@@ -342,8 +373,12 @@ class _Declaration:
         return Column(_OWN_TIME, types.TIMESTAMP, nullable=False)
 
     def _watermark_value(self, declared: WatermarkFor, values: dict[str, Expr]) -> Expr:
+        promised = {field.name for field, _ in self.columns.generated if not field.nullable}
         scope = Scope(
-            tuple(Visible(self.name, Column(name, one.type, is_nullable(one))) for name, one in values.items())
+            tuple(
+                Visible(self.name, Column(name, one.type, is_nullable(one) and name not in promised))
+                for name, one in values.items()
+            )
         )
         written = declared.args["expression"]
         found = Expressions(self.script, scope).translate(written)
@@ -381,7 +416,8 @@ class _Declaration:
 
     def _check_options(self) -> None:
         if self.options.general.late_rows != "drop":
-            raise OptionValueError("late_rows = 'drop' is all there is so far", hint="leave it out", at=self.at)
+            at = self.places["late_rows"]
+            raise OptionValueError("late_rows = 'drop' is all there is so far", hint="leave it out", at=at)
 
 
 def _interval(length: timedelta) -> Expr:

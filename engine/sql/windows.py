@@ -16,12 +16,12 @@ from engine.sql.parse import Script
 
 def is_window_call(node: exp.Expr) -> bool:
     """Whether it is a call of tumble, hop or session."""
-    return isinstance(node, exp.Anonymous) and str(node.this).lower() in WINDOWS
+    return isinstance(node, exp.Anonymous) and node.name.lower() in WINDOWS
 
 
 def translate_window(node: exp.Expr, script: Script) -> Window:
     """The window that a call describes."""
-    name = str(node.this).lower()
+    name = node.name.lower()
     try:
         lengths = [_length(argument) for argument in node.expressions]
         match name, lengths:
@@ -60,8 +60,9 @@ def _length(node: exp.Expr) -> timedelta:
         case exp.Literal() if node.args.get("is_string"):
             found = read_duration(node.name)
         case _:
+            shown = node.sql(dialect="postgres", normalize_functions=False)
             raise WindowArgumentError(
-                f"unsupported Duration expression, expect duration literal, not {node.sql(dialect='postgres')}",
+                f"unsupported Duration expression, expect duration literal, not {shown}",
                 hint="write INTERVAL '1 minute'",
             )
     if found <= timedelta(0):

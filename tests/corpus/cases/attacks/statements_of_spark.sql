@@ -1,0 +1,64 @@
+-- No statement of Spark's reaches it.
+--: error sql.unsupported_statement 34:1 Unsupported statement: ADD JAR
+--: error sql.unsupported_statement 35:1 Unsupported statement: ADD FILE
+--: error sql.unsupported_statement 36:1 Unsupported statement: LIST JARS
+--: error sql.unsupported_statement 37:1 Unsupported statement: CREATE FUNCTION
+--: error sql.unsupported_statement 38:1 Unsupported statement: CREATE FUNCTION
+--: error sql.unsupported_statement 39:1 Unsupported statement: this CREATE has a part that is not known
+--: error sql.unsupported_statement 40:1 Unsupported statement: this CREATE has a part that is not known
+--: error sql.unsupported_statement 41:1 Unsupported statement: CREATE EXTERNAL
+--: error sql.unsupported_statement 42:1 Unsupported statement: this CREATE has a part that is not known
+--: error sql.unsupported_statement 43:1 Unsupported statement: this CREATE has a part that is not known
+--: error sql.unsupported_statement 44:1 Unsupported statement: this CREATE has a part that is not known
+--: error sql.unsupported_statement 45:1 CREATE ... CLONE is not supported
+--: error sql.syntax 46:37 unexpected 'USING'
+--: error sql.unsupported_statement 47:1 Unsupported statement: only INSERT INTO a declared table
+--: error sql.unsupported_statement 48:1 Unsupported statement: LOAD DATA
+--: error sql.unsupported_statement 49:1 Unsupported statement: CACHE TABLE
+--: error sql.unsupported_statement 50:1 Unsupported statement: UNCACHE TABLE
+--: error sql.unsupported_statement 51:1 Unsupported statement: REFRESH '/etc'
+--: error sql.unknown_setting 52:5 invalid option 'spark.sql.extensions'; supported options are 'updating_ttl'
+--: error sql.unsupported_statement 53:1 invalid syntax for `SET` call
+--: error sql.unsupported_statement 54:1 Unsupported statement: RESET
+--: error sql.unsupported_statement 55:1 EXPLAIN is not supported
+--: error sql.unsupported_statement 56:1 DESCRIBE is not supported
+--: error sql.unsupported_statement 57:1 ANALYZE is not supported
+--: error sql.unsupported_statement 58:1 COPY is not supported
+--: error sql.unsupported_statement 59:1 Unsupported statement: USE CATALOG
+--: error sql.unsupported_statement 60:1 Unsupported statement: EXECUTE IMMEDIATE 'SELECT 1'
+--: error sql.unsupported_statement 61:1 Unsupported statement: DECLARE VARIABLE x INT
+--: error sql.unsupported_statement 62:1 Unsupported statement: BEGIN SELECT
+--: error sql.unsupported_statement 62:17 Unsupported statement: END
+--: error sql.unsupported_statement 63:1 Unsupported statement: GRANT ALL
+--: error sql.unsupported_statement 64:1 Unsupported statement: CALL system.x()
+ADD JAR '/tmp/x.jar';
+ADD FILE '/etc/passwd';
+LIST JARS;
+CREATE FUNCTION f AS 'x';
+CREATE TEMPORARY FUNCTION f AS 'x' USING JAR '/tmp/x.jar';
+CREATE TABLE t USING csv OPTIONS (path '/etc/passwd');
+CREATE TABLE t (a TEXT) USING jdbc;
+CREATE EXTERNAL TABLE t (a TEXT) LOCATION '/etc';
+CREATE VIEW v USING text OPTIONS (path '/etc/passwd');
+CREATE TEMPORARY VIEW v USING org.apache.spark.sql.jdbc OPTIONS (url 'jdbc:h2:mem:x');
+CREATE TABLE t LIKE events;
+CREATE TABLE t CLONE events;
+INSERT OVERWRITE DIRECTORY '/tmp/x' USING parquet SELECT 1;
+INSERT OVERWRITE LOCAL DIRECTORY '/tmp/x' SELECT 1;
+LOAD DATA INPATH '/etc/passwd' INTO TABLE events;
+CACHE TABLE events;
+UNCACHE TABLE events;
+REFRESH '/etc';
+SET spark.sql.extensions = 'com.example.Evil';
+SET -v;
+RESET;
+EXPLAIN EXTENDED SELECT 1;
+DESCRIBE EXTENDED events;
+ANALYZE TABLE events COMPUTE STATISTICS;
+COPY events TO '/tmp/x';
+USE CATALOG x;
+EXECUTE IMMEDIATE 'SELECT 1';
+DECLARE VARIABLE x INT;
+BEGIN SELECT 1; END;
+GRANT ALL ON events TO x;
+CALL system.x();

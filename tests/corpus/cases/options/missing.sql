@@ -1,0 +1,10 @@
+-- Options without which a table cannot work.
+--: error option.missing 6:14 required option 'type' not set
+--: error option.missing 7:14 required option 'format' not set
+--: error option.missing 8:14 required option 'path' not set
+--: error option.missing 9:14 required option 'event_rate' not set
+CREATE TABLE a (n INT) WITH (connector = 'filesystem', path = '/t', format = 'json');
+CREATE TABLE b (n INT) WITH (connector = 'filesystem', path = '/t', type = 'sink');
+CREATE TABLE c (n INT) WITH (connector = 'filesystem', type = 'sink', format = 'json');
+CREATE TABLE d WITH (connector = impulse);
+SELECT 1 FROM a;

@@ -1,0 +1,44 @@
+-- Values that are none, or cannot be held, and what is not read.
+--: error sql.type_mismatch 27:8 99999999999999999999 does not fit into BIGINT
+--: error sql.type_mismatch 28:8 1e400 is not a number that can be held
+--: error sql.function_arguments 29:8 + does not take (TEXT, BIGINT)
+--: error sql.unknown_column 30:8 no column 'nothing' here
+--: error sql.unknown_column 30:17 no column 'nowhere' here
+--: error sql.unknown_column 31:8 'x' is asked of a value of type TEXT, which has no members
+--: error sql.unknown_function 32:8 there is no function 'reverse_all'
+--: error sql.unknown_function 33:8 there is no function 'uper'
+--: error sql.function_arguments 34:8 abs does not take (TEXT, BIGINT)
+--: error sql.bad_duration 35:8 the length of '1 MONTH' varies, since 'MONTH' is not always equally long
+--: error sql.bad_duration 36:8 'soon' is not a length of time
+--: error sql.type_mismatch 37:8 a value of type BOOLEAN cannot become TIMESTAMP
+--: error sql.unsupported 38:22 SYMMETRIC is not currently supported
+--: error sql.unsupported 39:8 e'a\nb' is not supported here
+--: error sql.unsupported 39:17 x'41' is not supported here
+--: error sql.unsupported 39:24 $1 is not supported here
+--: error sql.unsupported 39:28 ? is not supported here
+--: error sql.unsupported 40:8 key COLLATE "C" is not supported here
+--: error sql.unsupported 40:25 at AT TIME ZONE 'UTC' is not supported here
+--: error sql.unsupported 41:8 LIKE ... ESCAPE is not supported
+--: error sql.unsupported 42:8 row_number() OVER (PARTITION BY key ORDER BY at) is not supported here
+--: error sql.function_arguments 43:8 date_trunc does not know 'fortnight'
+--: error sql.unsupported 44:8 sum(value) OVER () is not supported here
+CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
+WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
+SELECT 99999999999999999999 FROM events;
+SELECT 1e400 FROM events;
+SELECT key + 1 FROM events;
+SELECT nothing, nowhere FROM events;
+SELECT key.x FROM events;
+SELECT reverse_all(key) FROM events;
+SELECT uper(key) FROM events;
+SELECT abs('a', 1) FROM events;
+SELECT INTERVAL '1 month' FROM events;
+SELECT INTERVAL 'soon' FROM events;
+SELECT CAST(active AS TIMESTAMP) FROM events;
+SELECT value BETWEEN SYMMETRIC 2 AND 1 FROM events;
+SELECT E'a\nb', X'41', $1, ? FROM events;
+SELECT key COLLATE "C", at AT TIME ZONE 'UTC' FROM events;
+SELECT key LIKE 'a!%' ESCAPE '!' FROM events;
+SELECT row_number() OVER (PARTITION BY key ORDER BY at) FROM events;
+SELECT date_trunc('fortnight', at) FROM events;
+SELECT sum(value) OVER () FROM events;

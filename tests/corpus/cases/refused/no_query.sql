@@ -1,0 +1,4 @@
+-- A script must do something.
+--: error sql.no_query - The provided SQL does not contain a query
+CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
+WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');

@@ -1,0 +1,5 @@
+-- A text must end.
+--: error sql.syntax 5:8 ' is not closed
+CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
+WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
+SELECT 'x FROM events;

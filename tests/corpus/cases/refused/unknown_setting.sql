@@ -1,0 +1,6 @@
+-- A script can set little.
+--: error sql.unknown_setting 5:5 invalid option 'spark.driver.memory'; supported options are 'updating_ttl'
+CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
+WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
+SET spark.driver.memory = '100g';
+SELECT key FROM events;

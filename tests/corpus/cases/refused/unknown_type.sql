@@ -1,0 +1,5 @@
+-- A type must be known.
+--: error sql.unknown_type 3:22 Unsupported SQL type 'MONEY'
+CREATE TABLE events (key MONEY)
+WITH (connector = 'single_file', path = '/e', format = 'json', type = 'source');
+SELECT key FROM events;

@@ -1,0 +1,11 @@
+-- The older options are held to the same.
+--: error sql.event_time 6:81 event_time_field 'x' does not exist
+--: error sql.event_time 8:81 event_time_field has type INT, but expected TIMESTAMP
+--: error sql.event_time 10:81 watermark_field has type INT, but expected TIMESTAMP
+CREATE TABLE a (at TIMESTAMP, n INT)
+WITH (connector = 'single_file', path = '/t', format = 'json', type = 'source', event_time_field = 'x');
+CREATE TABLE b (at TIMESTAMP, n INT)
+WITH (connector = 'single_file', path = '/t', format = 'json', type = 'source', event_time_field = n);
+CREATE TABLE c (at TIMESTAMP, n INT)
+WITH (connector = 'single_file', path = '/t', format = 'json', type = 'source', watermark_field = 'n');
+SELECT 1 FROM a;

@@ -1,0 +1,16 @@
+-- A generated column sees the columns of the record only, and gives a value that fits.
+--: error sql.unknown_column 9:30 no column 'notfield' here
+--: error sql.unknown_column 10:30 no column 'd' here
+--: error sql.type_mismatch 12:36 column 'e' is TIMESTAMP, which a value of type BOOLEAN cannot become
+--: error sql.unsupported 13:30 the aggregate sum is not allowed here
+--: error sql.window_context 14:30 time window function tumble is not allowed in this context. Are you missing a GROUP BY clause?
+CREATE TABLE t (
+  a INT,
+  b INT GENERATED ALWAYS AS (notfield + 1),
+  c INT GENERATED ALWAYS AS (d) STORED,
+  d INT GENERATED ALWAYS AS (a),
+  e TIMESTAMP GENERATED ALWAYS AS (a = 1),
+  f INT GENERATED ALWAYS AS (sum(a)),
+  g INT GENERATED ALWAYS AS (tumble(INTERVAL '1 minute'))
+) WITH (connector = 'single_file', path = '/t.json', format = 'json', type = 'source');
+SELECT a FROM t;

@@ -1,6 +1,0 @@
--- No code is loaded.
---: error sql.syntax 5:9
-CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
-WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
-ADD JAR '/tmp/evil.jar';
-SELECT key FROM events;

@@ -1,6 +1,0 @@
--- No function is defined from a class.
---: error sql.unsupported_statement -
-CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
-WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
-CREATE FUNCTION evil AS 'com.example.Evil' USING JAR '/tmp/evil.jar';
-SELECT key FROM events;

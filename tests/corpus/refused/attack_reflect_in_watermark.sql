@@ -1,5 +1,0 @@
--- Nor in a watermark.
---: error sql.unknown_function 3:65
-CREATE TABLE events (at TIMESTAMP NOT NULL, WATERMARK FOR at AS reflect('java.lang.System', 'exit'))
-WITH (connector = 'single_file', path = '/e', format = 'json', type = 'source');
-SELECT at FROM events;

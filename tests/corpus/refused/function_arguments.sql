@@ -1,7 +1,0 @@
--- A function gets the arguments that it takes.
---: error sql.function_arguments 6:3
-CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
-WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
-SELECT
-  abs(key) AS a
-FROM events;

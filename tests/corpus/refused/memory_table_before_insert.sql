@@ -1,6 +1,0 @@
--- A memory table is written before it is read.
---: error sql.memory_table 6:15
-CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
-WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
-CREATE TABLE m (k TEXT);
-SELECT k FROM m;

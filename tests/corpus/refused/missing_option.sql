@@ -1,5 +1,0 @@
--- What a connector needs must be given.
---: error option.missing 3:14
-CREATE TABLE events (key TEXT)
-WITH (connector = 'single_file', format = 'json', type = 'source');
-SELECT key FROM events;

@@ -1,7 +1,0 @@
--- The result of a window is not cut into windows again.
---: error sql.window_mismatch 5:8
-CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
-WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
-SELECT tumble(INTERVAL '1 hour') AS v, count(*) AS m FROM (
-  SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY w
-) AS t GROUP BY v;

@@ -1,5 +1,0 @@
--- What cannot be read is pointed at.
---: error sql.syntax 5:17
-CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
-WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
-SELECT key FROM WHERE events;

@@ -1,5 +1,0 @@
--- A table has no constraints of its own.
---: error sql.table_column 3:39
-CREATE TABLE events (key TEXT, CHECK (key <> ''))
-WITH (connector = 'single_file', path = '/e', format = 'json', type = 'source');
-SELECT key FROM events;

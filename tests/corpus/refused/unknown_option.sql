@@ -1,5 +1,0 @@
--- An option must be known.
---: error option.unknown 4:34
-CREATE TABLE events (key TEXT)
-WITH (connector = 'single_file', pat = '/e', path = '/e', format = 'json', type = 'source');
-SELECT key FROM events;

@@ -1,0 +1,56 @@
+"""Writes the expected errors, plans and rows of the corpus anew: `python -m tests.corpus.rewrite [rows]`.
+
+Rows need a run of each script, so they are written only when asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from engine.plan.explain import explain
+from tests.corpus.case import Case, all_cases, compiled, complaints
+
+
+def rewrite_errors(case: Case) -> None:
+    """The `--: error` lines of the head, as the script is refused now."""
+    found = complaints(case)
+    if not found:
+        print(f"{case.name} is not refused")  # noqa: T201 - what whoever calls it has to look at
+        return
+    lines = "".join(f"--: error {one}\n" for one in found)
+    old = re.search(r"(--: error .+\n)+", case.text)
+    assert old
+    case.path.write_text(case.text[: old.start()] + lines + case.text[old.end() :])
+
+
+def rewrite_rows(cases: list[Case]) -> None:
+    """The sibling files `.rows`, as runs write them now."""
+    from engine.spark.session import close_session, open_session
+    from tests.corpus.test_corpus import written_rows
+
+    with tempfile.TemporaryDirectory() as folder:
+        spark = open_session(app_name="corpus", master="local[2]", parallelism=1, quick=True, log_dir=Path(folder))
+        for number, case in enumerate(cases):
+            place = Path(folder) / str(number)
+            place.mkdir()
+            lines = sorted(written_rows(spark, case, place).elements())
+            case.path.with_suffix(".rows").write_text("".join(f"{line}\n" for line in lines))
+        close_session(spark)
+
+
+if __name__ == "__main__":
+    every = all_cases()
+    for one in every:
+        if one.has("error"):
+            # twice, since the places move with the number of lines
+            rewrite_errors(one)
+    for one in all_cases():
+        if one.has("error"):
+            rewrite_errors(one)
+        if one.has("plan"):
+            one.path.with_suffix(".plan").write_text(explain(compiled(one).parts, "text"))
+    if "rows" in sys.argv[1:]:
+        rewrite_rows([one for one in every if one.has("rows")])

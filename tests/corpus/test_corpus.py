@@ -1,0 +1,79 @@
+"""The corpus: every case does what its head says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.errors import ScriptRefused
+from engine.plan.explain import explain
+from engine.spark.run import Control, RunSpec, run_in
+from tests.corpus.case import INPUTS, MARKS, Case, all_cases, compiled, complaints
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CASES = all_cases()
+
+
+def those(*questions: str) -> list[Case]:
+    return [case for case in CASES if case.has(*questions)]
+
+
+@pytest.mark.parametrize("case", those("plan"), ids=lambda case: case.name)
+def test_a_script_has_the_plan_that_is_written_down(case: Case) -> None:
+    assert explain(compiled(case).parts, "text") == case.path.with_suffix(".plan").read_text()
+
+
+@pytest.mark.parametrize("case", those("error"), ids=lambda case: case.name)
+def test_a_script_is_refused_with_all_errors_of_its_head(case: Case) -> None:
+    assert complaints(case) == case.errors
+
+
+@pytest.mark.parametrize("case", those(*MARKS), ids=lambda case: case.name)
+def test_what_is_not_done_is_refused_and_not_misread(case: Case) -> None:
+    with pytest.raises(ScriptRefused):
+        compiled(case)
+
+
+@pytest.mark.parametrize("case", those("rows"), ids=lambda case: case.name)
+def test_a_run_writes_the_rows_that_are_written_down(spark: SparkSession, case: Case, tmp_path: Path) -> None:
+    assert written_rows(spark, case, tmp_path) == Counter(case.path.with_suffix(".rows").read_text().splitlines())
+
+
+def written_rows(spark: SparkSession, case: Case, folder: Path) -> Counter[str]:
+    """The lines that a run of the case writes; their order says nothing."""
+    output = folder / "output.json"
+    sql = case.text.replace("$inputs", str(INPUTS)).replace("$output", str(output))
+    assert run_in(spark, RunSpec("corpus", sql, folder / "state"), Control()) == "finished"
+    return Counter(output.read_text().splitlines())
+
+
+def test_a_case_is_either_accepted_or_refused() -> None:
+    both = [case.name for case in CASES if case.has("plan", "rows") and case.has("error", *MARKS)]
+
+    assert both == []
+
+
+def test_no_plan_and_no_rows_are_left_over() -> None:
+    wanted = {case.path.with_suffix(f".{kind}") for kind in ("plan", "rows") for case in those(kind)}
+
+    assert {path for kind in ("plan", "rows") for path in Path(__file__).parent.rglob(f"*.{kind}")} == wanted
+
+
+def test_a_plan_is_short_enough_to_be_read() -> None:
+    longest = 40
+
+    assert [
+        case.name for case in those("plan") if len(case.path.with_suffix(".plan").read_text().splitlines()) > longest
+    ] == []
+
+
+def test_every_attack_is_refused() -> None:
+    attacks = [case for case in CASES if case.path.parent.name == "attacks"]
+
+    assert len(attacks) >= 40
+    assert [case.name for case in attacks if case.has("plan") and "harmless" not in case.sentence] == []
