@@ -103,7 +103,7 @@ class EpochPart:
         messages: list[tuple[int, int, bytes]] = []
         if written:
             writer = _writer([self.targets[index] for index in written], epoch)
-            rows = self._for_sinks(frame, written).mapInArrow(writer, _MESSAGE).collect()
+            rows = _numbered(self._for_sinks(frame, written)).mapInArrow(writer, _MESSAGE).collect()
             messages = [(written[row.sink], row.rows, bytes(row.message)) for row in rows]
         if len(written) < len(self.targets) and not (written and len(self.parts.branches) == 1):
             # what nobody wants must be computed all the same: it may hold state
@@ -143,6 +143,12 @@ def tag(frames: Sequence[DataFrame], schemas: Sequence[Schema]) -> DataFrame:
     for other in tagged[1:]:
         union = union.union(other)
     return union
+
+
+def _numbered(frame: DataFrame) -> DataFrame:
+    """The frame with its columns numbered, but for the tag: pyspark cannot pass on every name that users give."""
+    names = frame.columns
+    return frame.toDF(*(name if name == TAG else f"c{index}" for index, name in enumerate(names)))
 
 
 def untag(frame: DataFrame, branches: Sequence[object]) -> list[DataFrame]:

@@ -75,5 +75,5 @@ def test_a_plan_is_short_enough_to_be_read() -> None:
 def test_every_attack_is_refused() -> None:
     attacks = [case for case in CASES if case.path.parent.name == "attacks"]
 
-    assert len(attacks) >= 40
-    assert [case.name for case in attacks if case.has("plan") and "harmless" not in case.sentence] == []
+    assert sum(len(case.errors) for case in attacks) >= 100
+    assert [case.name for case in attacks if not case.has("error") and "harmless" not in case.sentence] == []
