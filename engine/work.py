@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -41,6 +42,7 @@ class SparkWork:
             parallelism=assignment.parallelism,
             generation=assignment.generation,
             force=assignment.force,
+            epoch_interval=timedelta(seconds=assignment.checkpoint_interval_seconds or 0),
             max_epoch_rows=int(chosen["max_epoch_rows"]) if "max_epoch_rows" in chosen else None,
             master=chosen.get("master"),
             memory=chosen.get("memory", "2g"),
@@ -53,7 +55,13 @@ class SparkWork:
         with ExitStack() as opened:
 
             def open_spark() -> SparkSession:
-                spark = open_session(app_name="rescale", log_dir=state / "logs", parallelism=parallelism, quick=True)
+                spark = open_session(
+                    app_name="rescale",
+                    log_dir=state / "logs",
+                    parallelism=parallelism,
+                    quick=True,
+                    makes_archive=False,
+                )
                 opened.callback(close_session, spark)
                 return spark
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from engine.commands.base import Command
 from engine.commands.terminal import bold, complain, dim, read_script, say
+from engine.durations import read_duration
 from engine.errors import ScriptRefused, SettingError, UnsupportedClauseError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ INTERRUPTED = 130
 _SETTINGS = {
     "memory": "heap of the JVM, for example 4g",
     "master": "where Spark runs; local[P] by default",
+    "epoch_interval": "least time from one epoch to the next, for example '10 seconds'",
     "quick": "true starts sooner and is slower at its best",
 }
 
@@ -71,6 +73,7 @@ def _run(arguments: Namespace) -> int:
             parallelism=arguments.parallelism,
             force=arguments.force,
             max_epoch_rows=arguments.max_epoch_rows,
+            epoch_interval=read_duration(settings.get("epoch_interval", "0 seconds")),
             master=settings.get("master"),
             memory=settings.get("memory", "2g"),
             quick=settings.get("quick", "false").lower() == "true",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -36,7 +38,8 @@ POLL_SECONDS = 0.03
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """What is to be run, and where. `max_epoch_rows` limits each source table's rows in an epoch."""
+    """What is to be run, and where. `max_epoch_rows` limits each source table's rows in an epoch; `epoch_interval` is
+    the least time from the start of one epoch to that of the next."""
 
     name: str
     sql: str
@@ -45,6 +48,7 @@ class RunSpec:
     generation: int | None = None
     force: bool = False
     max_epoch_rows: int | None = None
+    epoch_interval: timedelta = timedelta(0)
     master: str | None = None
     quick: bool = False
     memory: str = "2g"
@@ -92,19 +96,19 @@ def run(
     it fails."""
     program = compile_script(spec.sql, default_sink=spec.default_sink)
     held = _claim(spec, program)
-    spark = open_session(
-        app_name=spec.name,
-        log_dir=StatePaths(spec.state_dir.absolute()).logs,
-        master=spec.master or f"local[{spec.parallelism}]",
-        parallelism=held.parallelism,
-        memory=spec.memory,
-        quick=spec.quick,
-        extra_conf=spec.conf,
-    )
-    try:
+    with ExitStack() as opened:
+        opened.callback(held.release)
+        spark = open_session(
+            app_name=spec.name,
+            log_dir=StatePaths(spec.state_dir.absolute()).logs,
+            master=spec.master or f"local[{spec.parallelism}]",
+            parallelism=held.parallelism,
+            memory=spec.memory,
+            quick=spec.quick,
+            extra_conf=spec.conf,
+        )
+        opened.callback(close_session, spark)
         return _run(spark, spec, program, held, control, on_epoch, on_started)
-    finally:
-        close_session(spark)
 
 
 def run_in(
@@ -156,6 +160,7 @@ class _Running:
     spark: SparkSession
     on_epoch: Callable[[EpochReport], None]
     rows_out: dict[int, int] = field(default_factory=dict)
+    begun: int = -1
     reported: int = -1
     is_ended: bool = False
 
@@ -170,6 +175,7 @@ class _Running:
             frame.writeStream.foreachBatch(lambda rows, number: self._epoch(epoch_part, rows, number))
             .option("checkpointLocation", str(self.paths.checkpoint))
             .outputMode("append")
+            .trigger(processingTime=f"{self.spec.epoch_interval // timedelta(milliseconds=1)} milliseconds")
             .queryName(self.spec.name)
             .start()
         )
@@ -187,6 +193,7 @@ class _Running:
     def _epoch(self, epoch_part: EpochPart, rows: DataFrame, number: int) -> None:
         if self.control.mode is not None:
             raise StopRequested
+        self.begun = number
         epoch = Epoch(
             number=number,
             lineage=self.held.lineage,
@@ -205,7 +212,8 @@ class _Running:
                 return "finished"
             if not is_active:
                 return self._why_inactive(query)
-            if self.control.mode == "immediate" or (self.control.mode and not self._is_in_epoch(query)):
+            is_in_epoch = self.begun > self.reported
+            if self.control.mode == "immediate" or (self.control.mode == "checkpoint" and not is_in_epoch):
                 return "stopped"
 
     def _why_inactive(self, query: StreamingQuery) -> Outcome:
@@ -216,10 +224,6 @@ class _Running:
                 return "stopped"
             raise explain_failure(error, self.paths) from error
         return "stopped"
-
-    def _is_in_epoch(self, query: StreamingQuery) -> bool:
-        """Whether an epoch is under way whose effects may have begun."""
-        return bool(query.status["isTriggerActive"]) and max(self.rows_out, default=-1) > self.reported
 
     def _dropped(self, offset: Offset) -> int:
         """The records of a table that were dropped up to an offset, with those of the epoch that ends there."""
