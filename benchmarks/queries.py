@@ -13,7 +13,9 @@ SOURCE = """
 CREATE TABLE bids (
   auction BIGINT, bidder BIGINT, price BIGINT, channel TEXT, url TEXT, datetime TIMESTAMP NOT NULL, extra TEXT,
   WATERMARK FOR datetime AS datetime - INTERVAL '4 seconds'
-) WITH (connector = 'filesystem', path = '{folder}', "source.regex_pattern" = '.*json', format = 'json', type = 'source');
+) WITH (
+  connector = 'filesystem', path = '{folder}', 'source.regex_pattern' = '.*json', format = 'json', type = 'source'
+);
 CREATE TABLE nowhere WITH (connector = 'blackhole');
 """
 

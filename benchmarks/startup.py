@@ -40,7 +40,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="startup-") as folder:
             _write(Path(folder))
             arroyo = [sys.executable, "-m", "engine", "run", f"{folder}/q.sql", "--state-dir", f"{folder}/state"]
-            ours.append(_until(arroyo + ["--json-progress"], '{"epoch": 0'))
+            ours.append(_until([*arroyo, "--json-progress"], '{"epoch": 0'))
             submit = Path(_spark_home()) / "bin" / "spark-submit"
             by_hand.append(_until([str(submit), "--master", "local[1]", f"{folder}/q.py"], "committed"))
             print(f"arroyo run {ours[-1]:6.2f} s   spark-submit {by_hand[-1]:6.2f} s", flush=True)
