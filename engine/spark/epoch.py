@@ -75,9 +75,13 @@ class EpochPart:
     @property
     def branch_schemas(self) -> Sequence[Schema]:
         """The columns with which each branch leaves the stream part."""
-        if self.is_plain:
-            return [branch.schema for branch in self.parts.branches]
-        return [Schema((*branch.schema, Field(EVENT_TIME, TIMESTAMP))) for branch in self.parts.branches]
+        hidden = (Field(EVENT_TIME, TIMESTAMP),) if self.carries_time else ()
+        return [Schema((*branch.schema, *hidden)) for branch in self.parts.branches]
+
+    @property
+    def carries_time(self) -> bool:
+        """Whether a sink wants the event time, so that branches must carry it."""
+        return any(target.needs_event_time for target in self.targets)
 
     @property
     def is_plain(self) -> bool:
@@ -85,7 +89,7 @@ class EpochPart:
         plain = tuple(write.input for write in self.parts.writes) == tuple(
             Branch(index, branch.schema) for index, branch in enumerate(self.parts.branches)
         )
-        return plain and not any(one.needs_event_time or one.drops_all for one in self.targets)
+        return plain and not self.carries_time and not any(one.drops_all for one in self.targets)
 
     def run(self, frame: DataFrame, epoch: Epoch) -> int:
         """Write an epoch into all sinks; the number of rows that went out."""

@@ -47,7 +47,8 @@ def read_progress(
     marks = {name: offset.promise for name, offset in offsets.items()}
     operators = _list(progress.get("stateOperators", []))
     settled = _settled(progress) if is_stateful else _least(marks)
-    rows_in = sum(_rows(source, scans.get(end.table, 1)) for source, end in zip(sources, ends, strict=True))
+    pairs = zip(sources, ends, strict=True)
+    rows_in = sum(_rows(source, scans.get(end.table, 1), beats=is_stateful) for source, end in pairs)
     durations = progress.get("durationMs")
     taken = timedelta(milliseconds=int(durations.get("triggerExecution", 0)) if isinstance(durations, Mapping) else 0)
     return EpochReport(
@@ -67,9 +68,9 @@ def read_progress(
     )
 
 
-def _rows(source: Mapping[str, object], scans: int) -> int:
-    """The rows of a source without its heartbeat, which there is one of whenever it was read."""
-    return max(0, int(str(source["numInputRows"])) // scans - 1)
+def _rows(source: Mapping[str, object], scans: int, *, beats: bool) -> int:
+    """The rows of a source without its heartbeat, which there is one of whenever it was read, if there are any."""
+    return max(0, int(str(source["numInputRows"])) // scans - beats)
 
 
 def _settled(progress: Mapping[str, object]) -> int | None:

@@ -1,7 +1,7 @@
 """A source table as a Python data source of Spark's.
 
-Every row carries two columns beside its own and its event time: `_wm`, the watermark of its epoch, and `_heartbeat`,
-true on the one row an epoch has so that the watermark arrives even when there is no data.
+Where windows must close, every row carries three columns beside its own: its event time, `_wm`, the watermark of its
+epoch, and `_heartbeat`, true on the one row an epoch has so that the watermark arrives even when there is no data.
 """
 
 from __future__ import annotations
@@ -39,6 +39,14 @@ LAST_ROWS = 8192
 """How many of the last rows of a partition's range say what its watermark is."""
 
 
+BARE = Schema(())
+"""Hidden columns where nothing looks at time."""
+WITH_TIME = Schema((Field(EVENT_TIME, types.TIMESTAMP),))
+"""Hidden columns where a sink wants the event time."""
+WITH_WATERMARK = Schema((*WITH_TIME, Field(HEARTBEAT, types.BOOLEAN), Field(WATERMARK, types.TIMESTAMP)))
+"""Hidden columns where windows must close."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScanSpec:
     """All that a planner and its tasks must know of one source table."""
@@ -49,16 +57,17 @@ class ScanSpec:
     others: tuple[Path, ...]
     tasks: int
     max_rows: int | None
+    hidden: Schema
 
     @property
     def schema(self) -> Schema:
         """What Spark sees of the table."""
-        own = (
-            Field(EVENT_TIME, types.TIMESTAMP),
-            Field(HEARTBEAT, types.BOOLEAN),
-            Field(WATERMARK, types.TIMESTAMP),
-        )
-        return Schema((*self.scan.columns, *own))
+        return Schema((*self.scan.columns, *self.hidden))
+
+    @property
+    def beats(self) -> bool:
+        """Whether each epoch has a heartbeat."""
+        return self.hidden == WITH_WATERMARK
 
     def open(self) -> Source:
         """The table's source."""
@@ -134,8 +143,9 @@ class Reader(DataSourceStreamReader):
         ]
         count = max(1, min(tasks, len(pieces)))
         bounds = [len(pieces) * step // count for step in range(count + 1)]
+        beat = (last.promise or 0) if self.spec.beats else None
         return [
-            Task(tuple(pieces[low:high]), last.watermark or 0, last.planned, last.promise or 0 if low == 0 else None)
+            Task(tuple(pieces[low:high]), last.watermark or 0, last.planned, beat if low == 0 else None)
             for low, high in pairwise(bounds)
         ]
 
@@ -223,8 +233,11 @@ def _finish(spec: ScanSpec, rows: pa.RecordBatch, watermark: int) -> pa.RecordBa
     import pyarrow as pa  # noqa: PLC0415 - see `_Tail.least`
 
     columns = [rows.column(field.name) for field in spec.scan.columns]
-    beat = pa.repeat(pa.scalar(False), rows.num_rows)
-    columns += [rows.column(EVENT_TIME), beat, _repeat(watermark, rows.num_rows)]
+    hidden = {EVENT_TIME: rows.column(EVENT_TIME)}
+    if spec.beats:
+        hidden[HEARTBEAT] = pa.repeat(pa.scalar(False), rows.num_rows)
+        hidden[WATERMARK] = _repeat(watermark, rows.num_rows)
+    columns += [hidden[field.name] for field in spec.hidden]
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(spec.schema))
 
 

@@ -9,12 +9,10 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.compile import Program
-from engine.plan.nodes import WindowAggregate
-from engine.plan.tree import walk
 from engine.spark.epoch import EpochPart, tag
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
-from engine.spark.source import ScanSpec, format_name, source_class
+from engine.spark.source import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name, source_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ class Limits:
 
 def stream_part(spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits) -> DataFrame:
     """One frame with the rows of every branch. A table that several branches read is one source to Spark."""
-    tables = _open_tables(spark, program, notes, limits)
+    tables = _open_tables(spark, program, epoch, notes, limits)
     lowering = stream_lowering(tables)
     frames = [
         lowering.lower(branch).select(*map(quoted, schema.names))
@@ -36,14 +34,17 @@ def stream_part(spark: SparkSession, program: Program, epoch: EpochPart, notes: 
     return frames[0] if len(frames) == 1 else tag(frames, epoch.branch_schemas)
 
 
-def _open_tables(spark: SparkSession, program: Program, notes: Path, limits: Limits) -> Mapping[str, DataFrame]:
-    is_windowed = any(isinstance(node, WindowAggregate) for branch in program.parts.branches for node in walk(branch))
+def _open_tables(
+    spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits
+) -> Mapping[str, DataFrame]:
+    hidden = WITH_WATERMARK if program.parts.is_stateful else WITH_TIME if epoch.carries_time else BARE
     directories = {name: notes / format_name(name) for name in program.scans}
     tables: dict[str, DataFrame] = {}
     for name, scan in program.scans.items():
         others = tuple(path for other, path in directories.items() if other != name)
-        spec = ScanSpec(program.tables[name], scan, directories[name], others, limits.tasks, limits.max_epoch_rows)
+        table, own = program.tables[name], directories[name]
+        spec = ScanSpec(table, scan, own, others, limits.tasks, limits.max_epoch_rows, hidden)
         spark.dataSource.register(source_class(spec))
         raw = spark.readStream.format(format_name(name)).load()
-        tables[name] = open_table(raw, is_windowed=is_windowed)
+        tables[name] = open_table(raw)
     return tables

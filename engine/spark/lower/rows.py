@@ -18,13 +18,13 @@ EVENT_TIME_MARK = {"spark.watermarkDelayMs": 0}
 
 def lower_scan(node: Scan, table: DataFrame) -> DataFrame:
     """The columns that are wanted of a table that was opened by `open_table`."""
-    return table.select(*(quoted(name) for name in node.schema.names), *HIDDEN)
+    return table.select(*(quoted(name) for name in node.schema.names), *hidden(table))
 
 
-def open_table(raw: DataFrame, *, is_windowed: bool) -> DataFrame:
-    """A source's rows without its heartbeats, and with its watermark as Spark's when windows need one."""
-    if not is_windowed:
-        return raw.filter(f"NOT {HEARTBEAT}").drop(HEARTBEAT)
+def open_table(raw: DataFrame) -> DataFrame:
+    """A source's rows without its heartbeats, and with its watermark as Spark's, when it has them."""
+    if HEARTBEAT not in raw.columns:
+        return raw
     # One conjunct that is not deterministic: user filters, and the loss of the heartbeats, then stay above the
     # watermark. Were they pushed below it, the rows they remove would no longer move it.
     barred = raw.withWatermark(WATERMARK, "0 seconds").filter(f"(NOT {HEARTBEAT}) = (spark_partition_id() >= 0)")
