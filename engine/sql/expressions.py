@@ -85,6 +85,8 @@ class Expressions:
         return found
 
     def _translate(self, node: exp.Expr) -> Expr:
+        if isinstance(node, exp.And | exp.Or):
+            return self._call(_BINARY[type(node)], list(node.flatten(unnest=False)))
         if type(node) in _BINARY:
             return self._negated(node, self._call(_BINARY[type(node)], [node.this, node.expression]))
         match node:

@@ -33,6 +33,7 @@ MAX_BYTES = 1024 * 1024
 MAX_NESTING = 100
 MAX_DEPTH = 150
 MAX_STATEMENTS = 1000
+MAX_WORDS = 50_000
 
 STATEMENTS = "a pipeline holds CREATE TABLE, CREATE VIEW, INSERT INTO ... SELECT, SELECT and SET"
 
@@ -84,8 +85,9 @@ def parse(text: str) -> Script:
     pieces = list(_pieces(tokens))
     if not pieces:
         raise ScriptRefused([EmptyScriptError("Query is empty!", hint="write at least one INSERT or SELECT")])
-    if len(pieces) > MAX_STATEMENTS:
-        raise ScriptRefused([TooLargeError(f"more than {MAX_STATEMENTS} statements", hint="write several pipelines")])
+    if len(pieces) > MAX_STATEMENTS or len(tokens) > MAX_WORDS:
+        message = f"more than {MAX_STATEMENTS} statements or {MAX_WORDS} words"
+        raise ScriptRefused([TooLargeError(message, hint="write several pipelines")])
     complaints: list[EngineError] = []
     statements = [_statement(piece, text, lines, complaints) for piece in pieces]
     # the parser's words may be two, such as `ORDER BY`
@@ -103,11 +105,13 @@ def _tokens(text: str, lines: Sequence[int]) -> list[Token]:
     try:
         tokens: list[Token] = Arroyo().tokenize(text)
     except TokenError as error:
-        found = re.search(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__))
-        message = f"{found[1]} is not closed" if found else "a comment is not closed"
+        said = str(error.__cause__)
+        found = re.search(r"from \d+:(\d+)", said)
+        what = re.match(r"Missing (\S+)", said)
+        message = f"{what[1]} is not closed" if what else "a number is not one" if found else "a comment is not closed"
         comment = text.rfind("/*")
-        start = min(int(found[2]), len(text)) if found else comment if comment > text.rfind("*/") else None
-        at = None if start is None else _place_at(lines, start)
+        start = min(int(found[1]), len(text)) if found else max(comment, 0)
+        at = _place_at(lines, start)
         raise ScriptRefused([SyntaxRefusedError(message, hint=_QUOTES, at=at)]) from None
     return tokens
 
@@ -239,5 +243,8 @@ def _depth(node: exp.Expr) -> int:
     while todo:
         part, depth = todo.pop()
         deepest = max(deepest, depth)
-        todo.extend((child, depth + 1) for child in part.iter_expressions())
+        for child in part.iter_expressions():
+            # chains of AND and OR are read as one
+            chained = isinstance(part, exp.And | exp.Or) and type(child) is type(part)
+            todo.append((child, depth if chained else depth + 1))
     return deepest

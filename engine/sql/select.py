@@ -13,6 +13,7 @@ from engine.errors import (
     ColumnCountError,
     Place,
     SyntaxRefusedError,
+    TooLargeError,
     TypeMismatchError,
     UnsupportedClauseError,
     WindowContextError,
@@ -25,6 +26,7 @@ from engine.plan.tree import Node
 from engine.sql.complaints import BrokenTableError, Complaints, placed
 from engine.sql.expressions import Expressions
 from engine.sql.grouping import Grouping, has_aggregate
+from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable, usable_list
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, scope_of
@@ -80,6 +82,7 @@ class Queries:
             found: Node | None = None
             with complaints.collect(self.script.place(cte.this)):
                 found = _renamed(inside.translate(cte.this), cte.args.get("alias"), self.script)
+                count_relations(found)
             inside = replace(inside, ctes={**inside.ctes, cte.alias.lower(): found})
         return inside
 
@@ -98,6 +101,8 @@ class Queries:
             with complaints.collect(self.script.place(part)):
                 parts.append(self.translate(part))
         complaints.raise_any()
+        if len(parts) != 2:
+            raise BrokenTableError("a side of the union")
         return unite(parts, self.script.place(node.expression))
 
     def select_of(self, node: exp.Select) -> Node:
@@ -197,6 +202,8 @@ class Queries:
 def unite(parts: Sequence[Node], at: Place | None = None) -> Node:
     """One relation with the rows of all; columns by position, cast to types that hold them all."""
     flat = [below for part in parts for below in (part.inputs if isinstance(part, Union) else (part,))]
+    if len(flat) > MAX_RELATIONS:
+        raise TooLargeError(f"a union of {len(flat)} relations", hint=f"at most {MAX_RELATIONS} are planned", at=at)
     first = flat[0]
     for other in flat[1:]:
         if len(other.schema) != len(first.schema):

@@ -38,6 +38,7 @@ from engine.sql.catalog import (
 from engine.sql.clauses import refused_clauses
 from engine.sql.complaints import Complaints, placed
 from engine.sql.expressions import cast_for, read_interval
+from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable_list
 from engine.sql.parse import STATEMENTS, Script, Statement
 from engine.sql.select import Queries, as_columns, unite
@@ -80,6 +81,7 @@ class _Reading:
     complaints: Complaints = field(default_factory=Complaints)
     inserts: dict[str, list[Node]] = field(default_factory=dict)
     sinks: dict[str, Table] = field(default_factory=dict)
+    size: int = 0
 
     def take(self, statement: Statement) -> None:
         """Note what a statement declares or writes. One that was refused still gives its name, so that nobody is told
@@ -117,8 +119,17 @@ class _Reading:
         )
         return Translation(writes, {**self.catalog.read_tables, **self.sinks})
 
-    def _queries(self) -> Queries:
-        return Queries(self.script, self.catalog, {})
+    def _query(self, node: exp.Expr) -> Node:
+        rows = Queries(self.script, self.catalog, {}).translate(node)
+        count_relations(rows)
+        return rows
+
+    def _note_size(self, rows: Node) -> None:
+        self.size += count_relations(rows)
+        if self.size > MAX_RELATIONS:
+            raise TooLargeError(
+                f"the script comes to more than {MAX_RELATIONS} relations", hint="write several pipelines"
+            )
 
     def _create(self, node: exp.Create) -> None:
         target = node.this.this if isinstance(node.this, exp.Schema) else node.this
@@ -150,7 +161,7 @@ class _Reading:
             )
 
     def _named_query(self, node: exp.Create) -> Node:
-        rows = self._queries().translate(node.expression)
+        rows = self._query(node.expression)
         if not isinstance(node.this, exp.Schema):
             return rows
         names = [part.name for part in node.this.expressions]
@@ -179,7 +190,7 @@ class _Reading:
         with complaints.collect(at):
             entry = self.catalog.find(target.name)
         with complaints.collect(at):
-            rows = self._queries().translate(node.expression)
+            rows = self._query(node.expression)
         with complaints.collect(at):
             if entry is not None and rows is not None:
                 self._write(target.name, entry, _in_order(rows, named, entry))
@@ -198,6 +209,7 @@ class _Reading:
                     raise TypeMismatchError(
                         "all inserts into a table must share the same schema", hint=f"declare the columns of {name}"
                     )
+                self._note_size(rows)
                 self.sinks[table.name] = with_columns(table, wanted)
                 self.inserts.setdefault(table.name, []).append(_fit(rows, wanted, name))
             case MemoryTable(columns, None):
@@ -215,7 +227,8 @@ class _Reading:
                 )
 
     def _select(self, node: exp.Expr) -> None:
-        rows = self._queries().translate(node)
+        rows = self._query(node)
+        self._note_size(rows)
         name = f"select_{len(self.inserts) + 1}"
         self.sinks[name] = anonymous_sink(name, self.default_sink, rows.schema)
         self.inserts[name] = [rows]
@@ -232,7 +245,7 @@ class _Reading:
                 hint="other settings are given at the start",
                 at=self.script.place(named),
             )
-        with self.complaints.collect(self.script.place(value)):
+        with placed(self.script.place(value)):
             length = read_interval(value) if isinstance(value, exp.Interval) else read_duration(value.name)
             if length < timedelta(0):
                 raise DurationError("updating_ttl cannot be negative", hint="SET updating_ttl = '1 day'")
