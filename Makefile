@@ -47,6 +47,9 @@ demo: $(READY) ## The example DAG, live on the terminal, in under three minutes
 docs: $(READY) ## Write docs/reference from the declarations
 	$(BIN)/python -m engine.docs
 
+golden: $(READY) ## Write the expected errors, plans and rows of tests/corpus anew, to be read before a commit
+	$(BIN)/python -m tests.corpus.rewrite rows
+
 bench: $(READY) ## Our runs against plain PySpark, side by side
 	$(BIN)/python -m benchmarks
 

@@ -66,8 +66,8 @@ class UnreadableScriptError(EngineError):
 def _excerpt(error: EngineError, script: str | None) -> Sequence[str]:
     if script is None or error.at is None or isinstance(error, RunError):
         return ()
-    lines = script.splitlines()
+    lines = script.split("\n")
     if not 1 <= error.at.line <= len(lines):
         return ()
-    line = lines[error.at.line - 1]
+    line = lines[error.at.line - 1].rstrip("\r").replace("\t", " ")
     return (f"  {dim(f'{error.at.line:>4} |')} {line}", f"  {dim('     |')} {' ' * (error.at.column - 1)}^")
