@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 CONSTRAINTS := constraints/python3.11.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check style types layers units test demo docs bench format constraints clean
+.PHONY: help setup check style types layers units test demo docs golden bench format constraints clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
