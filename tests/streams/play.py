@@ -41,9 +41,7 @@ def write_script(path: Path, steps: Sequence[Step], *, bounded: bool = True) -> 
     path.write_text(json.dumps({"steps": content, "bounded": bounded}))
 
 
-def play(
-    spark: SparkSession, spec: RunSpec, *, stop_after: int | None = None
-) -> tuple[str, list[EpochReport]]:
+def play(spark: SparkSession, spec: RunSpec, *, stop_after: int | None = None) -> tuple[str, list[EpochReport]]:
     """Run to the end, or until an epoch; how it ended and what was reported."""
     control, seen = Control(), list[EpochReport]()
 

@@ -25,7 +25,8 @@ WITH (connector = 'single_file', path = '{folder}/events.json', format = 'json',
 CREATE TABLE sums (start TIMESTAMP, key BIGINT, n BIGINT, total BIGINT)
 WITH (connector = 'single_file', path = '{folder}/sums.json', format = 'json', type = 'sink');
 INSERT INTO sums SELECT window.start, key, n, total FROM (
-  SELECT tumble(INTERVAL '1 minute') AS window, key, count(*) AS n, sum(amount) AS total FROM events GROUP BY window, key
+  SELECT tumble(INTERVAL '1 minute') AS window, key, count(*) AS n, sum(amount) AS total
+  FROM events GROUP BY window, key
 );
 """
 
