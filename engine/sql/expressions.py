@@ -25,6 +25,7 @@ from engine.functions import FUNCTIONS, find_aggregate, find_function
 from engine.functions.coercion import can_cast, common_type
 from engine.plan.calls import call, coerce
 from engine.plan.expr import Case, Cast, Expr, Literal
+from engine.sql.constants import check_constants
 from engine.sql.data_types import translate_type
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, member_of
@@ -170,7 +171,7 @@ class Expressions:
             return inner
         if not can_cast(inner.type, kind):
             raise TypeMismatchError(f"a value of type {inner.type} cannot become {kind}")
-        return Cast(inner, kind, lenient=isinstance(node, exp.TryCast))
+        return check_constants(Cast(inner, kind, lenient=isinstance(node, exp.TryCast)))
 
     def _function(self, node: exp.Expr) -> Expr:
         match node:
@@ -207,7 +208,7 @@ class Expressions:
                 f"there is no function {name!r}",
                 hint=f"did you mean {near[0]!r}?" if near else "see the page of functions",
             )
-        return make_call(name, [self.translate(argument) for argument in arguments])
+        return check_constants(make_call(name, [self.translate(argument) for argument in arguments]))
 
 
 def make_call(name: str, arguments: Sequence[Expr]) -> Expr:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from sqlglot import exp
 
+from engine import types
 from engine.connectors.base import Table
 from engine.durations import read_duration
 from engine.errors import (
@@ -204,8 +205,8 @@ class _Reading:
                 known = self.sinks.get(table.name)
                 wanted = columns or (known.schema if known else None)
                 if wanted is None:
-                    wanted = rows.schema
-                elif columns is None and [one.type for one in wanted] != [one.type for one in rows.schema]:
+                    wanted = _typed(rows.schema)
+                elif columns is None and [one.type for one in wanted] != [one.type for one in _typed(rows.schema)]:
                     raise TypeMismatchError(
                         "all inserts into a table must share the same schema", hint=f"declare the columns of {name}"
                     )
@@ -230,8 +231,9 @@ class _Reading:
         rows = self._query(node)
         self._note_size(rows)
         name = f"select_{len(self.inserts) + 1}"
-        self.sinks[name] = anonymous_sink(name, self.default_sink, rows.schema)
-        self.inserts[name] = [rows]
+        columns = _typed(rows.schema)
+        self.sinks[name] = anonymous_sink(name, self.default_sink, columns)
+        self.inserts[name] = [_fit(rows, columns, name)]
 
     def _set(self, node: exp.Set) -> None:
         setting = node.expressions[0].this if len(node.expressions) == 1 else None
@@ -249,6 +251,12 @@ class _Reading:
             length = read_interval(value) if isinstance(value, exp.Interval) else read_duration(value.name)
             if length < timedelta(0):
                 raise DurationError("updating_ttl cannot be negative", hint="SET updating_ttl = '1 day'")
+
+
+def _typed(columns: Schema) -> Schema:
+    """The columns as a sink can have them: one that is always NULL is text."""
+    nothing = types.Null()
+    return Schema(tuple(replace(one, type=types.TEXT) if one.type == nothing else one for one in columns))
 
 
 def _fit(rows: Node, wanted: Schema, name: str) -> Node:
