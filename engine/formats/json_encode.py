@@ -50,6 +50,12 @@ class JsonEncoder:
         return texts
 
 
+def _with_point(numbers: pa.StringArray) -> pa.StringArray:
+    """Whole numbers as `2.0`, so that a reader sees that they are not integers."""
+    is_whole = pc.match_substring_regex(numbers, r"^-?\d+$")
+    return pc.if_else(is_whole, pc.binary_join_element_wise(numbers, ".0", ""), numbers)
+
+
 def _object(columns: Iterable[pa.Array], kind: types.Struct, options: JsonOptions) -> pa.StringArray:
     parts: list[pa.StringArray | str] = []
     before = "{"
@@ -71,7 +77,7 @@ def _known_text(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.
         case types.Boolean() | types.Integer():
             return column.cast(pa.string())
         case types.Float():
-            return pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type)).cast(pa.string())
+            return _with_point(pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type)).cast(pa.string()))
         case types.Text():
             return _escaped(column)
         case types.Json():

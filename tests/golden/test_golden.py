@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.checkpoints.rescale import repartition
 from engine.spark.progress import EpochReport
 from engine.spark.run import Control, RunSpec, run_in
 
@@ -123,9 +124,7 @@ def test_restored_at_another_parallelism(spark: SparkSession, case: str, tmp_pat
     wide = spec(case, tmp_path, parallelism=2, max_epoch_rows=epoch_rows(case))
 
     assert run_until_epoch(spark, narrow, 2) == "stopped"
-    from engine.checkpoints.rescale import repartition
-
-    repartition(narrow.state_dir, 2, spark)
+    repartition(narrow.state_dir, 2, lambda: spark)
     assert run_in(spark, wide, Control()) == "finished"
 
     assert rows(tmp_path / "output.json") == golden(case)
