@@ -34,6 +34,7 @@ from engine.spark.stream import Limits, stream_part
 Outcome = Literal["finished", "stopped"]
 StopMode = Literal["checkpoint", "immediate"]
 POLL_SECONDS = 0.03
+_WIDTH = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,11 @@ def run_in(
 ) -> Outcome:
     """The same in a session that is there already, which stays open."""
     program = compile_script(spec.sql, default_sink=spec.default_sink)
-    return _run(spark, spec, program, _claim(spec, program), control, on_epoch, lambda: None)
+    width = spark.conf.get(_WIDTH)
+    try:
+        return _run(spark, spec, program, _claim(spec, program), control, on_epoch, lambda: None)
+    finally:
+        spark.conf.set(_WIDTH, str(width))
 
 
 def _claim(spec: RunSpec, program: Program) -> Claim:
@@ -140,7 +145,7 @@ def _run(
     on_epoch: Callable[[EpochReport], None],
     on_started: Callable[[], None],
 ) -> Outcome:
-    spark.conf.set("spark.sql.shuffle.partitions", str(held.parallelism))
+    spark.conf.set(_WIDTH, str(held.parallelism))
     paths = StatePaths(spec.state_dir.absolute())
     try:
         return _Running(spec, control, program, paths, held, spark, on_epoch).until_end(on_started)
