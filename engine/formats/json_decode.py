@@ -14,6 +14,7 @@ from engine import types
 from engine.formats.base import BadRecord, Decoded
 from engine.formats.json import JsonOptions
 from engine.formats.json_rows import decode_rows, read_decimal_bytes
+from engine.formats.json_structs import struct_decoder
 from engine.formats.lines import count_lines, join_lines, split_block, split_lines
 from engine.formats.timestamps import from_millis, from_nanos
 from engine.schema import Schema, arrow_schema, to_arrow
@@ -33,6 +34,7 @@ class JsonDecoder:
         self._target = arrow_schema(schema)
         raw = [(field.name, _raw_type(field.type, options)) for field in schema]
         self._raw = None if any(kind is None for _, kind in raw) else pa.schema(raw)
+        self._structs = struct_decoder(schema, options, self._raw)
         if self._raw is not None and options.include_schema:
             self._raw = pa.schema([("payload", pa.struct(list(self._raw)))])
 
@@ -68,12 +70,11 @@ class JsonDecoder:
             return self._whole(block)
         if self._raw is None:
             return None
-        table = _parse(block, self._raw)
-        if table is None:
+        columns = self._columns(block)
+        if columns is None:
             return None
-        columns = table.columns
         if self._options.include_schema:
-            envelope = table.column("payload").combine_chunks()
+            envelope = _one(columns[0])
             if envelope.null_count:
                 return None
             columns = envelope.flatten()
@@ -87,6 +88,15 @@ class JsonDecoder:
         if any(array.null_count and not field.nullable for array, field in zip(arrays, self._schema, strict=True)):
             return None
         return Decoded(pa.RecordBatch.from_arrays(arrays, schema=self._target), None)
+
+    def _columns(self, block: bytes) -> list[pa.Array | pa.ChunkedArray] | None:
+        """The columns as they are written, before they become what the schema says."""
+        if self._structs is not None:
+            found = self._structs.decode(block)
+            if found is not None and found[1] == count_lines(block):
+                return list(found[0])
+        table = None if self._raw is None else _parse(block, self._raw)
+        return None if table is None else list(table.columns)
 
     def _whole(self, block: bytes) -> Decoded | None:
         if _parse(block, pa.schema([])) is None:
