@@ -76,5 +76,3 @@ def _array(values: list[object], kind: pa.DataType) -> pa.Array:
         return texts.cast(_IN_UTC).cast(_WITHOUT_ZONE)
     except pa.ArrowInvalid:
         return texts.cast(_WITHOUT_ZONE)
-
-

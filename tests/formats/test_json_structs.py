@@ -1,0 +1,65 @@
+"""Narrow tables have a decoder of their own, which gives what the others give and leaves the unusual to them."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine import types
+from engine.formats.json import JsonOptions
+from engine.formats.json_decode import JsonDecoder
+from engine.formats.json_rows import decode_rows
+from engine.formats.json_structs import MOST_COLUMNS, StructDecoder
+from engine.schema import Field, Schema
+
+NARROW = Schema((Field("n", types.BIGINT), Field("text", types.TEXT), Field("at", types.TIMESTAMP)))
+
+
+def structs_of(schema: Schema) -> StructDecoder | None:
+    return JsonDecoder(JsonOptions(format="json"), schema)._structs
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"n": 1, "text": "a", "at": "2024-01-01T00:00:00Z", "more": {"n": [1, 2]}}',
+        '{"text": null, "at": "2024-01-01 00:00:00.123456789"}',
+        '{"n": -9223372036854775808, "text": "\\u00e4\\ud83d\\ude00\\n", "at": "2024-01-01T02:00:00+02:00"}',
+        '{"n": 1, "n": 2}',
+    ],
+)
+def test_usual_lines_give_the_rows_of_the_slow_way(line: str) -> None:
+    found = structs_of(NARROW)
+    block = f"{line}\n".encode()
+
+    assert found is not None
+    assert found.decode(block) is not None
+    fast = JsonDecoder(JsonOptions(format="json"), NARROW).decode_lines(block)
+    assert fast.rows.equals(decode_rows([line.encode()], NARROW, JsonOptions(format="json")).rows)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"n": 1.5}',
+        '{"n": 9223372036854775808}',
+        '{"text": 5}',
+        '{"at": "soon"}',
+        "[1]",
+        '{"n": 1',
+        '{"n": true}',
+        "null",
+    ],
+)
+def test_unusual_lines_are_left_to_the_others(line: str) -> None:
+    found = structs_of(NARROW)
+
+    assert found is not None
+    assert found.decode(f"{line}\n".encode()) is None
+
+
+def test_wide_and_nested_tables_have_none() -> None:
+    wide = Schema(tuple(Field(f"c{index}", types.BIGINT) for index in range(MOST_COLUMNS + 1)))
+    nested = Schema((Field("s", types.Struct((types.Member("a", types.BIGINT),))),))
+
+    assert structs_of(wide) is None
+    assert structs_of(nested) is None
