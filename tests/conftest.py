@@ -41,6 +41,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         quick=True,
         makes_archive=False,
         log_dir=tmp_path_factory.mktemp("spark"),
+        # read once, when the first state store of the JVM opens, so no test can set it for itself
+        extra_conf={"spark.sql.streaming.stateStore.maintenanceInterval": "500ms"},
     )
     yield session
     close_session(session)

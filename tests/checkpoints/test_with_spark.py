@@ -103,12 +103,9 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def snapshots(spark: SparkSession) -> Iterator[None]:
     """Let Spark make snapshots of its state within so short a life."""
-    settings = {"minDeltasForSnapshot": "3", "maintenanceInterval": "500ms"}
-    for name, value in settings.items():
-        spark.conf.set(f"spark.sql.streaming.stateStore.{name}", value)
+    spark.conf.set("spark.sql.streaming.stateStore.minDeltasForSnapshot", "3")
     yield
-    for name in settings:
-        spark.conf.unset(f"spark.sql.streaming.stateStore.{name}")
+    spark.conf.unset("spark.sql.streaming.stateStore.minDeltasForSnapshot")
 
 
 @pytest.fixture
@@ -171,7 +168,8 @@ def test_a_savepoint_may_be_taken_from_outside_at_any_moment(live: Callable[...,
         other.rows.clear()
         restore(life.paths.savepoints / savepoint, other.paths.root, allow_replay=False)
         other.run()
-        assert other.rows == {number: rows for number, rows in life.rows.items() if number > epoch}
+        # the log of Spark's own file source may be an epoch ahead of the commits, and then two epochs become one
+        assert other.output == sorted(row for number, rows in life.rows.items() if number > epoch for row in rows)
 
 
 @pytest.mark.parametrize("query", STATEFUL)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +16,12 @@ from airflow.serialization.serialized_objects import BaseSerialization
 
 from airflow_provider_arroyo.operators import base as operators
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
+
+
+def put_to_sleep(monkeypatch: pytest.MonkeyPatch, sleep: Callable[[float], object]) -> None:
+    """Let sensors pause with `sleep`. Only the sensors' own view of the clock is replaced: other threads of the process
+    sleep too, and must go on doing so."""
+    monkeypatch.setattr("airflow.sdk.bases.sensor.time", SimpleNamespace(**{**vars(time), "sleep": sleep}))
 
 
 @dataclass
@@ -58,7 +67,7 @@ class Run:
             task._raise_if_killed()
 
         monkeypatch.setattr(operators.PipelineOperator, "_pause", pause)
-        monkeypatch.setattr("airflow.sdk.bases.sensor.time.sleep", self.pauses.append)
+        put_to_sleep(monkeypatch, self.pauses.append)
         monkeypatch.setattr("airflow_provider_arroyo.hooks.arroyo._asleep", self._apause)
         self.at_pause: dict[int, Any] = {}
 

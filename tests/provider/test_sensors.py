@@ -16,7 +16,7 @@ from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 
 from .fake_control_plane import FakeControlPlane, FakePipeline
-from .tasks import Run
+from .tasks import Run, put_to_sleep
 
 FIVE = datetime(2026, 1, 31, 5, tzinfo=UTC)
 FOUR = FIVE - timedelta(hours=1)
@@ -228,4 +228,4 @@ def _commit(pipeline: FakePipeline, checkpoint: dict[str, Any]) -> None:
 def _on_sleep(run: Run, monkeypatch: pytest.MonkeyPatch, happenings: dict[int, Any]) -> None:
     """The same happenings at the n-th pause, whether it is a worker's or a trigger's."""
     run.at_pause = happenings
-    monkeypatch.setattr("airflow.sdk.bases.sensor.time.sleep", lambda length: run._note(timedelta(seconds=length)))
+    put_to_sleep(monkeypatch, lambda length: run._note(timedelta(seconds=length)))
