@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 
@@ -11,15 +12,15 @@ EVENT_TIME = "_timestamp"
 """The hidden column that every relation carries beside those of its schema: the event time of the row."""
 
 
-class Node:
+class Node(ABC):
     """A relation. Nodes are frozen dataclasses; inputs are the fields that hold nodes or tuples of nodes."""
 
     __slots__ = ()
 
     @property
+    @abstractmethod
     def schema(self) -> Schema:
         """The columns that a reader of this relation can name; the event time is there without being named."""
-        raise NotImplementedError(type(self).__name__)
 
 
 def inputs_of(node: Node) -> tuple[Node, ...]:

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
+import engine.api.answers as engine_answers
+import engine.jobs.states as engine_states
 from airflow_provider_arroyo import answers, calls
 from airflow_provider_arroyo.calls import Call, Spec
 from airflow_provider_arroyo.states import JobState
-
-engine_answers = pytest.importorskip("engine.api.answers")
-engine_states = pytest.importorskip("engine.jobs.states")
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 KINDS = (answers.Ping, answers.Pipeline, answers.Job, answers.Checkpoint, answers.Savepoint, answers.Watermark)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
-pytest.importorskip("duckdb")
-
-from dags_examples.demo_check import check_answers  # noqa: E402 - what it needs may be missing
+from dags_examples.demo_check import check_answers
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 COUNTERS = list(range(7200))

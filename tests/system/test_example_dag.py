@@ -15,7 +15,6 @@ import pytest
 
 from airflow_provider_arroyo.embedded import read_server
 
-pytest.importorskip("pyspark")
 pytestmark = pytest.mark.timeout(600)
 
 REPOSITORY = Path(__file__).resolve().parents[2]
