@@ -7,6 +7,9 @@ READY := $(VENV)/.ready
 CONSTRAINTS := constraints/python3.11.txt
 
 .DEFAULT_GOAL := help
+# compiled once, not by every process anew, whatever the machine says
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup check style types layers units test demo docs golden bench format constraints clean
 
 help: ## What can be made

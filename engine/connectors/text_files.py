@@ -87,7 +87,7 @@ def read_blocks(path: Path, compression: Compression, start: int, end: int | Non
                     left -= len(read)
                 newline = read.rfind(b"\n") + 1
                 if newline:
-                    yield rest + read[:newline]
+                    yield b"".join((rest, memoryview(read)[:newline]))
                     rest = read[newline:]
                 else:
                     rest += read

@@ -102,7 +102,7 @@ class Committed:
     sources: Mapping[str, datetime | None]
     late_rows: int
     dropped_rows: int
-    state_rows: int
+    state_changes: int
     state_bytes: int
     at: datetime
 

@@ -18,6 +18,8 @@ FIXED: Mapping[str, str] = {
     f"{_STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
     f"{_STATE}.checkpointFormatVersion": "2",
+    # Counting the rows in state costs a look-up before every write: a third of the time of a count by key.
+    f"{_STATE}.rocksdb.trackTotalNumberOfRows": "false",
     # Rename is atomic on a POSIX disk; the default manager takes twice as long for an epoch.
     f"{_STREAMING}.checkpointFileManagerClass": _RENAMING_FILE_MANAGER,
     f"{_STREAMING}.minBatchesToRetain": str(RETAINED_EPOCHS),

@@ -14,7 +14,7 @@ from engine.spark.watermarks import END_OF_TIME
 @dataclass(frozen=True, slots=True)
 class EpochReport:
     """A committed epoch. `watermark` is that of committed output: nothing older will be added any more; None when it
-    is not known yet."""
+    is not known yet. `state_changes` counts the rows of state that were added, changed or removed."""
 
     epoch: int
     rows_in: int
@@ -25,7 +25,7 @@ class EpochReport:
     source_watermarks: Mapping[str, datetime | None]
     late_rows: int
     dropped_rows: int
-    state_rows: int
+    state_changes: int
     state_bytes: int
     at: datetime
     is_last: bool = False
@@ -61,7 +61,7 @@ def read_progress(
         source_watermarks={name: _instant(mark) for name, mark in marks.items()},
         late_rows=_late(progress),
         dropped_rows=sum(dropped(offset) for offset in offsets.values()),
-        state_rows=sum(int(str(one["numRowsTotal"])) for one in operators),
+        state_changes=sum(int(str(one["numRowsUpdated"])) + int(str(one["numRowsRemoved"])) for one in operators),
         state_bytes=sum(int(str(one["memoryUsedBytes"])) for one in operators),
         at=datetime.fromisoformat(str(progress["timestamp"])),
         is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
@@ -124,7 +124,7 @@ def to_json(report: EpochReport) -> dict[str, object]:
         "source_watermarks": {name: _iso(mark) for name, mark in report.source_watermarks.items()},
         "late_rows": report.late_rows,
         "dropped_rows": report.dropped_rows,
-        "state_rows": report.state_rows,
+        "state_changes": report.state_changes,
         "state_bytes": report.state_bytes,
         "at": _iso(report.at),
         "is_last": report.is_last,

@@ -28,7 +28,7 @@ CHECKPOINTS = Table(
     Column("sources", Watermarks, nullable=False),
     Column("late_rows", BigInteger, nullable=False),
     Column("dropped_rows", BigInteger, nullable=False),
-    Column("state_rows", BigInteger, nullable=False),
+    Column("state_changes", BigInteger, nullable=False),
     Column("state_bytes", BigInteger, nullable=False),
     Column("at", Instant, nullable=False),
 )
@@ -47,7 +47,7 @@ def add(connection: Connection, job_id: str, generation: int, epochs: Sequence[C
             "sources": epoch.sources,
             "late_rows": epoch.late_rows,
             "dropped_rows": epoch.dropped_rows,
-            "state_rows": epoch.state_rows,
+            "state_changes": epoch.state_changes,
             "state_bytes": epoch.state_bytes,
             "at": epoch.at,
         }
@@ -81,7 +81,7 @@ def _from_row(row: RowMapping) -> Committed:
         sources=row["sources"],
         late_rows=row["late_rows"],
         dropped_rows=row["dropped_rows"],
-        state_rows=row["state_rows"],
+        state_changes=row["state_changes"],
         state_bytes=row["state_bytes"],
         at=row["at"],
     )

@@ -93,7 +93,7 @@ def _committed(epoch: int, is_last: bool) -> Committed:
         sources={"impulse": watermark},
         late_rows=0,
         dropped_rows=0,
-        state_rows=1,
+        state_changes=1,
         state_bytes=8,
         at=datetime.now(UTC),
     )

@@ -50,7 +50,7 @@ STATEMENTS = (
         job_id TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE, epoch BIGINT NOT NULL, generation INTEGER NOT NULL,
         rows_in BIGINT NOT NULL, rows_out BIGINT NOT NULL, rows_per_second DOUBLE NOT NULL, duration BIGINT NOT NULL,
         watermark BIGINT, sources TEXT NOT NULL, late_rows BIGINT NOT NULL, dropped_rows BIGINT NOT NULL,
-        state_rows BIGINT NOT NULL, state_bytes BIGINT NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (job_id, epoch)
+        state_changes BIGINT NOT NULL, state_bytes BIGINT NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (job_id, epoch)
     )
     """,
     """
