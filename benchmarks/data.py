@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
-FILES = 8
+FILES = 16
 ROWS_PER_FILE = 500_000
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", "channel-7", "channel-42")

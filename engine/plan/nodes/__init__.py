@@ -1,6 +1,10 @@
 """The kinds of relation a plan is made of, one family a module."""
 
+from engine.plan.nodes.joins import JoinKind, LookupJoin, UpdatingJoin, WindowJoin
+from engine.plan.nodes.over import Frame, NamedOver, Order, Over, Top
 from engine.plan.nodes.rows import Branch, Filter, Project, Scan, Union, Write
+from engine.plan.nodes.unnest import Unnest
+from engine.plan.nodes.updating import RETRACT, ROW_ID, UpdatingAggregate, is_updating
 from engine.plan.nodes.windowed import (
     Aggregate,
     Carried,
@@ -14,19 +18,33 @@ from engine.plan.nodes.windowed import (
 )
 
 __all__ = [
+    "RETRACT",
+    "ROW_ID",
     "Aggregate",
     "Branch",
     "Carried",
     "Filter",
+    "Frame",
     "Hop",
+    "JoinKind",
+    "LookupJoin",
     "NamedAggregate",
+    "NamedOver",
+    "Order",
+    "Over",
     "Project",
     "Scan",
     "Session",
+    "Top",
     "Tumble",
     "Union",
+    "Unnest",
+    "UpdatingAggregate",
+    "UpdatingJoin",
     "Window",
     "WindowAggregate",
+    "WindowJoin",
     "Write",
+    "is_updating",
     "window_of",
 ]

@@ -12,12 +12,14 @@ from engine.schema import Field, Schema
 @dataclass(frozen=True, slots=True)
 class Scan(Node):
     """The rows of a source table. Event time and watermark are read off the record while it is decoded, so they
-    may use columns that are not in `schema`; without an event time it is the moment of reading."""
+    may use columns that are not in `schema`; without an event time it is the moment of reading. Of a change stream
+    each row is a version that was added or is taken back."""
 
     table: str
     columns: Schema
     event_time: Expr | None
     watermark: Expr
+    is_changes: bool = False
 
     @property
     def schema(self) -> Schema:

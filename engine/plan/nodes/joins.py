@@ -1,0 +1,81 @@
+"""Relations of two inputs. The names of both inputs' columns differ: whoever builds a join renames them first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal, TypeAlias
+
+from engine.plan.expr import Expr
+from engine.plan.tree import Node
+from engine.schema import Field, Schema
+
+JoinKind: TypeAlias = Literal["inner", "left", "right", "full"]
+Pair: TypeAlias = tuple[Expr, Expr]
+"""An equality: an expression of the left side, and one of the right side of the same type."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowJoin(Node):
+    """Pairs of rows of the same window for which all equalities and the condition are true. Both sides carry the
+    same window, so all that can meet arrives in one epoch. With `windows`, the columns that hold it on both sides,
+    they must be equal; without, the event times must be."""
+
+    left: Node
+    right: Node
+    kind: JoinKind
+    windows: tuple[str, str] | None
+    equal: tuple[Pair, ...]
+    condition: Expr | None
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the left, then of the right; those of a side that may be missing are nullable."""
+        return joined_schema(self.left.schema, self.right.schema, self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatingJoin(Node):
+    """Pairs of rows, whenever they come, for which all equalities and the condition are true. Both sides are kept for
+    `ttl` after their last change. It gives changes, unless it is inner and both sides only ever append."""
+
+    left: Node
+    right: Node
+    kind: JoinKind
+    equal: tuple[Pair, ...]
+    condition: Expr | None
+    ttl: timedelta
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the left, then of the right; those of a side that may be missing are nullable."""
+        return joined_schema(self.left.schema, self.right.schema, self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class LookupJoin(Node):
+    """Each row of the input with the row of a lookup table whose primary key is `key`. Without one the row is dropped,
+    or, when the join is a left one, the table's columns are NULL; so they are for a NULL key."""
+
+    input: Node
+    table: str
+    columns: Schema
+    kind: Literal["inner", "left"]
+    key: Expr
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the input, then of the table."""
+        looked_up = self.columns if self.kind == "inner" else _nullable(self.columns)
+        return Schema((*self.input.schema, *looked_up))
+
+
+def joined_schema(left: Schema, right: Schema, kind: JoinKind) -> Schema:
+    """The columns of both sides; those of a side that may be missing are nullable."""
+    first = _nullable(left) if kind in ("right", "full") else left
+    second = _nullable(right) if kind in ("left", "full") else right
+    return Schema((*first, *second))
+
+
+def _nullable(schema: Schema) -> Schema:
+    return Schema(tuple(Field(field.name, field.type, nullable=True) for field in schema))

@@ -1,0 +1,56 @@
+"""Relations whose rows are taken back and replaced: streams of changes.
+
+A relation that `is_updating` carries two hidden columns beside those of its schema: whether the row is taken back,
+and the id of what it is a version of. Folding its changes in order gives, at any epoch, the batch answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from engine.plan.expr import Named, is_nullable
+from engine.plan.nodes.joins import UpdatingJoin
+from engine.plan.nodes.rows import Scan
+from engine.plan.nodes.windowed import NamedAggregate
+from engine.plan.tree import Node, inputs_of
+from engine.schema import Field, Schema
+
+RETRACT = "_retract"
+"""The hidden column that says whether a row is taken back (true) or added (false); never NULL."""
+ROW_ID = "_id"
+"""The hidden column, BIGINT and never NULL, that is the same for all versions of one row."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatingAggregate(Node):
+    """One row per key, replaced at the end of every epoch that changed it, and taken back when the last row of the key
+    goes. Without keys there is one row from the first input row on. Without aggregates it is a DISTINCT of the keys.
+    A key is forgotten `ttl` after its last change."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    aggregates: tuple[NamedAggregate, ...]
+    ttl: timedelta
+
+    @property
+    def schema(self) -> Schema:
+        """Keys, aggregates."""
+        return Schema(
+            (
+                *(Field(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys),
+                *(Field(one.name, one.aggregate.type, one.aggregate.nullable) for one in self.aggregates),
+            )
+        )
+
+
+def is_updating(node: Node) -> bool:
+    """Whether the rows of a relation can be taken back."""
+    match node:
+        case UpdatingAggregate():
+            return True
+        case UpdatingJoin(left, right, kind):
+            return kind != "inner" or is_updating(left) or is_updating(right)
+        case Scan(is_changes=is_changes):
+            return is_changes
+    return any(is_updating(below) for below in inputs_of(node))
