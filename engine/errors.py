@@ -439,6 +439,12 @@ class BadRecordError(DataError):
     code = "data.bad_record"
 
 
+class NullValueError(DataError):
+    """NULL was written into a column that a sink declares NOT NULL."""
+
+    code = "data.null_value"
+
+
 class MissingFileError(DataError):
     """A file or directory that a table reads is not there."""
 

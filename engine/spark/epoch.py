@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
@@ -17,6 +18,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 
 from engine.connectors import connector_of
 from engine.connectors.base import Epoch, SegmentWriter, Sink, SinkPlace, Table
+from engine.errors import NullValueError
 from engine.plan.nodes import Branch
 from engine.plan.split import Parts
 from engine.plan.tree import EVENT_TIME, walk
@@ -26,6 +28,9 @@ from engine.spark.lower.rows import quoted
 from engine.spark.names import safe_name
 from engine.spark.types import spark_schema
 from engine.types import TIMESTAMP
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TAG = "_sink"
 _MESSAGE = StructType(
@@ -186,6 +191,7 @@ def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object
             return
         if number not in writers:
             writers[number] = targets[number].open().open(epoch, task)
+        _refuse_nulls(targets[number].table, rows)
         counts[number] = counts.get(number, 0) + rows.num_rows
         writers[number].write(rows)
 
@@ -204,6 +210,16 @@ def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object
             [pa.array([number], pa.int32()), pa.array([counts[number]]), pa.array([writer.close()], pa.binary())],
             names=["sink", "rows", "message"],
         )
+
+
+def _refuse_nulls(table: Table, rows: pa.RecordBatch) -> None:
+    """Raise when NULL stands in a column that the sink declares NOT NULL."""
+    for field, column in zip(table.schema, rows.columns, strict=False):
+        if not field.nullable and column.null_count:
+            raise NullValueError(
+                f"NULL came for column {field.name!r} of {table.name}, which is NOT NULL",
+                hint=f"give it a value with coalesce({field.name}, ...), or declare the column without NOT NULL",
+            )
 
 
 def sink_directory(state: Path, table: str) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from sqlglot import exp
@@ -254,9 +254,11 @@ class _Reading:
 
 
 def _typed(columns: Schema) -> Schema:
-    """The columns as a sink can have them: one that is always NULL is text."""
+    """The columns as a sink can have them when nobody declared them: NULL may come into each by another INSERT, and one
+    that is always NULL is text."""
     nothing = types.Null()
-    return Schema(tuple(replace(one, type=types.TEXT) if one.type == nothing else one for one in columns))
+    kinds = ((one.name, types.TEXT if one.type == nothing else one.type) for one in columns)
+    return Schema(tuple(Field(name, kind, nullable=True) for name, kind in kinds))
 
 
 def _fit(rows: Node, wanted: Schema, name: str) -> Node:
