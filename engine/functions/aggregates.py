@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from engine.functions.base import AggregateFunction, Resolve, Signature, takes
 from engine.functions.coercion import bounded_decimal
+from engine.functions.parameters import anything
 from engine.types import (
     BIGINT,
     DOUBLE,
+    Array,
     Boolean,
     Bytes,
     Date,
@@ -69,6 +71,10 @@ def _same(arguments: tuple[Type, ...]) -> Type:
     return arguments[0]
 
 
+def _array(arguments: tuple[Type, ...]) -> Type:
+    return Array(arguments[0])
+
+
 def _extreme() -> Resolve:
     return takes(_ordered, result=_same)
 
@@ -96,5 +102,11 @@ AGGREGATE_FUNCTIONS = (
         "The mean without NULLs, DOUBLE unless of DECIMAL; NULL when there is no value.",
         takes(_averaged, result=_mean),
         aliases=("mean",),
+    ),
+    AggregateFunction(
+        "array_agg",
+        "array_agg(value)",
+        "All values as an array, NULLs included; NULL when there is no row.",
+        takes(anything, result=_array),
     ),
 )

@@ -1,6 +1,6 @@
-"""Writes the expected errors, plans and rows of the corpus anew: `python -m tests.corpus.rewrite [rows]`.
+"""Writes the expected errors, plans and rows of the corpus anew: `python -m tests.corpus.rewrite [rows [NAME ...]]`.
 
-Rows need a run of each script, so they are written only when asked for.
+Rows need a run of each script, so they are written only when asked for; names of cases, or parts of them, say of which.
 """
 
 from __future__ import annotations
@@ -52,5 +52,6 @@ if __name__ == "__main__":
             rewrite_errors(one)
         if one.has("plan"):
             one.path.with_suffix(".plan").write_text(explain(compiled(one).parts, "text"))
-    if "rows" in sys.argv[1:]:
-        rewrite_rows([one for one in every if one.has("rows")])
+    if "rows" in sys.argv[1:2]:
+        wanted = sys.argv[2:] or [""]
+        rewrite_rows([one for one in every if one.has("rows") and any(name in one.name for name in wanted)])

@@ -13,7 +13,8 @@ from engine import types
 from engine.functions import AGGREGATES, find_aggregate
 from engine.plan.calls import coerce
 from engine.plan.expr import Column
-from engine.spark.columns import to_sql
+from engine.plan.nodes import Aggregate
+from engine.spark.printers.aggregates import aggregate_to_sql
 from engine.spark.types import to_spark
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ CASES = (
     ("max", "t", "a"),
     ("min", "none", None),
     ("max", "i", 2**31 - 1),
+    ("array_agg", "t", ["a", "Z", None]),
 )
 
 
@@ -81,5 +83,5 @@ def _call(name: str, column: str) -> tuple[str, types.Type]:
     assert function is not None
     signature = function.resolve([COLUMNS[column]])
     assert signature is not None
-    inside = to_sql(coerce(Column(column, COLUMNS[column]), signature.arguments[0]))
-    return f"{function.name}({inside})", signature.result
+    inside = coerce(Column(column, COLUMNS[column]), signature.arguments[0])
+    return aggregate_to_sql(Aggregate(function.name, (inside,), signature.result)), signature.result

@@ -8,10 +8,11 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from engine.plan.nodes import Aggregate, Carried, Hop, Session, Tumble, Window, WindowAggregate
+from engine.plan.nodes import Carried, Hop, Session, Tumble, Window, WindowAggregate
 from engine.plan.tree import EVENT_TIME
 from engine.spark.columns import to_sql
 from engine.spark.lower.rows import quoted
+from engine.spark.printers.aggregates import aggregate_to_sql
 from engine.spark.source import WATERMARK
 from engine.spark.types import to_spark
 
@@ -82,7 +83,7 @@ def _aggregated(
 ) -> DataFrame:
     keys = [F.col(_key(index)) for index in range(len(node.keys))]
     aggregates = [
-        F.expr(_aggregate_sql(one.aggregate)).cast(to_spark(one.aggregate.type)).alias(one.name)
+        F.expr(aggregate_to_sql(one.aggregate)).cast(to_spark(one.aggregate.type)).alias(one.name)
         for one in node.aggregates
     ]
     # a group by without an aggregate is a distinct, which Spark spells as an aggregate all the same
@@ -99,12 +100,6 @@ def _aggregated(
         *(quoted(one.name) for one in node.aggregates),
         event_time.alias(EVENT_TIME, metadata={}),
     )
-
-
-def _aggregate_sql(aggregate: Aggregate) -> str:
-    inside = ", ".join(to_sql(argument) for argument in aggregate.arguments) or "1"
-    condition = "" if aggregate.condition is None else f" FILTER (WHERE {to_sql(aggregate.condition)})"
-    return f"{aggregate.function}({inside}){condition}"
 
 
 def _micros(length: timedelta) -> int:
