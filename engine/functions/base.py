@@ -49,7 +49,8 @@ class Function:
     the nullability of the arguments whether the result may be NULL: `any` when NULL in gives NULL out, `all` when the
     first value counts. `choices` names the arguments (counted from zero) that must be constants, with the lower-case
     words allowed there, or an empty set for any constant; `checks` has a test for some of them. `variants` sends a
-    call whose first argument is such a constant to another function, with the remaining arguments.
+    call whose first argument is such a constant to another function, with the remaining arguments. What `is_computed`
+    has a kernel of that name in `engine.functions.arrow`, because Spark has no expression for it.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Function:
     checks: Mapping[int, Callable[[str], bool]] = field(default_factory=dict, hash=False)
     variants: Mapping[str, str] = field(default_factory=dict, hash=False)
     deterministic: bool = True
+    is_computed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.functions.base import ANY_CONSTANT, Function, Resolve, never, takes
-from engine.functions.parameters import fraction, fraction_or_decimal, number
+from engine.functions.parameters import fraction, fraction_or_decimal, number, whole
 from engine.types import BIGINT, BOOLEAN, DOUBLE, Decimal, Type
 
 
@@ -104,6 +104,22 @@ MATH_FUNCTIONS = (
         "atan2(y, x)",
         "The angle of the point (x, y); NULL when either is.",
         takes(DOUBLE, DOUBLE, result=DOUBLE),
+    ),
+    Function(
+        "gcd",
+        "math",
+        "gcd(a, b)",
+        "The greatest number that divides both; overflow fails the run; NULL when either is.",
+        takes(whole, whole, result=BIGINT),
+        is_computed=True,
+    ),
+    Function(
+        "lcm",
+        "math",
+        "lcm(a, b)",
+        "The least number that both divide; overflow fails the run; NULL when either is.",
+        takes(whole, whole, result=BIGINT),
+        is_computed=True,
     ),
     Function("pi", "math", "pi()", "The circle number; never NULL.", takes(result=DOUBLE), nullable=never),
     Function(

@@ -1,6 +1,7 @@
 """Calls of declared functions as Spark SQL text.
 
-A function without a form here has the same name, arguments and meaning in Spark. A form is a template that names each
+A function without a form here has the same name, arguments and meaning in Spark, or is computed by a kernel of ours. A
+form is a template that names each
 argument by its number, or a function of the call and its printed arguments where number, types or constants matter.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.functions import FUNCTIONS
 from engine.plan.expr import Call
+from engine.spark.kernels import kernel_to_sql
 from engine.spark.printers import Form
 from engine.spark.printers.math import MATH
 from engine.spark.printers.operators import OPERATORS
@@ -23,6 +25,8 @@ def call_to_sql(call: Call, arguments: Sequence[str]) -> str:
     """The call with its arguments already printed; the text can stand inside any other."""
     if call.function not in FUNCTIONS:
         raise KeyError(call.function)
+    if FUNCTIONS[call.function].is_computed:
+        return kernel_to_sql(call, arguments)
     form = FORMS.get(call.function)
     match form:
         case None:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from engine.compile import Program
 from engine.spark.epoch import EpochPart, tag
+from engine.spark.kernels import register_kernels
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
 from engine.spark.source import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name, source_class
@@ -25,6 +26,7 @@ class Limits:
 
 def stream_part(spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits) -> DataFrame:
     """One frame with the rows of every branch. A table that several branches read is one source to Spark."""
+    register_kernels(spark, (*program.parts.branches, *program.parts.writes))
     tables = _open_tables(spark, program, epoch, notes, limits)
     lowering = stream_lowering(tables)
     frames = [

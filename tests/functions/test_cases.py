@@ -11,9 +11,11 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
 from engine.functions import FUNCTIONS, find_function
+from engine.functions.arrow import KERNELS
 from engine.plan.calls import call
 from engine.plan.expr import Call, Column, Expr, Literal, rewrite
 from engine.spark.columns import to_sql
+from engine.spark.kernels import register_calls
 from engine.spark.types import to_spark
 from tests.functions.cases import CASES
 from tests.functions.cases.values import literal
@@ -33,6 +35,15 @@ def test_every_function_and_alias_has_a_case_with_and_without_null() -> None:
 
 def test_every_case_fits_the_function_it_calls() -> None:
     assert [case for case in CASES if call(case[0], [literal(value) for value in case[1]]) is None] == []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels(spark: SparkSession) -> None:
+    register_calls(spark, [expr for expr in _expressions() if isinstance(expr, Call)])
+
+
+def test_every_function_that_is_computed_has_its_kernel() -> None:
+    assert {name for name, function in FUNCTIONS.items() if function.is_computed} == set(KERNELS)
 
 
 def test_constants_give_what_the_tables_say(spark: SparkSession) -> None:

@@ -14,9 +14,10 @@ from engine import types
 from engine.errors import TooLargeError, UnusableNameError
 from engine.functions import FUNCTIONS
 from engine.plan.calls import call, cast
-from engine.plan.expr import Case, Cast, Column, Expr, Literal, Member, Value
+from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member, Value, walk
 from engine.spark.columns import to_sql
 from engine.spark.functions import FORMS
+from engine.spark.kernels import register_calls
 from engine.spark.literals import quote_name
 from engine.spark.types import to_spark
 from tests.functions.cases.values import INF, NAN, at, decimal, literal, seconds, small, typed, unsigned
@@ -128,6 +129,8 @@ FAILING: tuple[tuple[str, tuple[Value | Literal, ...]], ...] = (
     ("to_timestamp", ("12:30:00",)),
     ("to_timestamp", ("2024",)),
     ("chr", (-1,)),
+    ("gcd", (-(2**63), 0)),
+    ("lcm", (2**62, 3)),
 )
 
 FAILING_CASTS: tuple[tuple[Value | Literal, types.Type], ...] = (
@@ -222,6 +225,20 @@ def test_case_takes_the_first_true_branch_and_computes_no_other(spark: SparkSess
     assert [tuple(row) for row in rows] == [(-1, "zero"), (6, None), (3, None)]
 
 
+def test_a_kernel_without_an_answer_fails_only_where_it_is_asked_for(spark: SparkSession) -> None:
+    number = Column("id", types.BIGINT)
+    is_zero, multiple = call("=", [number, literal(0)]), call("lcm", [number, literal(2**62)])
+    assert is_zero is not None
+    assert isinstance(multiple, Call)
+    register_calls(spark, [multiple])
+    rows = spark.createDataFrame([(0,), (3,)], "id BIGINT")
+
+    guarded = Case(((call("not", [is_zero]) or is_zero, literal(-1)),), multiple, types.BIGINT)
+    assert [row[0] for row in rows.select(F.expr(to_sql(guarded))).collect()] == [0, -1]
+    with pytest.raises(PySparkException, match="lcm has no answer"):
+        rows.select(F.expr(to_sql(multiple))).collect()
+
+
 def test_an_expression_that_would_never_end_is_refused() -> None:
     nested: Expr = Column("a", types.DOUBLE)
     for _ in range(100):
@@ -242,6 +259,7 @@ def _cast(value: Value | Literal, kind: types.Type, *, lenient: bool = False) ->
 
 
 def _select(spark: SparkSession, expressions: list[Expr]) -> object:
+    register_calls(spark, [part for expr in expressions for part in walk(expr) if isinstance(part, Call)])
     return spark.range(1).select([F.expr(to_sql(expr)).alias(f"c{index}") for index, expr in enumerate(expressions)])
 
 
