@@ -157,6 +157,12 @@ class WindowMismatchError(SqlError):
     code = "sql.window_mismatch"
 
 
+class JoinError(SqlError):
+    """A join that cannot be run as it is written."""
+
+    code = "sql.join"
+
+
 class NotGroupedError(SqlError):
     """A column that is neither grouped by nor aggregated."""
 

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.plan.expr import columns_of
-from engine.plan.nodes import Filter, Project, Union, WindowAggregate, Write
+from engine.plan.nodes import (
+    Filter,
+    LookupJoin,
+    Project,
+    Union,
+    UpdatingJoin,
+    WindowAggregate,
+    WindowJoin,
+    Write,
+)
+from engine.plan.nodes.joins import sides_read
 from engine.plan.tree import EVENT_TIME, Node, inputs_of, walk
+from engine.schema import Schema
 
 
 class BrokenPlanError(Exception):
@@ -37,7 +48,22 @@ def _read_by(node: Node) -> frozenset[str]:
             parts += [argument for one in aggregates for argument in one.aggregate.arguments]
             parts += [one.aggregate.condition for one in aggregates if one.aggregate.condition is not None]
             return frozenset[str]().union(*(columns_of(part) for part in parts))
+        case WindowJoin(left, right) | UpdatingJoin(left, right):
+            _must_differ(left.schema, right.schema)
+            for number, (side, read) in enumerate(zip((left, right), sides_read(node), strict=True)):
+                if read - set(side.schema.names):
+                    raise BrokenPlanError(f"side {number} of a join reads {sorted(read)}, which it does not have")
+            return frozenset() if node.condition is None else columns_of(node.condition)
+        case LookupJoin(source, _, columns, _, key):
+            _must_differ(source.schema, columns)
+            return columns_of(key)
         case Union(inputs):
             if len({tuple(field.type for field in one.schema) for one in inputs}) > 1:
                 raise BrokenPlanError("the inputs of a Union differ in their types")
     return frozenset()
+
+
+def _must_differ(left: Schema, right: Schema) -> None:
+    names = [name.lower() for name in (*left.names, *right.names)]
+    if len(set(names)) < len(names):
+        raise BrokenPlanError(f"both sides of a join have a column of the same name: {sorted(names)}")

@@ -15,13 +15,16 @@ from engine.plan.nodes import (
     Carried,
     Filter,
     Hop,
+    LookupJoin,
     Project,
     Scan,
     Session,
     Tumble,
     Union,
+    UpdatingJoin,
     Window,
     WindowAggregate,
+    WindowJoin,
     Write,
 )
 from engine.plan.split import Parts
@@ -60,6 +63,14 @@ def describe(node: Node) -> str:
             state = ", keeps state until the window closes" if node.is_incremental else ", within an epoch"
             what = ", ".join(_aggregate(one.aggregate) for one in aggregates) or "distinct"
             return f"WindowAggregate {what} by {by}{state}"
+        case WindowJoin(kind=kind, windows=windows):
+            same = "the event time" if windows is None else f"the window {windows[0]} = {windows[1]}"
+            return f"WindowJoin {kind} by {' and '.join([same, *_matching(node)])}, within an epoch"
+        case UpdatingJoin(kind=kind, ttl=ttl):
+            kept = f"keeps both sides for {ttl} after their last change"
+            return f"UpdatingJoin {kind} by {' and '.join(_matching(node))}, {kept}"
+        case LookupJoin(_, table, columns, kind, key):
+            return f"LookupJoin {kind} {table} ({', '.join(columns.names)}) by {show(key)}"
         case Write(_, table):
             return f"Write {table}"
     raise TypeError(type(node).__name__)
@@ -169,6 +180,11 @@ def _aggregate(aggregate: Aggregate) -> str:
     distinct = "DISTINCT " if aggregate.distinct else ""
     condition = "" if aggregate.condition is None else f" FILTER {show(aggregate.condition)}"
     return f"{aggregate.function}({distinct}{inside}){condition}"
+
+
+def _matching(join: WindowJoin | UpdatingJoin) -> list[str]:
+    condition = [] if join.condition is None else [show(join.condition)]
+    return [*(f"{show(left)} = {show(right)}" for left, right in join.equal), *condition]
 
 
 def _window(window: Window) -> str:

@@ -9,8 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.plan.nodes import Branch, WindowAggregate, Write
+from engine.plan.expr import Column
+from engine.plan.nodes import (
+    Branch,
+    Over,
+    Project,
+    Top,
+    UpdatingAggregate,
+    UpdatingJoin,
+    WindowAggregate,
+    WindowJoin,
+    Write,
+)
 from engine.plan.tree import Node, inputs_of, walk, with_inputs
+
+_STATEFUL = (WindowAggregate, UpdatingAggregate, UpdatingJoin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +36,18 @@ class Parts:
     @property
     def is_stateful(self) -> bool:
         """Whether the stream part keeps state between epochs."""
-        return any(isinstance(node, WindowAggregate) for branch in self.branches for node in walk(branch))
+        return any(isinstance(node, _STATEFUL) for branch in self.branches for node in walk(branch))
 
 
 def split(writes: Sequence[Write]) -> Parts:
     """Cut below every node that must see a whole epoch; equal branches are shared."""
     branches: list[Node] = []
 
-    def cut(node: Node) -> Node:
-        if _needs_epoch(node):
-            return with_inputs(node, [cut(below) for below in inputs_of(node)])
+    def cut(node: Node, *, joined: bool = False) -> Node:
+        renames = joined and _only_renames(node)
+        if _needs_epoch(node) or renames:
+            side = renames or isinstance(node, WindowJoin)
+            return with_inputs(node, [cut(below, joined=side) for below in inputs_of(node)])
         if node not in branches:
             branches.append(node)
         return Branch(branches.index(node), node.schema)
@@ -41,5 +56,21 @@ def split(writes: Sequence[Write]) -> Parts:
     return Parts(tuple(branches), epoch)
 
 
+def _only_renames(node: Node) -> bool:
+    """Whether it is one of the projections that keep the columns of a join's sides apart: above the cut, they do not
+    make two branches of one relation that is joined with itself."""
+    return isinstance(node, Project) and all(isinstance(item.expr, Column) for item in node.columns)
+
+
 def _needs_epoch(node: Node) -> bool:
-    return any(isinstance(part, WindowAggregate) and not part.is_incremental for part in walk(node))
+    return any(_sees_windows(part) for part in walk(node))
+
+
+def _sees_windows(node: Node) -> bool:
+    """Whether it takes together what belongs to one window, all of which arrives in one epoch."""
+    match node:
+        case WindowAggregate():
+            return not node.is_incremental
+        case WindowJoin() | Over() | Top():
+            return True
+    return False

@@ -17,6 +17,7 @@ from engine.errors import (
 from engine.plan.tree import Node
 from engine.schema import Schema
 from engine.sql.complaints import BrokenTableError
+from engine.sql.joins import LookupTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Broken:
     """A declaration that was refused; nothing more is said about its uses."""
 
 
-Entry: TypeAlias = SourceTable | SinkTable | MemoryTable | View | Broken
+Entry: TypeAlias = SourceTable | SinkTable | LookupTable | MemoryTable | View | Broken
 
 
 @dataclass(slots=True)
@@ -97,6 +98,14 @@ class Catalog:
         if isinstance(found[1], Broken):
             raise BrokenTableError(name)
         return found[1]
+
+    def look_up(self, name: str) -> LookupTable | None:
+        """The lookup table of that name, if it is one."""
+        found = self.entries.get(name.lower(), ("", None))[1]
+        if not isinstance(found, LookupTable):
+            return None
+        self.read_tables[found.table.name] = found.table
+        return found
 
     def read(self, name: str) -> Node:
         """The rows of a table or view, for a query that names it."""

@@ -14,10 +14,18 @@ from engine.plan.tree import Node
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """A column in reach, under the name of its table or alias."""
+    """A column in reach, under the name of its table or alias. `alias` is what it is called, where the plan calls it
+    something else; a `hidden` one is reached only with the name of its table."""
 
     table: str | None
     column: Column
+    alias: str | None = None
+    hidden: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a script calls it."""
+        return self.column.name if self.alias is None else self.alias
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +34,20 @@ class Scope:
 
     columns: tuple[Visible, ...] = ()
 
+    @property
+    def shown(self) -> tuple[Visible, ...]:
+        """Those that a name without a table, or a star, can mean."""
+        return tuple(one for one in self.columns if not one.hidden)
+
     def resolve(self, parts: Sequence[str]) -> Expr:
         """What a dotted name means: table and column, or column, each followed by members of structs."""
         if len(parts) > 1:
-            owned = [
-                one.column for one in self.columns if _same(one.table, parts[0]) and _same(one.column.name, parts[1])
-            ]
+            owned = [one.column for one in self.columns if _same(one.table, parts[0]) and _same(one.name, parts[1])]
             if owned:
                 return _members(owned[0], parts[2:])
-        found = [one.column for one in self.columns if _same(one.column.name, parts[0])]
+        found = [one.column for one in self.shown if _same(one.name, parts[0])]
         if len(found) > 1:
-            owners = ", ".join(sorted(str(one.table) for one in self.columns if _same(one.column.name, parts[0])))
+            owners = ", ".join(sorted(str(one.table) for one in self.shown if _same(one.name, parts[0])))
             raise AmbiguousColumnError(
                 f"column {parts[0]!r} is in more than one of the tables: {owners}", hint="write table.column"
             )
@@ -44,9 +55,9 @@ class Scope:
             raise self._unknown(parts)
         return _members(found[0], parts[1:])
 
-    def of_table(self, table: str) -> tuple[Column, ...]:
+    def of_table(self, table: str) -> tuple[Visible, ...]:
         """All columns of one table or alias; refused when there is no such table here."""
-        found = tuple(one.column for one in self.columns if _same(one.table, table))
+        found = tuple(one for one in self.columns if _same(one.table, table))
         if not found:
             tables = ", ".join(sorted({one.table for one in self.columns if one.table}))
             raise UnknownTableError(f"there is no table {table!r} in FROM", hint=f"there is {tables}")
@@ -55,7 +66,7 @@ class Scope:
     def _unknown(self, parts: Sequence[str]) -> EngineError:
         tables = {one.table.lower() for one in self.columns if one.table}
         name = parts[1] if len(parts) > 1 and parts[0].lower() in tables else parts[0]
-        names = [one.column.name for one in self.columns]
+        names = [one.name for one in self.shown]
         near = get_close_matches(name, names, n=1)
         listing = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         hint = f"did you mean {near[0]!r}?" if near else f"there is {listing}" if names else "there is no table in FROM"

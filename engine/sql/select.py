@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Protocol
 
 from sqlglot import exp
@@ -26,11 +27,15 @@ from engine.plan.tree import Node
 from engine.sql.complaints import BrokenTableError, Complaints, placed
 from engine.sql.expressions import Expressions
 from engine.sql.grouping import Grouping, has_aggregate
+from engine.sql.joins import Joining, LookupTable, Side, refuse_lookup
 from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable, usable_list
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, scope_of
 from engine.sql.windows import is_window_call
+
+UPDATING_TTL = timedelta(days=1)
+"""How long rows are kept that no window closes, unless a script says otherwise."""
 
 
 class Relations(Protocol):
@@ -39,14 +44,19 @@ class Relations(Protocol):
     def read(self, name: str) -> Node:
         """The relation of that name; refused when there is none or it cannot be read."""
 
+    def look_up(self, name: str) -> LookupTable | None:
+        """The lookup table of that name, if it is one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Translates the queries of one script. `ctes` are the WITH names in reach; None is one that was refused."""
+    """Translates the queries of one script. `ctes` are the WITH names in reach; None is one that was refused.
+    `updating_ttl` says for how long rows are kept that no window closes."""
 
     script: Script
     relations: Relations
     ctes: Mapping[str, Node | None]
+    updating_ttl: timedelta = UPDATING_TTL
 
     def translate(self, node: exp.Expr) -> Node:
         """The relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
@@ -161,17 +171,45 @@ class Queries:
             raise UnsupportedClauseError(
                 "a query without FROM has no rows to read", hint="select from a table", at=self.script.place(node)
             )
-        if node.args.get("joins"):
-            raise UnsupportedClauseError(
-                "joins are not built yet", hint="UNION ALL is", at=self.script.place(node.args["joins"][0])
-            )
-        return self._relation(clause.this)
+        side = self._joined(clause.this, node.args.get("joins") or [], _conditions(node))
+        return side.node, side.scope
 
-    def _relation(self, node: exp.Expr) -> tuple[Node, Scope]:
+    def _joined(self, first: exp.Expr, joins: Sequence[exp.Join], where: Sequence[exp.Expr]) -> Side:
+        """Relations joined from left to right. All of them are looked at, so that every complaint is heard."""
+        complaints = Complaints()
+        sides: list[Side | LookupTable | None] = []
+        for item in (first, *(join.this for join in joins)):
+            sides.append(None)
+            with complaints.collect(self.script.place(item)):
+                sides[-1] = self._side(item, is_first=item is first, is_alone=not joins)
+        complaints.raise_any()
+        left = sides[0]
+        if not isinstance(left, Side) or None in sides:
+            raise BrokenTableError("a side of the join")
+        for join, right in zip(joins, sides[1:], strict=True):
+            joining = Joining(self.script, join, where, self.updating_ttl)
+            with placed(self.script.place(join.this)):
+                match right:
+                    case Side():
+                        left = joining.join(left, right)
+                    case LookupTable():
+                        left = joining.look_up(left, right, join.this.alias_or_name)
+        return left
+
+    def _side(self, node: exp.Expr, *, is_first: bool, is_alone: bool) -> Side | LookupTable:
+        name = node.name if isinstance(node, exp.Table) and not node.args.get("joins") else ""
+        lookup = self.relations.look_up(name) if name and name.lower() not in self.ctes else None
+        if lookup is not None and is_first:
+            raise refuse_lookup(name, is_joined=not is_alone)
+        return self._relation(node) if lookup is None else lookup
+
+    def _relation(self, node: exp.Expr) -> Side:
         alias = node.args.get("alias")
-        if isinstance(node, exp.Subquery):
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and alias is None:
+            return self._joined(node.this, node.this.args.get("joins") or [], [])
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
             found = _renamed(self.translate(node), alias, self.script)
-            return found, scope_of(found, node.alias or None)
+            return Side(found, scope_of(found, node.alias or None))
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier) or node.args.get("db"):
             raise UnsupportedClauseError(
                 f"cannot read from {node.sql(dialect='postgres', normalize_functions=False)}",
@@ -181,7 +219,7 @@ class Queries:
         with placed(self.script.place(node)):
             relation = self._named(node.name)
         found = _renamed(relation, alias, self.script)
-        return found, scope_of(found, node.alias or node.name)
+        return Side(found, scope_of(found, node.alias or node.name))
 
     def _named(self, name: str) -> Node:
         if name.lower() not in self.ctes:
@@ -193,9 +231,9 @@ class Queries:
 
     def _items(self, item: exp.Expr, scope: Scope) -> Sequence[Named]:
         if isinstance(item, exp.Star):
-            return [Named(one.column.name, one.column) for one in scope.columns]
+            return [Named(one.name, one.column) for one in scope.shown]
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            return [Named(column.name, column) for column in scope.of_table(item.table)]
+            return [Named(one.name, one.column) for one in scope.of_table(item.table)]
         return [Named(_name_of(item), Expressions(self.script, scope).translate(item.unalias()))]
 
 
@@ -251,9 +289,17 @@ def _renamed(node: Node, alias: exp.Expr | None, script: Script) -> Node:
     return as_columns(node, [(name, field.type) for name, field in zip(names, node.schema, strict=True)])
 
 
+def _conditions(node: exp.Select) -> list[exp.Expr]:
+    """The conditions of WHERE that must all hold."""
+    where = node.args.get("where")
+    if where is None:
+        return []
+    return list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+
+
 def _aliases(node: exp.Select, scope: Scope) -> dict[str, exp.Expr]:
     """What the names of the SELECT list stand for, where no column of the input has the same name."""
-    known = {one.column.name.lower() for one in scope.columns}
+    known = {one.name.lower() for one in scope.shown}
     named = {one.alias.lower(): one.this for one in node.expressions if isinstance(one, exp.Alias)}
     return {name: value for name, value in named.items() if name not in known}
 
@@ -267,7 +313,7 @@ def _group_item(item: exp.Expr, select: Sequence[exp.Expr], scope: Scope) -> exp
             )
         return select[index - 1].unalias()
     if isinstance(item, exp.Column) and not item.table:
-        known = any(one.column.name.lower() == item.name.lower() for one in scope.columns)
+        known = any(one.name.lower() == item.name.lower() for one in scope.shown)
         named = next((one for one in select if one.alias.lower() == item.name.lower()), None)
         if named is not None and (not known or is_window_call(named.unalias())):
             return named.unalias()

@@ -39,6 +39,7 @@ from engine.sql.catalog import (
 from engine.sql.clauses import refused_clauses
 from engine.sql.complaints import Complaints, placed
 from engine.sql.expressions import cast_for, read_interval
+from engine.sql.joins import LookupTable
 from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable_list
 from engine.sql.parse import STATEMENTS, Script, Statement
@@ -217,6 +218,10 @@ class _Reading:
                 self.catalog.fill(name, _fit(rows, columns, name))
             case MemoryTable():
                 raise MemoryTableError("Can only insert into a memory table once", hint="use UNION ALL")
+            case LookupTable():
+                raise WrongDirectionError(
+                    "lookup (temporary) tables cannot be inserted into", hint="write with another sink"
+                )
             case SourceTable():
                 raise WrongDirectionError(
                     f"attempted to insert into table '{name}', but it is a source", hint="declare it with type = 'sink'"

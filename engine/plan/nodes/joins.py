@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, TypeAlias
 
-from engine.plan.expr import Expr
+from engine.plan.expr import Expr, columns_of
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 
@@ -79,3 +79,16 @@ def joined_schema(left: Schema, right: Schema, kind: JoinKind) -> Schema:
 
 def _nullable(schema: Schema) -> Schema:
     return Schema(tuple(Field(field.name, field.type, nullable=True) for field in schema))
+
+
+def sides_read(join: WindowJoin | UpdatingJoin) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of the columns that a join reads of its left and of its right side in order to match rows."""
+    found: tuple[set[str], set[str]] = set(), set()
+    for number, below in enumerate((join.left, join.right)):
+        for pair in join.equal:
+            found[number].update(columns_of(pair[number]))
+        if join.condition is not None:
+            found[number].update(columns_of(join.condition) & set(below.schema.names))
+        if isinstance(join, WindowJoin) and join.windows is not None:
+            found[number].add(join.windows[number])
+    return frozenset(found[0]), frozenset(found[1])

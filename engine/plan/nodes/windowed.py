@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from engine import types
 from engine.plan.expr import Column, Expr, Named, is_nullable
+from engine.plan.nodes.joins import LookupJoin, WindowJoin
 from engine.plan.nodes.rows import Filter, Project, Union
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
@@ -113,7 +114,19 @@ def window_of(node: Node) -> tuple[Window, str | None] | None:
             first = windows[0]
             same = first is not None and all(one is not None and one[0] == first[0] for one in windows)
             return first if same else None
+        case WindowJoin():
+            return _joined_window(node)
+        case LookupJoin(source):
+            return window_of(source)
     return None
+
+
+def _joined_window(join: WindowJoin) -> tuple[Window, str | None] | None:
+    """That of a side whose rows are never missing. Of a full join no column holds it, unless one was made for it."""
+    found = window_of(join.left)
+    if found is None or join.windows is None or join.kind == "full":
+        return None if found is None else (found[0], None)
+    return found[0], join.windows[1 if join.kind == "right" else 0]
 
 
 def _is_column(expr: Expr, name: str | None) -> bool:

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.plan.expr import columns_of
-from engine.plan.nodes import Filter, Project, Scan, Union, WindowAggregate, Write
+from engine.plan.nodes import (
+    Filter,
+    LookupJoin,
+    Project,
+    Scan,
+    Union,
+    UpdatingJoin,
+    WindowAggregate,
+    WindowJoin,
+    Write,
+)
+from engine.plan.nodes.joins import sides_read
 from engine.plan.nodes.windowed import Carried
 from engine.plan.tree import EVENT_TIME, Node, rewrite
 from engine.schema import Schema
@@ -33,6 +44,17 @@ def _keep(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
             return replace(node, input=_keep(source, names | columns_of(condition), used))
         case Union(inputs):
             return Union(tuple(_keep(one, _by_position(node, one, names), used) for one in inputs))
+        case WindowJoin(left, right) | UpdatingJoin(left, right):
+            read = sides_read(node)
+            kept_left, kept_right = (
+                _keep(side, names & set(side.schema.names) | own, used)
+                for side, own in zip((left, right), read, strict=True)
+            )
+            return replace(node, left=kept_left, right=kept_right)
+        case LookupJoin(source, _, looked_up, _, key):
+            wanted = tuple(field for field in looked_up if field.name in names) or looked_up.fields[:1]
+            below = names & set(source.schema.names) | columns_of(key)
+            return replace(node, input=_keep(source, below, used), columns=Schema(wanted))
         case WindowAggregate(source):
             return replace(node, input=_keep(source, _read_by(node), used))
     return node

@@ -1,20 +1,18 @@
 -- What cannot be read.
---: error sql.unsupported 15:1 a query without FROM has no rows to read
---: error sql.unsupported 16:25 joins are not built yet
---: error sql.unsupported 17:36 joins are not built yet
---: error sql.unsupported 18:15 cannot read from range(10)
---: error sql.unsupported 19:24 cannot read from (VALUES (1)) AS t(a)
---: error sql.unknown_table 20:15 there is no table 'nowhere'
---: error sql.unknown_table 21:15 there is no table 'evnts'
---: error sql.column_count 22:25 2 names for 4 columns
---: error sql.unsupported 23:15 cannot read from x.events
---: error sql.unsupported 24:22 ONLY is not currently supported
---: error sql.unsupported 25:24 TABLESAMPLE is not currently supported
+--: error sql.unsupported 14:1 a query without FROM has no rows to read
+--: error sql.join 15:25 Updating joins must include an equijoin condition
+--: error sql.unsupported 16:15 cannot read from range(10)
+--: error sql.unsupported 17:24 cannot read from (VALUES (1)) AS t(a)
+--: error sql.unknown_table 18:15 there is no table 'nowhere'
+--: error sql.unknown_table 19:15 there is no table 'evnts'
+--: error sql.column_count 20:25 2 names for 4 columns
+--: error sql.unsupported 21:15 cannot read from x.events
+--: error sql.unsupported 22:22 ONLY is not currently supported
+--: error sql.unsupported 23:24 TABLESAMPLE is not currently supported
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT 1;
 SELECT key FROM events, events AS e;
-SELECT a.key FROM events AS a JOIN events AS b ON a.key = b.key;
 SELECT * FROM range(10);
 SELECT * FROM (VALUES (1)) AS t(a);
 SELECT * FROM nowhere;
