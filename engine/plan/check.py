@@ -10,6 +10,7 @@ from engine.plan.nodes import (
     LookupJoin,
     Project,
     Union,
+    Unnest,
     UpdatingJoin,
     WindowAggregate,
     WindowJoin,
@@ -43,6 +44,8 @@ def _read_by(node: Node) -> frozenset[str]:
             return frozenset[str]().union(*(columns_of(item.expr) for item in columns))
         case Filter(_, condition):
             return columns_of(condition)
+        case Unnest(_, _, array):
+            return columns_of(array)
         case WindowAggregate(_, _, _, keys, aggregates):
             parts = [key.expr for key in keys]
             parts += [argument for one in aggregates for argument in one.aggregate.arguments]

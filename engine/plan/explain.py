@@ -21,6 +21,7 @@ from engine.plan.nodes import (
     Session,
     Tumble,
     Union,
+    Unnest,
     UpdatingJoin,
     Window,
     WindowAggregate,
@@ -58,6 +59,8 @@ def describe(node: Node) -> str:
             return f"Filter {show(condition)}"
         case Union(inputs):
             return f"Union of {len(inputs)}"
+        case Unnest(_, name, array):
+            return f"Unnest {_named(name, show(array))}"
         case WindowAggregate(_, window, _, keys, aggregates):
             by = ", ".join([_window(window), *(show(key.expr) for key in keys)])
             state = ", keeps state until the window closes" if node.is_incremental else ", within an epoch"

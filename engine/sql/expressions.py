@@ -198,6 +198,10 @@ class Expressions:
                 f"time window function {name} is not allowed in this context. Are you missing a GROUP BY clause?",
                 hint="a time window stands in GROUP BY, or in the SELECT list when GROUP BY names it",
             )
+        if name == "unnest":
+            raise UnsupportedClauseError(
+                "unnest is only supported in SELECT statements", hint="put it into the SELECT list of a sub-query"
+            )
         if find_aggregate(name) is not None:
             raise UnsupportedClauseError(
                 f"the aggregate {name} is not allowed here", hint="aggregates stand in the SELECT list or in HAVING"

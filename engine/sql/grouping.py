@@ -39,6 +39,7 @@ from engine.plan.tree import Node
 from engine.sql.expressions import Expressions
 from engine.sql.parse import Script
 from engine.sql.scope import Scope
+from engine.sql.unnest import Unnesting
 from engine.sql.windows import describe, is_window_call, translate_window, window_over
 
 WINDOW_NAME = "window"
@@ -61,6 +62,7 @@ class Grouping:
     window: Window | None = None
     written_window: Window | None = None
     aggregates: list[NamedAggregate] = field(default_factory=list)
+    unnesting: Unnesting = field(default_factory=Unnesting)
 
     def group_by(self, item: exp.Expr) -> None:
         """Take one item of GROUP BY."""
@@ -90,7 +92,16 @@ class Grouping:
 
     def value(self, node: exp.Expr) -> Expr:
         """The value of a SELECT item, over the columns of the aggregation."""
-        return self._over_groups(Expressions(self.script, self.scope, self._special).translate(node), node)
+
+        def special(part: exp.Expr) -> Expr | None:
+            return self.unnesting.element_of(part, inputs.translate) or self._special(part)
+
+        inputs = Expressions(self.script, self.scope, special)
+        before = self.unnesting.array
+        found = self._over_groups(inputs.translate(node), node)
+        if self.unnesting.array is not None and before is None:
+            self.unnesting.array = self._over_groups(self.unnesting.array, node)
+        return found
 
     def having(self, node: exp.Expr, aliases: Mapping[str, exp.Expr]) -> Expr:
         """The HAVING condition, over the columns of the aggregation; it may name what the SELECT list names."""

@@ -32,6 +32,7 @@ from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable, usable_list
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, scope_of
+from engine.sql.unnest import Unnesting
 from engine.sql.windows import is_window_call
 
 UPDATING_TTL = timedelta(days=1)
@@ -135,11 +136,12 @@ class Queries:
             at = self.script.place_of_word("HAVING", node, having.this)
             raise UnsupportedClauseError("HAVING needs GROUP BY", hint="use WHERE", at=at)
         columns: list[Named] = []
+        unnesting = Unnesting()
         for item in node.expressions:
             with complaints.collect(self.script.place(item)):
-                columns.extend(self._items(item, scope))
+                columns.extend(self._items(item, scope, unnesting))
         complaints.raise_any()
-        return Project(source, _unique(columns))
+        return Project(unnesting.over(source), _unique(columns))
 
     def _grouped(self, node: exp.Select, source: Node, scope: Scope, complaints: Complaints) -> Node:
         grouping = Grouping(self.script, source, scope)
@@ -163,7 +165,8 @@ class Queries:
         with complaints.collect():
             aggregated: Node = grouping.build(group or node.expressions[0])
         complaints.raise_any()
-        return Project(aggregated if condition is None else Filter(aggregated, condition), _unique(columns))
+        kept = aggregated if condition is None else Filter(aggregated, condition)
+        return Project(grouping.unnesting.over(kept), _unique(columns))
 
     def _from(self, node: exp.Select) -> tuple[Node, Scope]:
         clause = node.args.get("from_")
@@ -229,12 +232,17 @@ class Queries:
             raise BrokenTableError(name)
         return found
 
-    def _items(self, item: exp.Expr, scope: Scope) -> Sequence[Named]:
+    def _items(self, item: exp.Expr, scope: Scope, unnesting: Unnesting) -> Sequence[Named]:
         if isinstance(item, exp.Star):
             return [Named(one.name, one.column) for one in scope.shown]
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
             return [Named(one.name, one.column) for one in scope.of_table(item.table)]
-        return [Named(_name_of(item), Expressions(self.script, scope).translate(item.unalias()))]
+
+        def special(part: exp.Expr) -> Expr | None:
+            return unnesting.element_of(part, inputs.translate)
+
+        inputs = Expressions(self.script, scope, special)
+        return [Named(_name_of(item), inputs.translate(item.unalias()))]
 
 
 def unite(parts: Sequence[Node], at: Place | None = None) -> Node:

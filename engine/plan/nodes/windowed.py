@@ -10,6 +10,7 @@ from engine import types
 from engine.plan.expr import Column, Expr, Named, is_nullable
 from engine.plan.nodes.joins import LookupJoin, WindowJoin
 from engine.plan.nodes.rows import Filter, Project, Union
+from engine.plan.nodes.unnest import Unnest
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 
@@ -101,7 +102,7 @@ def window_of(node: Node) -> tuple[Window, str | None] | None:
         case WindowAggregate(source, window, name):
             inner = window_of(source) if isinstance(window, Carried) else None
             return (inner[0] if inner else window, name)
-        case Filter(source):
+        case Filter(source) | Unnest(source):
             return window_of(source)
         case Project(source, columns):
             found = window_of(source)

@@ -12,6 +12,7 @@ from engine.plan.nodes import (
     Project,
     Scan,
     Union,
+    Unnest,
     UpdatingJoin,
     WindowAggregate,
     WindowJoin,
@@ -42,6 +43,8 @@ def _keep(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
             return Project(_keep(source, below, used), kept)
         case Filter(source, condition):
             return replace(node, input=_keep(source, names | columns_of(condition), used))
+        case Unnest(source, name, array):
+            return replace(node, input=_keep(source, names - {name} | columns_of(array), used))
         case Union(inputs):
             return Union(tuple(_keep(one, _by_position(node, one, names), used) for one in inputs))
         case WindowJoin(left, right) | UpdatingJoin(left, right):

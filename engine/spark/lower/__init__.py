@@ -9,10 +9,11 @@ from itertools import count
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from engine.plan.nodes import Branch, Filter, Project, Scan, Union, WindowAggregate, Write
+from engine.plan.nodes import Branch, Filter, Project, Scan, Union, Unnest, WindowAggregate, Write
 from engine.plan.tree import Node
 from engine.spark.columns import to_sql
 from engine.spark.lower.rows import lower_project, lower_scan, lower_union
+from engine.spark.lower.unnest import lower_unnest
 from engine.spark.lower.windowed import lower_window_aggregate
 
 
@@ -36,6 +37,8 @@ class Lowering:
                 return self.lower(source).filter(F.expr(to_sql(condition)))
             case Project(source):
                 return lower_project(node, self.lower(source))
+            case Unnest(source):
+                return lower_unnest(node, self.lower(source))
             case Union(inputs):
                 return lower_union(node, [self.lower(one) for one in inputs])
             case WindowAggregate(source):

@@ -1,0 +1,10 @@
+-- A row comes once for every element, NULL elements too, and not at all for NULL or an empty array.
+--: plan yes
+--: rows yes
+CREATE TABLE nested (
+  at TIMESTAMP NOT NULL, id BIGINT NOT NULL, tags TEXT[], numbers BIGINT[], grid BIGINT[][],
+  items ARRAY<STRUCT<name TEXT, price DECIMAL(5, 2), at STRUCT<"row" INT, shelf TEXT>>>,
+  place STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>>, body JSON
+) WITH (connector = 'single_file', path = '$inputs/nested.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE out WITH (connector = 'single_file', path = '$output', format = 'json', type = 'sink');
+INSERT INTO out SELECT id, unnest(tags) AS tag, at FROM nested;

@@ -1,0 +1,10 @@
+-- The members of the elements can be read.
+--: rows yes
+CREATE TABLE nested (
+  at TIMESTAMP NOT NULL, id BIGINT NOT NULL, tags TEXT[], numbers BIGINT[], grid BIGINT[][],
+  items ARRAY<STRUCT<name TEXT, price DECIMAL(5, 2), at STRUCT<"row" INT, shelf TEXT>>>,
+  place STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>>, body JSON
+) WITH (connector = 'single_file', path = '$inputs/nested.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE out WITH (connector = 'single_file', path = '$output', format = 'json', type = 'sink');
+CREATE VIEW lines AS SELECT id, unnest(items) AS item FROM nested;
+INSERT INTO out SELECT id, item.name, item.price, item.at.shelf, (item.at)."row" FROM lines;
