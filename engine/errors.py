@@ -170,7 +170,7 @@ class NotGroupedError(SqlError):
 
 
 class UpdatingQueryError(SqlError):
-    """An aggregate without a window, whose results would change for ever."""
+    """Rows that change for ever, where only rows that stay as they are can go."""
 
     code = "sql.updating"
 

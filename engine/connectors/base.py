@@ -156,5 +156,7 @@ class Connector:
     open_sink: Callable[[Table, SinkPlace], Sink] | None = None
     guarantee: Literal["exactly-once", "at-least-once", "best effort"] = "best effort"
     hidden: bool = False
+    only_shows: bool = False
+    """Whether its rows are for people to look at, who see changes as changes whatever the format."""
     drops_all: bool = False
     """Whether rows for it need not even leave Spark."""

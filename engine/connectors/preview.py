@@ -64,8 +64,9 @@ PREVIEW = Connector(
     name="preview",
     summary="Keeps the newest rows for the control plane to show.",
     options={"sink": PreviewOptions},
-    formats=frozenset({"json"}),
+    formats=frozenset({"json", "debezium_json"}),
     default_format="json",
     open_sink=Preview,
     hidden=True,
+    only_shows=True,
 )

@@ -50,7 +50,7 @@ STDOUT = Connector(
     name="stdout",
     summary="Prints each row as a line.",
     options={"sink": StdoutOptions},
-    formats=frozenset({"json", "raw_string"}),
+    formats=frozenset({"json", "debezium_json", "raw_string"}),
     default_format="json",
     open_sink=Stdout,
 )

@@ -83,3 +83,5 @@ class Format:
         lambda options, schema, direction, connector: None
     )
     """Called with the options, the decoded columns, the direction and the connector's name of a table."""
+    carries_changes: bool = False
+    """Whether a record says what is done to a row, so that rows can be taken back."""

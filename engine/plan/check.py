@@ -11,6 +11,7 @@ from engine.plan.nodes import (
     Project,
     Union,
     Unnest,
+    UpdatingAggregate,
     UpdatingJoin,
     WindowAggregate,
     WindowJoin,
@@ -46,7 +47,7 @@ def _read_by(node: Node) -> frozenset[str]:
             return columns_of(condition)
         case Unnest(_, _, array):
             return columns_of(array)
-        case WindowAggregate(_, _, _, keys, aggregates):
+        case WindowAggregate(_, _, _, keys, aggregates) | UpdatingAggregate(_, keys, aggregates):
             parts = [key.expr for key in keys]
             parts += [argument for one in aggregates for argument in one.aggregate.arguments]
             parts += [one.aggregate.condition for one in aggregates if one.aggregate.condition is not None]

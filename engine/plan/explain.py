@@ -22,6 +22,7 @@ from engine.plan.nodes import (
     Tumble,
     Union,
     Unnest,
+    UpdatingAggregate,
     UpdatingJoin,
     Window,
     WindowAggregate,
@@ -74,6 +75,10 @@ def describe(node: Node) -> str:
             return f"UpdatingJoin {kind} by {' and '.join(_matching(node))}, {kept}"
         case LookupJoin(_, table, columns, kind, key):
             return f"LookupJoin {kind} {table} ({', '.join(columns.names)}) by {show(key)}"
+        case UpdatingAggregate(_, keys, aggregates, ttl):
+            by = f" by {', '.join(show(key.expr) for key in keys)}" if keys else ""
+            what = ", ".join(_aggregate(one.aggregate) for one in aggregates) or "distinct"
+            return f"UpdatingAggregate {what}{by}, keeps each row for {ttl} after its last change"
         case Write(_, table):
             return f"Write {table}"
     raise TypeError(type(node).__name__)

@@ -10,7 +10,8 @@ from engine.errors import EngineError, UnsupportedClauseError
 from engine.sql.parse import Script
 
 _TAKEN: dict[type[exp.Expr], frozenset[str]] = {
-    exp.Select: frozenset({"with_", "expressions", "from_", "where", "group", "having", "joins"}),
+    exp.Select: frozenset({"with_", "expressions", "distinct", "from_", "where", "group", "having", "joins"}),
+    exp.Distinct: frozenset({"expressions"}),
     exp.Union: frozenset({"with_", "this", "expression", "distinct"}),
     exp.Except: frozenset({"with_", "this", "expression", "distinct"}),
     exp.Intersect: frozenset({"with_", "this", "expression", "distinct"}),
@@ -35,6 +36,7 @@ _TAKEN: dict[type[exp.Expr], frozenset[str]] = {
 }
 
 _WORDS = {
+    "on": "DISTINCT ON",
     "order": "ORDER BY",
     "sort": "SORT BY",
     "cluster": "CLUSTER BY",
@@ -75,7 +77,7 @@ def refused_clauses(node: exp.Expr, script: Script) -> Iterator[EngineError]:
 
 
 _HINTS = {
-    "distinct": "group by the columns instead, within a time window",
+    "on": "SELECT DISTINCT compares whole rows",
     "except_": "name the columns",
     "replace": "name the columns",
     "rename": "name the columns",

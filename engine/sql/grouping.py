@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from sqlglot import exp
 
@@ -31,11 +32,16 @@ from engine.plan.nodes import (
     Aggregate,
     Carried,
     NamedAggregate,
+    Project,
+    UpdatingAggregate,
     Window,
     WindowAggregate,
+    is_updating,
     window_of,
 )
 from engine.plan.tree import Node
+from engine.plan.tree import walk as walk_nodes
+from engine.sql.complaints import placed
 from engine.sql.expressions import Expressions
 from engine.sql.parse import Script
 from engine.sql.scope import Scope
@@ -178,23 +184,43 @@ class Grouping:
         self.aggregates.append(NamedAggregate(column, aggregate))
         return Column(column, aggregate.type, nullable)
 
-    def build(self, item: exp.Expr) -> WindowAggregate:
-        """The aggregation; refused without a window."""
-        if self.window is None:
-            if window_of(self.source) is not None:
-                raise WindowMismatchError(
-                    "must have window in aggregate. Make sure you are calling one of the windowing functions "
-                    "(hop, tumble, session) or using the window field of the input",
-                    at=self.script.place(item),
-                )
-            raise UpdatingQueryError(
-                "an aggregate without a time window gives results that change for ever, which is not built yet",
-                hint="group by tumble(...), hop(...) or session(...)",
-                at=self.script.place(item),
-            )
-        return WindowAggregate(
-            self.source, self.window, _PLACEHOLDER + WINDOW_NAME, tuple(self.keys), tuple(self.aggregates)
+    def build(self, item: exp.Expr, ttl: timedelta) -> Node:
+        """The aggregation: within its window, or else over all there ever was, as a stream of changes."""
+        keys, aggregates = tuple(self.keys), tuple(self.aggregates)
+        with placed(self.script.place(item)):
+            if self.window is None:
+                return _without_window(UpdatingAggregate(self.source, keys, aggregates, ttl))
+            return _windowed(WindowAggregate(self.source, self.window, _WINDOW_COLUMN.name, keys, aggregates))
+
+
+def distinct(rows: Node, ttl: timedelta) -> Node:
+    """Each row once: within its window if the rows carry one, else as a stream of changes."""
+    columns = tuple(Named(one.name, Column(one.name, one.type, one.nullable)) for one in rows.schema)
+    found = window_of(rows)
+    window = None if found is None else found[1]
+    if window is None:
+        return _without_window(UpdatingAggregate(rows, columns, (), ttl))
+    keys = tuple(item for item in columns if item.name != window)
+    return Project(WindowAggregate(rows, Carried(window), window, keys, ()), columns)
+
+
+def _without_window(aggregate: UpdatingAggregate) -> UpdatingAggregate:
+    if any(isinstance(one, WindowAggregate) for one in walk_nodes(aggregate.input)):
+        raise WindowMismatchError(
+            "must have window in aggregate. Make sure you are calling one of the windowing functions "
+            "(hop, tumble, session) or using the window field of the input",
+            hint="add the window field of the input to GROUP BY, or to what is selected",
         )
+    return aggregate
+
+
+def _windowed(aggregate: WindowAggregate) -> WindowAggregate:
+    if is_updating(aggregate.input):
+        raise UpdatingQueryError(
+            "a time window cannot be closed over rows that are changed afterwards",
+            hint="aggregate within the window first, or leave the window out",
+        )
+    return aggregate
 
 
 def has_aggregate(nodes: Sequence[exp.Expr]) -> bool:

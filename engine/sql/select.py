@@ -1,4 +1,4 @@
-"""Queries: SELECT, UNION ALL, CTEs and sub-queries in FROM."""
+"""Queries: SELECT, UNION, CTEs and sub-queries in FROM."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from engine.plan.nodes import Filter, Project, Union
 from engine.plan.tree import Node
 from engine.sql.complaints import BrokenTableError, Complaints, placed
 from engine.sql.expressions import Expressions
-from engine.sql.grouping import Grouping, has_aggregate
+from engine.sql.grouping import Grouping, distinct, has_aggregate
 from engine.sql.joins import Joining, LookupTable, Side, refuse_lookup
 from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable, usable_list
@@ -98,8 +98,8 @@ class Queries:
         return inside
 
     def union_of(self, node: exp.SetOperation) -> Node:
-        """The rows of both sides."""
-        if type(node) is not exp.Union or node.args.get("distinct", True):
+        """The rows of both sides; equal ones once, unless it is UNION ALL."""
+        if type(node) is not exp.Union:
             kind = type(node).__name__.upper()
             raise UnsupportedClauseError(
                 f"{kind} must compare all rows for ever, which is not built yet",
@@ -114,10 +114,21 @@ class Queries:
         complaints.raise_any()
         if len(parts) != 2:
             raise BrokenTableError("a side of the union")
-        return unite(parts, self.script.place(node.expression))
+        both = unite(parts, self.script.place(node.expression))
+        if not node.args.get("distinct", True):
+            return both
+        with placed(self.script.place_of_word("UNION", node, node.expression)):
+            return distinct(both, self.updating_ttl)
 
     def select_of(self, node: exp.Select) -> Node:
         """The rows of one SELECT."""
+        rows = self._rows_of(node)
+        if node.args.get("distinct") is None:
+            return rows
+        with placed(self.script.place_of_word("DISTINCT", node)):
+            return distinct(rows, self.updating_ttl)
+
+    def _rows_of(self, node: exp.Select) -> Node:
         if not node.expressions:
             raise SyntaxRefusedError(
                 "SELECT needs a list of columns", hint="* is all of them", at=self.script.place(node)
@@ -163,7 +174,7 @@ class Queries:
         if any(isinstance(one, WindowContextError) for one in complaints.found):
             complaints.raise_any()
         with complaints.collect():
-            aggregated: Node = grouping.build(group or node.expressions[0])
+            aggregated = grouping.build(group or node.expressions[0], self.updating_ttl)
         complaints.raise_any()
         kept = aggregated if condition is None else Filter(aggregated, condition)
         return Project(grouping.unnesting.over(kept), _unique(columns))

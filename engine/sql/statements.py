@@ -25,7 +25,7 @@ from engine.errors import (
     WrongDirectionError,
 )
 from engine.plan.expr import Column, Expr, Named
-from engine.plan.nodes import Project, Write
+from engine.plan.nodes import Project, Write, is_updating
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 from engine.sql.catalog import (
@@ -43,8 +43,8 @@ from engine.sql.joins import LookupTable
 from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable_list
 from engine.sql.parse import STATEMENTS, Script, Statement
-from engine.sql.select import Queries, as_columns, unite
-from engine.sql.tables import anonymous_sink, declare_table, with_columns
+from engine.sql.select import UPDATING_TTL, Queries, as_columns, unite
+from engine.sql.tables import anonymous_sink, declare_table, taking_changes, with_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ class _Reading:
     inserts: dict[str, list[Node]] = field(default_factory=dict)
     sinks: dict[str, Table] = field(default_factory=dict)
     size: int = 0
+    updating_ttl: timedelta = UPDATING_TTL
 
     def take(self, statement: Statement) -> None:
         """Note what a statement declares or writes. One that was refused still gives its name, so that nobody is told
@@ -122,7 +123,7 @@ class _Reading:
         return Translation(writes, {**self.catalog.read_tables, **self.sinks})
 
     def _query(self, node: exp.Expr) -> Node:
-        rows = Queries(self.script, self.catalog, {}).translate(node)
+        rows = Queries(self.script, self.catalog, {}, self.updating_ttl).translate(node)
         count_relations(rows)
         return rows
 
@@ -204,6 +205,9 @@ class _Reading:
         match entry:
             case SinkTable(table, columns):
                 known = self.sinks.get(table.name)
+                table = known or table
+                if is_updating(rows):
+                    table = taking_changes(table, is_anonymous=False)
                 wanted = columns or (known.schema if known else None)
                 if wanted is None:
                     wanted = _typed(rows.schema)
@@ -237,7 +241,8 @@ class _Reading:
         self._note_size(rows)
         name = f"select_{len(self.inserts) + 1}"
         columns = _typed(rows.schema)
-        self.sinks[name] = anonymous_sink(name, self.default_sink, columns)
+        sink = anonymous_sink(name, self.default_sink, columns)
+        self.sinks[name] = taking_changes(sink, is_anonymous=True) if is_updating(rows) else sink
         self.inserts[name] = [_fit(rows, columns, name)]
 
     def _set(self, node: exp.Set) -> None:
@@ -256,6 +261,7 @@ class _Reading:
             length = read_interval(value) if isinstance(value, exp.Interval) else read_duration(value.name)
             if length < timedelta(0):
                 raise DurationError("updating_ttl cannot be negative", hint="SET updating_ttl = '1 day'")
+        self.updating_ttl = length
 
 
 def _typed(columns: Schema) -> Schema:

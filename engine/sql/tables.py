@@ -23,8 +23,10 @@ from engine.errors import (
     OptionValueError,
     Place,
     TableColumnError,
+    UpdatingQueryError,
 )
 from engine.formats import find_format
+from engine.formats.debezium import DEBEZIUM_JSON
 from engine.option_values import OptionValue
 from engine.plan.evaluate import can_evaluate
 from engine.plan.expr import Column, Expr, Literal, Named, is_nullable, substitute
@@ -103,6 +105,20 @@ def _check_fit(table: Table) -> None:
         complaint = form.check(table.format, table.schema, table.direction, table.connector)
     if complaint is not None:
         raise OptionValueError(f"table {table.name}: {complaint}")
+
+
+def taking_changes(table: Table, *, is_anonymous: bool) -> Table:
+    """The sink as it takes rows that are changed afterwards; refused when it cannot. One that only shows its rows, or
+    that nobody declared, shows them as changes."""
+    connector = connector_of(table)
+    if connector.drops_all or (table.format is not None and find_format(table.format.format).carries_changes):
+        return table
+    if (is_anonymous or connector.only_shows) and DEBEZIUM_JSON.name in connector.formats:
+        return replace(table, format=DEBEZIUM_JSON.options.model_validate({}))
+    raise UpdatingQueryError(
+        "input is updating, but sink is not configured as an updating sink (hint: use `format = 'debezium_json'`)",
+        hint="or aggregate within a time window, which gives every result once",
+    )
 
 
 def anonymous_sink(name: str, connector: str, columns: Schema) -> Table:

@@ -13,6 +13,7 @@ from engine.plan.nodes import (
     Scan,
     Union,
     Unnest,
+    UpdatingAggregate,
     UpdatingJoin,
     WindowAggregate,
     WindowJoin,
@@ -58,7 +59,7 @@ def _keep(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
             wanted = tuple(field for field in looked_up if field.name in names) or looked_up.fields[:1]
             below = names & set(source.schema.names) | columns_of(key)
             return replace(node, input=_keep(source, below, used), columns=Schema(wanted))
-        case WindowAggregate(source):
+        case WindowAggregate(source) | UpdatingAggregate(source):
             return replace(node, input=_keep(source, _read_by(node), used))
     return node
 
@@ -68,8 +69,10 @@ def _by_position(union: Union, one: Node, names: frozenset[str]) -> frozenset[st
     return frozenset(own for shared, own in pairs if shared in names)
 
 
-def _read_by(node: WindowAggregate) -> frozenset[str]:
-    found: set[str] = {node.window.column} if isinstance(node.window, Carried) else set()
+def _read_by(node: WindowAggregate | UpdatingAggregate) -> frozenset[str]:
+    found: set[str] = set()
+    if isinstance(node, WindowAggregate) and isinstance(node.window, Carried):
+        found.add(node.window.column)
     for key in node.keys:
         found |= columns_of(key.expr)
     for one in node.aggregates:

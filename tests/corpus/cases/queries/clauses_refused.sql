@@ -1,29 +1,26 @@
 -- Clauses that a stream cannot have, each at its word.
---: error sql.unsupported 22:24 ORDER BY is not currently supported
---: error sql.unsupported 23:24 LIMIT is not currently supported
---: error sql.unsupported 24:24 OFFSET is not currently supported
---: error sql.unsupported 25:24 FETCH is not currently supported
---: error sql.unsupported 26:8 DISTINCT is not currently supported
---: error sql.unsupported 27:8 DISTINCT is not currently supported
---: error sql.unsupported 28:12 INTO is not currently supported
---: error sql.unsupported 29:24 FOR UPDATE is not currently supported
---: error sql.unsupported 30:24 SORT BY is not currently supported
---: error sql.unsupported 31:24 DISTRIBUTE BY is not currently supported
---: error sql.unsupported 32:24 CLUSTER BY is not currently supported
---: error sql.unsupported 33:24 PIVOT is not currently supported
---: error sql.unsupported 34:24 LATERAL VIEW is not currently supported
---: error sql.updating 35:1 an aggregate without a time window gives results that change for ever, which is not built yet
---: error sql.unsupported 35:29 GROUP BY ALL is not currently supported
---: error sql.unsupported 36:24 HAVING needs GROUP BY
---: error sql.unsupported 37:41 ORDER BY is not currently supported
---: error sql.unknown_column 37:61 no column 'nothing' here
+--: error sql.unsupported 20:24 ORDER BY is not currently supported
+--: error sql.unsupported 21:24 LIMIT is not currently supported
+--: error sql.unsupported 22:24 OFFSET is not currently supported
+--: error sql.unsupported 23:24 FETCH is not currently supported
+--: error sql.unsupported 24:21 DISTINCT ON is not currently supported
+--: error sql.unsupported 25:12 INTO is not currently supported
+--: error sql.unsupported 26:24 FOR UPDATE is not currently supported
+--: error sql.unsupported 27:24 SORT BY is not currently supported
+--: error sql.unsupported 28:24 DISTRIBUTE BY is not currently supported
+--: error sql.unsupported 29:24 CLUSTER BY is not currently supported
+--: error sql.unsupported 30:24 PIVOT is not currently supported
+--: error sql.unsupported 31:24 LATERAL VIEW is not currently supported
+--: error sql.unsupported 32:29 GROUP BY ALL is not currently supported
+--: error sql.unsupported 33:24 HAVING needs GROUP BY
+--: error sql.unsupported 34:41 ORDER BY is not currently supported
+--: error sql.unknown_column 34:61 no column 'nothing' here
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT key FROM events ORDER BY key;
 SELECT key FROM events LIMIT 1;
 SELECT key FROM events OFFSET 3;
 SELECT key FROM events FETCH FIRST 1 ROW ONLY;
-SELECT DISTINCT key FROM events;
 SELECT DISTINCT ON (key) key FROM events;
 SELECT key INTO x FROM events;
 SELECT key FROM events FOR UPDATE;

@@ -1,0 +1,6 @@
+-- DISTINCT is an aggregate of whole rows, whose keys are the columns.
+--: plan yes
+CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
+WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE changes WITH (connector = 'single_file', path = '/changes.json', format = 'debezium_json', type = 'sink');
+INSERT INTO changes SELECT DISTINCT key, value % 2 AS odd FROM events;
