@@ -227,6 +227,7 @@ def test_the_command_line_follows_a_pipeline_through_its_life(shared: Served, ar
     assert (code, said.split()[0]) == (0, "clicks")
     code, said, _ = arroyo("watermark", "clicks", "--past", "2026-01-01T00:05:00Z")
     assert (code, "passed" in said) == (0, True)
+    shared.until("clicks", state="Running")  # the first epoch may be heard of before the start is noted
     code, said, _ = arroyo("show", "clicks")
     assert (code, "Running" in said) == (0, True)
     code, said, _ = arroyo("list", "--json")
