@@ -8,6 +8,7 @@ from types import MappingProxyType
 from engine.functions.aggregates import AGGREGATE_FUNCTIONS
 from engine.functions.base import AggregateFunction, Function, Signature
 from engine.functions.conditional import CONDITIONAL_FUNCTIONS
+from engine.functions.hashing import BINARY_FUNCTIONS, HASH_FUNCTIONS
 from engine.functions.math import MATH_FUNCTIONS
 from engine.functions.operators import OPERATORS
 from engine.functions.regex import REGEX_FUNCTIONS
@@ -22,6 +23,8 @@ _SCALARS = (
     *MATH_FUNCTIONS,
     *TEXT_FUNCTIONS,
     *REGEX_FUNCTIONS,
+    *HASH_FUNCTIONS,
+    *BINARY_FUNCTIONS,
     *TIME_FUNCTIONS,
 )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from engine.functions.base import ANY_CONSTANT, Function, Resolve, never, takes
+from collections.abc import Sequence
+
+from engine.functions.base import ANY_CONSTANT, Function, Resolve, Signature, never, takes
+from engine.functions.coercion import common_type
 from engine.functions.parameters import fraction, fraction_or_decimal, number, whole
 from engine.types import BIGINT, BOOLEAN, DOUBLE, Decimal, Type
 
@@ -25,6 +28,13 @@ def _one_more_digit(arguments: tuple[Type, ...]) -> Type:
             return Decimal(min(38, precision + 1), scale)
         case kind:
             return kind
+
+
+def _same_fraction(arguments: Sequence[Type]) -> Signature | None:
+    """FLOAT when both are, else DOUBLE."""
+    found = takes(fraction, fraction, result=DOUBLE)(arguments)
+    shared = None if found is None else common_type(*found.arguments)
+    return None if shared is None else Signature((shared, shared), shared)
 
 
 def _math(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
@@ -96,6 +106,13 @@ MATH_FUNCTIONS = (
     _real("sin", "The sine"),
     _real("cos", "The cosine"),
     _real("tan", "The tangent"),
+    _real("cot", "One divided by the tangent"),
+    _real("sinh", "The hyperbolic sine"),
+    _real("cosh", "The hyperbolic cosine"),
+    _real("tanh", "The hyperbolic tangent"),
+    _real("asinh", "The number with that hyperbolic sine"),
+    _real("acosh", "The number with that hyperbolic cosine; NaN below 1"),
+    _real("atanh", "The number with that hyperbolic tangent; NaN outside -1 to 1"),
     _real("asin", "The angle of that sine; NaN outside -1 to 1"),
     _real("acos", "The angle of that cosine; NaN outside -1 to 1"),
     _real("atan", "The angle of that tangent"),
@@ -104,6 +121,12 @@ MATH_FUNCTIONS = (
         "atan2(y, x)",
         "The angle of the point (x, y); NULL when either is.",
         takes(DOUBLE, DOUBLE, result=DOUBLE),
+    ),
+    _math(
+        "factorial",
+        "factorial(number)",
+        "The product of all whole numbers up to it, 1 below two; more than 20 fails the run; NULL for NULL.",
+        takes(whole, result=BIGINT),
     ),
     Function(
         "gcd",
@@ -120,6 +143,23 @@ MATH_FUNCTIONS = (
         "The least number that both divide; overflow fails the run; NULL when either is.",
         takes(whole, whole, result=BIGINT),
         is_computed=True,
+    ),
+    _math(
+        "nanvl",
+        "nanvl(number, otherwise)",
+        "The number, or where it is NaN the other one; NULL when either is.",
+        _same_fraction,
+    ),
+    _math("iszero", "iszero(number)", "Whether the number is zero; NULL for NULL.", takes(number, result=BOOLEAN)),
+    Function(
+        "random",
+        "math",
+        "random()",
+        "A number from 0 up to but not 1, another one for each row and each run; never NULL.",
+        takes(result=DOUBLE),
+        ("rand",),
+        nullable=never,
+        deterministic=False,
     ),
     Function("pi", "math", "pi()", "The circle number; never NULL.", takes(result=DOUBLE), nullable=never),
     Function(

@@ -30,6 +30,11 @@ def anything(kind: Type) -> Type:
     return kind
 
 
+def scalar(kind: Type) -> Type | None:
+    """A value without parts, as it is."""
+    return None if isinstance(kind, Struct | ArrayType) else TEXT if isinstance(kind, Null) else kind
+
+
 def scalar_as_text(kind: Type) -> Type | None:
     """Whatever can be written as text, as text."""
     return None if isinstance(kind, Struct | ArrayType) or not can_cast(kind, TEXT) else TEXT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.functions.base import Function, Resolve, first, never, takes, takes_many
-from engine.functions.parameters import BYTES, scalar_as_text, text_or_bytes
+from engine.functions.parameters import scalar_as_text, text_or_bytes
 from engine.types import BIGINT, BOOLEAN, INT, TEXT
 
 
@@ -126,18 +126,6 @@ TEXT_FUNCTIONS = (
     ),
     _text("chr", "chr(number)", "The character of that Unicode number; NULL for NULL.", takes(BIGINT, result=TEXT)),
     _text(
-        "md5",
-        "md5(text)",
-        "The MD5 digest in hexadecimal digits; NULL for NULL.",
-        takes(text_or_bytes, result=TEXT),
-    ),
-    _text(
-        "sha256",
-        "sha256(text)",
-        "The SHA-256 digest as bytes; NULL for NULL.",
-        takes(text_or_bytes, result=BYTES),
-    ),
-    _text(
         "to_hex",
         "to_hex(number)",
         "The number in hexadecimal digits, negative ones in 64 bits; NULL for NULL.",
@@ -148,5 +136,40 @@ TEXT_FUNCTIONS = (
         "translate(text, characters, others)",
         "The text with each of the characters turned into its other, or removed; NULL when an argument is.",
         takes(TEXT, TEXT, TEXT, result=TEXT),
+    ),
+    _text(
+        "overlay",
+        "overlay(text, new, start [, count])",
+        "The text with `count` characters from `start` on, or as many as there are new ones, replaced; "
+        "NULL when an argument is.",
+        takes(TEXT, TEXT, BIGINT, BIGINT, result=TEXT, optional=1),
+    ),
+    _text(
+        "levenshtein",
+        "levenshtein(a, b)",
+        "How many characters have to be changed, added or removed to make one of the other; NULL when either is.",
+        takes(TEXT, TEXT, result=INT),
+    ),
+    _text(
+        "substr_index",
+        "substr_index(text, delimiter, n)",
+        "The text before the `n`-th delimiter, or after the `-n`-th from the end; NULL when an argument is.",
+        takes(TEXT, TEXT, BIGINT, result=TEXT),
+        "substring_index",
+    ),
+    _text(
+        "find_in_set",
+        "find_in_set(text, list)",
+        "At which place the text stands among those between commas, or 0; NULL when either is.",
+        takes(TEXT, TEXT, result=INT),
+    ),
+    Function(
+        "uuid",
+        "text",
+        "uuid()",
+        "A random UUID of version 4, another one for each row and each run; never NULL.",
+        takes(result=TEXT),
+        nullable=never,
+        deterministic=False,
     ),
 )

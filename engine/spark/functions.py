@@ -13,12 +13,13 @@ from engine.functions import FUNCTIONS
 from engine.plan.expr import Call
 from engine.spark.kernels import kernel_to_sql
 from engine.spark.printers import Form
+from engine.spark.printers.hashing import HASHING
 from engine.spark.printers.math import MATH
 from engine.spark.printers.operators import OPERATORS
 from engine.spark.printers.text import TEXT
 from engine.spark.printers.time import TIME
 
-FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **TIME}
+FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **HASHING, **TIME}
 
 
 def call_to_sql(call: Call, arguments: Sequence[str]) -> str:

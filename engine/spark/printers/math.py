@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from engine import types
 from engine.plan.expr import Call, Literal
-from engine.spark.literals import type_to_sql
+from engine.spark.literals import text_to_sql, type_to_sql
 from engine.spark.printers import Form, Printer
 
 # From here on every DOUBLE is a whole number, and soon too large for a BIGINT.
+_TOO_LARGE = f"raise_error({text_to_sql('the factorial does not fit into BIGINT')})"
 _ALL_WHOLE = "9e15D"
 
 
@@ -69,6 +70,12 @@ MATH: Mapping[str, Form] = {
     "log10": lambda _, arguments: _logarithm("log10", arguments[0]),
     "log2": lambda _, arguments: _logarithm("log2", arguments[0]),
     "log": _log,
+    "factorial": (
+        f"(CASE WHEN {{0}} < 2L THEN 1L WHEN {{0}} > 20L THEN {_TOO_LARGE} ELSE factorial(CAST({{0}} AS INT)) END)"
+    ),
+    "nanvl": "(CASE WHEN {1} IS NOT NULL THEN nanvl({0}, {1}) END)",
+    "iszero": "({0} = 0)",
+    "random": "rand()",
     # Spark says false for NULL.
     "isnan": "({0} = CAST('NaN' AS DOUBLE))",
 }

@@ -21,6 +21,15 @@ def _substr(_: Call, arguments: Sequence[str]) -> str:
     return f"substring({text}, {first}, CAST({arguments[2]} + least({start} - 1L, 0L) AS INT))"
 
 
+def _overlay(_: Call, arguments: Sequence[str]) -> str:
+    text, new, start = arguments[:3]
+    count = arguments[3] if len(arguments) == 4 else f"length({new})"
+    # a position before the first would count from the end, with Spark
+    before = f"substring({text}, 1, CAST({start} - 1L AS INT))"
+    after = f"substring({text}, CAST({start} + {count} + greatest(1L - {start} - {count}, 0L) AS INT))"
+    return f"concat({before}, {new}, {after})"
+
+
 def _trimmed(where: str) -> Printer:
     def form(_: Call, arguments: Sequence[str]) -> str:
         characters = arguments[1] if len(arguments) == 2 else "' '"
@@ -54,7 +63,7 @@ TEXT: Mapping[str, Form] = {
     "ends_with": "endswith({0}, {1})",
     "strpos": "instr({0}, {1})",
     "chr": "decode(unhex(lpad(hex({0}), 8, '0')), 'UTF-32')",
-    "md5": "md5(CAST({0} AS BINARY))",
-    "sha256": "unhex(sha2(CAST({0} AS BINARY), 256))",
+    "overlay": _overlay,
+    "substr_index": "substring_index({0}, {1}, CAST({2} AS INT))",
     "to_hex": "lower(hex({0}))",
 }
