@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from engine.docs.markdown import code, page, section, table
-from engine.functions import AGGREGATES, FUNCTIONS, AggregateFunction, Function
+from engine.functions import AGGREGATES, FUNCTIONS, OVER, AggregateFunction, Function, OverFunction
 
 
 def functions_page() -> str:
@@ -13,10 +13,12 @@ def functions_page() -> str:
     families = groupby(FUNCTIONS.values(), key=lambda function: function.family)
     sections = [section(family.capitalize(), _listing(list(functions))) for family, functions in families]
     aggregates = section("Aggregates", "Of all rows of a group.", _listing(list(AGGREGATES.values())))
+    doc = "Of a row among the rows of its window. Aggregates may stand before OVER as well."
+    over = section("Before OVER", doc, _over_listing(list(OVER.values())))
     return page(
         "Functions",
         "What is not on this page cannot be called. Names are known without regard to case.",
-        [*sections, aggregates],
+        [*sections, aggregates, over],
     )
 
 
@@ -25,3 +27,7 @@ def _listing(functions: list[Function] | list[AggregateFunction]) -> str:
         ["call", "gives", "also called"],
         [[code(each.usage), each.doc, ", ".join(map(code, each.aliases))] for each in functions],
     )
+
+
+def _over_listing(functions: list[OverFunction]) -> str:
+    return table(["call", "gives"], [[code(each.usage), each.doc] for each in functions])

@@ -11,11 +11,23 @@ from engine.functions.conditional import CONDITIONAL_FUNCTIONS
 from engine.functions.hashing import BINARY_FUNCTIONS, HASH_FUNCTIONS
 from engine.functions.math import MATH_FUNCTIONS
 from engine.functions.operators import OPERATORS
+from engine.functions.over import OVER_FUNCTIONS, OverFunction
 from engine.functions.regex import REGEX_FUNCTIONS
 from engine.functions.text import TEXT_FUNCTIONS
 from engine.functions.time import TIME_FUNCTIONS
 
-__all__ = ["AGGREGATES", "FUNCTIONS", "AggregateFunction", "Function", "Signature", "find_aggregate", "find_function"]
+__all__ = [
+    "AGGREGATES",
+    "FUNCTIONS",
+    "OVER",
+    "AggregateFunction",
+    "Function",
+    "OverFunction",
+    "Signature",
+    "find_aggregate",
+    "find_function",
+    "find_over",
+]
 
 _SCALARS = (
     *OPERATORS,
@@ -37,6 +49,14 @@ _BY_ANY_NAME = {name: function for function in _SCALARS for name in (function.na
 _AGGREGATES_BY_ANY_NAME = {
     name: function for function in AGGREGATE_FUNCTIONS for name in (function.name, *function.aliases)
 }
+
+
+OVER: Mapping[str, OverFunction] = MappingProxyType({function.name: function for function in OVER_FUNCTIONS})
+
+
+def find_over(name: str) -> OverFunction | None:
+    """The function of that name that stands before OVER only, without regard to case, or None."""
+    return OVER.get(name.lower())
 
 
 def find_function(name: str) -> Function | None:

@@ -8,7 +8,9 @@ from engine.plan.expr import columns_of
 from engine.plan.nodes import (
     Filter,
     LookupJoin,
+    Over,
     Project,
+    Top,
     Union,
     Unnest,
     UpdatingAggregate,
@@ -18,6 +20,7 @@ from engine.plan.nodes import (
     Write,
 )
 from engine.plan.nodes.joins import sides_read
+from engine.plan.nodes.over import columns_read
 from engine.plan.tree import EVENT_TIME, Node, inputs_of, walk
 from engine.schema import Schema
 
@@ -30,7 +33,7 @@ def check(writes: Sequence[Write]) -> None:
     """Raise BrokenPlanError when a node reads what its input does not have."""
     for write in writes:
         for node in walk(write):
-            missing = _read_by(node) - _offered_to(node) - {EVENT_TIME}
+            missing = read_by(node) - _offered_to(node) - {EVENT_TIME}
             if missing:
                 raise BrokenPlanError(f"{type(node).__name__} reads {sorted(missing)}, which its input does not have")
 
@@ -39,7 +42,8 @@ def _offered_to(node: Node) -> frozenset[str]:
     return frozenset(name for below in inputs_of(node) for name in below.schema.names)
 
 
-def _read_by(node: Node) -> frozenset[str]:
+def read_by(node: Node) -> frozenset[str]:
+    """The names of all columns that a node reads of its inputs in order to do its own work."""
     match node:
         case Project(_, columns):
             return frozenset[str]().union(*(columns_of(item.expr) for item in columns))
@@ -58,6 +62,10 @@ def _read_by(node: Node) -> frozenset[str]:
                 if read - set(side.schema.names):
                     raise BrokenPlanError(f"side {number} of a join reads {sorted(read)}, which it does not have")
             return frozenset() if node.condition is None else columns_of(node.condition)
+        case Over(_, window, functions):
+            return frozenset[str]({window}).union(*(columns_read(one) for one in functions))
+        case Top(_, window, order):
+            return frozenset[str]({window}).union(*(columns_of(one.expr) for one in order))
         case LookupJoin(source, _, columns, _, key):
             _must_differ(source.schema, columns)
             return columns_of(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,11 +14,16 @@ from engine.plan.nodes import (
     Branch,
     Carried,
     Filter,
+    Frame,
     Hop,
     LookupJoin,
+    NamedOver,
+    Order,
+    Over,
     Project,
     Scan,
     Session,
+    Top,
     Tumble,
     Union,
     Unnest,
@@ -73,6 +78,12 @@ def describe(node: Node) -> str:
         case UpdatingJoin(kind=kind, ttl=ttl):
             kept = f"keeps both sides for {ttl} after their last change"
             return f"UpdatingJoin {kind} by {' and '.join(_matching(node))}, {kept}"
+        case Over(_, window, functions):
+            return f"Over {window}: {'; '.join(_over(one) for one in functions)}, within an epoch"
+        case Top(_, window, order, limit, offset):
+            count = "all rows" if limit is None else f"{limit} rows"
+            skipped = f" after {offset}" if offset else ""
+            return f"Top {count}{skipped} of each {window} by {_orders(order)}, within an epoch"
         case LookupJoin(_, table, columns, kind, key):
             return f"LookupJoin {kind} {table} ({', '.join(columns.names)}) by {show(key)}"
         case UpdatingAggregate(_, keys, aggregates, ttl):
@@ -188,6 +199,26 @@ def _aggregate(aggregate: Aggregate) -> str:
     distinct = "DISTINCT " if aggregate.distinct else ""
     condition = "" if aggregate.condition is None else f" FILTER {show(aggregate.condition)}"
     return f"{aggregate.function}({distinct}{inside}){condition}"
+
+
+def _orders(order: Sequence[Order]) -> str:
+    return ", ".join(
+        f"{show(one.expr)}{' DESC' * one.descending} NULLS {'FIRST' if one.nulls_first else 'LAST'}" for one in order
+    )
+
+
+def _over(one: NamedOver) -> str:
+    partition = ", ".join(show(part) for part in one.partition)
+    order = f" ORDER BY {_orders(one.order)}" if one.order else ""
+    frame = "" if one.frame is None else f" {_frame(one.frame)}"
+    inside = ", ".join(show(argument) for argument in one.arguments)
+    nulls = " IGNORE NULLS" * one.ignore_nulls
+    return f"{one.function}({inside}){nulls} PARTITION BY {partition}{order}{frame}"
+
+
+def _frame(frame: Frame) -> str:
+    bounds = ["UNBOUNDED" if one is None else str(one) for one in (frame.start, frame.end)]
+    return f"{frame.unit.upper()} BETWEEN {bounds[0]} AND {bounds[1]}"
 
 
 def _matching(join: WindowJoin | UpdatingJoin) -> list[str]:

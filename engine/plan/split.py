@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.plan.check import read_by
 from engine.plan.expr import Column
 from engine.plan.nodes import (
     Branch,
@@ -21,7 +22,7 @@ from engine.plan.nodes import (
     WindowJoin,
     Write,
 )
-from engine.plan.tree import Node, inputs_of, walk, with_inputs
+from engine.plan.tree import EVENT_TIME, Node, inputs_of, walk, with_inputs
 
 _STATEFUL = (WindowAggregate, UpdatingAggregate, UpdatingJoin)
 
@@ -37,6 +38,11 @@ class Parts:
     def is_stateful(self) -> bool:
         """Whether the stream part keeps state between epochs."""
         return any(isinstance(node, _STATEFUL) for branch in self.branches for node in walk(branch))
+
+    @property
+    def reads_time(self) -> bool:
+        """Whether the epoch part looks at the event time of the rows that it is given."""
+        return any(_reads_time(node) for write in self.writes for node in walk(write))
 
 
 def split(writes: Sequence[Write]) -> Parts:
@@ -54,6 +60,10 @@ def split(writes: Sequence[Write]) -> Parts:
 
     epoch = tuple(Write(cut(write.input), write.table) for write in writes)
     return Parts(tuple(branches), epoch)
+
+
+def _reads_time(node: Node) -> bool:
+    return EVENT_TIME in read_by(node) or (isinstance(node, WindowJoin) and node.windows is None)
 
 
 def _only_renames(node: Node) -> bool:

@@ -85,8 +85,8 @@ class EpochPart:
 
     @property
     def carries_time(self) -> bool:
-        """Whether a sink wants the event time, so that branches must carry it."""
-        return any(target.needs_event_time for target in self.targets)
+        """Whether a sink or the epoch part itself wants the event time, so that branches must carry it."""
+        return self.parts.reads_time or any(target.needs_event_time for target in self.targets)
 
     @property
     def is_plain(self) -> bool:

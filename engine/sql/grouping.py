@@ -123,7 +123,8 @@ class Grouping:
     def _over_groups(self, expr: Expr, node: exp.Expr) -> Expr:
         keys = {key.expr: Column(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys}
         if isinstance(self.window, Carried):
-            keys[Column(self.window.column, types.WINDOW, nullable=False)] = _WINDOW_COLUMN
+            for nullable in (False, True):
+                keys[Column(self.window.column, types.WINDOW, nullable)] = _WINDOW_COLUMN
         found = replace_parts(expr, lambda part: None if isinstance(part, Literal) else keys.get(part))
         loose = [one for one in walk(found) if isinstance(one, Column) and not one.name.startswith(_PLACEHOLDER)]
         if loose:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine import types
-from engine.plan.expr import Expr
+from engine.plan.expr import Expr, columns_of
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 
@@ -42,6 +42,7 @@ class NamedOver:
     frame: Frame | None
     type: types.Type
     nullable: bool = True
+    ignore_nulls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +74,9 @@ class Top(Node):
     def schema(self) -> Schema:
         """That of the input."""
         return self.input.schema
+
+
+def columns_read(one: NamedOver) -> frozenset[str]:
+    """The names of the columns that one of the functions reads."""
+    parts = (*one.arguments, *one.partition, *(order.expr for order in one.order))
+    return frozenset[str]().union(*(columns_of(part) for part in parts))

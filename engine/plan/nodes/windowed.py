@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from engine import types
-from engine.plan.expr import Column, Expr, Named, is_nullable
+from engine.plan.expr import Call, Column, Expr, Named, is_nullable
 from engine.plan.nodes.joins import LookupJoin, WindowJoin
+from engine.plan.nodes.over import Over, Top
 from engine.plan.nodes.rows import Filter, Project, Union
 from engine.plan.nodes.unnest import Unnest
 from engine.plan.tree import Node
@@ -109,7 +110,7 @@ def window_of(node: Node) -> tuple[Window, str | None] | None:
             if found is None:
                 return None
             window, column = found
-            return window, next((item.name for item in columns if _is_column(item.expr, column)), None)
+            return window, next((item.name for item in columns if _holds(item.expr, column, source)), None)
         case Union(inputs):
             windows = [window_of(one) for one in inputs]
             first = windows[0]
@@ -117,7 +118,7 @@ def window_of(node: Node) -> tuple[Window, str | None] | None:
             return first if same else None
         case WindowJoin():
             return _joined_window(node)
-        case LookupJoin(source):
+        case LookupJoin(source) | Over(source) | Top(source):
             return window_of(source)
     return None
 
@@ -130,5 +131,13 @@ def _joined_window(join: WindowJoin) -> tuple[Window, str | None] | None:
     return found[0], join.windows[1 if join.kind == "right" else 0]
 
 
-def _is_column(expr: Expr, name: str | None) -> bool:
-    return isinstance(expr, Column) and expr.name == name
+def _holds(expr: Expr, column: str | None, source: Node) -> bool:
+    """Whether it is the column of the window, or, over a full join, that of the side that is there."""
+    match expr:
+        case Column(name):
+            return name == column
+        case Call("coalesce", (Column(one), Column(other))):
+            while isinstance(source, Filter):
+                source = source.input
+            return isinstance(source, WindowJoin) and source.windows in ((one, other), (other, one))
+    return False

@@ -9,8 +9,10 @@ from engine.plan.expr import columns_of
 from engine.plan.nodes import (
     Filter,
     LookupJoin,
+    Over,
     Project,
     Scan,
+    Top,
     Union,
     Unnest,
     UpdatingAggregate,
@@ -20,6 +22,7 @@ from engine.plan.nodes import (
     Write,
 )
 from engine.plan.nodes.joins import sides_read
+from engine.plan.nodes.over import columns_read
 from engine.plan.nodes.windowed import Carried
 from engine.plan.tree import EVENT_TIME, Node, rewrite
 from engine.schema import Schema
@@ -55,6 +58,14 @@ def _keep(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
                 for side, own in zip((left, right), read, strict=True)
             )
             return replace(node, left=kept_left, right=kept_right)
+        case Over(source, window, functions):
+            asked = tuple(one for one in functions if one.name in names)
+            below = frozenset[str]({window}).union(*(columns_read(one) for one in asked))
+            kept_input = _keep(source, names & set(source.schema.names) | below, used)
+            return replace(node, input=kept_input, functions=asked) if asked else kept_input
+        case Top(source, window, order):
+            below = names.union({window}, *(columns_of(one.expr) for one in order))
+            return replace(node, input=_keep(source, below, used))
         case LookupJoin(source, _, looked_up, _, key):
             wanted = tuple(field for field in looked_up if field.name in names) or looked_up.fields[:1]
             below = names & set(source.schema.names) | columns_of(key)

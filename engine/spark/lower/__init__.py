@@ -9,9 +9,23 @@ from itertools import count
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from engine.plan.nodes import Branch, Filter, Project, Scan, Union, Unnest, WindowAggregate, Write
+from engine.plan.nodes import (
+    Branch,
+    Filter,
+    Over,
+    Project,
+    Scan,
+    Top,
+    Union,
+    Unnest,
+    WindowAggregate,
+    WindowJoin,
+    Write,
+)
 from engine.plan.tree import Node
 from engine.spark.columns import to_sql
+from engine.spark.lower.joins import lower_window_join
+from engine.spark.lower.over import lower_over, lower_top
 from engine.spark.lower.rows import lower_project, lower_scan, lower_union
 from engine.spark.lower.unnest import lower_unnest
 from engine.spark.lower.windowed import lower_window_aggregate
@@ -43,6 +57,12 @@ class Lowering:
                 return lower_union(node, [self.lower(one) for one in inputs])
             case WindowAggregate(source):
                 return lower_window_aggregate(node, self.lower(source), self.late() if self.late else None)
+            case WindowJoin(left, right):
+                return lower_window_join(node, self.lower(left), self.lower(right))
+            case Over(source):
+                return lower_over(node, self.lower(source))
+            case Top(source):
+                return lower_top(node, self.lower(source))
             case Write(source):
                 return self.lower(source)
         raise TypeError(type(node).__name__)

@@ -30,7 +30,11 @@ def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | N
             kept = _without_late(rows, node.window, late)
             # Spark joins rows that are exactly the gap apart, we do not: so its gap is the smallest step shorter.
             session = F.session_window(F.col(EVENT_TIME), _spell(gap - _TICK))
-            return _aggregated(node, _prepared(node, kept), session.alias(_WINDOW), longer=_TICK)
+            prepared = _prepared(node, kept)
+            if not node.keys:
+                # Spark refuses sessions over all rows: so there is a key that is 0 for each, and Spark must not see it
+                prepared = prepared.withColumn(_key(0), F.expr(f"pmod(unix_micros({EVENT_TIME}), 1L)"))
+            return _aggregated(node, prepared, session.alias(_WINDOW), longer=_TICK)
         case Tumble() | Hop():
             kept = _without_late(rows, node.window, late)
             windowed = _prepared(node, kept).withColumn(_WINDOW, _time_window(node.window))
@@ -82,12 +86,13 @@ def _aggregated(
     node: WindowAggregate, rows: DataFrame, window: SparkColumn, longer: timedelta = timedelta(0)
 ) -> DataFrame:
     keys = [F.col(_key(index)) for index in range(len(node.keys))]
+    grouped_by = keys or [F.col(name) for name in rows.columns if name == _key(0)]
     aggregates = [
         F.expr(aggregate_to_sql(one.aggregate)).cast(to_spark(one.aggregate.type)).alias(one.name)
         for one in node.aggregates
     ]
     # a group by without an aggregate is a distinct, which Spark spells as an aggregate all the same
-    grouped = rows.groupBy(window, *keys).agg(*(aggregates or [F.lit(1).alias("_none")]))
+    grouped = rows.groupBy(window, *grouped_by).agg(*(aggregates or [F.lit(1).alias("_none")]))
     start, end = F.col(f"{_WINDOW}.start"), F.col(f"{_WINDOW}.end")
     if longer:
         end = F.expr(f"timestamp_micros(unix_micros({_WINDOW}.end) + {_micros(longer)}L)")

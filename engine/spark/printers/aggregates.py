@@ -16,21 +16,23 @@ class Spelling:
 
     aggregate: Aggregate
     arguments: Sequence[str]
+    over: str = ""
+    """What stands behind the call when it is one among the rows of a window."""
 
     def of(self, name: str, *arguments: str, behind: str = "") -> str:
         """Spark's aggregate of that name over the rows that take part; `behind` stands after its filter."""
         distinct = "DISTINCT " if self.aggregate.distinct else ""
         condition = self.aggregate.condition
         where = "" if condition is None else f" FILTER (WHERE {to_sql(condition)})"
-        return f"{name}({distinct}{', '.join(arguments)}){where}{behind}"
+        return f"{name}({distinct}{', '.join(arguments)}){where}{behind}{self.over}"
 
 
 Form: TypeAlias = Callable[[Spelling], str]
 
 
-def aggregate_to_sql(aggregate: Aggregate) -> str:
+def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
     """The aggregate as text; without a form it has the same name, arguments and meaning in Spark."""
-    spelling = Spelling(aggregate, [to_sql(argument) for argument in aggregate.arguments])
+    spelling = Spelling(aggregate, [to_sql(argument) for argument in aggregate.arguments], over)
     form = FORMS.get(aggregate.function)
     return spelling.of(aggregate.function, *spelling.arguments or ["1"]) if form is None else form(spelling)
 

@@ -1,0 +1,140 @@
+"""Functions of a row among the rows of its window: what may stand before OVER, beside the aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.functions.base import Resolve, Signature, takes
+from engine.functions.coercion import common_type
+from engine.types import BIGINT, DOUBLE, Type
+
+
+@dataclass(frozen=True, slots=True)
+class OverFunction:
+    """A function of a row and of the rows around it. `constants` are the arguments, counted from zero, that must be
+    whole numbers; one that `sees_frame` looks at the rows of its frame only."""
+
+    name: str
+    usage: str
+    doc: str
+    resolve: Resolve
+    nullable: bool = True
+    constants: frozenset[int] = frozenset()
+    least: int = 1
+    sees_frame: bool = False
+    ignores_nulls: bool = False
+
+
+def _value(kind: Type) -> Type:
+    return kind
+
+
+def _moved(arguments: Sequence[Type]) -> Signature | None:
+    """The value, how many rows away it is, and what stands for it where there is no such row."""
+    match list(arguments):
+        case [kind]:
+            return Signature((kind,), kind)
+        case [kind, _]:
+            return Signature((kind, BIGINT), kind)
+        case [kind, _, default]:
+            shared = common_type(kind, default)
+            return None if shared is None else Signature((shared, BIGINT, shared), shared)
+    return None
+
+
+def _first(arguments: tuple[Type, ...]) -> Type:
+    return arguments[0]
+
+
+_AWAY = frozenset({1})
+_LEAST = -(2**31) + 1
+
+OVER_FUNCTIONS = (
+    OverFunction(
+        "row_number",
+        "row_number() OVER (...)",
+        "The number of the row in its partition, from 1, in the order given.",
+        takes(result=BIGINT),
+        nullable=False,
+    ),
+    OverFunction(
+        "rank",
+        "rank() OVER (...)",
+        "The number of the first of the rows that are equal in the order; so there are gaps.",
+        takes(result=BIGINT),
+        nullable=False,
+    ),
+    OverFunction(
+        "dense_rank",
+        "dense_rank() OVER (...)",
+        "How many different values come before, in the order, plus 1.",
+        takes(result=BIGINT),
+        nullable=False,
+    ),
+    OverFunction(
+        "percent_rank",
+        "percent_rank() OVER (...)",
+        "The rank minus 1 as a part of the number of other rows; 0 for a row alone.",
+        takes(result=DOUBLE),
+        nullable=False,
+    ),
+    OverFunction(
+        "cume_dist",
+        "cume_dist() OVER (...)",
+        "Which part of the rows comes before or is equal in the order.",
+        takes(result=DOUBLE),
+        nullable=False,
+    ),
+    OverFunction(
+        "ntile",
+        "ntile(n) OVER (...)",
+        "The number, from 1, of the row's share when the partition is cut into n shares as equal as can be.",
+        takes(BIGINT, result=BIGINT),
+        nullable=False,
+        constants=frozenset({0}),
+    ),
+    OverFunction(
+        "lag",
+        "lag(value[, n[, default]]) OVER (...)",
+        "The value n rows before, 1 if not given; the default, or NULL, when there is none.",
+        _moved,
+        constants=_AWAY,
+        least=_LEAST,
+        ignores_nulls=True,
+    ),
+    OverFunction(
+        "lead",
+        "lead(value[, n[, default]]) OVER (...)",
+        "The value n rows after, 1 if not given; the default, or NULL, when there is none.",
+        _moved,
+        constants=_AWAY,
+        least=_LEAST,
+        ignores_nulls=True,
+    ),
+    OverFunction(
+        "first_value",
+        "first_value(value) OVER (...)",
+        "The value in the first row of the frame.",
+        takes(_value, result=_first),
+        sees_frame=True,
+        ignores_nulls=True,
+    ),
+    OverFunction(
+        "last_value",
+        "last_value(value) OVER (...)",
+        "The value in the last row of the frame, which ends at the row's peers unless it is said otherwise.",
+        takes(_value, result=_first),
+        sees_frame=True,
+        ignores_nulls=True,
+    ),
+    OverFunction(
+        "nth_value",
+        "nth_value(value, n) OVER (...)",
+        "The value in the row number n, from 1, of the frame; NULL when it is shorter.",
+        takes(_value, BIGINT, result=_first),
+        constants=_AWAY,
+        sees_frame=True,
+        ignores_nulls=True,
+    ),
+)

@@ -1,0 +1,32 @@
+"""Lowering of joins."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from engine.plan.nodes import WindowJoin
+from engine.plan.tree import EVENT_TIME
+from engine.spark.columns import to_sql
+from engine.spark.literals import quote_name
+from engine.spark.lower.rows import quoted
+
+_TIMES = ("__left_time", "__right_time")
+
+
+def lower_window_join(node: WindowJoin, left: DataFrame, right: DataFrame) -> DataFrame:
+    """The join of two frames of one epoch. NULL equals nothing; a row's time is that of its window, which both sides
+    agree on, and one of them may be missing."""
+    timed = EVENT_TIME in left.columns and EVENT_TIME in right.columns
+    sides = [
+        side.select(*map(quoted, one.schema.names), *([F.col(EVENT_TIME).alias(time)] if timed else []))
+        for side, one, time in zip((left, right), (node.left, node.right), _TIMES, strict=True)
+    ]
+    windows = _TIMES if node.windows is None else node.windows
+    tests = [f"({quote_name(windows[0])} = {quote_name(windows[1])})"]
+    tests += [f"({to_sql(one)} = {to_sql(other)})" for one, other in node.equal]
+    if node.condition is not None:
+        tests.append(to_sql(node.condition))
+    joined = sides[0].join(sides[1], on=F.expr(" AND ".join(tests)), how=node.kind)
+    time = [F.greatest(*_TIMES).alias(EVENT_TIME)] if timed else []
+    return joined.select(*map(quoted, node.schema.names), *time)

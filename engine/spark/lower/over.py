@@ -1,0 +1,78 @@
+"""Lowering of functions among the rows of a window."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from engine.functions import find_over
+from engine.plan.nodes import Aggregate, Frame, NamedOver, Order, Over, Top
+from engine.spark.columns import to_sql
+from engine.spark.literals import quote_name
+from engine.spark.lower.rows import quoted
+from engine.spark.printers.aggregates import aggregate_to_sql
+from engine.spark.types import to_spark
+
+_PLACE = "__place"
+
+
+def lower_over(node: Over, rows: DataFrame) -> DataFrame:
+    """The rows with the new columns behind those of the schema."""
+    found = [F.expr(_over_sql(one)).cast(to_spark(one.type)).alias(one.name) for one in node.functions]
+    own = node.input.schema.names
+    rest = [name for name in rows.columns if name not in own]
+    return rows.select(*map(quoted, own), *found, *map(quoted, rest))
+
+
+def lower_top(node: Top, rows: DataFrame) -> DataFrame:
+    """The rows that are wanted of each window, the windows one after the other, each in its order."""
+    order = ", ".join(_order_sql(one) for one in node.order)
+    window = quote_name(node.window)
+    if node.limit is not None or node.offset:
+        place = F.expr(f"row_number() OVER (PARTITION BY {window} ORDER BY {order or window})")
+        within = f"{_PLACE} > {node.offset}L"
+        if node.limit is not None:
+            within += f" AND {_PLACE} <= {node.offset + node.limit}L"
+        rows = rows.withColumn(_PLACE, place).filter(within).drop(_PLACE)
+    return rows.orderBy(F.expr(window), *(_sorted(one) for one in node.order)) if node.order else rows
+
+
+def _sorted(order: Order):  # type: ignore[no-untyped-def]  # pyspark.sql.Column has two homes
+    value = F.expr(to_sql(order.expr))
+    if order.descending:
+        return value.desc_nulls_first() if order.nulls_first else value.desc_nulls_last()
+    return value.asc_nulls_first() if order.nulls_first else value.asc_nulls_last()
+
+
+def _over_sql(one: NamedOver) -> str:
+    partition = [to_sql(part) for part in one.partition]
+    ranked = find_over(one.function)
+    # what ranks wants an order; without one all rows are peers, as they are by what is the same in all of them
+    order = [_order_sql(part) for part in one.order] or (partition[:1] if ranked else [])
+    words = [f"PARTITION BY {', '.join(partition)}"]
+    if order:
+        words.append(f"ORDER BY {', '.join(order)}")
+    if one.frame is not None and (ranked is None or ranked.sees_frame):
+        words.append(_frame_sql(one.frame))
+    over = f" OVER ({' '.join(words)})"
+    if ranked is None:
+        return aggregate_to_sql(Aggregate(one.function, one.arguments, one.type), over)
+    nulls = " IGNORE NULLS" if one.ignore_nulls else ""
+    return f"{one.function}({', '.join(to_sql(part) for part in one.arguments)}){nulls}{over}"
+
+
+def _order_sql(order: Order) -> str:
+    direction = "DESC" if order.descending else "ASC"
+    return f"{to_sql(order.expr)} {direction} NULLS {'FIRST' if order.nulls_first else 'LAST'}"
+
+
+def _frame_sql(frame: Frame) -> str:
+    start = "UNBOUNDED PRECEDING" if frame.start is None else _bound(frame.start)
+    end = "UNBOUNDED FOLLOWING" if frame.end is None else _bound(frame.end)
+    return f"{frame.unit.upper()} BETWEEN {start} AND {end}"
+
+
+def _bound(offset: int) -> str:
+    if offset == 0:
+        return "CURRENT ROW"
+    return f"{abs(offset)} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"

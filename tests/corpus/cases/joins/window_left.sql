@@ -1,0 +1,10 @@
+-- A row without a partner stands alone once, when its window closes.
+--: rows yes
+CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
+WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)
+WITH (connector = 'single_file', path = '$inputs/clicks.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE out WITH (connector = 'single_file', path = '$output', format = 'json', type = 'sink');
+CREATE VIEW e AS SELECT tumble('1 minute') AS window, key, count(*) AS n FROM events GROUP BY window, key;
+CREATE VIEW c AS SELECT tumble('1 minute') AS window, key, count(*) AS n FROM clicks GROUP BY window, key;
+INSERT INTO out SELECT e.window.start, e.key, e.n, c.n AS clicks FROM e LEFT JOIN c ON e.window = c.window AND e.key = c.key;

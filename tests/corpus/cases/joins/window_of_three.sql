@@ -1,0 +1,13 @@
+-- Three relations of one window, and an aggregate over them.
+--: rows yes
+CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
+WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)
+WITH (connector = 'single_file', path = '$inputs/clicks.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE out WITH (connector = 'single_file', path = '$output', format = 'json', type = 'sink');
+CREATE VIEW e AS SELECT tumble('1 minute') AS window, key, count(*) AS n FROM events GROUP BY window, key;
+CREATE VIEW c AS SELECT tumble('1 minute') AS window, key, count(*) AS n FROM clicks GROUP BY window, key;
+INSERT INTO out SELECT window.start, sum(n) AS n, max(pages) AS pages FROM (
+  SELECT e.window, e.n + c.n AS n, p.pages FROM e JOIN c ON e.window = c.window
+  LEFT JOIN (SELECT tumble('1 minute') AS window, count(*) AS pages FROM clicks GROUP BY window) AS p ON p.window = e.window
+) GROUP BY window;
