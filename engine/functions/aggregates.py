@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.functions.aggregates_approximate import APPROXIMATE
+from engine.functions.aggregates_statistical import STATISTICAL
 from engine.functions.base import AggregateFunction, Resolve, Signature, takes
 from engine.functions.coercion import bounded_decimal
-from engine.functions.parameters import anything
+from engine.functions.parameters import anything_known, number
 from engine.types import (
     BIGINT,
+    BOOLEAN,
     DOUBLE,
+    TEXT,
     Array,
     Boolean,
     Bytes,
@@ -71,6 +75,18 @@ def _same(arguments: tuple[Type, ...]) -> Type:
     return arguments[0]
 
 
+def _bits(kind: Type) -> Type | None:
+    return kind if isinstance(kind, Integer) else BIGINT if isinstance(kind, Null) else None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_position(value: object) -> bool:
+    return isinstance(value, int) and value != 0
+
+
 def _array(arguments: tuple[Type, ...]) -> Type:
     return Array(arguments[0])
 
@@ -104,9 +120,74 @@ AGGREGATE_FUNCTIONS = (
         aliases=("mean",),
     ),
     AggregateFunction(
-        "array_agg",
-        "array_agg(value)",
-        "All values as an array, NULLs included; NULL when there is no row.",
-        takes(anything, result=_array),
+        "median",
+        "median(number)",
+        "The value in the middle, or the mean of the two there, as the type of the numbers: whole ones are cut towards "
+        "zero. NULLs are left out; NULL when there is no value.",
+        takes(number, result=_same),
     ),
+    AggregateFunction(
+        "bit_and", "bit_and(whole)", "The bits set in every value; NULL when there is none.", takes(_bits, result=_same)
+    ),
+    AggregateFunction(
+        "bit_or", "bit_or(whole)", "The bits set in any value; NULL when there is none.", takes(_bits, result=_same)
+    ),
+    AggregateFunction(
+        "bit_xor",
+        "bit_xor(whole)",
+        "The bits set in an odd number of values; NULL when there is none.",
+        takes(_bits, result=_same),
+    ),
+    AggregateFunction(
+        "bool_and",
+        "bool_and(condition)",
+        "Whether it is true for all rows; NULLs are left out, and NULL when there is nothing else.",
+        takes(BOOLEAN, result=BOOLEAN),
+    ),
+    AggregateFunction(
+        "bool_or",
+        "bool_or(condition)",
+        "Whether it is true for any row; NULLs are left out, and NULL when there is nothing else.",
+        takes(BOOLEAN, result=BOOLEAN),
+    ),
+    AggregateFunction(
+        "array_agg",
+        "array_agg(value [ORDER BY ...])",
+        "All values as an array, NULLs included; NULL when there is no row.",
+        takes(anything_known, result=_array),
+        is_ordered=True,
+    ),
+    AggregateFunction(
+        "string_agg",
+        "string_agg(text, delimiter [ORDER BY ...])",
+        "All texts that are not NULL in one, the delimiter, a constant, between them; NULL when there is none.",
+        takes(TEXT, TEXT, result=TEXT),
+        constants={1: _is_text},
+        is_ordered=True,
+    ),
+    AggregateFunction(
+        "first_value",
+        "first_value(value [ORDER BY ...])",
+        "The value of the first row, in order of arrival unless another is named; it may be NULL.",
+        takes(anything_known, result=_same),
+        is_ordered=True,
+    ),
+    AggregateFunction(
+        "last_value",
+        "last_value(value [ORDER BY ...])",
+        "The value of the last row, in order of arrival unless another is named; it may be NULL.",
+        takes(anything_known, result=_same),
+        is_ordered=True,
+    ),
+    AggregateFunction(
+        "nth_value",
+        "nth_value(value, n [ORDER BY ...])",
+        "The value of the n-th row, a constant that counts from one, or from the end when negative; NULL when there "
+        "are fewer rows.",
+        takes(anything_known, BIGINT, result=_same),
+        constants={1: _is_position},
+        is_ordered=True,
+    ),
+    *STATISTICAL,
+    *APPROXIMATE,
 )

@@ -72,7 +72,9 @@ class AggregateFunction:
     """A function of all rows of a group; `takes_star` when it may be called with `*`, which is no argument at all.
 
     `nullable` says whether a group of at least one row, all of whose values are there, may still give NULL, or an
-    empty group does.
+    empty group does. `constants` names the arguments (counted from zero) that must be constants, each with a test of
+    its value. `is_ordered` when the order of the rows matters: it may then be called with ORDER BY behind its
+    arguments, and with IGNORE NULLS. `within_group` when its first argument may be written as WITHIN GROUP (ORDER BY).
     """
 
     name: str
@@ -82,6 +84,9 @@ class AggregateFunction:
     aliases: tuple[str, ...] = ()
     takes_star: bool = False
     nullable: bool = True
+    constants: Mapping[int, Callable[[object], bool]] = field(default_factory=dict, hash=False)
+    is_ordered: bool = False
+    within_group: bool = False
 
 
 def takes(*parameters: Parameter, result: Result, optional: int = 0) -> Resolve:

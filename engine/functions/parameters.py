@@ -35,6 +35,11 @@ def scalar(kind: Type) -> Type | None:
     return None if isinstance(kind, Struct | ArrayType) else TEXT if isinstance(kind, Null) else kind
 
 
+def anything_known(kind: Type) -> Type:
+    """Every type as it is, and a bare NULL as TEXT."""
+    return TEXT if isinstance(kind, Null) else kind
+
+
 def scalar_as_text(kind: Type) -> Type | None:
     """Whatever can be written as text, as text."""
     return None if isinstance(kind, Struct | ArrayType) or not can_cast(kind, TEXT) else TEXT
@@ -75,6 +80,11 @@ def signed_number(kind: Type) -> Type | None:
 def only_number(kind: Type) -> Type | None:
     """A number of any type, as DOUBLE."""
     return DOUBLE if is_number(kind) else None
+
+
+def only_number_or_null(kind: Type) -> Type | None:
+    """A number of any type, or a bare NULL, as DOUBLE."""
+    return DOUBLE if isinstance(kind, Null) else only_number(kind)
 
 
 def fraction(kind: Type) -> Type | None:

@@ -53,8 +53,7 @@ def read_by(node: Node) -> frozenset[str]:
             return columns_of(array)
         case WindowAggregate(_, _, _, keys, aggregates) | UpdatingAggregate(_, keys, aggregates):
             parts = [key.expr for key in keys]
-            parts += [argument for one in aggregates for argument in one.aggregate.arguments]
-            parts += [one.aggregate.condition for one in aggregates if one.aggregate.condition is not None]
+            parts += [part for one in aggregates for part in one.aggregate.expressions]
             return frozenset[str]().union(*(columns_of(part) for part in parts))
         case WindowJoin(left, right) | UpdatingJoin(left, right):
             _must_differ(left.schema, right.schema)

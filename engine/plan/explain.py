@@ -198,7 +198,8 @@ def _aggregate(aggregate: Aggregate) -> str:
     inside = ", ".join(show(argument) for argument in aggregate.arguments) or "*"
     distinct = "DISTINCT " if aggregate.distinct else ""
     condition = "" if aggregate.condition is None else f" FILTER {show(aggregate.condition)}"
-    return f"{aggregate.function}({distinct}{inside}){condition}"
+    order = f" ORDER BY {_orders(aggregate.order)}" if aggregate.order else ""
+    return f"{aggregate.function}({distinct}{inside}{order}){condition}"
 
 
 def _orders(order: Sequence[Order]) -> str:

@@ -10,7 +10,6 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import (
-    FunctionArgumentsError,
     NotGroupedError,
     UnsupportedClauseError,
     UpdatingQueryError,
@@ -18,7 +17,6 @@ from engine.errors import (
     WindowMismatchError,
 )
 from engine.functions import find_aggregate
-from engine.plan.calls import coerce
 from engine.plan.expr import (
     Column,
     Expr,
@@ -29,7 +27,6 @@ from engine.plan.expr import (
     walk,
 )
 from engine.plan.nodes import (
-    Aggregate,
     Carried,
     NamedAggregate,
     Project,
@@ -41,6 +38,7 @@ from engine.plan.nodes import (
 )
 from engine.plan.tree import Node
 from engine.plan.tree import walk as walk_nodes
+from engine.sql.aggregates import WrittenAggregate, read_aggregate, translate_aggregate
 from engine.sql.complaints import placed
 from engine.sql.expressions import Expressions
 from engine.sql.parse import Script
@@ -138,13 +136,8 @@ class Grouping:
     def _special(self, node: exp.Expr) -> Expr | None:
         if is_window_call(node):
             return self._window_again(node)
-        condition: exp.Expr | None = None
-        call = node
-        if isinstance(node, exp.Filter):
-            condition, call = node.expression.this, node.this
-        if isinstance(call, exp.Anonymous) and find_aggregate(call.name.lower()) is not None:
-            return self._aggregate(call, condition)
-        return None
+        written = read_aggregate(node)
+        return None if written is None else self._aggregate(written)
 
     def _window_again(self, node: exp.Expr) -> Expr:
         written = translate_window(node, self.script)
@@ -159,31 +152,18 @@ class Grouping:
             )
         return _WINDOW_COLUMN
 
-    def _aggregate(self, call: exp.Anonymous, condition: exp.Expr | None) -> Expr:
-        name = call.name.lower()
-        inner = Expressions(self.script, self.scope, _refuse_nested)
-        written, distinct = call.expressions, False
-        if len(written) == 1 and isinstance(written[0], exp.Distinct):
-            written, distinct = written[0].expressions, True
-        if distinct:
-            raise UnsupportedClauseError(f"{name}(DISTINCT ...) is not built yet", at=self.script.place(call))
-        arguments = [] if _is_star(written) else [inner.translate(one) for one in written]
-        function = find_aggregate(name)
-        signature = function.resolve([one.type for one in arguments]) if function else None
-        if function is None or signature is None or (_is_star(written) and not function.takes_star):
-            given = "*" if _is_star(written) else ", ".join(str(one.type) for one in arguments)
-            usage = function.usage if function else name
-            raise FunctionArgumentsError(f"{name} does not take ({given})", hint=f"use it as {usage}")
-        cast = tuple(coerce(one, kind) for one, kind in zip(arguments, signature.arguments, strict=True))
-        test = None if condition is None else inner.condition(condition)
-        nullable = function.nullable
-        aggregate = Aggregate(function.name, cast, signature.result, nullable, distinct, test)
+    def _aggregate(self, written: WrittenAggregate) -> Expr:
+        aggregate = translate_aggregate(written, Expressions(self.script, self.scope, _refuse_nested))
+        if aggregate.distinct:
+            raise UnsupportedClauseError(
+                f"{aggregate.function}(DISTINCT ...) is not built yet", at=self.script.place(written.call)
+            )
         for known in self.aggregates:
             if known.aggregate == aggregate:
-                return Column(known.name, aggregate.type, nullable)
+                return Column(known.name, aggregate.type, aggregate.nullable)
         column = f"{_PLACEHOLDER}aggregate{len(self.aggregates)}"
         self.aggregates.append(NamedAggregate(column, aggregate))
-        return Column(column, aggregate.type, nullable)
+        return Column(column, aggregate.type, aggregate.nullable)
 
     def build(self, item: exp.Expr, ttl: timedelta) -> Node:
         """The aggregation: within its window, or else over all there ever was, as a stream of changes."""
@@ -234,10 +214,6 @@ def has_aggregate(nodes: Sequence[exp.Expr]) -> bool:
         if not isinstance(node, exp.Query | exp.Window):
             todo.extend(node.iter_expressions())
     return False
-
-
-def _is_star(written: Sequence[exp.Expr]) -> bool:
-    return len(written) == 1 and isinstance(written[0], exp.Star)
 
 
 def _refuse_nested(node: exp.Expr) -> Expr | None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from engine import types
 from engine.plan.expr import Call, Column, Expr, Named, is_nullable
 from engine.plan.nodes.joins import LookupJoin, WindowJoin
-from engine.plan.nodes.over import Over, Top
+from engine.plan.nodes.over import Order, Over, Top
 from engine.plan.nodes.rows import Filter, Project, Union
 from engine.plan.nodes.unnest import Unnest
 from engine.plan.tree import Node
@@ -51,7 +51,7 @@ Window: TypeAlias = Tumble | Hop | Session | Carried
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """A declared aggregate over some expressions. Without arguments it counts rows. Only rows for which
-    `condition` is true take part."""
+    `condition` is true take part, in that order when there is one and the function heeds it."""
 
     function: str
     arguments: tuple[Expr, ...]
@@ -59,6 +59,13 @@ class Aggregate:
     nullable: bool = True
     distinct: bool = False
     condition: Expr | None = None
+    order: tuple[Order, ...] = ()
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """All that it reads of a row."""
+        condition = () if self.condition is None else (self.condition,)
+        return (*self.arguments, *(one.expr for one in self.order), *condition)
 
 
 @dataclass(frozen=True, slots=True)

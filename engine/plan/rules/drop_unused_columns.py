@@ -87,10 +87,8 @@ def _read_by(node: WindowAggregate | UpdatingAggregate) -> frozenset[str]:
     for key in node.keys:
         found |= columns_of(key.expr)
     for one in node.aggregates:
-        for argument in one.aggregate.arguments:
-            found |= columns_of(argument)
-        if one.aggregate.condition is not None:
-            found |= columns_of(one.aggregate.condition)
+        for part in one.aggregate.expressions:
+            found |= columns_of(part)
     return frozenset(found)
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from engine.plan.expr import columns_of
 from engine.plan.nodes import Carried, Hop, Session, Tumble, Window, WindowAggregate
 from engine.plan.tree import EVENT_TIME
 from engine.spark.columns import to_sql
@@ -30,11 +31,7 @@ def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | N
             kept = _without_late(rows, node.window, late)
             # Spark joins rows that are exactly the gap apart, we do not: so its gap is the smallest step shorter.
             session = F.session_window(F.col(EVENT_TIME), _spell(gap - _TICK))
-            prepared = _prepared(node, kept)
-            if not node.keys:
-                # Spark refuses sessions over all rows: so there is a key that is 0 for each, and Spark must not see it
-                prepared = prepared.withColumn(_key(0), F.expr(f"pmod(unix_micros({EVENT_TIME}), 1L)"))
-            return _aggregated(node, prepared, session.alias(_WINDOW), longer=_TICK)
+            return _aggregated(node, _with_some_key(node, _prepared(node, kept)), session.alias(_WINDOW), longer=_TICK)
         case Tumble() | Hop():
             kept = _without_late(rows, node.window, late)
             windowed = _prepared(node, kept).withColumn(_WINDOW, _time_window(node.window))
@@ -78,21 +75,28 @@ def _prepared(node: WindowAggregate, rows: DataFrame) -> DataFrame:
     return rows.withColumns({_key(index): F.expr(to_sql(key.expr)) for index, key in enumerate(node.keys)})
 
 
+def _with_some_key(node: WindowAggregate, rows: DataFrame) -> DataFrame:
+    """Spark has no sessions of all rows together: without a key that is made of columns there is one that is false for
+    every row, in a way that Spark does not see."""
+    if any(columns_of(key.expr) for key in node.keys):
+        return rows
+    return rows.withColumn(_key(len(node.keys)), F.expr("spark_partition_id() < 0"))
+
+
 def _key(index: int) -> str:
-    return f"_key{index}"
+    return f"_key{index}_of_group"
 
 
 def _aggregated(
     node: WindowAggregate, rows: DataFrame, window: SparkColumn, longer: timedelta = timedelta(0)
 ) -> DataFrame:
-    keys = [F.col(_key(index)) for index in range(len(node.keys))]
-    grouped_by = keys or [F.col(name) for name in rows.columns if name == _key(0)]
+    keys = [F.col(name) for name in map(_key, range(len(node.keys) + 1)) if name in rows.columns]
     aggregates = [
         F.expr(aggregate_to_sql(one.aggregate)).cast(to_spark(one.aggregate.type)).alias(one.name)
         for one in node.aggregates
     ]
     # a group by without an aggregate is a distinct, which Spark spells as an aggregate all the same
-    grouped = rows.groupBy(window, *grouped_by).agg(*(aggregates or [F.lit(1).alias("_none")]))
+    grouped = rows.groupBy(window, *keys).agg(*(aggregates or [F.lit(1).alias("_none")]))
     start, end = F.col(f"{_WINDOW}.start"), F.col(f"{_WINDOW}.end")
     if longer:
         end = F.expr(f"timestamp_micros(unix_micros({_WINDOW}.end) + {_micros(longer)}L)")
@@ -100,7 +104,7 @@ def _aggregated(
     named = F.struct(start.alias("start"), end.alias("end")).alias(node.window_name, metadata={})
     event_time = F.expr(f"timestamp_micros(unix_micros({_WINDOW}.end) + {_micros(longer) - 1}L)")
     return grouped.select(
-        *(key.alias(item.name) for key, item in zip(keys, node.keys, strict=True)),
+        *(F.col(_key(index)).alias(item.name) for index, item in enumerate(node.keys)),
         named,
         *(quoted(one.name) for one in node.aggregates),
         event_time.alias(EVENT_TIME, metadata={}),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TypeAlias
 
-from engine.plan.nodes import Aggregate
+from engine import types
+from engine.plan.nodes import Aggregate, Order
 from engine.spark.columns import to_sql
+from engine.spark.literals import type_to_sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,146 @@ def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
 
 
 def _array_agg(call: Spelling) -> str:
-    gathered = call.of("collect_list", *call.arguments, behind=" RESPECT NULLS")
+    return _unless_empty(_in_order(call))
+
+
+def _string_agg(call: Spelling) -> str:
+    texts, delimiter = f"filter({_in_order(call)}, v -> v IS NOT NULL)", call.arguments[1]
+    return f"CASE WHEN size({texts}) > 0 THEN array_join({texts}, {delimiter}) END"
+
+
+def _first_value(call: Spelling) -> str:
+    return _edge(call, first=True)
+
+
+def _last_value(call: Spelling) -> str:
+    return _edge(call, first=False)
+
+
+def _edge(call: Spelling, *, first: bool) -> str:
+    """The value of the first or last row. Where all orders go the same way it is the least or greatest in an order of
+    structs, for which only one row is kept."""
+    order = call.aggregate.order
+    if not order:
+        return call.of("first_value" if first else "last_value", call.arguments[0])
+    if len({one.descending for one in order}) > 1:
+        return f"element_at({_unless_empty(_in_order(call))}, {1 if first else -1})"
+    descending = order[0].descending
+    # true is greater than false: it goes to the NULLs where they belong to the end that is looked for last
+    keys = []
+    for one in order:
+        nulls_are_greatest = one.nulls_first == descending
+        keys += [f"({to_sql(one.expr)}) IS {'' if nulls_are_greatest else 'NOT '}NULL", to_sql(one.expr)]
+    return call.of("max_by" if first == descending else "min_by", call.arguments[0], f"struct({', '.join(keys)})")
+
+
+def _nth_value(call: Spelling) -> str:
+    return f"try_element_at({_unless_empty(_in_order(call))}, CAST({call.arguments[1]} AS INT))"
+
+
+def _in_order(call: Spelling) -> str:
+    """All values in an array: as they came, or in the order that is asked for."""
+    order = call.aggregate.order
+    if not order:
+        return call.of("collect_list", call.arguments[0], behind=" RESPECT NULLS")
+    keys = "".join(f", {to_sql(one.expr)} AS k{index}" for index, one in enumerate(order))
+    rows = call.of("collect_list", f"struct({call.arguments[0]} AS v{keys})")
+    tests = " ".join(_comparison(index, one) for index, one in enumerate(order))
+    return f"transform(array_sort({rows}, (a, b) -> CASE {tests} ELSE 0 END), r -> r.v)"
+
+
+def _comparison(index: int, order: Order) -> str:
+    nulls, values = (-1 if order.nulls_first else 1), (1 if order.descending else -1)
+    a, b = f"a.k{index}", f"b.k{index}"
+    return (
+        f"WHEN {a} IS NULL AND {b} IS NOT NULL THEN {nulls} WHEN {a} IS NOT NULL AND {b} IS NULL THEN {-nulls} "
+        f"WHEN {a} < {b} THEN {values} WHEN {a} > {b} THEN {-values}"
+    )
+
+
+def _unless_empty(gathered: str) -> str:
     return f"CASE WHEN size({gathered}) > 0 THEN {gathered} END"
 
 
-FORMS: Mapping[str, Form] = {"array_agg": _array_agg}
+def _median(call: Spelling) -> str:
+    """Spark's is a DOUBLE, in which large whole numbers and decimals are not exact."""
+    kind, value = call.aggregate.type, call.arguments[0]
+    if isinstance(kind, types.Float):
+        return f"CAST({call.of('median', value)} AS {type_to_sql(kind)})"
+    values = f"array_sort({call.of('collect_list', value)})"
+    low = f"get({values}, CAST((size({values}) - 1) div 2 AS INT))"
+    high = f"get({values}, CAST(size({values}) div 2 AS INT))"
+    return _half_way(low, high, kind)
+
+
+def _half_way(low: str, high: str, kind: types.Type) -> str:
+    """The mean of two values; what the type cannot hold of it is cut off, as in the reference engine."""
+    match kind:
+        case types.Integer():
+            both = f"CAST(CAST({low} AS DECIMAL(20, 0)) + CAST({high} AS DECIMAL(20, 0)) AS DECIMAL(21, 0))"
+            return f"CAST({both} div 2 AS {type_to_sql(kind)})"
+        case types.Decimal(precision, scale):
+            wide = f"DECIMAL({min(38, precision + 1)}, {scale})"
+            both = f"(CAST({low} AS {wide}) + CAST({high} AS {wide}))"
+            return f"CAST(({both} - {both} % {2 * Decimal(10) ** -scale:f}BD) / 2 AS {type_to_sql(kind)})"
+    return f"CAST((CAST({low} AS DOUBLE) + CAST({high} AS DOUBLE)) / 2 AS {type_to_sql(kind)})"
+
+
+def _corr(call: Spelling) -> str:
+    """Spark's fails where a side is always the same."""
+    sides = [f"sqrt(nullif({call.of(name, *call.arguments)}, 0))" for name in ("regr_sxx", "regr_syy")]
+    return f"{call.of('regr_sxy', *call.arguments)} / ({' * '.join(sides)})"
+
+
+def _regr_r2(call: Spelling) -> str:
+    """Spark's is 1 where y is always the same."""
+    return f"CASE WHEN {call.of('regr_syy', *call.arguments)} <> 0 THEN {call.of('regr_r2', *call.arguments)} END"
+
+
+def _approx_distinct(call: Spelling) -> str:
+    """By hashes, since a sketch takes few types; a sketch of few values is a list of them, so it is exact."""
+    value = call.arguments[0]
+    sketch = call.of("hll_sketch_agg", f"CASE WHEN {value} IS NOT NULL THEN xxhash64({value}) END", "14")
+    return f"hll_sketch_estimate({sketch})"
+
+
+def _approx_median(call: Spelling) -> str:
+    return _around(call, "0.5D")
+
+
+def _approx_percentile(call: Spelling) -> str:
+    return _around(call, call.arguments[1])
+
+
+def _around(call: Spelling, share: str) -> str:
+    """Half-way between the values on both sides of the share, so that the median of few values is the median."""
+    shares = f"array({share}, least({share} + 1e-9D, 1D))"
+    found = call.of("approx_percentile", call.arguments[0], shares, "10000")
+    low, high = f"{found}[0]", f"{found}[1]"
+    return f"CASE WHEN {low} = {high} THEN {low} ELSE {_half_way(low, high, call.aggregate.type)} END"
+
+
+def _weighted_percentile(call: Spelling) -> str:
+    """The reference engine counts the rows and not their weights, see the declaration."""
+    value, weight, share = call.arguments
+    pair = f"CASE WHEN {value} IS NOT NULL AND {weight} IS NOT NULL THEN struct({value} AS v, {weight} AS w) END"
+    pairs = f"array_sort({call.of('collect_list', pair)})"
+    start = f"struct(CAST(NULL AS {type_to_sql(call.aggregate.type)}) AS v, 0D AS w)"
+    step = f"CASE WHEN s.w < {share} * size({pairs}) OR s.v IS NULL THEN struct(p.v AS v, s.w + p.w AS w) ELSE s END"
+    return f"aggregate({pairs}, {start}, (s, p) -> {step}).v"
+
+
+FORMS: Mapping[str, Form] = {
+    "array_agg": _array_agg,
+    "string_agg": _string_agg,
+    "first_value": _first_value,
+    "last_value": _last_value,
+    "nth_value": _nth_value,
+    "median": _median,
+    "corr": _corr,
+    "regr_r2": _regr_r2,
+    "approx_distinct": _approx_distinct,
+    "approx_median": _approx_median,
+    "approx_percentile_cont": _approx_percentile,
+    "approx_percentile_cont_with_weight": _weighted_percentile,
+}
