@@ -463,6 +463,12 @@ class UnreadableFileError(DataError):
     code = "data.unreadable_file"
 
 
+class DuplicateKeyError(DataError):
+    """A lookup table has two rows of one primary key."""
+
+    code = "data.duplicate_key"
+
+
 class FilesChangedError(DataError):
     """Files that an epoch has read were changed, added or taken away, so it cannot be read again."""
 

@@ -8,7 +8,7 @@ lives in positions, messages and the sink's own directory, never in the object.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
@@ -39,6 +39,14 @@ class Options(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class Cache:
+    """How much of a lookup table a worker may remember, and for how long it believes it; None is for ever."""
+
+    max_bytes: int
+    ttl: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A declared table as its connector sees it. `schema` holds the columns that are decoded from a
     record; `metadata` the columns filled from around it, with the key each one is filled from."""
@@ -54,6 +62,8 @@ class Table:
     idle_time: timedelta | None = timedelta(minutes=5)
     framing: Literal["newline"] | None = None
     framing_max_length: int | None = None
+    primary_key: tuple[str, ...] = ()
+    cache: Cache | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,28 @@ class Source(Protocol):
 
     def read(self, piece: Slice) -> Iterator[Chunk]:
         """The rows of a slice, in order, in chunks of at most 8,192 rows times a small factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a lookup has found: rows of the table's schema and metadata, and of each row the position of its key among
+    those that were asked for. A key without a row is not there; no key is there twice."""
+
+    rows: pa.RecordBatch
+    keys: pa.Array
+
+
+class Lookup(Protocol):
+    """Finds rows of one table by its primary key. One worker process opens it once and uses it for many tasks."""
+
+    is_local: bool
+    """Whether it holds all rows itself, so that remembering what it has found would be of no use."""
+
+    def refresh(self) -> None:
+        """See what has changed. Called once when a task begins, before its first `fetch`."""
+
+    def fetch(self, keys: pa.Array) -> Found:
+        """The rows of these keys; they are of the key column's type, all different, and none is NULL."""
 
 
 class SegmentWriter(Protocol):
@@ -154,9 +186,16 @@ class Connector:
     """Whether a sink with these options wants the event time, as one more column `_timestamp` behind the table's."""
     open_source: Callable[[Table], Source] | None = None
     open_sink: Callable[[Table, SinkPlace], Sink] | None = None
+    open_lookup: Callable[[Table], Lookup] | None = None
     guarantee: Literal["exactly-once", "at-least-once", "best effort"] = "best effort"
     hidden: bool = False
     only_shows: bool = False
     """Whether its rows are for people to look at, who see changes as changes whatever the format."""
     drops_all: bool = False
     """Whether rows for it need not even leave Spark."""
+
+
+def row_schema(table: Table, metadata: Mapping[str, Field]) -> Schema:
+    """The columns of a table's rows: those that are decoded, then those filled from around the record."""
+    filled = (replace(metadata[key], name=name) for name, key in table.metadata)
+    return Schema((*table.schema, *filled))

@@ -15,6 +15,7 @@ from engine.connectors.base import Connector, Options, SinkPlace, Table
 from engine.schema import Field
 
 if TYPE_CHECKING:
+    from engine.connectors.filesystem_lookup import FilesystemLookup
     from engine.connectors.filesystem_sink import FilesystemSink
     from engine.connectors.filesystem_source import FilesystemSource
 
@@ -30,6 +31,14 @@ def _local(value: object) -> object:
     if text.lower().startswith("file://"):
         return text[len("file://") :]
     raise ValueError(f"{text.split(':', 1)[0]}: cannot be reached yet; name a directory of this machine")
+
+
+def _pattern(value: str | None) -> str | None:
+    try:
+        re.compile(value or "")
+    except re.error as wrong:
+        raise ValueError(f"it is no regular expression: {wrong}") from wrong
+    return value
 
 
 class FilesystemSourceOptions(Options):
@@ -57,11 +66,29 @@ class FilesystemSourceOptions(Options):
     @field_validator("regex_pattern")
     @classmethod
     def _is_pattern(cls, value: str | None) -> str | None:
-        try:
-            re.compile(value or "")
-        except re.error as wrong:
-            raise ValueError(f"it is no regular expression: {wrong}") from wrong
-        return value
+        return _pattern(value)
+
+
+class FilesystemLookupOptions(Options):
+    """Which files hold the rows that are looked up."""
+
+    path: Path = Option(description="One file, or the directory of several; they are read again when they change.")
+    regex_pattern: str | None = Option(
+        None, alias="lookup.regex_pattern", description="Only files whose path below `path` has a match."
+    )
+    compression: Literal["none", "gzip", "zstd"] | None = Option(
+        None, alias="lookup.compression", description="Of JSON and CSV files; without it, what the file's name says."
+    )
+
+    @field_validator("path", mode="before")
+    @classmethod
+    def _is_local(cls, value: object) -> object:
+        return _local(value)
+
+    @field_validator("regex_pattern")
+    @classmethod
+    def _is_pattern(cls, value: str | None) -> str | None:
+        return _pattern(value)
 
 
 class FilesystemSinkOptions(Options):
@@ -113,15 +140,22 @@ def _open_sink(table: Table, place: SinkPlace) -> FilesystemSink:
     return FilesystemSink(table, table.options, place.directory)
 
 
+def _open_lookup(table: Table) -> FilesystemLookup:
+    from engine.connectors.filesystem_lookup import FilesystemLookup  # noqa: PLC0415 - see `_open_source`
+
+    assert isinstance(table.options, FilesystemLookupOptions)
+    return FilesystemLookup(table, table.options)
+
+
 def _check(table: Table) -> str | None:
     if isinstance(table.options, FilesystemSinkOptions):
         strangers = [name for name in table.options.fields if table.schema.find(name) is None]
         if strangers:
             columns = ", ".join(table.schema.names)
             return f"'partitioning.fields' names {', '.join(map(repr, strangers))}; the table's columns are {columns}"
-    is_parquet = table.format is not None and table.format.format == "parquet"
-    if is_parquet and any(key == "line" for _, key in table.metadata):
-        return "Parquet files have no lines, so there is no metadata 'line'"
+    form = "" if table.format is None else table.format.format
+    if form in ("parquet", "csv") and any(key == "line" for _, key in table.metadata):
+        return f"{'Parquet' if form == 'parquet' else 'CSV'} files have no lines, so there is no metadata 'line'"
     return None
 
 
@@ -131,9 +165,9 @@ def _needs_event_time(options: Options) -> bool:
 
 FILESYSTEM = Connector(
     name="filesystem",
-    summary="Reads the files of a directory, and writes one file per epoch and partition.",
-    options={"source": FilesystemSourceOptions, "sink": FilesystemSinkOptions},
-    formats=frozenset({"json", "debezium_json", "parquet", "raw_string"}),
+    summary="Reads the files of a directory, looks rows up in them, and writes one file per epoch and partition.",
+    options={"source": FilesystemSourceOptions, "sink": FilesystemSinkOptions, "lookup": FilesystemLookupOptions},
+    formats=frozenset({"json", "debezium_json", "parquet", "raw_string", "csv"}),
     metadata={
         "filename": Field("filename", types.TEXT, nullable=False),
         "line": Field("line", types.BIGINT, nullable=False),
@@ -142,5 +176,6 @@ FILESYSTEM = Connector(
     needs_event_time=_needs_event_time,
     open_source=_open_source,
     open_sink=_open_sink,
+    open_lookup=_open_lookup,
     guarantee="exactly-once",
 )

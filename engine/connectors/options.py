@@ -24,7 +24,7 @@ from engine.errors import (
 )
 from engine.formats import FORMATS
 from engine.formats.base import FormatOptions
-from engine.option_values import OffOrInterval, Unreadable, read_value
+from engine.option_values import ByteCount, OffOrInterval, Unreadable, read_value
 from engine.option_values import OptionValue as OptionValue  # noqa: PLC0414 - what a `GivenOption` holds
 
 O = TypeVar("O", bound=BaseModel)  # noqa: E741 - the O of Options
@@ -59,11 +59,17 @@ class TableOptions(Options):
         timedelta(minutes=5), description="How long a partition without rows holds the watermark back; -1 is for ever."
     )
     late_rows: str = Field("drop", description="`drop`, or the table that takes the rows that came too late.")
-    lookup_cache_max_bytes: int = Field(
-        8 * 1024 * 1024, alias="lookup.cache.max_bytes", ge=0, description="Size of a lookup's cache; 0 is off."
+    lookup_cache_max_bytes: ByteCount = Field(
+        8 * 1024 * 1024,
+        alias="lookup.cache.max_bytes",
+        ge=0,
+        description="How much of a lookup table each worker remembers; 0 is nothing.",
     )
     lookup_cache_ttl: timedelta | None = Field(
-        None, alias="lookup.cache.ttl", description="How long a looked-up row is believed; without it, for ever."
+        None,
+        alias="lookup.cache.ttl",
+        description="How long a looked-up row is believed, and that there is none; without it, a row is believed for "
+        "ever and a missing one is asked for again.",
     )
 
     @field_validator("connection_profile")

@@ -13,12 +13,13 @@ def connectors_page() -> str:
     """Every connector that is not hidden, and the options that all tables have."""
     shown = [connector for connector in CONNECTORS if not connector.hidden]
     overview = table(
-        ["connector", "reads", "writes", "guarantee when writing", ""],
+        ["connector", "reads", "writes", "is looked up", "guarantee when writing", ""],
         [
             [
                 f"[{one.name}](#{one.name})",
                 "yes" if "source" in one.options else "",
                 "yes" if "sink" in one.options else "",
+                "yes" if "lookup" in one.options else "",
                 one.guarantee if "sink" in one.options else "",
                 one.summary,
             ]

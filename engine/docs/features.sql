@@ -134,6 +134,18 @@ SELECT a.n AS n
 FROM (SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY 1) AS a
 JOIN (SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY 1) AS b ON a.w = b.w;
 
+--# Lookups
+
+--: CREATE TEMPORARY TABLE, left lookup
+CREATE TEMPORARY TABLE t (id TEXT PRIMARY KEY, name TEXT)
+WITH (connector = 'filesystem', path = '/t.csv', format = 'csv');
+SELECT value, name FROM events LEFT JOIN t ON key = t.id;
+
+--: inner lookup, conditions on what was found
+CREATE TEMPORARY TABLE t (id TEXT PRIMARY KEY, name TEXT)
+WITH (connector = 'filesystem', path = '/t', format = 'parquet');
+SELECT value FROM events JOIN t ON lower(key) = t.id WHERE t.name IS NOT NULL;
+
 --# Updating queries
 
 --: GROUP BY without a window

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.formats.base import Format, FormatOptions
+from engine.formats.csv import CSV
 from engine.formats.debezium import DEBEZIUM_JSON
 from engine.formats.json import JSON
 from engine.formats.parquet import PARQUET
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder
     from engine.schema import Schema
 
-FORMATS: tuple[Format, ...] = (JSON, DEBEZIUM_JSON, RAW_STRING, PARQUET)
+FORMATS: tuple[Format, ...] = (JSON, DEBEZIUM_JSON, RAW_STRING, PARQUET, CSV)
 
 
 def find_format(name: str) -> Format:

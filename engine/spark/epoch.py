@@ -6,7 +6,7 @@ each sink take its epoch. Nothing is visible before that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,10 +72,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class EpochPart:
-    """What is done with the rows of each epoch."""
+    """What is done with the rows of each epoch; `lookups` has the tables that rows are looked up in."""
 
     parts: Parts
     targets: Sequence[Target]
+    lookups: Mapping[str, Table]
 
     @property
     def branch_schemas(self) -> Sequence[Schema]:
@@ -126,7 +127,7 @@ class EpochPart:
         sink."""
         if self.is_plain:
             return frame
-        lowering = epoch_lowering(untag(frame, self.parts.branches))
+        lowering = epoch_lowering(untag(frame, self.parts.branches), self.lookups)
         schemas = [self.targets[index].schema for index in written]
         frames = [
             lowering.lower(self.parts.writes[index]).select(*map(quoted, schema.names))

@@ -173,7 +173,7 @@ class _Running:
         targets = [
             Target(self.program.tables[write.table], self._place(write.table)) for write in self.program.parts.writes
         ]
-        epoch_part = EpochPart(self.program.parts, targets)
+        epoch_part = EpochPart(self.program.parts, targets, self.program.tables)
         limits = Limits(self.spec.parallelism, self.spec.max_epoch_rows)
         frame = stream_part(self.spark, self.program, epoch_part, self.paths.watermarks, limits)
         query = (

@@ -28,7 +28,7 @@ def stream_part(spark: SparkSession, program: Program, epoch: EpochPart, notes: 
     """One frame with the rows of every branch. A table that several branches read is one source to Spark."""
     register_kernels(spark, (*program.parts.branches, *program.parts.writes))
     tables = _open_tables(spark, program, epoch, notes, limits)
-    lowering = stream_lowering(tables)
+    lowering = stream_lowering(tables, program.tables)
     frames = [
         lowering.lower(branch).select(*map(quoted, schema.names))
         for branch, schema in zip(program.parts.branches, epoch.branch_schemas, strict=True)

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from engine import types
 from engine.connectors import CONNECTORS, connector_of
-from engine.connectors.base import Connector, Table
+from engine.connectors.base import Cache, Connector, Table
 from engine.connectors.options import (
     GivenOption,
     ReadOptions,
@@ -19,6 +19,7 @@ from engine.connectors.options import (
 from engine.errors import (
     EventTimeError,
     MemoryTableError,
+    MissingOptionError,
     OptionTypeError,
     OptionValueError,
     Place,
@@ -38,6 +39,7 @@ from engine.sql.complaints import Complaints
 from engine.sql.data_types import translate_type
 from engine.sql.dialect import BareOption, MetadataFrom, WatermarkFor
 from engine.sql.expressions import Expressions, cast_for, make_call, read_interval
+from engine.sql.joins import LookupTable
 from engine.sql.names import twice, usable
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, Visible
@@ -55,6 +57,7 @@ class _Columns:
     metadata: tuple[tuple[Field, str, exp.Expr], ...]
     generated: tuple[tuple[Field, exp.Expr], ...]
     watermark: WatermarkFor | None
+    keys: tuple[str, ...]
 
 
 def declare_table(node: exp.Create, script: Script) -> Entry:
@@ -66,6 +69,12 @@ def declare_table(node: exp.Create, script: Script) -> Entry:
     columns = _read_columns(written, script, complaints)
     given = _given_options(node, script, complaints, at)
     named = next((one for one in given if one.name == "connector"), None)
+    if _is_temporary(node) and named is None:
+        complaints.add(
+            MissingOptionError(
+                "required option 'connector' not set", hint="a temporary table is looked up in some place", at=at
+            )
+        )
     if named is None or named.value == "memory":
         complaints.raise_any()
         return _memory_table(target.name, columns, given)
@@ -145,6 +154,7 @@ def _read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compl
     physical: list[Field] = []
     metadata: list[tuple[Field, str, exp.Expr]] = []
     generated: list[tuple[Field, exp.Expr]] = []
+    keys: list[str] = []
     watermark: WatermarkFor | None = None
     for part in written:
         with complaints.collect(script.place(part)):
@@ -161,13 +171,15 @@ def _read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compl
             if field.name.lower() in (name.lower() for name in order):
                 raise twice(field.name)
             order.append(field.name)
+            if any(isinstance(one.kind, exp.PrimaryKeyColumnConstraint) for one in part.args["constraints"]):
+                keys.append(field.name)
             if value is not None:
                 generated.append((field, value))
             elif key is not None:
                 metadata.append((field, key, part))
             else:
                 physical.append(field)
-    return _Columns(tuple(order), tuple(physical), tuple(metadata), tuple(generated), watermark)
+    return _Columns(tuple(order), tuple(physical), tuple(metadata), tuple(generated), watermark, tuple(keys))
 
 
 def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expr | None, str | None]:
@@ -282,7 +294,8 @@ class _Declaration:
                 return self._source()
             case "sink":
                 return self._sink()
-        raise OptionValueError("lookup tables are not built yet", at=self.at)
+            case "lookup":
+                return self._lookup()
 
     def _table(self, schema: Schema, metadata: tuple[tuple[str, str], ...] = ()) -> Table:
         general = self.options.general
@@ -298,7 +311,33 @@ class _Declaration:
             idle_time=general.idle_after,
             framing=general.framing,
             framing_max_length=general.framing_newline_max_length,
+            primary_key=self.columns.keys,
         )
+
+    def _lookup(self) -> LookupTable:
+        if self.columns.generated or self.columns.watermark:
+            raise TableColumnError(
+                f"lookup table {self.name} can only have plain and metadata columns",
+                hint="compute them in the query",
+                at=self.at,
+            )
+        if len(self.columns.keys) != 1:
+            raise TableColumnError(
+                f"lookup table {self.name} has {len(self.columns.keys)} PRIMARY KEY columns, and needs one",
+                hint="write PRIMARY KEY behind the column that rows are looked up by",
+                at=self.at,
+            )
+        complaints = Complaints()
+        metadata = tuple(self._metadata(one, complaints) for one in self.columns.metadata)
+        complaints.raise_any()
+        general = self.options.general
+        table = replace(
+            self._table(Schema(self.columns.physical), tuple((field.name, key) for field, key in metadata)),
+            cache=Cache(general.lookup_cache_max_bytes, general.lookup_cache_ttl),
+        )
+        _check_fit(table)
+        fields = {field.name: field for field in (*self.columns.physical, *(field for field, _ in metadata))}
+        return LookupTable(table, Schema(tuple(fields[name] for name in self.columns.order)), self.columns.keys[0])
 
     def _sink(self) -> SinkTable:
         if self.columns.generated or self.columns.metadata or self.columns.watermark:

@@ -9,9 +9,11 @@ from itertools import count
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from engine.connectors.base import Table
 from engine.plan.nodes import (
     Branch,
     Filter,
+    LookupJoin,
     Over,
     Project,
     Scan,
@@ -25,6 +27,7 @@ from engine.plan.nodes import (
 from engine.plan.tree import Node
 from engine.spark.columns import to_sql
 from engine.spark.lower.joins import lower_window_join
+from engine.spark.lower.lookup import lower_lookup_join
 from engine.spark.lower.over import lower_over, lower_top
 from engine.spark.lower.rows import lower_project, lower_scan, lower_union
 from engine.spark.lower.unnest import lower_unnest
@@ -34,11 +37,13 @@ from engine.spark.lower.windowed import lower_window_aggregate
 @dataclass(frozen=True, slots=True)
 class Lowering:
     """Turns plans into frames. `tables` are the opened source tables, `branches` what the stream part released;
-    `late` gives a new name for each count of late rows, and is None in the epoch part."""
+    `late` gives a new name for each count of late rows, and is None in the epoch part. `lookups` has the tables
+    that rows are looked up in."""
 
     tables: Mapping[str, DataFrame]
     branches: Sequence[DataFrame]
     late: Callable[[], str] | None
+    lookups: Mapping[str, Table]
 
     def lower(self, node: Node) -> DataFrame:
         """The frame of a relation: the columns of its schema, then what is hidden."""
@@ -53,6 +58,8 @@ class Lowering:
                 return lower_project(node, self.lower(source))
             case Unnest(source):
                 return lower_unnest(node, self.lower(source))
+            case LookupJoin(source, table):
+                return lower_lookup_join(node, self.lower(source), self.lookups[table])
             case Union(inputs):
                 return lower_union(node, [self.lower(one) for one in inputs])
             case WindowAggregate(source):
@@ -68,12 +75,12 @@ class Lowering:
         raise TypeError(type(node).__name__)
 
 
-def stream_lowering(tables: Mapping[str, DataFrame]) -> Lowering:
+def stream_lowering(tables: Mapping[str, DataFrame], lookups: Mapping[str, Table]) -> Lowering:
     """For the stream part."""
     numbers = count()
-    return Lowering(tables, (), lambda: f"late{next(numbers)}")
+    return Lowering(tables, (), lambda: f"late{next(numbers)}", lookups)
 
 
-def epoch_lowering(branches: Sequence[DataFrame]) -> Lowering:
+def epoch_lowering(branches: Sequence[DataFrame], lookups: Mapping[str, Table]) -> Lowering:
     """For the epoch part."""
-    return Lowering({}, branches, None)
+    return Lowering({}, branches, None, lookups)

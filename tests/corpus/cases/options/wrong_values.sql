@@ -1,19 +1,18 @@
 -- Values of another kind than the option, and values that it cannot have.
---: error option.wrong_type 17:45 expected with option 'event_rate' to be a double, but it was 'fast'
---: error option.wrong_type 17:66 expected with option 'message_count' to be an unsigned integer, but it was '-1'
---: error option.bad_value 18:62 option 'event_rate' is given twice
---: error option.bad_value 19:30 there is no connector 'filesystm'
---: error option.bad_value 20:69 connector 'filesystem' has no type 'lookup'
---: error option.bad_value 20:86 connector 'filesystem' cannot carry the format 'jsn'
---: error option.wrong_type 21:30 invalid with option: connector; expected an `=` delimited key-value pair
---: error option.wrong_type 21:41 invalid with option: path; expected an `=` delimited key-value pair
---: error option.bad_value 22:55 connector 'blackhole' has no format
---: error option.bad_value 23:104 option 'connection_profile': saved connections are not supported yet; write the connection's options into the table
---: error option.bad_value 24:104 late_rows = 'drop' is all there is so far
---: error option.missing 25:14 required option 'path' not set
---: error option.wrong_type 25:57 the value of option 'path' cannot be read: 1 + 1
---: error option.wrong_type 26:104 expected with option 'idle_time' to be an interval, but it was '99999999999999 days'
---: error sql.bad_duration 27:104 the length of '1 MONTH' varies, since 'MONTH' is not always equally long
+--: error option.wrong_type 16:45 expected with option 'event_rate' to be a double, but it was 'fast'
+--: error option.wrong_type 16:66 expected with option 'message_count' to be an unsigned integer, but it was '-1'
+--: error option.bad_value 17:62 option 'event_rate' is given twice
+--: error option.bad_value 18:30 there is no connector 'filesystm'
+--: error option.bad_value 19:86 connector 'filesystem' cannot carry the format 'jsn'
+--: error option.wrong_type 20:30 invalid with option: connector; expected an `=` delimited key-value pair
+--: error option.wrong_type 20:41 invalid with option: path; expected an `=` delimited key-value pair
+--: error option.bad_value 21:55 connector 'blackhole' has no format
+--: error option.bad_value 22:104 option 'connection_profile': saved connections are not supported yet; write the connection's options into the table
+--: error option.bad_value 23:104 late_rows = 'drop' is all there is so far
+--: error option.missing 24:14 required option 'path' not set
+--: error option.wrong_type 24:57 the value of option 'path' cannot be read: 1 + 1
+--: error option.wrong_type 25:104 expected with option 'idle_time' to be an interval, but it was '99999999999999 days'
+--: error sql.bad_duration 26:104 the length of '1 MONTH' varies, since 'MONTH' is not always equally long
 CREATE TABLE a WITH (connector = 'impulse', event_rate = 'fast', message_count = -1);
 CREATE TABLE b WITH (connector = 'impulse', event_rate = 10, 'event_rate' = 10);
 CREATE TABLE c (n INT) WITH (connector = 'filesystm');

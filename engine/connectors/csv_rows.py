@@ -1,0 +1,102 @@
+"""From CSV files to chunks of rows: only the table's columns, as the table's types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from engine import types
+from engine.connectors.base import Chunk, Table
+from engine.connectors.text_files import Compression, open_text
+from engine.errors import BadRecordError, EngineError, UnreadableFileError
+from engine.formats.csv import CsvOptions
+from engine.plan.evaluate import evaluate
+from engine.plan.expr import Cast, Column
+from engine.schema import Field, arrow_schema, to_arrow
+
+_MOST_COLUMNS = 5000
+
+
+def read_csv(table: Table, path: Path, compression: Compression) -> Iterator[Chunk]:
+    """All rows of a file. A value that is none of its column's type, or a NULL where there may be none, makes a record
+    bad."""
+    assert isinstance(table.format, CsvOptions)
+    names, texts = _texts(table, table.format, path, compression)
+    arrays: list[pa.Array] = []
+    bad: dict[int, str] = {}
+    for field in table.schema:
+        if field.name.lower() in names:
+            array, wrong = _cast(texts.column(names.index(field.name.lower())), field)
+            bad |= dict.fromkeys(wrong, f"column {field.name!r} cannot be {field.type}")
+        else:
+            array = pa.nulls(texts.num_rows, to_arrow(field.type))
+        if not field.nullable and array.null_count:
+            holes = pc.indices_nonzero(array.is_null()).to_pylist()
+            bad = dict.fromkeys(holes, f"column {field.name!r} is NOT NULL") | bad
+        arrays.append(array)
+    if bad and table.bad_data == "fail":
+        first = min(bad)
+        shown = ", ".join(str(texts.column(at)[first]) for at in range(len(names)))[:120]
+        raise BadRecordError(
+            f"{path}, record {first + 1}: {bad[first]}. The record is: {shown}",
+            hint="mend the record, or leave such records out with bad_data = 'drop'",
+        )
+    rows = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(table.schema))
+    if bad:
+        rows = rows.filter(pa.array([row not in bad for row in range(rows.num_rows)], pa.bool_()))
+    for name, _ in table.metadata:
+        rows = rows.append_column(name, pa.repeat(pa.scalar(str(path)), rows.num_rows))
+    yield Chunk(rows, len(bad))
+
+
+def _texts(table: Table, options: CsvOptions, path: Path, compression: Compression) -> tuple[list[str], pa.RecordBatch]:
+    """What the columns are called, in lower case, and the values of all of them as they are written."""
+    try:
+        with open_text(path, compression) as file:
+            read = csv.read_csv(
+                file,
+                csv.ReadOptions(autogenerate_column_names=True, use_threads=False),
+                csv.ParseOptions(delimiter=options.delimiter, newlines_in_values=True),
+                csv.ConvertOptions(
+                    column_types={f"f{number}": pa.string() for number in range(_MOST_COLUMNS)},
+                    null_values=[options.null],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+    except (OSError, pa.ArrowException) as wrong:
+        if "Empty CSV file" in str(wrong):
+            return [], pa.RecordBatch.from_pylist([])
+        raise UnreadableFileError(f"{path} cannot be read as CSV: {wrong}", hint="see the options csv.*") from wrong
+    rows = read.combine_chunks().to_batches()[0]
+    if not options.header:
+        return [name.lower() for name in table.schema.names[: rows.num_columns]], rows
+    return [str(column[0]).strip("\ufeff").lower() for column in rows.columns], rows.slice(1)
+
+
+def _cast(texts: pa.Array, field: Field) -> tuple[pa.Array, list[int]]:
+    """The values of the column's type, and the positions of those that are none; NULL stands for these."""
+    try:
+        return _values(texts, field.type), []
+    except (pa.ArrowException, ValueError, EngineError):
+        if len(texts) == 1:
+            return pa.nulls(1, to_arrow(field.type)), [0]
+    half = len(texts) // 2
+    first, bad_first = _cast(texts.slice(0, half), field)
+    second, bad_second = _cast(texts.slice(half), field)
+    return pa.concat_arrays([first, second]), [*bad_first, *(half + row for row in bad_second)]
+
+
+def _values(texts: pa.Array, kind: types.Type) -> pa.Array:
+    match kind:
+        case types.Timestamp():
+            rows = pa.RecordBatch.from_arrays([texts], names=["text"])
+            return evaluate(Cast(Column("text", types.TEXT), kind), rows)
+        case types.Integer(bits, signed=False):
+            unsigned = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[bits]
+            return texts.cast(unsigned).cast(to_arrow(kind))
+    return texts.cast(to_arrow(kind))

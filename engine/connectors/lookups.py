@@ -1,0 +1,71 @@
+"""The lookup tables that a worker process has open. They outlive its tasks, so that what they know is of use again."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.connectors import connector_of
+from engine.connectors.base import Lookup, Table, row_schema
+from engine.connectors.lookup_cache import CachedLookup
+from engine.schema import Schema, arrow_schema
+
+_MOST = 16
+
+
+@dataclass(frozen=True, slots=True)
+class LookupSpec:
+    """A lookup table and which of its columns are wanted, in order. `start` tells one start of a query from the next,
+    which begins without memories."""
+
+    table: Table
+    columns: Schema
+    start: str
+
+
+_OPEN: OrderedDict[LookupSpec, Lookup] = OrderedDict()
+
+
+def open_lookup(spec: LookupSpec) -> Lookup:
+    """The lookup of a table, opened now or by an earlier task of this process, with what has changed seen."""
+    lookup = _OPEN.pop(spec, None) or _open(spec.table)
+    _OPEN[spec] = lookup
+    if len(_OPEN) > _MOST:
+        _OPEN.popitem(last=False)
+    lookup.refresh()
+    return lookup
+
+
+def look_up(lookup: Lookup, columns: Schema, keys: pa.Array) -> pa.StructArray:
+    """For each key a struct of the wanted columns of its row; NULL where the key is NULL or has no row."""
+    encoded = keys.dictionary_encode()
+    schema = arrow_schema(columns)
+    found = lookup.fetch(encoded.dictionary)
+    row_of_key = pc.index_in(pa.array(range(len(encoded.dictionary)), pa.int64()), value_set=found.keys)
+    rows = row_of_key.take(encoded.indices)
+    values = [found.rows.column(field.name).cast(field.type).take(rows) for field in schema]
+    return pa.StructArray.from_arrays(values, fields=list(schema), mask=rows.is_null())
+
+
+def narrowed(table: Table, columns: Schema) -> Table:
+    """The table with only the columns that are wanted, and its key."""
+    needed = {*columns.names, *table.primary_key}
+    fields = tuple(field for field in table.schema if field.name in needed)
+    metadata = tuple(pair for pair in table.metadata if pair[0] in needed)
+    # a record without any column could not be decoded, so one stays
+    return replace(table, schema=Schema(fields or table.schema.fields[:1]), metadata=metadata)
+
+
+def _open(table: Table) -> Lookup:
+    opener = connector_of(table).open_lookup
+    if opener is None or table.cache is None:
+        raise AssertionError(table.connector)
+    lookup = opener(table)
+    if lookup.is_local or not table.cache.max_bytes:
+        return lookup
+    schema = row_schema(table, connector_of(table).metadata)
+    return CachedLookup(lookup, schema, table.cache, time.monotonic)

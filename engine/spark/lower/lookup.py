@@ -1,0 +1,53 @@
+"""Lowering of lookup joins: a step without state, in which each task asks the table for the keys of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from engine.connectors.base import Table
+from engine.connectors.lookups import LookupSpec, look_up, narrowed, open_lookup
+from engine.plan.nodes import LookupJoin
+from engine.spark.columns import to_sql
+from engine.spark.lower.rows import hidden, quoted
+from engine.spark.types import spark_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROW = "_looked_up"
+
+
+def lower_lookup_join(node: LookupJoin, rows: DataFrame, table: Table) -> DataFrame:
+    """The columns of the input and of the table. The rows that were found come as one struct, so only the keys leave
+    the JVM; that it is not deterministic keeps Spark from asking twice."""
+    from pyspark.sql.pandas.functions import arrow_udf  # noqa: PLC0415 - it imports pandas
+
+    spec = LookupSpec(narrowed(table, node.columns), node.columns, uuid4().hex)
+    kind = spark_schema(node.columns)
+    find = arrow_udf(_finder(spec), kind).asNondeterministic()  # type: ignore[call-overload]  # it can give structs
+    found = rows.withColumn(_ROW, find(F.expr(to_sql(node.key))))
+    if node.kind == "inner":
+        found = found.filter(F.col(_ROW).isNotNull())
+    own = [quoted(name) for name in node.input.schema.names]
+    looked_up = [F.col(_ROW).getField(name).alias(name) for name in node.columns.names]
+    return found.select(*own, *looked_up, *hidden(rows))
+
+
+def _finder(spec: LookupSpec) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
+    """What a task does with its keys; made on the driver, run in a worker."""
+
+    import pyarrow as pa  # noqa: PLC0415 - few runs need it on the driver
+
+    def find(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        lookup = open_lookup(spec)
+        for keys in batches:
+            yield look_up(lookup, spec.columns, keys)
+
+    # by these pyspark tells kinds of functions apart, and it cannot see what is imported here
+    find.__annotations__ = {"batches": Iterator[pa.Array], "return": Iterator[pa.Array]}
+    return find

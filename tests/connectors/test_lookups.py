@@ -1,0 +1,319 @@
+"""Looking rows up: in files, through the cache, and as a column of structs."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine import types
+from engine.connectors import CONNECTORS, connector_of
+from engine.connectors.base import Cache, Found, Lookup, Table
+from engine.connectors.lookup_cache import CachedLookup
+from engine.connectors.lookups import LookupSpec, look_up, narrowed, open_lookup
+from engine.errors import BadRecordError, DuplicateKeyError, MissingFileError, UnreadableFileError
+from engine.schema import Field, Schema, arrow_schema
+from tests.connectors.tables import table
+
+NAMES = Schema((Field("id", types.BIGINT, nullable=False), Field("name", types.TEXT)))
+MANY = Schema(
+    (
+        Field("id", types.Text(), nullable=False),
+        Field("flag", types.BOOLEAN),
+        Field("small", types.Integer(32, signed=False)),
+        Field("size", types.DOUBLE),
+        Field("price", types.Decimal(10, 2)),
+        Field("at", types.TIMESTAMP),
+        Field("absent", types.BIGINT),
+    )
+)
+
+
+def lookup_table(path: Path, schema: Schema = NAMES, form: str = "json", **options: Any) -> Table:
+    made = table("filesystem", schema, type="lookup", path=path, format=form, **options)
+    return narrowed_key(made)
+
+
+def narrowed_key(made: Table) -> Table:
+    return replace(made, primary_key=(made.schema.names[0],), cache=Cache(1 << 20, None))
+
+
+def opened(of: Table) -> Lookup:
+    opener = connector_of(of).open_lookup
+    assert opener is not None
+    lookup = opener(of)
+    lookup.refresh()
+    return lookup
+
+
+def rows_of(lookup: Lookup, schema: Schema, keys: list[Any], kind: pa.DataType | None = None) -> list[Any]:
+    return look_up(lookup, schema, pa.array(keys, kind or pa.int64())).to_pylist()
+
+
+def write(path: Path, text: str, *, at: int) -> Path:
+    """A file that was last changed at a time of our choosing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, ns=(at, at))
+    return path
+
+
+def test_every_connector_with_lookups_opens_them() -> None:
+    assert [one.name for one in CONNECTORS if ("lookup" in one.options) != (one.open_lookup is not None)] == []
+
+
+def test_each_key_has_its_row_and_null_has_none(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.json", '{"id": 1, "name": "one"}\n{"id": 2, "name": null}\n', at=1)
+
+    found = rows_of(opened(lookup_table(path)), NAMES, [2, None, 1, 3, 1])
+
+    one = {"id": 1, "name": "one"}
+    assert found == [{"id": 2, "name": None}, None, one, None, one]
+
+
+def test_a_table_is_read_again_when_a_file_changes_comes_or_goes(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    write(folder / "a.json", '{"id": 1, "name": "old"}\n', at=1)
+    lookup = opened(lookup_table(folder))
+    seen = [rows_of(lookup, NAMES, [1, 2])]
+
+    for change in (
+        lambda: write(folder / "a.json", '{"id": 1, "name": "new"}\n', at=2),
+        lambda: write(folder / "b.json", '{"id": 2, "name": "two"}\n', at=1),
+        (folder / "a.json").unlink,
+        (folder / "b.json").unlink,
+    ):
+        change()
+        lookup.refresh()
+        seen.append(rows_of(lookup, NAMES, [1, 2]))
+
+    old, new, two = ({"id": i, "name": n} for i, n in ((1, "old"), (1, "new"), (2, "two")))
+    assert seen == [[old, None], [new, None], [new, two], [None, two], [None, None]]
+
+
+def test_a_table_that_did_not_change_is_not_read_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.json", '{"id": 1, "name": "one"}\n', at=1)
+    lookup = opened(lookup_table(path))
+    write(path, '{"id": 1, "name": "two"}\n', at=1)
+
+    lookup.refresh()
+
+    assert rows_of(lookup, NAMES, [1]) == [{"id": 1, "name": "one"}]
+
+
+def test_two_rows_of_a_key_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.json", '{"id": 1, "name": "one"}\n{"id": 2}\n{"id": 1, "name": "two"}\n', at=1)
+
+    with pytest.raises(DuplicateKeyError, match="two rows with id = 1"):
+        opened(lookup_table(path))
+
+
+def test_a_row_without_a_key_is_a_bad_record(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.json", '{"id": null, "name": "one"}\n{"id": 2}\n', at=1)
+
+    with pytest.raises(BadRecordError):
+        opened(lookup_table(path))
+    assert rows_of(opened(lookup_table(path, bad_data="drop")), NAMES, [2]) == [{"id": 2, "name": None}]
+
+
+def test_a_table_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError):
+        opened(lookup_table(tmp_path / "nothing"))
+
+
+def test_parquet_and_compressed_files_can_be_looked_up(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"NAME": ["one"], "id": pa.array([1], pa.int32())}), tmp_path / "t.parquet")
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"id,name\n1,one\n"))
+
+    for name, form in (("t.parquet", "parquet"), ("t.csv.gz", "csv")):
+        assert rows_of(opened(lookup_table(tmp_path / name, form=form)), NAMES, [1]) == [{"id": 1, "name": "one"}]
+
+
+CSV = """\ufeffid,Price,at,flag,size,small,other
+a,1.50,2024-01-01T10:00:00Z,true,0.1,4294967295,x
+"b, ""c""
+d",,,,,,
+"",-0.05,2024-01-01 10:00:00.25,0,1e300,0,"y"
+"""
+
+
+def test_csv_has_the_values_that_duckdb_reads_in_it(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", CSV, at=1)
+    plain = tmp_path / "plain.csv"
+    plain.write_text(CSV.removeprefix("\ufeff"))
+    expected = duckdb.sql(
+        f"""SELECT id, flag, small, size, price, "at", NULL AS absent FROM read_csv('{plain}', columns = {{
+        id: 'VARCHAR', price: 'DECIMAL(10, 2)', 'at': 'TIMESTAMP', flag: 'BOOLEAN', size: 'DOUBLE', small: 'UINTEGER',
+        other: 'VARCHAR'}}, header = true, force_not_null = ['id'])"""
+    )
+    lookup = opened(lookup_table(path, MANY, form="csv"))
+
+    found = rows_of(lookup, MANY, ["a", 'b, "c"\nd', ""], pa.string())
+
+    assert [dict(zip(MANY.names, row, strict=True)) for row in expected.fetchall()] == [
+        {**row, "at": None if row["at"] is None else row["at"].replace(tzinfo=None)} for row in found
+    ]
+    assert found[0]["price"] == Decimal("1.50")
+    assert found[2]["at"] == datetime(2024, 1, 1, 10, 0, 0, 250_000, UTC)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("b,2,-1,,,", "record 2: column 'small' cannot be INT UNSIGNED"),
+        ("b,maybe,,,,", "record 2: column 'flag' cannot be BOOLEAN"),
+        ("b,,,,1.234,", "record 2: column 'price' cannot be DECIMAL"),
+        ("b,,,,,yesterday", "record 2: column 'at' cannot be TIMESTAMP"),
+        (",,,,,", "record 2: column 'id' is NOT NULL"),
+    ],
+)
+def test_a_bad_value_in_csv_is_told_or_dropped(tmp_path: Path, line: str, message: str) -> None:
+    path = write(tmp_path / "t.csv", f"id,flag,small,size,price,at\na,1,1,1,1,\n{line}\nc,0,,,,\n", at=1)
+
+    with pytest.raises(BadRecordError, match=message):
+        opened(lookup_table(path, MANY, form="csv"))
+    lookup = opened(lookup_table(path, MANY, form="csv", bad_data="drop"))
+    kept = rows_of(lookup, MANY, ["a", "b", "c"], pa.string())
+    assert [row and row["id"] for row in kept] == ["a", None, "c"]
+
+
+def test_csv_may_have_no_header_another_delimiter_and_another_null(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", '1;NONE\n2;"NONE"\n3;\n', at=1)
+    options = {"csv__header": False, "csv__delimiter": ";", "csv__null": "NONE"}
+
+    found = rows_of(opened(lookup_table(path, form="csv", **options)), NAMES, [1, 2, 3])
+
+    assert [row["name"] for row in found] == [None, "NONE", ""]
+
+
+@pytest.mark.parametrize("text", ["", "id,name\n"])
+def test_csv_may_be_empty(tmp_path: Path, text: str) -> None:
+    assert rows_of(opened(lookup_table(write(tmp_path / "t.csv", text, at=1), form="csv")), NAMES, [1]) == [None]
+
+
+def test_csv_with_lines_of_different_length_is_unreadable(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", "id,name\n1\n", at=1)
+
+    with pytest.raises(UnreadableFileError, match="cannot be read as CSV"):
+        opened(lookup_table(path, form="csv"))
+
+
+class Remote:
+    """A table far away, whose rows change at every question and which counts the keys that it is asked for."""
+
+    is_local = False
+
+    def __init__(self, known: set[int], width: int = 0) -> None:
+        self.known, self.width = known, width
+        self.asked: list[int] = []
+
+    def refresh(self) -> None:
+        pass
+
+    def fetch(self, keys: pa.Array) -> Found:
+        wanted = keys.to_pylist()
+        assert len(set(wanted)) == len(wanted)
+        assert None not in wanted
+        self.asked += wanted
+        there = [at for at, key in enumerate(wanted) if key in self.known]
+        rows = [{"id": wanted[at], "name": f"{len(self.asked)}" + "x" * self.width} for at in reversed(there)]
+        return Found(
+            pa.RecordBatch.from_pylist(rows, schema=arrow_schema(NAMES)), pa.array(list(reversed(there)), pa.int64())
+        )
+
+
+class Clock:
+    """Moved by hand."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def cached(remote: Remote, clock: Clock, max_bytes: int = 1 << 20, ttl: timedelta | None = None) -> CachedLookup:
+    return CachedLookup(remote, NAMES, Cache(max_bytes, ttl), clock)
+
+
+def test_what_was_found_is_not_asked_for_again() -> None:
+    remote = Remote({1, 2})
+    lookup = cached(remote, Clock())
+
+    first = rows_of(lookup, NAMES, [1, 2, 1])
+    again = rows_of(lookup, NAMES, [2, 1])
+
+    assert remote.asked == [1, 2]
+    assert again == [first[1], first[0]]
+
+
+def test_that_there_is_no_row_is_believed_only_as_long_as_the_ttl_says() -> None:
+    remote, clock = Remote({1}), Clock()
+    for_ever, for_a_minute = cached(remote, clock), cached(remote, clock, ttl=timedelta(minutes=1))
+
+    for lookup in (for_ever, for_ever, for_a_minute, for_a_minute):
+        assert rows_of(lookup, NAMES, [1, 5])[1] is None
+    assert remote.asked == [1, 5, 5, 1, 5]
+    clock.now = 60.0
+    remote.known = {5}
+
+    assert [row and row["id"] for row in rows_of(for_a_minute, NAMES, [1, 5])] == [None, 5]
+    assert [row and row["id"] for row in rows_of(for_ever, NAMES, [1, 5])] == [1, 5]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_cache_gives_what_the_table_had_at_most_a_ttl_ago_and_stays_small(seed: int) -> None:
+    dice = random.Random(seed)
+    remote, clock = Remote(set(range(0, 400, 2)), width=50), Clock()
+    lookup = cached(remote, clock, max_bytes=20_000, ttl=timedelta(seconds=30))
+    known_at: dict[int, float] = {}
+
+    for _ in range(300):
+        clock.now += dice.random()
+        keys = [int(dice.paretovariate(0.3)) % 400 for _ in range(dice.choice([1, 20, 60]))]
+        before = len(remote.asked)
+        found = rows_of(lookup, NAMES, keys)
+        for key in remote.asked[before:]:
+            known_at[key] = clock.now
+        assert [row and row["id"] for row in found] == [key if key in remote.known else None for key in keys]
+        assert all(clock.now - known_at[key] < 30 for key in keys)
+        assert lookup.bytes <= 20_000
+
+    assert len(remote.asked) < 300 * 27 / 2
+
+
+def test_a_cache_forgets_what_was_not_used_for_the_longest() -> None:
+    remote = Remote(set(range(1000)))
+    lookup = cached(remote, Clock(), max_bytes=30_000)
+    rows_of(lookup, NAMES, [0, 1])
+
+    for key in range(2, 1000):
+        rows_of(lookup, NAMES, [0, key])
+
+    assert remote.asked.count(0) == 1
+    assert len(remote.asked) == 1000
+    rows_of(lookup, NAMES, [1])
+    assert remote.asked.count(1) == 2
+
+
+def test_a_worker_opens_a_table_once_for_each_start_of_a_query(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.json", '{"id": 1, "name": "one"}\n', at=1)
+    spec = LookupSpec(lookup_table(path), NAMES, "first")
+
+    assert open_lookup(spec) is open_lookup(spec)
+    assert open_lookup(LookupSpec(spec.table, NAMES, "second")) is not open_lookup(spec)
+
+
+def test_only_the_wanted_columns_and_the_key_are_decoded(tmp_path: Path) -> None:
+    of = lookup_table(tmp_path, MANY)
+
+    assert narrowed(of, Schema((MANY.fields[3],))).schema.names == ("id", "size")
