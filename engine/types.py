@@ -82,7 +82,10 @@ class Bytes(Type):
 
 @dataclass(frozen=True, slots=True)
 class Json(Type):
-    """Text that holds one JSON value; a JSON sink writes it inline."""
+    """Text that holds one JSON value; a JSON sink writes it inline. A part of another one, whatever it holds, is not
+    mistaken for text by itself, and a sink that does not say otherwise gets it as text."""
+
+    is_part: bool = False
 
     def __str__(self) -> str:
         return "JSON"
@@ -146,6 +149,8 @@ INT = Integer(32)
 DOUBLE = Float(64)
 TEXT = Text()
 BOOLEAN = Boolean()
+JSON = Json()
+JSON_PART = Json(is_part=True)
 TIMESTAMP = Timestamp()
 WINDOW = Struct((Member("start", TIMESTAMP), Member("end", TIMESTAMP)))
 

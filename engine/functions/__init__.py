@@ -9,6 +9,7 @@ from engine.functions.aggregates import AGGREGATE_FUNCTIONS
 from engine.functions.base import AggregateFunction, Function, Signature
 from engine.functions.conditional import CONDITIONAL_FUNCTIONS
 from engine.functions.hashing import BINARY_FUNCTIONS, HASH_FUNCTIONS
+from engine.functions.json import JSON_FUNCTIONS
 from engine.functions.math import MATH_FUNCTIONS
 from engine.functions.operators import OPERATORS
 from engine.functions.over import OVER_FUNCTIONS, OverFunction
@@ -38,6 +39,7 @@ _SCALARS = (
     *HASH_FUNCTIONS,
     *BINARY_FUNCTIONS,
     *TIME_FUNCTIONS,
+    *JSON_FUNCTIONS,
 )
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType({function.name: function for function in _SCALARS})

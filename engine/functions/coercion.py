@@ -47,8 +47,10 @@ def common_type(a: Type, b: Type) -> Type | None:
             return DOUBLE
         case (Decimal() | Integer(), Decimal() | Integer()):
             return _common_decimal(as_decimal(a), as_decimal(b))
-        case (Text() | Json(), Text() | Json()):
+        case (Text() | Json(is_part=False), Text() | Json(is_part=False)):
             return TEXT
+        case Json(), Json():
+            return Json()
         case (Timestamp() | Date(), Timestamp() | Date()):
             return TIMESTAMP
         case Array(x), Array(y):
@@ -71,7 +73,7 @@ def common_type_of(kinds: Sequence[Type]) -> Type | None:
 def can_coerce(a: Type, b: Type) -> bool:
     """Whether a value of type `a` becomes a `b` where one is wanted; nothing is lost but digits of a float."""
     match a, b:
-        case (Json(), Text()) | (Text(), Json()):
+        case (Json(is_part=False), Text()) | (Text(), Json(is_part=False)) | (Json(), Json()):
             return True
         case Struct(), Struct():
             return len(a.members) == len(b.members) and all(

@@ -12,6 +12,7 @@ from engine.functions import find_function
 from engine.functions.base import Function, Signature
 from engine.functions.coercion import can_cast
 from engine.plan.expr import Call, Cast, Expr, Literal, is_nullable
+from engine.plan.json_calls import along_one_path
 
 
 def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
@@ -34,6 +35,8 @@ def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
         case "negate", (Literal(float() | Decimal() | timedelta() as value, kind),):
             return Literal(-value, kind)
     taken = tuple(map(coerce, arguments, signature.arguments))
+    if function.family == "json":
+        taken = along_one_path(taken)
     return Call(function.name, taken, signature.result, function.nullable(map(is_nullable, taken)))
 
 

@@ -34,7 +34,9 @@ _SPECIAL_CALLS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION"
 
 
 class Arroyo(Postgres):
-    """The dialect; see the module."""
+    """The dialect; see the module. Arrays keep the subscripts that are written, and JSON the keys."""
+
+    INDEX_OFFSET = 0
 
     class Tokenizer(Postgres.Tokenizer):
         """Postgres tokens, with `session` and `window` as plain names: everybody calls their window so."""
@@ -46,10 +48,16 @@ class Arroyo(Postgres):
     class Parser(Postgres.Parser):  # type: ignore[misc, valid-type]  # the parser's classes are made at run time
         """Postgres grammar plus our DDL, minus everything the parser thinks it knows of functions."""
 
+        LAMBDAS = {}  # type: ignore[var-annotated]  # noqa: RUF012 - `f(json -> 'key')` is no function of json
         FUNCTIONS = {}  # type: ignore[var-annotated]  # noqa: RUF012
         NO_PAREN_FUNCTIONS = {}  # type: ignore[var-annotated]  # noqa: RUF012
         FUNCTION_PARSERS = {  # noqa: RUF012
             name: parser for name, parser in Postgres.Parser.FUNCTION_PARSERS.items() if name in _SPECIAL_CALLS
+        }
+        JSON_OPERATORS = {  # noqa: RUF012
+            **Postgres.Parser.JSON_OPERATORS,
+            TokenType.ARROW: lambda self, json, key: self.expression(exp.JSONExtract(this=json, expression=key)),
+            TokenType.DARROW: lambda self, json, key: self.expression(exp.JSONExtractScalar(this=json, expression=key)),
         }
         CONSTRAINT_PARSERS = {  # noqa: RUF012
             **Postgres.Parser.CONSTRAINT_PARSERS,

@@ -25,8 +25,10 @@ from engine.functions import FUNCTIONS, find_aggregate, find_function
 from engine.functions.coercion import can_cast, common_type
 from engine.plan.calls import call, coerce
 from engine.plan.expr import Case, Cast, Expr, Literal
+from engine.plan.json_calls import part_as
 from engine.sql.constants import check_constants
 from engine.sql.data_types import translate_type
+from engine.sql.dialect import Arroyo
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, member_of
 
@@ -53,6 +55,9 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.RegexpILike: "~*",
     exp.NullSafeNEQ: "is_distinct_from",
     exp.NullSafeEQ: "is_not_distinct_from",
+    exp.JSONExtract: "json_get",
+    exp.JSONExtractScalar: "json_as_text",
+    exp.JSONBContainsTopKey: "json_contains",
 }
 
 
@@ -169,6 +174,8 @@ class Expressions:
         inner, kind = self.translate(node.this), translate_type(node.to)
         if inner.type == kind:
             return inner
+        if inner.type == types.JSON_PART:
+            inner = part_as(inner, kind)
         if not can_cast(inner.type, kind):
             raise TypeMismatchError(f"a value of type {inner.type} cannot become {kind}")
         return check_constants(Cast(inner, kind, lenient=isinstance(node, exp.TryCast)))
@@ -232,12 +239,25 @@ def make_call(name: str, arguments: Sequence[Expr]) -> Expr:
             raise FunctionArgumentsError(
                 f"{function.name} does not know {value!r}", hint=f"it knows {', '.join(sorted(words))}"
             )
+    for index, check in function.checks.items():
+        value = getattr(arguments[index], "value", None) if index < len(arguments) else None
+        if isinstance(value, str) and not check(value):
+            message = f"argument {index + 1} of {function.name} cannot be {_clipped(value)!r}"
+            raise FunctionArgumentsError(message, hint=f"use it as {function.usage}")
     given = ", ".join(str(argument.type) for argument in arguments)
-    raise FunctionArgumentsError(f"{function.name} does not take ({given})", hint=f"use it as {function.usage}")
+    hint = f"use it as {function.usage}"
+    if any(argument.type == types.JSON_PART for argument in arguments):
+        hint = "take what JSON holds as text with ->>, or cast it, for example (value -> 'key')::BIGINT"
+    raise FunctionArgumentsError(f"{function.name} does not take ({given})", hint=hint)
 
 
 def cast_for(expr: Expr, kind: types.Type, what: str) -> Expr:
-    """The expression as the type of its target, by any cast that there is."""
+    """The expression as the type of its target, by any cast that there is. A part of JSON is written out as text, null
+    where there is none."""
+    if expr.type == types.JSON_PART:
+        if kind == types.TEXT:
+            return make_call("coalesce", [Cast(expr, kind), Literal("null", kind)])
+        expr = part_as(expr, kind)
     if expr.type != kind and not can_cast(expr.type, kind):
         raise TypeMismatchError(f"{what} is {kind}, which a value of type {expr.type} cannot become")
     return coerce(expr, kind)
@@ -292,7 +312,7 @@ def _integer(value: int) -> Expr:
 
 
 def _short(node: exp.Expr) -> str:
-    return _clipped(" ".join(node.sql(dialect="postgres", normalize_functions=False).split()))
+    return _clipped(" ".join(node.sql(dialect=Arroyo, normalize_functions=False).split()))
 
 
 def _clipped(text: str) -> str:

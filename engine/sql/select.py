@@ -25,6 +25,7 @@ from engine.plan.expr import Column, Expr, Named
 from engine.plan.nodes import Filter, Project, Union
 from engine.plan.tree import Node
 from engine.sql.complaints import BrokenTableError, Complaints, placed
+from engine.sql.dialect import Arroyo
 from engine.sql.expressions import Expressions
 from engine.sql.grouping import Grouping, distinct, has_aggregate
 from engine.sql.joins import Joining, LookupTable, Side, refuse_lookup
@@ -344,7 +345,7 @@ def _name_of(item: exp.Expr) -> str:
         return usable(str(item.alias))
     if isinstance(item, exp.Column | exp.Dot):
         return str(item.name or item.expression.name)
-    return " ".join(item.sql(dialect="postgres").lower().split()).replace("${", "$ {")
+    return " ".join(item.sql(dialect=Arroyo).lower().split()).replace("${", "$ {")
 
 
 def _unique(columns: Sequence[Named]) -> tuple[Named, ...]:

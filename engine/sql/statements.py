@@ -266,9 +266,9 @@ class _Reading:
 
 def _typed(columns: Schema) -> Schema:
     """The columns as a sink can have them when nobody declared them: NULL may come into each by another INSERT, and one
-    that is always NULL is text."""
-    nothing = types.Null()
-    kinds = ((one.name, types.TEXT if one.type == nothing else one.type) for one in columns)
+    that is always NULL is text, and so is a part of JSON."""
+    as_text = (types.Null(), types.JSON_PART)
+    kinds = ((one.name, types.TEXT if one.type in as_text else one.type) for one in columns)
     return Schema(tuple(Field(name, kind, nullable=True) for name, kind in kinds))
 
 

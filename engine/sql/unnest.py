@@ -12,6 +12,7 @@ from engine.errors import FunctionArgumentsError, UnsupportedClauseError
 from engine.plan.expr import Column, Expr
 from engine.plan.nodes import Unnest
 from engine.plan.tree import Node
+from engine.sql.dialect import Arroyo
 
 _ELEMENT = "__unnest"
 
@@ -35,7 +36,7 @@ class Unnesting:
                 hint="take the second array apart in a query around this one",
             )
         if not isinstance(array.type, types.Array):
-            shown = node.expressions[0].sql(dialect="postgres", normalize_functions=False)
+            shown = node.expressions[0].sql(dialect=Arroyo, normalize_functions=False)
             raise FunctionArgumentsError(
                 f"Argument '{shown}' to unnest is not a List", hint=f"it is of type {array.type}"
             )

@@ -10,9 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.functions.arrow.hashing import HASH_KERNELS
+from engine.functions.arrow.json import JSON_KERNELS
 from engine.functions.arrow.kernel import Kernel
 from engine.functions.arrow.math import MATH_KERNELS
 
 __all__ = ["KERNELS", "Kernel"]
 
-KERNELS: Mapping[str, Kernel] = {**MATH_KERNELS, **HASH_KERNELS}
+KERNELS: Mapping[str, Kernel] = {
+    **MATH_KERNELS,
+    **HASH_KERNELS,
+    **JSON_KERNELS,
+}

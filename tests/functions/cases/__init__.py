@@ -2,10 +2,20 @@
 
 from tests.functions.cases.conditional import CONDITIONAL
 from tests.functions.cases.hashing import HASHING
+from tests.functions.cases.json import JSON
 from tests.functions.cases.math import MATH
 from tests.functions.cases.operators import OPERATORS
 from tests.functions.cases.regex import REGEX
 from tests.functions.cases.text import TEXT
 from tests.functions.cases.time import TIME
 
-CASES = (*OPERATORS, *CONDITIONAL, *MATH, *TEXT, *REGEX, *HASHING, *TIME)
+CASES = (
+    *OPERATORS,
+    *CONDITIONAL,
+    *MATH,
+    *TEXT,
+    *REGEX,
+    *HASHING,
+    *TIME,
+    *JSON,
+)
