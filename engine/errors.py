@@ -163,6 +163,12 @@ class JoinError(SqlError):
     code = "sql.join"
 
 
+class OverError(SqlError):
+    """OVER where it cannot stand, or with what it cannot take."""
+
+    code = "sql.over"
+
+
 class NotGroupedError(SqlError):
     """A column that is neither grouped by nor aggregated."""
 

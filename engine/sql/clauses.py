@@ -10,7 +10,9 @@ from engine.errors import EngineError, UnsupportedClauseError
 from engine.sql.parse import Script
 
 _TAKEN: dict[type[exp.Expr], frozenset[str]] = {
-    exp.Select: frozenset({"with_", "expressions", "distinct", "from_", "where", "group", "having", "joins"}),
+    exp.Select: frozenset(
+        {"with_", "expressions", "distinct", "from_", "where", "group", "having", "joins", "order", "limit", "offset"}
+    ),
     exp.Distinct: frozenset({"expressions"}),
     exp.Union: frozenset({"with_", "this", "expression", "distinct"}),
     exp.Except: frozenset({"with_", "this", "expression", "distinct"}),
@@ -69,11 +71,17 @@ def refused_clauses(node: exp.Expr, script: Script) -> Iterator[EngineError]:
             continue
         for name, value in part.args.items():
             if value and name not in taken:
-                inside = value[0] if isinstance(value, list) else value
-                words = _WORDS.get(name, name.strip("_").replace("_", " ").upper())
-                words = _WORDS_OF.get(type(inside), words)
-                at = script.place_of_word(words.split()[0], part, inside)
-                yield UnsupportedClauseError(f"{words} is not currently supported", hint=_HINTS.get(name), at=at)
+                yield refused_clause(part, name, script)
+
+
+def refused_clause(part: exp.Expr, name: str, script: Script) -> EngineError:
+    """A complaint about one clause of a part of a statement."""
+    value = part.args[name]
+    inside = value[0] if isinstance(value, list) else value
+    words = _WORDS.get(name, name.strip("_").replace("_", " ").upper())
+    words = _WORDS_OF.get(type(inside), words)
+    at = script.place_of_word(words.split()[0], part, inside)
+    return UnsupportedClauseError(f"{words} is not currently supported", hint=_HINTS.get(name), at=at)
 
 
 _HINTS = {
@@ -81,6 +89,7 @@ _HINTS = {
     "except_": "name the columns",
     "replace": "name the columns",
     "rename": "name the columns",
-    "order": "rows leave a stream in no particular order",
-    "limit": "a stream has no end to count to",
+    "order": "rows leave a stream in no particular order; those of a time window can be ordered",
+    "limit": "a stream has no end to count to; a time window has",
+    "offset": "a stream has no end to count to; a time window has",
 }

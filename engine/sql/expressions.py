@@ -16,12 +16,13 @@ from engine.durations import read_duration
 from engine.errors import (
     EngineError,
     FunctionArgumentsError,
+    OverError,
     TypeMismatchError,
     UnknownFunctionError,
     UnsupportedClauseError,
     WindowContextError,
 )
-from engine.functions import FUNCTIONS, find_aggregate, find_function
+from engine.functions import FUNCTIONS, find_aggregate, find_function, find_over
 from engine.functions.coercion import can_cast, common_type
 from engine.plan.calls import call, coerce
 from engine.plan.expr import Case, Cast, Expr, Literal
@@ -213,6 +214,8 @@ class Expressions:
             raise UnsupportedClauseError(
                 f"the aggregate {name} is not allowed here", hint="aggregates stand in the SELECT list or in HAVING"
             )
+        if find_over(name) is not None:
+            raise OverError(f"{name} needs OVER", hint=f"write {name}(...) OVER (PARTITION BY window ...)")
         if find_function(name) is None:
             near = get_close_matches(name, list(FUNCTIONS), n=1, cutoff=0.75)
             raise UnknownFunctionError(
@@ -323,5 +326,5 @@ def _hint_for(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
         return "sub-queries stand in FROM only"
     if isinstance(node, exp.Window):
-        return "OVER is not built yet"
+        return "OVER stands in the SELECT list; use what it gives in a query around it"
     return None

@@ -41,6 +41,7 @@ from engine.plan.tree import walk as walk_nodes
 from engine.sql.aggregates import WrittenAggregate, read_aggregate, translate_aggregate
 from engine.sql.complaints import placed
 from engine.sql.expressions import Expressions
+from engine.sql.over import OverCalls
 from engine.sql.parse import Script
 from engine.sql.scope import Scope
 from engine.sql.unnest import Unnesting
@@ -62,11 +63,13 @@ class Grouping:
     script: Script
     source: Node
     scope: Scope
+    aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     keys: list[Named] = field(default_factory=list)
     window: Window | None = None
     written_window: Window | None = None
     aggregates: list[NamedAggregate] = field(default_factory=list)
     unnesting: Unnesting = field(default_factory=Unnesting)
+    _overs: OverCalls | None = None
 
     def group_by(self, item: exp.Expr) -> None:
         """Take one item of GROUP BY."""
@@ -98,7 +101,7 @@ class Grouping:
         """The value of a SELECT item, over the columns of the aggregation."""
 
         def special(part: exp.Expr) -> Expr | None:
-            return self.unnesting.element_of(part, inputs.translate) or self._special(part)
+            return self.overs.value_of(part) or self.unnesting.element_of(part, inputs.translate) or self._special(part)
 
         inputs = Expressions(self.script, self.scope, special)
         before = self.unnesting.array
@@ -107,16 +110,26 @@ class Grouping:
             self.unnesting.array = self._over_groups(self.unnesting.array, node)
         return found
 
-    def having(self, node: exp.Expr, aliases: Mapping[str, exp.Expr]) -> Expr:
+    @property
+    def overs(self) -> OverCalls:
+        """The functions among the rows that the aggregation gives."""
+        if self._overs is None:
+            held = None if self.window is None or self.written_window is None else (self.written_window, _WINDOW_COLUMN)
+            self._overs = OverCalls(self.script, held, self._named_value, self._named_value)
+        return self._overs
+
+    def _named_value(self, node: exp.Expr) -> Expr:
+        return self._over_groups(Expressions(self.script, self.scope, self._by_alias).translate(node), node)
+
+    def _by_alias(self, part: exp.Expr) -> Expr | None:
+        if isinstance(part, exp.Column) and not part.table and part.name.lower() in self.aliases:
+            return Expressions(self.script, self.scope, self._special).translate(self.aliases[part.name.lower()])
+        return self._special(part)
+
+    def having(self, node: exp.Expr) -> Expr:
         """The HAVING condition, over the columns of the aggregation; it may name what the SELECT list names."""
 
-        def special(part: exp.Expr) -> Expr | None:
-            if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases:
-                aliased = aliases[part.name.lower()]
-                return Expressions(self.script, self.scope, self._special).translate(aliased)
-            return self._special(part)
-
-        return self._over_groups(Expressions(self.script, self.scope, special).condition(node), node)
+        return self._over_groups(Expressions(self.script, self.scope, self._by_alias).condition(node), node)
 
     def _over_groups(self, expr: Expr, node: exp.Expr) -> Expr:
         keys = {key.expr: Column(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys}

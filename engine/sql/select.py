@@ -10,6 +10,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from engine import types
 from engine.errors import (
     ColumnCountError,
     Place,
@@ -22,7 +23,7 @@ from engine.errors import (
 from engine.functions.coercion import common_type
 from engine.plan.calls import coerce
 from engine.plan.expr import Column, Expr, Named
-from engine.plan.nodes import Filter, Project, Union
+from engine.plan.nodes import Carried, Filter, Project, Union, window_of
 from engine.plan.tree import Node
 from engine.sql.complaints import BrokenTableError, Complaints, placed
 from engine.sql.dialect import Arroyo
@@ -31,10 +32,12 @@ from engine.sql.grouping import Grouping, distinct, has_aggregate
 from engine.sql.joins import Joining, LookupTable, Side, refuse_lookup
 from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable, usable_list
+from engine.sql.over import OverCalls
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, scope_of
+from engine.sql.top import ordered
 from engine.sql.unnest import Unnesting
-from engine.sql.windows import is_window_call
+from engine.sql.windows import is_window_call, translate_window, window_over
 
 UPDATING_TTL = timedelta(days=1)
 """How long rows are kept that no window closes, unless a script says otherwise."""
@@ -148,15 +151,19 @@ class Queries:
             at = self.script.place_of_word("HAVING", node, having.this)
             raise UnsupportedClauseError("HAVING needs GROUP BY", hint="use WHERE", at=at)
         columns: list[Named] = []
-        unnesting = Unnesting()
+        unnesting, overs = Unnesting(), self._overs(source, scope)
         for item in node.expressions:
             with complaints.collect(self.script.place(item)):
-                columns.extend(self._items(item, scope, unnesting))
+                columns.extend(self._items(item, scope, unnesting, overs))
         complaints.raise_any()
-        return Project(unnesting.over(source), _unique(columns))
+
+        def value(item: exp.Expr) -> Expr:
+            return Expressions(self.script, scope, overs.value_of).translate(item)
+
+        return ordered(node, lambda: unnesting.over(overs.over(source)), _unique(columns), value, self.script)
 
     def _grouped(self, node: exp.Select, source: Node, scope: Scope, complaints: Complaints) -> Node:
-        grouping = Grouping(self.script, source, scope)
+        grouping = Grouping(self.script, source, scope, _aliases(node, scope))
         group, having = node.args.get("group"), node.args.get("having")
         for item in group.expressions if group else []:
             with complaints.collect(self.script.place(item)):
@@ -171,14 +178,35 @@ class Queries:
         condition: Expr | None = None
         if having is not None:
             with complaints.collect(self.script.place(having)):
-                condition = grouping.having(having.this, _aliases(node, scope))
+                condition = grouping.having(having.this)
         if any(isinstance(one, WindowContextError) for one in complaints.found):
             complaints.raise_any()
-        with complaints.collect():
-            aggregated = grouping.build(group or node.expressions[0], self.updating_ttl)
         complaints.raise_any()
-        kept = aggregated if condition is None else Filter(aggregated, condition)
-        return Project(grouping.unnesting.over(kept), _unique(columns))
+
+        def build() -> Node:
+            aggregated = grouping.build(group or node.expressions[0], self.updating_ttl)
+            kept = aggregated if condition is None else Filter(aggregated, condition)
+            return grouping.unnesting.over(grouping.overs.over(kept))
+
+        return ordered(node, build, _unique(columns), grouping.value, self.script)
+
+    def _overs(self, source: Node, scope: Scope) -> OverCalls:
+        """The functions with OVER of a SELECT without GROUP BY: its rows carry their window or have none."""
+        found = window_of(source)
+        column = None if found is None or found[1] is None else Column(found[1], types.WINDOW, nullable=False)
+        inputs = Expressions(self.script, scope)
+
+        def partition(item: exp.Expr) -> Expr:
+            if not is_window_call(item):
+                return inputs.translate(item)
+            window = window_over(translate_window(item, self.script), source)
+            return (
+                Column(window.column, types.WINDOW, nullable=False)
+                if isinstance(window, Carried)
+                else inputs.translate(item)
+            )
+
+        return OverCalls(self.script, None if found is None else (found[0], column), inputs.translate, partition)
 
     def _from(self, node: exp.Select) -> tuple[Node, Scope]:
         clause = node.args.get("from_")
@@ -244,14 +272,14 @@ class Queries:
             raise BrokenTableError(name)
         return found
 
-    def _items(self, item: exp.Expr, scope: Scope, unnesting: Unnesting) -> Sequence[Named]:
+    def _items(self, item: exp.Expr, scope: Scope, unnesting: Unnesting, overs: OverCalls) -> Sequence[Named]:
         if isinstance(item, exp.Star):
             return [Named(one.name, one.column) for one in scope.shown]
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
             return [Named(one.name, one.column) for one in scope.of_table(item.table)]
 
         def special(part: exp.Expr) -> Expr | None:
-            return unnesting.element_of(part, inputs.translate)
+            return overs.value_of(part) or unnesting.element_of(part, inputs.translate)
 
         inputs = Expressions(self.script, scope, special)
         return [Named(_name_of(item), inputs.translate(item.unalias()))]

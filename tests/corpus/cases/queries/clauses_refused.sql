@@ -1,20 +1,19 @@
 -- Clauses that a stream cannot have, each at its word.
---: error sql.unsupported 20:24 ORDER BY is not currently supported
---: error sql.unsupported 21:24 LIMIT is not currently supported
---: error sql.unsupported 22:24 OFFSET is not currently supported
---: error sql.unsupported 23:24 FETCH is not currently supported
---: error sql.unsupported 24:21 DISTINCT ON is not currently supported
---: error sql.unsupported 25:12 INTO is not currently supported
---: error sql.unsupported 26:24 FOR UPDATE is not currently supported
---: error sql.unsupported 27:24 SORT BY is not currently supported
---: error sql.unsupported 28:24 DISTRIBUTE BY is not currently supported
---: error sql.unsupported 29:24 CLUSTER BY is not currently supported
---: error sql.unsupported 30:24 PIVOT is not currently supported
---: error sql.unsupported 31:24 LATERAL VIEW is not currently supported
---: error sql.unsupported 32:29 GROUP BY ALL is not currently supported
---: error sql.unsupported 33:24 HAVING needs GROUP BY
---: error sql.unsupported 34:41 ORDER BY is not currently supported
---: error sql.unknown_column 34:61 no column 'nothing' here
+--: error sql.unsupported 19:24 ORDER BY is not currently supported
+--: error sql.unsupported 20:24 LIMIT is not currently supported
+--: error sql.unsupported 21:24 OFFSET is not currently supported
+--: error sql.unsupported 22:24 FETCH is not currently supported
+--: error sql.unsupported 23:21 DISTINCT ON is not currently supported
+--: error sql.unsupported 24:12 INTO is not currently supported
+--: error sql.unsupported 25:24 FOR UPDATE is not currently supported
+--: error sql.unsupported 26:24 SORT BY is not currently supported
+--: error sql.unsupported 27:24 DISTRIBUTE BY is not currently supported
+--: error sql.unsupported 28:24 CLUSTER BY is not currently supported
+--: error sql.unsupported 29:24 PIVOT is not currently supported
+--: error sql.unsupported 30:24 LATERAL VIEW is not currently supported
+--: error sql.unsupported 31:29 GROUP BY ALL is not currently supported
+--: error sql.unsupported 32:24 HAVING needs GROUP BY
+--: error sql.unsupported 33:41 ORDER BY is not currently supported
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT key FROM events ORDER BY key;

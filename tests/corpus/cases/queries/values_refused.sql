@@ -19,9 +19,9 @@
 --: error sql.unsupported 40:8 key COLLATE "C" is not supported here
 --: error sql.unsupported 40:25 at AT TIME ZONE 'UTC' is not supported here
 --: error sql.unsupported 41:8 LIKE ... ESCAPE is not supported
---: error sql.unsupported 42:8 row_number() OVER (PARTITION BY key ORDER BY at) is not supported here
+--: error sql.over 42:8 Window functions require already windowed input
 --: error sql.function_arguments 43:8 date_trunc does not know 'fortnight'
---: error sql.unsupported 44:8 sum(value) OVER () is not supported here
+--: error sql.over 44:8 Window functions require already windowed input
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT 99999999999999999999 FROM events;
