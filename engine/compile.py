@@ -48,6 +48,7 @@ def compile_script(text: str, *, default_sink: str = "stdout") -> Program:
 def _describe(table: Table) -> str:
     form = table.format.model_dump_json() if table.format else ""
     parts = [table.connector, table.direction, table.options.model_dump_json(), form, table.schema, table.metadata]
+    parts += [table.primary_key] if table.primary_key else []
     return repr(parts)
 
 
@@ -56,7 +57,7 @@ def _narrow(table: Table, scans: Mapping[str, Scan]) -> Table:
     scan = scans.get(table.name)
     if scan is None or table.direction != "source":
         return table
-    needed = scan.decoded
+    needed = scan.decoded | frozenset(table.primary_key if scan.is_changes else ())
     return replace(
         table,
         schema=Schema(tuple(field for field in table.schema if field.name in needed)),

@@ -28,7 +28,8 @@ class Partitioner:
 
     def split(self, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The rows of each directory, in their order, without the event time; the directories as they first come."""
-        table_rows = rows.select(list(range(self._width)))
+        names = rows.schema.names
+        table_rows = rows.select([at for at, name in enumerate(names) if at < self._width or name != EVENT_TIME])
         keys: list[pa.Array] = []
         if self._pattern is not None:
             keys.append(_coarse(rows.column(EVENT_TIME), self._pattern))

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder
     from engine.schema import Schema
 
-_TIMESTAMP_FORMATS = {"rfc3339": "rfc3339", "unixmillis": "unix_millis", "unix_millis": "unix_millis"}
+TimestampFormat = Literal["rfc3339", "unix_millis", "unix_micros"]
+TIMESTAMP_FORMAT = "Timestamps as text, or as milliseconds or microseconds since 1970."
+_TIMESTAMP_FORMATS = {
+    "rfc3339": "rfc3339",
+    "unixmillis": "unix_millis",
+    "unix_millis": "unix_millis",
+    "unixmicros": "unix_micros",
+    "unix_micros": "unix_micros",
+}
 
 
 class JsonOptions(FormatOptions):
@@ -28,9 +36,7 @@ class JsonOptions(FormatOptions):
     unstructured: bool = Field(
         False, alias="json.unstructured", description="The one column `value JSON` takes the whole record."
     )
-    timestamp_format: Literal["rfc3339", "unix_millis"] = Field(
-        "rfc3339", alias="json.timestamp_format", description="Timestamps as text, or as milliseconds since 1970."
-    )
+    timestamp_format: TimestampFormat = Field("rfc3339", alias="json.timestamp_format", description=TIMESTAMP_FORMAT)
     decimal_encoding: Literal["number", "string", "bytes"] = Field(
         "number", alias="json.decimal_encoding", description="Decimals as numbers, as text, or as base64 of the digits."
     )

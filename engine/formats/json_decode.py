@@ -16,7 +16,7 @@ from engine.formats.json import JsonOptions
 from engine.formats.json_rows import decode_rows, read_decimal_bytes
 from engine.formats.json_structs import struct_decoder
 from engine.formats.lines import count_lines, join_lines, split_block, split_lines
-from engine.formats.timestamps import from_millis, from_nanos
+from engine.formats.timestamps import ARROW_TIMESTAMP, from_millis, from_nanos
 from engine.schema import Schema, arrow_schema, to_arrow
 
 _REGISTRY_HEADER = 5
@@ -130,7 +130,7 @@ def _raw_type(kind: types.Type, options: JsonOptions) -> pa.DataType | None:
         case types.Float():
             return pa.float64()
         case types.Timestamp():
-            return pa.int64() if options.timestamp_format == "unix_millis" else pa.timestamp("ns")
+            return pa.timestamp("ns") if options.timestamp_format == "rfc3339" else pa.int64()
         case types.Decimal():
             return pa.string() if options.decimal_encoding == "bytes" else to_arrow(kind)
         case types.Bytes():
@@ -152,7 +152,7 @@ def _finish(array: pa.Array, kind: types.Type, options: JsonOptions) -> pa.Array
         case types.Float(bits=32):
             return array.cast(pa.float32(), safe=False)
         case types.Timestamp():
-            return from_millis(array) if options.timestamp_format == "unix_millis" else from_nanos(array)
+            return _timestamps(array, options)
         case types.Decimal(scale=scale) if options.decimal_encoding == "bytes":
             return _each(array, lambda text: read_decimal_bytes(text, scale), to_arrow(kind))
         case types.Bytes():
@@ -166,6 +166,16 @@ def _finish(array: pa.Array, kind: types.Type, options: JsonOptions) -> pa.Array
             mask = array.is_null() if array.null_count else None
             return pa.ListArray.from_arrays(array.offsets, values, type=to_arrow(kind), mask=mask)
     return array
+
+
+def _timestamps(array: pa.Array, options: JsonOptions) -> pa.TimestampArray:
+    match options.timestamp_format:
+        case "unix_millis":
+            return from_millis(array)
+        case "unix_micros":
+            return array.cast(ARROW_TIMESTAMP)
+        case "rfc3339":
+            return from_nanos(array)
 
 
 def _is_plain(kind: types.Type) -> bool:

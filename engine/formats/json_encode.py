@@ -25,29 +25,31 @@ class JsonEncoder:
     def __init__(self, options: JsonOptions, schema: Schema) -> None:
         self._options = options
         self._kind = types.Struct(tuple(types.Member(field.name, field.type) for field in schema))
-        self._head = f'{{"schema":{_connect_schema(schema)},"payload":' if options.include_schema else ""
+        self._head = f'{{"schema":{_connect_schema(schema, options)},"payload":' if options.include_schema else ""
         self._tail = "}" if options.include_schema else ""
 
     def encode_lines(self, rows: pa.RecordBatch) -> bytes:
         """One line per row, each ended by a newline."""
-        if not rows.num_rows:
-            return b""
-        texts = self._texts(rows)
-        # the joined lines lie side by side in one buffer, so that buffer is the answer
-        lines = pc.binary_join_element_wise(texts, "\n", "")
-        return _contents(lines)
+        return join_texts(self.texts(rows)) if rows.num_rows else b""
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
         """One payload per row."""
-        return self._texts(rows).cast(pa.binary())
+        return self.texts(rows).cast(pa.binary())
 
-    def _texts(self, rows: pa.RecordBatch) -> pa.StringArray:
+    def texts(self, rows: pa.RecordBatch) -> pa.StringArray:
+        """One text per row."""
         if self._options.unstructured:
             return pc.fill_null(rows.column(0), "null")
         texts = _object(rows.columns, self._kind, self._options)
         if self._head:
             return pc.binary_join_element_wise(self._head, texts, self._tail, "")
         return texts
+
+
+def join_texts(texts: pa.StringArray) -> bytes:
+    """The texts as lines, each ended by a newline."""
+    # the joined lines lie side by side in one buffer, so that buffer is the answer
+    return _contents(pc.binary_join_element_wise(texts, "\n", ""))
 
 
 def _with_point(numbers: pa.StringArray) -> pa.StringArray:
@@ -83,8 +85,9 @@ def _known_text(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.
         case types.Json():
             return _one_line(column)
         case types.Timestamp():
-            if options.timestamp_format == "unix_millis":
-                return to_millis(column).cast(pa.string())
+            if options.timestamp_format != "rfc3339":
+                is_millis = options.timestamp_format == "unix_millis"
+                return (to_millis(column) if is_millis else column.cast(pa.int64())).cast(pa.string())
             return pc.binary_join_element_wise('"', to_text(column), '"', "")
         case types.Date():
             return pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
@@ -163,13 +166,18 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _connect_schema(schema: Schema) -> str:
-    fields = [{"field": field.name, "optional": field.nullable, **_connect_type(field.type)} for field in schema]
+def _connect_schema(schema: Schema, options: JsonOptions) -> str:
+    fields = connect_fields(schema, options)
     described = {"type": "struct", "fields": fields, "optional": False, "name": "ArroyoJson"}
     return json.dumps(described, separators=(",", ":"))
 
 
-def _connect_type(kind: types.Type) -> dict[str, object]:
+def connect_fields(schema: Schema, options: JsonOptions) -> list[dict[str, object]]:
+    """What Kafka Connect is told of the columns."""
+    return [{"field": field.name, "optional": field.nullable, **_connect_type(field.type, options)} for field in schema]
+
+
+def _connect_type(kind: types.Type, options: JsonOptions) -> dict[str, object]:
     match kind:
         case types.Boolean():
             return {"type": "boolean"}
@@ -177,13 +185,22 @@ def _connect_type(kind: types.Type) -> dict[str, object]:
             return {"type": f"int{bits if signed else min(64, bits * 2)}"}
         case types.Float(bits):
             return {"type": "float" if bits == 32 else "double"}
-        case types.Bytes() | types.Decimal():
+        case types.Decimal(precision, scale) if options.decimal_encoding == "bytes":
+            digits = {"scale": str(scale), "connect.decimal.precision": str(precision)}
+            return {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": digits}
+        case types.Decimal():
+            return {"type": "string" if options.decimal_encoding == "string" else "double"}
+        case types.Bytes():
             return {"type": "bytes"}
         case types.Timestamp():
+            if options.timestamp_format == "unix_millis":
+                return {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}
+            if options.timestamp_format == "unix_micros":
+                return {"type": "int64", "name": "io.debezium.time.MicroTimestamp"}
             return {"type": "string", "name": "io.debezium.time.IsoTimestamp"}
         case types.Struct(members):
-            fields = [{"field": member.name, "optional": True, **_connect_type(member.type)} for member in members]
-            return {"type": "struct", "fields": fields}
+            parts = [(member.name, _connect_type(member.type, options)) for member in members]
+            return {"type": "struct", "fields": [{"field": name, "optional": True, **part} for name, part in parts]}
         case types.Array(element):
-            return {"type": "array", "items": {"optional": True, **_connect_type(element)}}
+            return {"type": "array", "items": {"optional": True, **_connect_type(element, options)}}
     return {"type": "string"}

@@ -205,7 +205,7 @@ def _reader(kind: types.Type, options: JsonOptions) -> Read:
         case types.Json():
             return _read_json
         case types.Timestamp():
-            return _read_millis if options.timestamp_format == "unix_millis" else _read_instant
+            return _TIMES[options.timestamp_format]
         case types.Decimal():
             return lambda value: _read_decimal(value, kind, options)
         case types.Bytes():
@@ -288,10 +288,25 @@ def _read_instant(value: Value) -> int:
 
 
 def _read_millis(value: Value) -> int:
-    millis = int(value) if isinstance(value, _Spelled) and value.is_integer() else value
-    if isinstance(millis, int) and not isinstance(millis, bool) and abs(millis) < 2**53:
-        return millis * 1000
-    raise WrongValueError(f"expected TIMESTAMP as milliseconds since 1970, found {_said(value)}")
+    millis = _whole_number(value)
+    if millis is None:
+        raise WrongValueError(f"expected TIMESTAMP as milliseconds since 1970, found {_said(value)}")
+    return millis * 1000
+
+
+def _read_micros(value: Value) -> int:
+    micros = _whole_number(value)
+    if micros is None:
+        raise WrongValueError(f"expected TIMESTAMP as microseconds since 1970, found {_said(value)}")
+    return micros
+
+
+def _whole_number(value: Value) -> int | None:
+    number = int(value) if isinstance(value, _Spelled) and value.is_integer() else value
+    return number if isinstance(number, int) and not isinstance(number, bool) and abs(number) < 2**53 else None
+
+
+_TIMES: dict[str, Read] = {"rfc3339": _read_instant, "unix_millis": _read_millis, "unix_micros": _read_micros}
 
 
 def _read_decimal(value: Value, kind: types.Decimal, options: JsonOptions) -> Decimal:

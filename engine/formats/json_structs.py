@@ -64,7 +64,7 @@ def _kind(kind: types.Type, options: JsonOptions) -> type | None:
         case types.Text():
             return str
         case types.Timestamp():
-            return int if options.timestamp_format == "unix_millis" else str
+            return str if options.timestamp_format == "rfc3339" else int
     return None
 
 

@@ -56,7 +56,8 @@ def describe(node: Node) -> str:
     match node:
         case Scan(table, columns):
             times = "" if node.event_time is None else f", event time {show(node.event_time)}"
-            return f"Scan {table} ({', '.join(columns.names)}){times}, watermark {show(node.watermark)}"
+            what = f"Scan {'changes of ' if node.is_changes else ''}{table} ({', '.join(columns.names)})"
+            return f"{what}{times}, watermark {show(node.watermark)}"
         case Branch(index):
             return f"Branch {index}"
         case Project(_, columns):

@@ -19,14 +19,16 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from engine.connectors import connector_of
 from engine.connectors.base import Epoch, SegmentWriter, Sink, SinkPlace, Table
 from engine.errors import NullValueError
-from engine.plan.nodes import Branch
+from engine.plan.nodes import Branch, is_updating
 from engine.plan.split import Parts
 from engine.plan.tree import EVENT_TIME, walk
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark.lower import epoch_lowering
 from engine.spark.lower.rows import quoted
 from engine.spark.names import safe_name
+from engine.spark.source import CHANGES
 from engine.spark.types import spark_schema
+from engine.spark.whole_changes import WholeChanges
 from engine.types import TIMESTAMP
 
 if TYPE_CHECKING:
@@ -40,10 +42,11 @@ _MESSAGE = StructType(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A sink of a job: its table, where it keeps its own files, and whether it wants the event time."""
+    """A sink of a job: its table, where it keeps its own files, and whether its rows are taken back and replaced."""
 
     table: Table
     place: SinkPlace
+    is_updating: bool = False
 
     @property
     def needs_event_time(self) -> bool:
@@ -53,9 +56,8 @@ class Target:
     @property
     def schema(self) -> Schema:
         """The columns that its writer is given."""
-        if self.needs_event_time:
-            return Schema((*self.table.schema, Field(EVENT_TIME, TIMESTAMP)))
-        return self.table.schema
+        hidden = (Field(EVENT_TIME, TIMESTAMP),) if self.needs_event_time else ()
+        return Schema((*self.table.schema, *(CHANGES if self.is_updating else ()), *hidden))
 
     @property
     def drops_all(self) -> bool:
@@ -82,7 +84,10 @@ class EpochPart:
     def branch_schemas(self) -> Sequence[Schema]:
         """The columns with which each branch leaves the stream part."""
         hidden = (Field(EVENT_TIME, TIMESTAMP),) if self.carries_time else ()
-        return [Schema((*branch.schema, *hidden)) for branch in self.parts.branches]
+        return [
+            Schema((*branch.schema, *(CHANGES if is_updating(branch) else ()), *hidden))
+            for branch in self.parts.branches
+        ]
 
     @property
     def carries_time(self) -> bool:
@@ -191,7 +196,8 @@ def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object
         if not rows.num_rows:
             return
         if number not in writers:
-            writers[number] = targets[number].open().open(epoch, task)
+            writer = targets[number].open().open(epoch, task)
+            writers[number] = WholeChanges(writer) if targets[number].is_updating else writer
         _refuse_nulls(targets[number].table, rows)
         counts[number] = counts.get(number, 0) + rows.num_rows
         writers[number].write(rows)

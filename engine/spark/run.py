@@ -19,7 +19,7 @@ from engine.checkpoints.claim import Claim, claim
 from engine.checkpoints.layout import StatePaths
 from engine.compile import Program, compile_script
 from engine.connectors.base import Epoch, SinkPlace
-from engine.plan.nodes import Scan
+from engine.plan.nodes import Scan, is_updating
 from engine.plan.tree import walk
 from engine.spark import notes
 from engine.spark.epoch import EpochPart, Target, sink_directory
@@ -171,7 +171,8 @@ class _Running:
 
     def until_end(self, on_started: Callable[[], None]) -> Outcome:
         targets = [
-            Target(self.program.tables[write.table], self._place(write.table)) for write in self.program.parts.writes
+            Target(self.program.tables[write.table], self._place(write.table), is_updating(write))
+            for write in self.program.writes
         ]
         epoch_part = EpochPart(self.program.parts, targets, self.program.tables)
         limits = Limits(self.spec.parallelism, self.spec.max_epoch_rows)

@@ -20,8 +20,9 @@ from pyspark.sql.types import StructType
 from engine import types
 from engine.connectors import connector_of
 from engine.connectors.base import Json, Position, Slice, Source, Table
+from engine.formats.row_ids import row_ids
 from engine.plan.evaluate import evaluate
-from engine.plan.nodes import Scan
+from engine.plan.nodes import RETRACT, ROW_ID, Scan
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark import notes
@@ -39,6 +40,8 @@ LAST_ROWS = 8192
 """How many of the last rows of a partition's range say what its watermark is."""
 
 
+CHANGES = Schema((Field(RETRACT, types.BOOLEAN), Field(ROW_ID, types.BIGINT)))
+"""Hidden columns of a change stream."""
 BARE = Schema(())
 """Hidden columns where nothing looks at time."""
 WITH_TIME = Schema((Field(EVENT_TIME, types.TIMESTAMP),))
@@ -62,7 +65,8 @@ class ScanSpec:
     @property
     def schema(self) -> Schema:
         """What Spark sees of the table."""
-        return Schema((*self.scan.columns, *self.hidden))
+        changes = CHANGES if self.scan.is_changes else Schema(())
+        return Schema((*self.scan.columns, *changes, *self.hidden))
 
     @property
     def beats(self) -> bool:
@@ -233,6 +237,8 @@ def _finish(spec: ScanSpec, rows: pa.RecordBatch, watermark: int) -> pa.RecordBa
     import pyarrow as pa  # noqa: PLC0415 - see `_Tail.least`
 
     columns = [rows.column(field.name) for field in spec.scan.columns]
+    if spec.scan.is_changes:
+        columns += [rows.column(RETRACT), row_ids([rows.column(name) for name in spec.table.primary_key])]
     hidden = {EVENT_TIME: rows.column(EVENT_TIME)}
     if spec.beats:
         hidden[HEARTBEAT] = pa.repeat(pa.scalar(False), rows.num_rows)

@@ -369,12 +369,35 @@ class _Declaration:
             filled.append((_OWN_TIME, self.connector.event_time))
         table = self._table(Schema(physical), tuple(filled))
         _check_fit(table)
-        rows: Node = Scan(self.name, Schema(visible), event_time, watermark)
+        is_changes = self._carries_changes(complaints)
+        complaints.raise_any()
+        rows: Node = Scan(self.name, Schema(visible), event_time, watermark, is_changes)
         order = self.columns.order or tuple(one.name for one in physical)
         if generated or order != tuple(one.name for one in visible):
             rows = Project(rows, tuple(Named(name, values[name]) for name in order))
         self._check_options()
         return SourceTable(table, rows)
+
+    def _carries_changes(self, complaints: Complaints) -> bool:
+        """Whether the records say what is done to rows; then times and values must be those of the rows themselves."""
+        form = self.options.format
+        if form is None or not find_format(form.format).carries_changes:
+            return False
+        for name in ("event_time_field", "watermark_field"):
+            if name in self.places:
+                complaints.add(EventTimeError(f"can't use {name} with update mode.", hint=_NO_TIME), self.places[name])
+        if self.columns.watermark is not None:
+            at = self.script.place(self.columns.watermark)
+            complaints.add(EventTimeError("can't use WATERMARK FOR with update mode.", hint=_NO_TIME), at)
+        for _, written in self.columns.generated:
+            wrong = "can't use virtual fields with debezium format"
+            complaints.add(TableColumnError(wrong, hint="compute them in the query"), self.script.place(written))
+        if not any(field.name in self.columns.keys for field in self.columns.physical):
+            wrong = "Debezium source must have at least one PRIMARY KEY field"
+            complaints.add(
+                TableColumnError(wrong, hint="write PRIMARY KEY behind the column that names a row"), self.at
+            )
+        return True
 
     def _physical(self) -> tuple[Field, ...]:
         own = self.connector.schema
@@ -473,6 +496,9 @@ class _Declaration:
         if self.options.general.late_rows != "drop":
             at = self.places["late_rows"]
             raise OptionValueError("late_rows = 'drop' is all there is so far", hint="leave it out", at=at)
+
+
+_NO_TIME = "rows that change are never late; leave it out"
 
 
 def _interval(length: timedelta) -> Expr:

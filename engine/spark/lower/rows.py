@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from engine.plan.nodes import Project, Scan, Union
+from engine.plan.nodes import RETRACT, ROW_ID, Project, Scan, Union
 from engine.plan.tree import EVENT_TIME
 from engine.spark.columns import to_sql
 from engine.spark.source import HEARTBEAT, WATERMARK
@@ -40,8 +40,10 @@ def lower_project(node: Project, rows: DataFrame) -> DataFrame:
 
 
 def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:
-    """The rows of all parts, by position."""
+    """The rows of all parts, by position. Beside rows that change, those that do not are all added, each by itself."""
     names = node.schema.names
+    if any(RETRACT in part.columns for part in parts):
+        parts = [_as_changes(part, one.schema.names) for part, one in zip(parts, node.inputs, strict=True)]
     shared = [name for name in HIDDEN if all(name in part.columns for part in parts)]
     aligned = [
         part.select(
@@ -52,7 +54,13 @@ def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:
     return reduce(DataFrame.union, aligned)
 
 
-HIDDEN = (EVENT_TIME, WATERMARK)
+def _as_changes(rows: DataFrame, names: tuple[str, ...]) -> DataFrame:
+    if RETRACT in rows.columns:
+        return rows
+    return rows.withColumns({RETRACT: F.lit(False), ROW_ID: F.xxhash64(*map(quoted, names))})
+
+
+HIDDEN = (EVENT_TIME, WATERMARK, RETRACT, ROW_ID)
 
 
 def hidden(rows: DataFrame) -> list[str]:

@@ -1,0 +1,72 @@
+"""Changes of rows, folded: of every row what it was before and what it is afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Numbers = npt.NDArray[np.int64]
+NONE = -1
+"""Stands for the version that is not there: before a row was added, and after it was taken back."""
+
+
+def fold(ids: Numbers, is_retract: npt.NDArray[np.bool_], contents: pa.StringArray) -> tuple[Numbers, Numbers]:
+    """The changes that are left when those of one id are taken together, each as two indices: the version that was
+    taken back, and the one that was added. Equal rows of one id are as many rows; what is taken back and added again
+    is no change."""
+    if not len(ids):
+        return np.array([], np.int64), np.array([], np.int64)
+    order = np.argsort(ids, kind="stable")
+    differ = ids[order[1:]] != ids[order[:-1]]
+    starts = np.flatnonzero(np.concatenate([[True], differ]))
+    lengths = np.diff(starts, append=len(ids))
+    alone = order[starts[lengths == 1]]
+    pairs = starts[lengths == 2]
+    replaced = is_retract[order[pairs]] & ~is_retract[order[pairs + 1]]
+    before = [np.where(is_retract[alone], alone, NONE), order[pairs[replaced]]]
+    after = [np.where(is_retract[alone], NONE, alone), order[pairs[replaced] + 1]]
+    many = lengths > 2
+    many[lengths == 2] = ~replaced
+    for start, length in zip(starts[many], lengths[many], strict=True):
+        taken, added = _fold_one(order[start : start + length], is_retract, contents)
+        before.append(taken)
+        after.append(added)
+    return _without_equal(np.concatenate(before), np.concatenate(after), contents)
+
+
+def _fold_one(rows: Numbers, is_retract: npt.NDArray[np.bool_], contents: pa.StringArray) -> tuple[Numbers, Numbers]:
+    """The changes of one id, whose rows may be many."""
+    texts = contents.take(pa.array(rows)).to_pylist()
+    added: dict[str, list[int]] = {}
+    taken: dict[str, list[int]] = {}
+    for row, text in zip(rows.tolist(), texts, strict=True):
+        mine, other = (taken, added) if is_retract[row] else (added, taken)
+        if other.get(text):
+            other[text].pop()
+        else:
+            mine.setdefault(text, []).append(row)
+    return _side_by_side(sorted(chain(*taken.values())), sorted(chain(*added.values())))
+
+
+def _side_by_side(taken: Sequence[int], added: Sequence[int]) -> tuple[Numbers, Numbers]:
+    length = max(len(taken), len(added))
+    before, after = np.full(length, NONE, np.int64), np.full(length, NONE, np.int64)
+    before[: len(taken)] = taken
+    after[: len(added)] = added
+    return before, after
+
+
+def _without_equal(before: Numbers, after: Numbers, contents: pa.StringArray) -> tuple[Numbers, Numbers]:
+    """The changes that change anything, in the order in which they began."""
+    both = np.flatnonzero((before != NONE) & (after != NONE))
+    same = pc.equal(contents.take(pa.array(before[both])), contents.take(pa.array(after[both])))
+    keep = np.ones(len(before), np.bool_)
+    keep[both[np.asarray(same.to_numpy(zero_copy_only=False), np.bool_)]] = False
+    before, after = before[keep], after[keep]
+    order = np.argsort(np.where(before == NONE, after, before), kind="stable")
+    return before[order], after[order]

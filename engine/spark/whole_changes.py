@@ -1,0 +1,47 @@
+"""Changes on their way to a sink, held back until those of one row are together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.plan.nodes import ROW_ID
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from engine.connectors.base import SegmentWriter
+
+MOST_ROWS = 131_072
+"""How many rows are held back before some are written."""
+
+
+class WholeChanges:
+    """Gives a writer large batches, and never a retract without the append that stands next to it."""
+
+    def __init__(self, writer: SegmentWriter) -> None:
+        self._writer = writer
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Take some rows."""
+        self._waiting.append(rows)
+        self._rows += rows.num_rows
+        if self._rows >= MOST_ROWS:
+            whole = self._together()
+            ids = whole.column(ROW_ID).to_numpy(zero_copy_only=False)
+            others = (ids != ids[-1]).nonzero()[0]
+            cut = int(others[-1]) + 1 if len(others) else whole.num_rows
+            self._writer.write(whole.slice(0, cut))
+            self._waiting, self._rows = [whole.slice(cut)], whole.num_rows - cut
+
+    def close(self) -> bytes:
+        """Write what is left, and say what was written."""
+        if self._rows:
+            self._writer.write(self._together())
+        return self._writer.close()
+
+    def _together(self) -> pa.RecordBatch:
+        import pyarrow as pa  # noqa: PLC0415 - only tasks need it
+
+        return pa.concat_batches(self._waiting)

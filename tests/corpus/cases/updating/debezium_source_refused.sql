@@ -1,0 +1,16 @@
+-- What a table of changes cannot have, and what it must.
+--: error sql.table_column 8:103 can't use virtual fields with debezium format
+--: error sql.event_time 10:7 can't use event_time_field with update mode.
+--: error sql.event_time 10:30 can't use watermark_field with update mode.
+--: error sql.event_time 11:64 can't use WATERMARK FOR with update mode.
+--: error sql.table_column 13:14 Debezium source must have at least one PRIMARY KEY field
+--: error option.bad_value 15:14 table whole: 'json.unstructured' has no columns, and so no rows that could change
+CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMP, late TIMESTAMP, twice INT GENERATED ALWAYS AS (id * 2) STORED)
+WITH (connector = 'single_file', path = '/orders.json', format = 'debezium_json', type = 'source',
+      event_time_field = at, watermark_field = late);
+CREATE TABLE timed (id INT PRIMARY KEY, at TIMESTAMP NOT NULL, WATERMARK FOR at AS at - INTERVAL '1 minute')
+WITH (connector = 'single_file', path = '/orders.json', format = 'debezium_json', type = 'source');
+CREATE TABLE nameless (id INT NOT NULL, customer TEXT)
+WITH (connector = 'single_file', path = '/orders.json', format = 'debezium_json', type = 'source');
+CREATE TABLE whole (value JSON PRIMARY KEY)
+WITH (connector = 'single_file', path = '/orders.json', format = 'debezium_json', 'json.unstructured' = true, type = 'source');
