@@ -279,6 +279,12 @@ class EpochFailedError(RunError):
     retryable = True
 
 
+class SumOverflowError(RunError):
+    """A sum grew out of the range of its type."""
+
+    code = "run.sum_overflow"
+
+
 class NoJavaError(RunError):
     """Spark needs Java, and none that is new enough was found."""
 

@@ -24,8 +24,6 @@ from engine.plan.nodes import (
 )
 from engine.plan.tree import EVENT_TIME, Node, inputs_of, walk, with_inputs
 
-_STATEFUL = (WindowAggregate, UpdatingAggregate, UpdatingJoin)
-
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -35,9 +33,15 @@ class Parts:
     writes: tuple[Write, ...]
 
     @property
-    def is_stateful(self) -> bool:
-        """Whether the stream part keeps state between epochs."""
-        return any(isinstance(node, _STATEFUL) for branch in self.branches for node in walk(branch))
+    def closes_windows(self) -> bool:
+        """Whether the stream part keeps windows until the watermark closes them."""
+        return any(isinstance(node, WindowAggregate) for branch in self.branches for node in walk(branch))
+
+    @property
+    def is_updating(self) -> bool:
+        """Whether the stream part keeps rows that may change."""
+        kinds = (UpdatingAggregate, UpdatingJoin)
+        return any(isinstance(node, kinds) for branch in self.branches for node in walk(branch))
 
     @property
     def reads_time(self) -> bool:

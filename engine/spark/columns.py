@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from engine import types
 from engine.errors import TooLargeError
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member
 from engine.spark.casts import cast_to_sql
@@ -18,6 +21,25 @@ def to_sql(expr: Expr) -> str:
     if len(text) > MAX_LENGTH:
         raise TooLargeError("an expression is too large for Spark", hint="nest fewer functions, or split the query")
     return text
+
+
+def hash_to_sql(columns: Sequence[Expr], *, seed: int = 0) -> str:
+    """A BIGINT, never NULL, that is the same for the same values: NULL is one like any other, zero has no sign."""
+    parts = [f"{seed}L"]
+    for column in columns:
+        text = to_sql(column)
+        parts.append(f"({text}) IS NULL")
+        match column.type:
+            case types.Float():
+                parts.append(f"CASE WHEN {text} = 0 THEN 0 ELSE {text} END")
+            case types.Array() | types.Struct():
+                # Spark's hash goes over a NULL inside as if it were not there; the text has a word for it
+                parts += [text, f"CAST({text} AS STRING)"]
+            case types.Null():
+                pass
+            case _:
+                parts.append(text)
+    return f"xxhash64({', '.join(parts)})"
 
 
 def _print(expr: Expr) -> str:

@@ -36,7 +36,7 @@ def read_progress(
     scans: Mapping[str, int],
     rows_out: int,
     *,
-    is_stateful: bool,
+    closes_windows: bool,
     dropped: Callable[[Offset], int] = lambda offset: offset.dropped,
 ) -> EpochReport:
     """The report of an epoch from Spark's progress, as a dict read from its JSON. `scans` says how often each table is
@@ -46,9 +46,9 @@ def read_progress(
     offsets = {offset.table: offset for offset in ends}
     marks = {name: offset.promise for name, offset in offsets.items()}
     operators = _list(progress.get("stateOperators", []))
-    settled = _settled(progress) if is_stateful else _least(marks)
+    settled = _settled(progress) if closes_windows else _least(marks)
     pairs = zip(sources, ends, strict=True)
-    rows_in = sum(_rows(source, scans.get(end.table, 1), beats=is_stateful) for source, end in pairs)
+    rows_in = sum(_rows(source, scans.get(end.table, 1), beats=closes_windows) for source, end in pairs)
     durations = progress.get("durationMs")
     taken = timedelta(milliseconds=int(durations.get("triggerExecution", 0)) if isinstance(durations, Mapping) else 0)
     return EpochReport(

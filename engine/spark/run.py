@@ -252,7 +252,7 @@ class _Running:
                 content,
                 scans,
                 self.rows_out.pop(number),
-                is_stateful=self.program.parts.is_stateful,
+                closes_windows=self.program.parts.closes_windows,
                 dropped=self._dropped,
             )
             self.reported = number

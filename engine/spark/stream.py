@@ -27,7 +27,7 @@ class Limits:
 def stream_part(spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits) -> DataFrame:
     """One frame with the rows of every branch. A table that several branches read is one source to Spark."""
     register_kernels(spark, (*program.parts.branches, *program.parts.writes))
-    tables = _open_tables(spark, program, epoch, notes, limits)
+    tables = open_tables(spark, program, epoch, notes, limits)
     lowering = stream_lowering(tables, program.tables)
     frames = [
         lowering.lower(branch).select(*map(quoted, schema.names))
@@ -36,10 +36,12 @@ def stream_part(spark: SparkSession, program: Program, epoch: EpochPart, notes: 
     return frames[0] if len(frames) == 1 else tag(frames, epoch.branch_schemas)
 
 
-def _open_tables(
+def open_tables(
     spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits
 ) -> Mapping[str, DataFrame]:
-    hidden = WITH_WATERMARK if program.parts.is_stateful else WITH_TIME if epoch.carries_time else BARE
+    """The source tables of a program by name, each opened once."""
+    looks_at_time = epoch.carries_time or program.parts.is_updating
+    hidden = WITH_WATERMARK if program.parts.closes_windows else WITH_TIME if looks_at_time else BARE
     directories = {name: notes / format_name(name) for name in program.scans}
     tables: dict[str, DataFrame] = {}
     for name, scan in program.scans.items():

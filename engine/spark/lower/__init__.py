@@ -20,6 +20,7 @@ from engine.plan.nodes import (
     Top,
     Union,
     Unnest,
+    UpdatingAggregate,
     WindowAggregate,
     WindowJoin,
     Write,
@@ -31,6 +32,7 @@ from engine.spark.lower.lookup import lower_lookup_join
 from engine.spark.lower.over import lower_over, lower_top
 from engine.spark.lower.rows import lower_project, lower_scan, lower_union
 from engine.spark.lower.unnest import lower_unnest
+from engine.spark.lower.updating import lower_updating_aggregate
 from engine.spark.lower.windowed import lower_window_aggregate
 
 
@@ -66,6 +68,8 @@ class Lowering:
                 return lower_window_aggregate(node, self.lower(source), self.late() if self.late else None)
             case WindowJoin(left, right):
                 return lower_window_join(node, self.lower(left), self.lower(right))
+            case UpdatingAggregate(source):
+                return lower_updating_aggregate(node, self.lower(source))
             case Over(source):
                 return lower_over(node, self.lower(source))
             case Top(source):

@@ -7,9 +7,11 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
+from engine.plan.expr import Column
 from engine.plan.nodes import RETRACT, ROW_ID, Project, Scan, Union
 from engine.plan.tree import EVENT_TIME
-from engine.spark.columns import to_sql
+from engine.schema import Schema
+from engine.spark.columns import hash_to_sql, to_sql
 from engine.spark.source import HEARTBEAT, WATERMARK
 
 EVENT_TIME_MARK = {"spark.watermarkDelayMs": 0}
@@ -43,7 +45,7 @@ def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:
     """The rows of all parts, by position. Beside rows that change, those that do not are all added, each by itself."""
     names = node.schema.names
     if any(RETRACT in part.columns for part in parts):
-        parts = [_as_changes(part, one.schema.names) for part, one in zip(parts, node.inputs, strict=True)]
+        parts = [with_changes(one.schema, part) for one, part in zip(node.inputs, parts, strict=True)]
     shared = [name for name in HIDDEN if all(name in part.columns for part in parts)]
     aligned = [
         part.select(
@@ -54,10 +56,12 @@ def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:
     return reduce(DataFrame.union, aligned)
 
 
-def _as_changes(rows: DataFrame, names: tuple[str, ...]) -> DataFrame:
-    if RETRACT in rows.columns:
+def with_changes(schema: Schema, rows: DataFrame) -> DataFrame:
+    """The rows as changes: those of a relation that only grows are all added, and equal ones have the same id."""
+    if ROW_ID in rows.columns:
         return rows
-    return rows.withColumns({RETRACT: F.lit(False), ROW_ID: F.xxhash64(*map(quoted, names))})
+    columns = [Column(field.name, field.type) for field in schema]
+    return rows.withColumns({RETRACT: F.lit(False), ROW_ID: F.expr(hash_to_sql(columns))})
 
 
 HIDDEN = (EVENT_TIME, WATERMARK, RETRACT, ROW_ID)

@@ -1,0 +1,78 @@
+"""Accumulators that only count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.updating.accumulators.base import Mergeable
+from engine.updating.groups import Flags, Groups, Longs, flags, valid
+
+
+def present(arguments: Sequence[pa.Array], rows: int) -> Flags:
+    """Where no argument is NULL."""
+    return reduce(np.logical_and, [valid(one) for one in arguments], np.ones(rows, bool))
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Mergeable):
+    """How many rows have all arguments."""
+
+    def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
+        """One column: the count."""
+        return [pa.array(groups.sums(weights * present(arguments, len(weights))))]
+
+    def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """The count itself."""
+        return columns[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Every(Mergeable):
+    """Whether all values are true, or, when `any_will_do`, at least one."""
+
+    any_will_do: bool
+
+    def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
+        """Two columns: how many are true, how many are false."""
+        true = flags(arguments[0])
+        false = flags(pc.invert(arguments[0]))
+        return [pa.array(groups.sums(weights * true)), pa.array(groups.sums(weights * false))]
+
+    def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """NULL when there is no value."""
+        true, false = (column.to_numpy(zero_copy_only=False) for column in columns)
+        result = true > 0 if self.any_will_do else false == 0
+        return pa.array(result, mask=(true == 0) & (false == 0))
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusiveOr:
+    """Bit by bit, whether an odd number of values has it; a value taken back is one more of it."""
+
+    type: pa.DataType
+
+    def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
+        """Two columns: the bits, how many values there are."""
+        known = valid(arguments[0])
+        values = arguments[0].fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return self._folded(values * (weights % 2 != 0), weights * known, groups)
+
+    def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+        """The bits of both, and the sum."""
+        bits, counts = (column.to_numpy(zero_copy_only=False) for column in columns)
+        return self._folded(bits, counts, groups)
+
+    def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """NULL when there is no value."""
+        counts = columns[1].to_numpy(zero_copy_only=False)
+        return pa.array(columns[0].to_numpy(zero_copy_only=False), mask=counts == 0).cast(self.type)
+
+    def _folded(self, bits: Longs, counts: Longs, groups: Groups) -> list[pa.Array]:
+        folded = np.bitwise_xor.reduceat(bits[groups.order], groups.starts) if groups.count else bits[:0]
+        return [pa.array(folded), pa.array(groups.sums(counts))]

@@ -1,0 +1,107 @@
+"""Exact sums and means of whole numbers and decimals.
+
+A number is kept in limbs of 32 bits, each in 64, so that no sum on the way can overflow: only a result can, and then
+the run fails by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+
+import numpy as np
+import pyarrow as pa
+
+from engine.errors import SumOverflowError
+from engine.updating.groups import Groups, Longs, valid
+
+_BITS = 32
+_MASK = (1 << _BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The sum of numbers, or their mean, which a decimal has. The columns are the limbs, the lowest first, then how
+    many numbers there are."""
+
+    type: pa.DataType
+    limbs: int
+    mean: bool = False
+    scale: int = 0
+
+    def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
+        """The limbs of each group's sum, and how many numbers are in it."""
+        numbers = arguments[0]
+        parts = _limbs_of_decimals(numbers) if self.limbs == 4 else _limbs_of_integers(numbers)
+        summed = _carried([groups.sums(part * weights) for part in parts])
+        return [*map(pa.array, summed), pa.array(groups.sums(weights * valid(numbers)))]
+
+    def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+        """The sums of the limbs, carried over."""
+        *limbs, counts = (groups.sums(column.to_numpy(zero_copy_only=False)) for column in columns)
+        return [*map(pa.array, _carried(limbs)), pa.array(counts)]
+
+    def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """NULL when there is no number. Raises SumOverflowError when the sum does not fit."""
+        *limbs, counts = (column.to_numpy(zero_copy_only=False) for column in columns)
+        if self.mean:
+            return self._means(limbs, counts)
+        return self._decimals(limbs, counts) if self.limbs == 4 else self._integers(limbs, counts)
+
+    def _integers(self, limbs: Sequence[Longs], counts: Longs) -> pa.Array:
+        low, high = limbs
+        if len(high) and (high.max() >= 1 << 31 or high.min() < -(1 << 31)):
+            raise SumOverflowError("a sum is out of the range of BIGINT", hint=_HINT)
+        return pa.array((high << _BITS) + low, mask=counts == 0).cast(self.type)
+
+    def _decimals(self, limbs: Sequence[Longs], counts: Longs) -> pa.Array:
+        sums = _whole_numbers(limbs)
+        bound = 10**self.type.precision
+        if any(abs(number) >= bound for number in sums):
+            raise SumOverflowError(f"a sum is out of the range of {self.type}", hint=_HINT)
+        pairs = zip(sums, counts, strict=True)
+        return pa.array([_scaled(number, self.scale) if count else None for number, count in pairs], self.type)
+
+    def _means(self, limbs: Sequence[Longs], counts: Longs) -> pa.Array:
+        pairs = zip(_whole_numbers(limbs), counts, strict=True)
+        unit = Decimal(1).scaleb(-self.type.scale)
+        with localcontext(prec=80, rounding=ROUND_HALF_UP):
+            means = [(_scaled(total, self.scale) / int(n)).quantize(unit) if n else None for total, n in pairs]
+        return pa.array(means, self.type)
+
+
+_HINT = "sum a wider type: cast the number to DECIMAL(38, 0) or to DOUBLE inside the sum"
+
+
+def _limbs_of_integers(numbers: pa.Array) -> list[Longs]:
+    values = numbers.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    return [values & _MASK, values >> _BITS]
+
+
+def _limbs_of_decimals(numbers: pa.Array) -> list[Longs]:
+    known = numbers.fill_null(pa.scalar(Decimal(0), numbers.type)) if numbers.null_count else numbers
+    halves = np.frombuffer(known.buffers()[1], np.int64).reshape(-1, 2)[known.offset : known.offset + len(known)]
+    low, high = halves[:, 0], halves[:, 1]
+    return [low & _MASK, (low >> _BITS) & _MASK, high & _MASK, high >> _BITS]
+
+
+def _carried(limbs: Sequence[Longs]) -> list[Longs]:
+    """The limbs with all but the highest within their 32 bits."""
+    done = []
+    carry = np.zeros_like(limbs[0])
+    for limb in limbs[:-1]:
+        total = limb + carry
+        done.append(total & _MASK)
+        carry = total >> _BITS
+    return [*done, limbs[-1] + carry]
+
+
+def _whole_numbers(limbs: Sequence[Longs]) -> list[int]:
+    columns = [limb.tolist() for limb in limbs]
+    return [sum(part << (_BITS * place) for place, part in enumerate(row)) for row in zip(*columns, strict=True)]
+
+
+def _scaled(number: int, scale: int) -> Decimal:
+    with localcontext(prec=80):
+        return Decimal(number).scaleb(-scale)

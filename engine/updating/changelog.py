@@ -1,0 +1,84 @@
+"""Changes of rows: made from two versions of a table, and folded into a table again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.plan.nodes import RETRACT, ROW_ID
+from engine.plan.tree import EVENT_TIME
+from engine.updating.groups import Flags, Longs, longs
+
+_INSTANT = pa.timestamp("us", tz="UTC")
+
+
+def changes_between(before: pa.Table | None, after: pa.Table | None, ids: Longs, moments: Longs) -> pa.Table:
+    """What turns one version of some rows into the other: for each id the old row taken back, then the new one, nothing
+    when they are the same. Both versions have at most one row of an id and are sorted by it; `ids` are all of them, and
+    `moments` the event times of their changes."""
+    before = before if before is not None else _empty(after)
+    after = after if after is not None else before.slice(0, 0)
+    old_ids, new_ids = longs(before[ROW_ID]), longs(after[ROW_ID])
+    in_both, old_places, new_places = np.intersect1d(old_ids, new_ids, assume_unique=True, return_indices=True)
+    same = same_rows(before.take(pa.array(old_places)), after.take(pa.array(new_places)))
+    unchanged = in_both[same]
+    old = before.filter(pa.array(~np.isin(old_ids, unchanged, assume_unique=True)))
+    new = after.filter(pa.array(~np.isin(new_ids, unchanged, assume_unique=True)))
+    both = pa.concat_tables([old, new]).combine_chunks()
+    own = longs(both[ROW_ID])
+    is_new = np.arange(both.num_rows) >= old.num_rows
+    order = np.lexsort((is_new, own))
+    both = both.take(pa.array(order)).drop_columns([ROW_ID])
+    times = moments[np.searchsorted(ids, own[order])] if len(own) else own
+    return hidden_added(both, times, ~is_new[order], own[order])
+
+
+def hidden_added(rows: pa.Table, times: Longs, retract: Flags, ids: Longs) -> pa.Table:
+    """The rows with the hidden columns of changes."""
+    rows = rows.append_column(EVENT_TIME, pa.array(times, pa.int64()).cast(_INSTANT))
+    rows = rows.append_column(RETRACT, pa.array(retract))
+    return rows.append_column(ROW_ID, pa.array(ids, pa.int64()))
+
+
+def same_rows(one: pa.Table, other: pa.Table) -> Flags:
+    """Where two tables of the same shape have the same row; NULL is the same as NULL, and NaN as NaN."""
+    same = np.ones(one.num_rows, bool)
+    for left, right in zip(one.columns, other.columns, strict=True):
+        same &= _same(left.combine_chunks(), right.combine_chunks())
+    return same
+
+
+def _same(left: pa.Array, right: pa.Array) -> Flags:
+    if not len(left):
+        return np.ones(0, bool)
+    if pa.types.is_nested(left.type):
+        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        return np.fromiter((repr(a) == repr(b) for a, b in pairs), bool, len(left))
+    equal = pc.equal(left, right)
+    if pa.types.is_floating(left.type):
+        equal = pc.or_(equal, pc.and_(pc.is_nan(left), pc.is_nan(right)))
+    both_null = pc.and_(left.is_null(), right.is_null())
+    found: Flags = pc.or_(equal.fill_null(False), both_null).to_numpy(zero_copy_only=False)
+    return found
+
+
+def fold(changes: Iterable[Mapping[str, object]]) -> Counter[tuple[object, ...]]:
+    """The rows that are there after some changes, each as often as it is there. Raises ValueError when one is taken
+    back that is not there."""
+    rows: Counter[tuple[object, ...]] = Counter()
+    for change in changes:
+        row = tuple(value for name, value in change.items() if name not in (EVENT_TIME, RETRACT, ROW_ID))
+        rows[row] += -1 if change[RETRACT] else 1
+        if rows[row] < 0:
+            raise ValueError(f"a row is taken back that is not there: {row}")
+    return +rows
+
+
+def _empty(table: pa.Table | None) -> pa.Table:
+    if table is None:
+        raise ValueError("neither version is known")
+    return table.slice(0, 0)

@@ -1,0 +1,10 @@
+"""The names of the columns that kept tables have beside keys and values."""
+
+WEIGHT = "_n"
+"""How many times a row is there; zero says that older versions of it are gone."""
+VALUE = "_v"
+"""Tells the values of one key apart."""
+FIRST = "_first"
+"""When a value of a key first came."""
+LAST = "_last"
+"""The event time of a key's last change."""

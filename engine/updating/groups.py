@@ -1,0 +1,103 @@
+"""Rows with the same key, found by sorting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+Longs: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
+Doubles: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.float64]]"
+Flags: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Rows in the order of their keys: `order` lists the rows, `starts` says where in it each group begins. No group is
+    empty. Rows of a group keep the order they came in."""
+
+    order: Longs
+    starts: Longs
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return len(self.starts)
+
+    @property
+    def firsts(self) -> Longs:
+        """The first row of each group."""
+        return self.order[self.starts]
+
+    @property
+    def ends(self) -> Longs:
+        """Where in the order each group ends."""
+        return np.append(self.starts[1:], len(self.order))
+
+    @property
+    def number(self) -> Longs:
+        """The group of each row, in order."""
+        return np.repeat(np.arange(self.count), self.ends - self.starts)
+
+    def sums(self, values: Longs) -> Longs:
+        """The sum of each group, wrapping around silently: only for what is known to be small."""
+        return np.add.reduceat(values[self.order], self.starts) if len(self.order) else values[:0]
+
+    def greatest(self, values: Longs) -> Longs:
+        """The greatest value of each group."""
+        return np.maximum.reduceat(values[self.order], self.starts) if len(self.order) else values[:0]
+
+    def least(self, values: Longs) -> Longs:
+        """The least value of each group."""
+        return np.minimum.reduceat(values[self.order], self.starts) if len(self.order) else values[:0]
+
+
+def group(*keys: Longs) -> Groups:
+    """The groups of rows for which all keys are the same, in the order of the keys."""
+    order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
+    if not len(order):
+        return Groups(order, order)
+    changes = np.zeros(len(order), bool)
+    changes[0] = True
+    for key in keys:
+        along = key[order]
+        changes[1:] |= along[1:] != along[:-1]
+    return Groups(order, np.flatnonzero(changes))
+
+
+def longs(column: pa.Array | pa.ChunkedArray) -> Longs:
+    """A column without NULL as whole numbers; instants are microseconds."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if not pa.types.is_int64(column.type):
+        column = column.cast(pa.int64())
+    values: Longs = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def flags(column: pa.Array | pa.ChunkedArray) -> Flags:
+    """A column of truth values; NULL counts as false."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    values: Flags = column.fill_null(False).to_numpy(zero_copy_only=False)
+    return values
+
+
+def valid(column: pa.Array) -> Flags:
+    """Where a column is not NULL."""
+    if column.null_count == 0:
+        return np.ones(len(column), bool)
+    values: Flags = column.is_valid().to_numpy(zero_copy_only=False)
+    return values
+
+
+def ranges(starts: Longs, counts: Longs) -> Longs:
+    """All positions of several ranges, one after the other."""
+    total = int(counts.sum())
+    if total == 0:
+        return np.zeros(0, np.int64)
+    ends = np.cumsum(counts)
+    inside = np.arange(total) - np.repeat(ends - counts, counts)
+    return np.repeat(starts, counts) + inside

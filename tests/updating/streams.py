@@ -1,0 +1,69 @@
+"""Random streams of changes in random epochs, and operators run on them without Spark."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from engine.updating.step import Kept
+
+if TYPE_CHECKING:
+    from engine.spark.buckets import Bucketed
+
+Change = tuple[bool, dict[str, Any]]
+"""Whether the row is taken back, and the row."""
+INSTANT = pa.timestamp("us", tz="UTC")
+
+
+def identity(*values: object) -> int:
+    """A number that is the same for the same values."""
+    return int.from_bytes(sha256(repr(values).encode()).digest()[:8], "little", signed=True)
+
+
+def epochs_of(chance: Random, rows: Sequence[dict[str, Any]], *, taken_back: float) -> list[list[Change]]:
+    """The rows in up to six epochs; some of them are taken back in the same epoch or a later one."""
+    count = chance.randint(1, 6)
+    epochs: list[list[Change]] = [[] for _ in range(count)]
+    for row in rows:
+        epoch = chance.randrange(count)
+        epochs[epoch].append((False, row))
+        if chance.random() < taken_back:
+            epochs[chance.randrange(epoch, count)].append((True, row))
+    return epochs
+
+
+def rows_after(epochs: Iterable[Sequence[Change]]) -> list[dict[str, Any]]:
+    """The rows that are there after all epochs."""
+    there: list[dict[str, Any]] = []
+    for epoch in epochs:
+        there += [row for retract, row in epoch if not retract]
+        for retract, row in epoch:
+            if retract:
+                there.remove(row)
+    return there
+
+
+class Buckets:
+    """An operator with what its buckets keep."""
+
+    def __init__(self, operator: Bucketed) -> None:
+        self.operator = operator
+        self.kept: dict[int, Kept] = defaultdict(Kept)
+
+    def run(self, parts: Sequence[tuple[Bucketed, pa.Table]]) -> list[Mapping[str, object]]:
+        """One epoch: the changes that go out."""
+        payloads: dict[int, list[bytes]] = defaultdict(list)
+        for packer, rows in parts:
+            for bucket, payload in packer.pack(rows) if rows.num_rows else ():
+                payloads[bucket].append(payload)
+        out: list[Mapping[str, object]] = []
+        for bucket, own in payloads.items():
+            outcome = self.operator.step(self.kept[bucket], own)
+            self.kept[bucket] = outcome.kept
+            out += outcome.out.to_pylist()
+        return out
