@@ -28,7 +28,7 @@ from engine.plan.tree import Node
 from engine.sql.complaints import BrokenTableError, Complaints, placed
 from engine.sql.dialect import Arroyo
 from engine.sql.expressions import Expressions
-from engine.sql.grouping import Grouping, distinct, has_aggregate
+from engine.sql.grouping import WINDOW_NAME, Grouping, distinct, has_aggregate
 from engine.sql.joins import Joining, LookupTable, Side, refuse_lookup
 from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable, usable_list
@@ -371,6 +371,8 @@ def _group_item(item: exp.Expr, select: Sequence[exp.Expr], scope: Scope) -> exp
 def _name_of(item: exp.Expr) -> str:
     if isinstance(item, exp.Alias):
         return usable(str(item.alias))
+    if is_window_call(item):
+        return WINDOW_NAME
     if isinstance(item, exp.Column | exp.Dot):
         return str(item.name or item.expression.name)
     return " ".join(item.sql(dialect=Arroyo).lower().split()).replace("${", "$ {")
