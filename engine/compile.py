@@ -5,19 +5,23 @@ parse -> translate -> optimize -> check -> split; what follows (lower, run) need
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.connectors.base import Table
+from engine.functions import own_functions
 from engine.plan.check import check
 from engine.plan.fingerprint import fingerprint
 from engine.plan.nodes import Scan, Write
 from engine.plan.rules import optimize
 from engine.plan.split import Parts, split
 from engine.plan.tree import walk
+from engine.plan.used import functions_of
 from engine.schema import Schema
 from engine.sql.parse import parse
 from engine.sql.statements import translate
+from engine.udf.declared import NO_UDFS, UdfFile, Udfs
+from engine.udf.reading import read_udfs
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class Program:
     tables: Mapping[str, Table]
     parts: Parts
     fingerprint: str
+    udfs: Udfs = NO_UDFS
 
     @property
     def scans(self) -> Mapping[str, Scan]:
@@ -35,14 +40,25 @@ class Program:
         return {node.table: node for write in self.writes for node in walk(write) if isinstance(node, Scan)}
 
 
-def compile_script(text: str, *, default_sink: str = "stdout") -> Program:
-    """The program of a script. Raises ScriptRefused with every complaint there is."""
-    translation = translate(parse(text), default_sink)
+def compile_script(text: str, *, default_sink: str = "stdout", udfs: Sequence[UdfFile] = ()) -> Program:
+    """The program of a script and of the files of functions that it may call, which are read and not run. Raises
+    ScriptRefused with every complaint there is."""
+    known = read_udfs(udfs)
+    with own_functions(known.own):
+        translation = translate(parse(text), default_sink)
     writes = optimize(translation.writes)
     check(writes)
+    called = _called(writes, known)
     described = {name: _describe(table) for name, table in translation.tables.items()}
-    program = Program(writes, translation.tables, split(writes), fingerprint(writes, described))
+    described |= {f"function {name}": one.file.digest for name, one in called.by_name.items()}
+    program = Program(writes, translation.tables, split(writes), fingerprint(writes, described), called)
     return replace(program, tables={name: _narrow(table, program.scans) for name, table in program.tables.items()})
+
+
+def _called(writes: Sequence[Write], known: Udfs) -> Udfs:
+    """Those of the user's functions that the plan calls."""
+    names = {name for write in writes for name in functions_of(write)}
+    return Udfs({name: one for name, one in known.by_name.items() if name in names})
 
 
 def _describe(table: Table) -> str:

@@ -266,6 +266,60 @@ class StateInUseError(StateError):
     retryable = True
 
 
+class UdfError(EngineError):
+    """A Python function of the user's is wrong."""
+
+    code = "udf.error"
+
+
+class UdfSyntaxError(UdfError):
+    """A file of functions is not Python that can be read, or there is no function in it."""
+
+    code = "udf.syntax"
+
+
+class UdfSignatureError(UdfError):
+    """A function's decorator or type hints do not say what the engine has to know of it."""
+
+    code = "udf.signature"
+
+
+class UdfNameError(UdfError):
+    """A function has a name that a function of ours or another one of the user's has already."""
+
+    code = "udf.name"
+
+
+class UdfDependenciesError(UdfError):
+    """Packages that a file of functions declares are not installed here, or in other versions."""
+
+    code = "udf.missing_dependencies"
+
+
+class UdfLoadError(UdfError):
+    """A file of functions raised while it was being loaded."""
+
+    code = "udf.load"
+
+
+class UdfFailedError(UdfError):
+    """A function raised."""
+
+    code = "udf.failed"
+
+
+class UdfResultError(UdfError):
+    """A function gave something else than its type hint says."""
+
+    code = "udf.result"
+
+
+class UdfTimeoutError(UdfError):
+    """An async function took longer than it may."""
+
+    code = "udf.timeout"
+
+
 class RunError(EngineError):
     """A run failed for a reason outside the script."""
 

@@ -15,6 +15,7 @@ from engine.jobs.status import Committed
 from engine.spark.progress import EpochReport
 from engine.spark.run import Control, RunSpec, run
 from engine.spark.session import close_session, open_session
+from engine.udf.declared import name_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,6 +47,7 @@ class SparkWork:
             max_epoch_rows=int(chosen["max_epoch_rows"]) if "max_epoch_rows" in chosen else None,
             master=chosen.get("master"),
             memory=chosen.get("memory", "2g"),
+            udfs=name_files(assignment.udfs),
             quick=chosen.get("quick", "false").lower() == "true",
         )
         return run(spec, self._control, lambda report: on_epoch(to_committed(report)), on_started)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.api.context import Planned
-from engine.errors import UnsupportedClauseError
 
 
 def plan_query(query: str, udfs: Sequence[str]) -> Planned:
-    """Compile a query. The compiler is loaded at the first call, so that the server is there sooner."""
+    """Compile a query; UDFs are read, never run. The compiler is loaded late: the server is there sooner."""
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.plan.explain import explain  # noqa: PLC0415
+    from engine.udf.declared import name_files  # noqa: PLC0415
+    from engine.udf.requirements import check_requirements  # noqa: PLC0415
 
-    if udfs:
-        raise UnsupportedClauseError("UDFs are not built yet", hint="express it with the functions there are")
-    program = compile_script(query)
+    files = name_files(udfs)
+    check_requirements(files)
+    program = compile_script(query, udfs=files)
     return Planned(program.fingerprint, explain(program.parts, "json"))

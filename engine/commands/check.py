@@ -6,19 +6,23 @@ from argparse import ArgumentParser, Namespace
 
 from engine.commands.base import Command
 from engine.commands.terminal import complain, read_script, say
+from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import ScriptRefused
 
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the script; - is standard input")
+    add_udf_argument(parser)
 
 
 def _run(arguments: Namespace) -> int:
     from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
+    from engine.udf.requirements import check_requirements  # noqa: PLC0415 - nor for this
 
-    script = read_script(arguments.file)
+    script, udfs = read_script(arguments.file), read_udf_files(arguments.udf)
     try:
-        program = compile_script(script)
+        check_requirements(udfs)
+        program = compile_script(script, udfs=udfs)
     except ScriptRefused as refused:
         complain(refused, script)
         count = len(refused.complaints)

@@ -6,11 +6,13 @@ from argparse import ArgumentParser, Namespace
 
 from engine.commands.base import Command
 from engine.commands.terminal import complain, read_script
+from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import ScriptRefused
 
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the script; - is standard input")
+    add_udf_argument(parser)
     parser.add_argument("--format", choices=("text", "json", "dot"), default="text", help="how to show the plan")
 
 
@@ -20,7 +22,7 @@ def _run(arguments: Namespace) -> int:
 
     script = read_script(arguments.file)
     try:
-        program = compile_script(script)
+        program = compile_script(script, udfs=read_udf_files(arguments.udf))
     except ScriptRefused as refused:
         complain(refused, script)
         return 2

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from engine.commands.base import Command
 from engine.commands.terminal import bold, complain, dim, read_script, say
+from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.durations import read_duration
-from engine.errors import ScriptRefused, SettingError, UnsupportedClauseError
+from engine.errors import ScriptRefused, SettingError
 
 if TYPE_CHECKING:
     from engine.spark.progress import EpochReport
@@ -36,7 +37,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--state-dir", metavar="DIR", type=Path, help="where the state is kept; the same script goes on from there"
     )
-    parser.add_argument("--udf", metavar="FILE.py", action="append", default=[], help="Python functions of yours")
+    add_udf_argument(parser)
     settings = "; ".join(f"{name}: {text}" for name, text in _SETTINGS.items())
     parser.add_argument("--set", metavar="key=value", action="append", default=[], help=f"a setting. {settings}")
     parser.add_argument("--max-epoch-rows", metavar="N", type=_positive, help="at most N rows of a table in an epoch")
@@ -52,13 +53,14 @@ def _positive(text: str) -> int:
 
 def _run(arguments: Namespace) -> int:
     from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
+    from engine.udf.requirements import check_requirements  # noqa: PLC0415 - nor for this
 
     script = read_script(arguments.file)
-    if arguments.udf:
-        raise UnsupportedClauseError("--udf is not built yet", hint="express it with the functions there are")
+    udfs = read_udf_files(arguments.udf)
     settings = _settings(arguments.set)
     try:
-        compile_script(script)
+        check_requirements(udfs)
+        compile_script(script, udfs=udfs)
     except ScriptRefused as refused:
         complain(refused, script)
         return 2
@@ -76,6 +78,7 @@ def _run(arguments: Namespace) -> int:
             epoch_interval=read_duration(settings.get("epoch_interval", "0 seconds")),
             master=settings.get("master"),
             memory=settings.get("memory", "2g"),
+            udfs=udfs,
             quick=settings.get("quick", "false").lower() == "true",
         )
         return _until_end(spec, as_json=arguments.json_progress)

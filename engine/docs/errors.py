@@ -21,6 +21,7 @@ _FAMILIES = {
     "setting": "Settings",
     "sql": "The script",
     "state": "The state directory",
+    "udf": "Functions in Python",
 }
 
 

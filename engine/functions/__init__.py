@@ -1,8 +1,11 @@
-"""One declaration per SQL function; what is not declared here cannot be called."""
+"""One declaration per SQL function; what is not declared here, or by the user in Python, cannot be called."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from engine.functions.aggregates import AGGREGATE_FUNCTIONS
@@ -24,10 +27,12 @@ __all__ = [
     "AggregateFunction",
     "Function",
     "OverFunction",
+    "Own",
     "Signature",
     "find_aggregate",
     "find_function",
     "find_over",
+    "own_functions",
 ]
 
 _SCALARS = (
@@ -61,11 +66,32 @@ def find_over(name: str) -> OverFunction | None:
     return OVER.get(name.lower())
 
 
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The functions that one script may call beside those declared here, by lower-case name."""
+
+    scalars: Mapping[str, Function] = field(default_factory=dict)
+    aggregates: Mapping[str, AggregateFunction] = field(default_factory=dict)
+
+
+_OWN: ContextVar[Own] = ContextVar("own", default=Own())  # noqa: B039 - it is frozen
+
+
+@contextmanager
+def own_functions(own: Own) -> Iterator[None]:
+    """While a script is translated, its own functions are found like all others."""
+    token = _OWN.set(own)
+    try:
+        yield
+    finally:
+        _OWN.reset(token)
+
+
 def find_function(name: str) -> Function | None:
     """The scalar function of that name or alias, without regard to case, or None."""
-    return _BY_ANY_NAME.get(name.lower())
+    return _BY_ANY_NAME.get(name.lower()) or _OWN.get().scalars.get(name.lower())
 
 
 def find_aggregate(name: str) -> AggregateFunction | None:
     """The aggregate function of that name or alias, without regard to case, or None."""
-    return _AGGREGATES_BY_ANY_NAME.get(name.lower())
+    return _AGGREGATES_BY_ANY_NAME.get(name.lower()) or _OWN.get().aggregates.get(name.lower())

@@ -50,7 +50,8 @@ class Function:
     first value counts. `choices` names the arguments (counted from zero) that must be constants, with the lower-case
     words allowed there, or an empty set for any constant; `checks` has a test for some of them. `variants` sends a
     call whose first argument is such a constant to another function, with the remaining arguments. What `is_computed`
-    has a kernel of that name in `engine.functions.arrow`, because Spark has no expression for it.
+    has a kernel of that name in `engine.functions.arrow`, because Spark has no expression for it. One that `gives_rows`
+    gives them as an array, which a SELECT list takes apart. What is `by_user` is Python of the user's.
     """
 
     name: str
@@ -65,6 +66,8 @@ class Function:
     variants: Mapping[str, str] = field(default_factory=dict, hash=False)
     deterministic: bool = True
     is_computed: bool = False
+    gives_rows: bool = False
+    by_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class AggregateFunction:
     empty group does. `constants` names the arguments (counted from zero) that must be constants, each with a test of
     its value. `is_ordered` when the order of the rows matters: it may then be called with ORDER BY behind its
     arguments, and with IGNORE NULLS. `within_group` when its first argument may be written as WITHIN GROUP (ORDER BY).
+    What is `by_user` is Python of the user's.
     """
 
     name: str
@@ -87,6 +91,7 @@ class AggregateFunction:
     constants: Mapping[int, Callable[[object], bool]] = field(default_factory=dict, hash=False)
     is_ordered: bool = False
     within_group: bool = False
+    by_user: bool = False
 
 
 def takes(*parameters: Parameter, result: Result, optional: int = 0) -> Resolve:

@@ -36,12 +36,14 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A declared function applied to arguments that already have the types it takes."""
+    """A declared function applied to arguments that already have the types it takes. A function of the user's is only
+    called where `when` is true, and gives NULL elsewhere."""
 
     function: str
     arguments: tuple[Expr, ...]
     type: types.Type
     nullable: bool = True
+    when: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,8 @@ class Named:
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The expressions directly inside, in order."""
     match expr:
-        case Call(_, arguments):
-            return arguments
+        case Call(_, arguments, when=when):
+            return arguments if when is None else (*arguments, when)
         case Cast(inner) | Member(inner):
             return (inner,)
         case Case(branches, default):
@@ -110,8 +112,9 @@ def columns_of(expr: Expr) -> frozenset[str]:
 def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with `change` applied to every part, innermost first."""
     match expr:
-        case Call(_, arguments):
-            expr = replace(expr, arguments=tuple(rewrite(part, change) for part in arguments))
+        case Call(_, arguments, when=when):
+            guard = None if when is None else rewrite(when, change)
+            expr = replace(expr, arguments=tuple(rewrite(part, change) for part in arguments), when=guard)
         case Cast(inner) | Member(inner):
             expr = replace(expr, input=rewrite(inner, change))
         case Case(branches, default):
@@ -129,8 +132,9 @@ def replace_parts(expr: Expr, find: Callable[[Expr], Expr | None]) -> Expr:
     if found is not None:
         return found
     match expr:
-        case Call(_, arguments):
-            return replace(expr, arguments=tuple(replace_parts(part, find) for part in arguments))
+        case Call(_, arguments, when=when):
+            guard = None if when is None else replace_parts(when, find)
+            return replace(expr, arguments=tuple(replace_parts(part, find) for part in arguments), when=guard)
         case Cast(inner) | Member(inner):
             return replace(expr, input=replace_parts(inner, find))
         case Case(branches, default):

@@ -6,18 +6,23 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 
 from engine.plan.expr import Call
+from engine.plan.nodes import Aggregate, NamedOver
 from engine.plan.tree import Node, walk
 from engine.types import Type
 
 
 def calls_of(node: Node) -> Iterator[Call]:
     """Every call in the expressions of the node and all nodes below it, whatever fields hold them."""
-    for one in walk(node):
-        yield from _inside(one)
+    return (found for one in walk(node) for found in _inside(one) if isinstance(found, Call))
 
 
-def _inside(value: object) -> Iterator[Call]:
-    if isinstance(value, Call):
+def functions_of(node: Node) -> Iterator[str]:
+    """The names of all functions and aggregates that the node and all nodes below it call."""
+    return (found.function for one in walk(node) for found in _inside(one))
+
+
+def _inside(value: object) -> Iterator[Call | Aggregate | NamedOver]:
+    if isinstance(value, Call | Aggregate | NamedOver):
         yield value
     if isinstance(value, tuple):
         parts = list(value)

@@ -48,8 +48,9 @@ def _print(expr: Expr) -> str:
             return quote_name(name)
         case Literal(value, kind):
             return literal_to_sql(value, kind)
-        case Call(arguments=arguments):
-            return call_to_sql(expr, [to_sql(argument) for argument in arguments])
+        case Call(arguments=arguments, when=when):
+            guard = None if when is None else to_sql(when)
+            return call_to_sql(expr, [to_sql(argument) for argument in arguments], guard)
         case Cast(inner, kind, lenient):
             return cast_to_sql(to_sql(inner), inner.type, kind, lenient=lenient)
         case Case(branches, default):

@@ -18,14 +18,15 @@ from engine.spark.printers.math import MATH
 from engine.spark.printers.operators import OPERATORS
 from engine.spark.printers.text import TEXT
 from engine.spark.printers.time import TIME
+from engine.spark.udfs import udf_to_sql
 
 FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **HASHING, **TIME}
 
 
-def call_to_sql(call: Call, arguments: Sequence[str]) -> str:
-    """The call with its arguments already printed; the text can stand inside any other."""
+def call_to_sql(call: Call, arguments: Sequence[str], when: str | None = None) -> str:
+    """The call with its arguments, and what guards it, already printed; the text can stand inside any other."""
     if call.function not in FUNCTIONS:
-        raise KeyError(call.function)
+        return udf_to_sql(call.function, arguments, when)
     if FUNCTIONS[call.function].is_computed:
         return kernel_to_sql(call, arguments)
     form = FORMS.get(call.function)

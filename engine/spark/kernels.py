@@ -33,7 +33,7 @@ def register_kernels(spark: SparkSession, nodes: Iterable[Node]) -> None:
 
 def register_calls(spark: SparkSession, calls: Iterable[Call]) -> None:
     """Let the session know the kernels of these calls."""
-    wanted = {_name(call): call for call in calls if FUNCTIONS[call.function].is_computed}
+    wanted = {_name(call): call for call in calls if _is_computed(call)}
     for name, call in wanted.items():
         _register(spark, name, call.function, call.type)
 
@@ -54,3 +54,8 @@ def _name(call: Call) -> str:
     """A kernel has one name for each type it gives."""
     kind = re.sub("[^a-z0-9]+", "_", str(call.type).lower()).strip("_")
     return f"arroyo_{call.function}_{kind}"
+
+
+def _is_computed(call: Call) -> bool:
+    function = FUNCTIONS.get(call.function)  # the user's own are not among them
+    return function is not None and function.is_computed

@@ -30,6 +30,8 @@ from engine.spark.progress import EpochReport, read_progress
 from engine.spark.session import close_session, open_session
 from engine.spark.source import format_name
 from engine.spark.stream import Limits, stream_part
+from engine.udf.declared import UdfFile
+from engine.udf.requirements import check_requirements
 
 Outcome = Literal["finished", "stopped"]
 StopMode = Literal["checkpoint", "immediate"]
@@ -55,6 +57,7 @@ class RunSpec:
     memory: str = "2g"
     default_sink: str = "stdout"
     conf: Mapping[str, str] = field(default_factory=dict)
+    udfs: tuple[UdfFile, ...] = ()
 
 
 class StopRequested(Exception):  # noqa: N818 - it is no error
@@ -95,7 +98,7 @@ def run(
 ) -> Outcome:
     """Run until the input ends or a stop is asked for, in a session of its own. Raises EngineError, with a code, when
     it fails."""
-    program = compile_script(spec.sql, default_sink=spec.default_sink)
+    program = _compile(spec)
     held = _claim(spec, program)
     with ExitStack() as opened:
         opened.callback(held.release)
@@ -116,12 +119,17 @@ def run_in(
     spark: SparkSession, spec: RunSpec, control: Control, on_epoch: Callable[[EpochReport], None] = lambda _: None
 ) -> Outcome:
     """The same in a session that is there already, which stays open."""
-    program = compile_script(spec.sql, default_sink=spec.default_sink)
+    program = _compile(spec)
     width = spark.conf.get(_WIDTH)
     try:
         return _run(spark, spec, program, _claim(spec, program), control, on_epoch, lambda: None)
     finally:
         spark.conf.set(_WIDTH, str(width))
+
+
+def _compile(spec: RunSpec) -> Program:
+    check_requirements(spec.udfs)
+    return compile_script(spec.sql, default_sink=spec.default_sink, udfs=spec.udfs)
 
 
 def _claim(spec: RunSpec, program: Program) -> Claim:

@@ -14,6 +14,7 @@ from engine.spark.kernels import register_kernels
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
 from engine.spark.source import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name, source_class
+from engine.spark.udfs import register_udfs
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ def stream_part(spark: SparkSession, program: Program, epoch: EpochPart, notes: 
     """One frame with the rows of every branch. A table that several branches read is one source to Spark."""
     register_kernels(spark, (*program.parts.branches, *program.parts.writes))
     tables = open_tables(spark, program, epoch, notes, limits)
+    register_udfs(spark, program.udfs)
     lowering = stream_lowering(tables, program.tables)
     frames = [
         lowering.lower(branch).select(*map(quoted, schema.names))

@@ -30,6 +30,7 @@ from engine.plan.json_calls import part_as
 from engine.sql.constants import check_constants
 from engine.sql.data_types import translate_type
 from engine.sql.dialect import Arroyo
+from engine.sql.own_calls import call_in_branches
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, member_of
 
@@ -169,7 +170,7 @@ class Expressions:
         otherwise = None if default is None else self.translate(default)
         kind = _common([*values, *([] if otherwise is None else [otherwise])], "the branches of CASE")
         branches = tuple((test, coerce(value, kind)) for test, value in zip(tests, values, strict=True))
-        return Case(branches, None if otherwise is None else coerce(otherwise, kind), kind)
+        return call_in_branches(Case(branches, None if otherwise is None else coerce(otherwise, kind), kind))
 
     def _cast(self, node: exp.Cast) -> Expr:
         inner, kind = self.translate(node.this), translate_type(node.to)

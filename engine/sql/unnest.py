@@ -9,10 +9,12 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import FunctionArgumentsError, UnsupportedClauseError
+from engine.functions import find_function
 from engine.plan.expr import Column, Expr
 from engine.plan.nodes import Unnest
 from engine.plan.tree import Node
 from engine.sql.dialect import Arroyo
+from engine.sql.expressions import make_call
 
 _ELEMENT = "__unnest"
 
@@ -25,11 +27,17 @@ class Unnesting:
 
     def element_of(self, node: exp.Expr, translate: Callable[[exp.Expr], Expr]) -> Expr | None:
         """The element that a call of `unnest` stands for; None for everything else."""
-        if not isinstance(node, exp.Anonymous) or node.name.lower() != "unnest":
+        if not isinstance(node, exp.Anonymous):
             return None
-        if len(node.expressions) != 1:
+        function = find_function(node.name)
+        if function is not None and function.gives_rows:
+            array = make_call(function.name, [translate(argument) for argument in node.expressions])
+        elif node.name.lower() != "unnest":
+            return None
+        elif len(node.expressions) != 1:
             raise FunctionArgumentsError(f"unnest takes one array, not {len(node.expressions)} arguments")
-        array = translate(node.expressions[0])
+        else:
+            array = translate(node.expressions[0])
         if self.array is not None:
             raise UnsupportedClauseError(
                 "Projection contains multiple unnests, which is not currently supported",

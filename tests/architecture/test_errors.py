@@ -9,7 +9,7 @@ TESTS = Path(__file__).parents[1]
 HERE = Path(__file__).parent
 
 FAMILIES = {"sql.error", "option.error", "data.error", "state.error", "run.error"}
-FAMILIES |= {"server.error", "pipeline.error", "savepoint.error", "delivery.error"}
+FAMILIES |= {"udf.error", "server.error", "pipeline.error", "savepoint.error", "delivery.error"}
 """Classes that only gather others."""
 
 

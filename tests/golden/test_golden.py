@@ -16,6 +16,7 @@ import pytest
 from engine.checkpoints.rescale import repartition
 from engine.spark.progress import EpochReport
 from engine.spark.run import Control, RunSpec, run_in
+from engine.udf.declared import UdfFile
 from tests.golden.folding import KEYS, folded_rows, in_seconds
 
 if TYPE_CHECKING:
@@ -49,9 +50,16 @@ def epoch_rows(case: str) -> int:
     return 20 if "impulse.json" in text else 150 if "aggregate_updates.json" in text else 1500
 
 
+def functions(case: str) -> tuple[UdfFile, ...]:
+    path = HERE / "cases" / f"{case}.py"
+    return (UdfFile(path.name, path.read_text()),) if path.exists() else ()
+
+
 def spec(case: str, folder: Path, parallelism: int = 1, max_epoch_rows: int | None = None) -> RunSpec:
     sql = script(case, folder / "output.json")
-    return RunSpec(case, sql, folder / "state", parallelism=parallelism, max_epoch_rows=max_epoch_rows)
+    return RunSpec(
+        case, sql, folder / "state", parallelism=parallelism, max_epoch_rows=max_epoch_rows, udfs=functions(case)
+    )
 
 
 def run_until_epoch(spark: SparkSession, what: RunSpec, last: int) -> str:
@@ -79,6 +87,8 @@ def kill_in_epoch(what: RunSpec, epoch: int, folder: Path) -> None:
         "--set",
         "quick=true",
     ]
+    for one in what.udfs:
+        command += ["--udf", str(HERE / "cases" / one.name)]
     command += ["--max-epoch-rows", str(what.max_epoch_rows), "--json-progress"]
     armed = {**os.environ, "ARROYO_FAULT": f"after_write:{epoch}", "ARROYO_FAULTS_ALLOWED": "1"}
     ended = subprocess.run(command, env=armed, capture_output=True, text=True, timeout=120, check=False)

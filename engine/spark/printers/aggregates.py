@@ -8,9 +8,11 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from engine import types
+from engine.functions import AGGREGATES
 from engine.plan.nodes import Aggregate, Order
 from engine.spark.columns import to_sql
 from engine.spark.literals import type_to_sql
+from engine.spark.udfs import rows_to_sql, udf_to_sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ Form: TypeAlias = Callable[[Spelling], str]
 def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
     """The aggregate as text; without a form it has the same name, arguments and meaning in Spark."""
     spelling = Spelling(aggregate, [to_sql(argument) for argument in aggregate.arguments], over)
+    if aggregate.function not in AGGREGATES:
+        return udf_to_sql(aggregate.function, [spelling.of("collect_list", rows_to_sql(spelling.arguments))])
     form = FORMS.get(aggregate.function)
     return spelling.of(aggregate.function, *spelling.arguments or ["1"]) if form is None else form(spelling)
 

@@ -1,0 +1,20 @@
+"""The files of functions that a command names."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.commands.terminal import read_script
+from engine.udf.declared import UdfFile
+
+
+def add_udf_argument(parser: ArgumentParser) -> None:
+    """The option that names them."""
+    parser.add_argument("--udf", metavar="FILE.py", action="append", default=[], help="Python functions of yours")
+
+
+def read_udf_files(paths: Sequence[str]) -> tuple[UdfFile, ...]:
+    """Their texts."""
+    return tuple(UdfFile(Path(path).name, read_script(path)) for path in paths)

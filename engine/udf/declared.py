@@ -1,0 +1,149 @@
+"""What is known of the user's functions without running them."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Literal, TypeAlias
+
+from engine.functions import Own
+from engine.functions.base import AggregateFunction, Function, Resolve, takes
+from engine.functions.coercion import can_coerce
+from engine.types import Array, Decimal, Type
+
+Kind: TypeAlias = Literal["row", "vectorized", "async", "aggregate", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class UdfFile:
+    """The text of a file of functions, and what to call it in errors."""
+
+    name: str
+    text: str = field(repr=False)
+
+    @property
+    def digest(self) -> str:
+        """The same for the same code, whatever its comments and layout."""
+        return hashlib.sha256(ast.unparse(ast.parse(self.text)).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a type hint says: a SQL type, whether None is allowed, and the class that a struct becomes in Python."""
+
+    type: Type
+    optional: bool = False
+    class_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How many calls of an async function may be under way in a task, for how long, and what happens then."""
+
+    max_in_flight: int
+    timeout: timedelta
+    gives_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Udf:
+    """A function of the user's. Of an aggregate the parameters are those of one row; of a table function the result is
+    that of one row. The last `defaults` parameters may be left out. A `class` takes the rows one by one."""
+
+    name: str
+    kind: Kind
+    file: UdfFile
+    line: int
+    parameters: tuple[tuple[str, Hint], ...]
+    result: Hint
+    defaults: int = 0
+    waiting: Waiting | None = None
+    is_class: bool = False
+
+    @property
+    def usage(self) -> str:
+        """How it is called, for people."""
+        return f"{self.name}({', '.join(f'{name} {hint.type}' for name, hint in self.parameters)})"
+
+    @property
+    def type(self) -> Type:
+        """What one call gives in SQL: a table function gives its rows as an array."""
+        return Array(self.result.type) if self.kind == "table" else self.result.type
+
+    @property
+    def function(self) -> Function:
+        """It as a scalar function that scripts may call."""
+        return Function(
+            self.name.lower(),
+            "udf",
+            self.usage,
+            "A function of the user's.",
+            self._resolve,
+            nullable=self._nullable,
+            gives_rows=self.kind == "table",
+            by_user=True,
+        )
+
+    @property
+    def aggregate(self) -> AggregateFunction:
+        """It as an aggregate that scripts may call."""
+        resolve = self._resolve
+        return AggregateFunction(
+            self.name.lower(),
+            self.usage,
+            "A function of the user's.",
+            resolve,
+            nullable=self.result.optional,
+            by_user=True,
+        )
+
+    @property
+    def _resolve(self) -> Resolve:
+        parameters = (_taking(hint.type) for _, hint in self.parameters)
+        return takes(*parameters, result=self.type, optional=self.defaults)
+
+    @property
+    def _nullable(self) -> Callable[[Iterable[bool]], bool]:
+        needed = [not hint.optional for _, hint in self.parameters]
+        may_give_null = self.result.optional or (self.waiting is not None and self.waiting.gives_null)
+
+        def nullable(arguments: Iterable[bool]) -> bool:
+            skipped = any(is_null and need for is_null, need in zip(arguments, needed, strict=False))
+            return skipped or (may_give_null and self.kind != "table")
+
+        return nullable
+
+
+def _taking(wanted: Type) -> Type | Callable[[Type], Type | None]:
+    """A Decimal parameter takes any DECIMAL as it is."""
+    if not isinstance(wanted, Decimal):
+        return wanted
+
+    def take(given: Type) -> Type | None:
+        return given if isinstance(given, Decimal) else wanted if can_coerce(given, wanted) else None
+
+    return take
+
+
+@dataclass(frozen=True, slots=True)
+class Udfs:
+    """The functions of one script that are Python, by lower-case name."""
+
+    by_name: Mapping[str, Udf]
+
+    @property
+    def own(self) -> Own:
+        """What the script may call."""
+        aggregates = {name: one.aggregate for name, one in self.by_name.items() if one.kind == "aggregate"}
+        return Own({name: one.function for name, one in self.by_name.items() if name not in aggregates}, aggregates)
+
+
+NO_UDFS = Udfs({})
+
+
+def name_files(texts: Sequence[str]) -> tuple[UdfFile, ...]:
+    """Files that came without names."""
+    return tuple(UdfFile(f"udf {number}", text) for number, text in enumerate(texts, 1))

@@ -1,0 +1,78 @@
+"""Running a file of functions, in a task. This is the only place where code of the user's is run."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from engine import udf as decorators
+from engine.errors import UdfFailedError, UdfLoadError
+from engine.udf.declared import Udf, UdfFile
+
+_MOST = 300
+
+
+@cache
+def load(function: Udf) -> Any:
+    """The function or class itself; its file is run once in a process. Raises UdfLoadError."""
+    module = _module(function.file)
+    found = getattr(module, function.name, None)
+    if not callable(found):
+        raise UdfLoadError(
+            f"{function.file.name}: there is no {function.name} any more once the file has run",
+            hint="something in the file takes the name away",
+        )
+    return found
+
+
+def load_class(function: Udf, name: str) -> Any:
+    """A class of the function's file."""
+    return getattr(_module(function.file), name)
+
+
+def explain(function: Udf, error: BaseException) -> UdfFailedError:
+    """What to tell of an exception that the user's function raised: where, and its own words, cut short."""
+    return UdfFailedError(
+        f"{function.name}, {_where(function.file, error)}: {shorten(error)}",
+        hint="it stops the run; catch it in the function and return None where that is an answer",
+    )
+
+
+def shorten(error: BaseException) -> str:
+    """An exception in one short line."""
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said if len(said) <= _MOST else said[:_MOST] + '...'}"
+
+
+@cache
+def _module(file: UdfFile) -> ModuleType:
+    name = f"arroyo_functions_{file.digest}"
+    shown = _shown(file)
+    sys.modules.setdefault("arroyo_udf", decorators)  # files written for Arroyo name it
+    module = ModuleType(name)
+    module.__file__ = shown
+    linecache.cache[shown] = (len(file.text), None, file.text.splitlines(keepends=True), shown)
+    sys.modules[name] = module  # dataclasses look their module up
+    try:
+        exec(compile(file.text, shown, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - it is what UDFs are
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise UdfLoadError(
+            f"{_where(file, error)}: {shorten(error)}", hint="the file itself raised, before any function was called"
+        ) from error
+    return module
+
+
+def _shown(file: UdfFile) -> str:
+    return f"<{file.name}>"
+
+
+def _where(file: UdfFile, error: BaseException) -> str:
+    """The innermost line of the file that the exception passed through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == _shown(file)]
+    return f"{file.name}:{lines[-1]}" if lines else file.name

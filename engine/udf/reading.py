@@ -1,0 +1,276 @@
+"""From a file of functions to what is declared in it. The file is parsed and never run: it is the user's code."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from engine.durations import read_duration
+from engine.errors import (
+    EngineError,
+    ScriptRefused,
+    UdfNameError,
+    UdfSignatureError,
+    UdfSyntaxError,
+)
+from engine.functions import find_aggregate, find_function
+from engine.udf.declared import NO_UDFS, Hint, Kind, Udf, UdfFile, Udfs, Waiting
+from engine.udf.hints import KNOWN, LISTS, ROWS, HintError, element_of, read_hint
+
+MAX_BYTES = 1024 * 1024
+_MARKS = frozenset({"udf", "udaf", "udtf"})
+_HOMES = frozenset({"engine.udf", "arroyo_udf"})
+"""Where the decorators may come from; the second is what they are called in Arroyo."""
+_WINDOWS = frozenset({"tumble", "hop", "session"})
+_OPTIONS: Mapping[str, type] = {
+    "vectorized": bool,
+    "ordered": bool,
+    "max_in_flight": int,
+    "timeout": str,
+    "on_timeout": str,
+}
+_FOR_ASYNC = frozenset({"ordered", "max_in_flight", "timeout", "on_timeout"})
+
+
+def read_udfs(files: Sequence[UdfFile]) -> Udfs:
+    """All functions of the files. Raises ScriptRefused with everything that is wrong with them."""
+    complaints: list[EngineError] = []
+    found: dict[str, Udf] = {}
+    for file in files:
+        try:
+            for one in _Reader(file, complaints).functions():
+                other = found.get(one.name.lower())
+                if other is not None:
+                    there = _at(other.file, other.line)
+                    raise UdfNameError(
+                        f"{_at(file, one.line)}: there is another function {one.name!r} in {there}",
+                        hint="names are the same without regard to case",
+                    )
+                found[one.name.lower()] = one
+        except EngineError as error:
+            complaints.append(error)
+    if complaints:
+        raise ScriptRefused(complaints)
+    return Udfs(found) if found else NO_UDFS
+
+
+def _at(file: UdfFile, line: int) -> str:
+    return f"{file.name}:{line}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A decorator of ours and what it was given."""
+
+    name: str
+    options: Mapping[str, Any]
+
+
+class _Reader:
+    """Reads one file; what is wrong with one function does not hide the next."""
+
+    def __init__(self, file: UdfFile, complaints: list[EngineError]) -> None:
+        self.file, self.complaints = file, complaints
+        self.tree = self._parse()
+        self.classes = {one.name: one for one in self.tree.body if isinstance(one, ast.ClassDef)}
+        self.marks = dict(_imported(self.tree))
+
+    def functions(self) -> Iterator[Udf]:
+        """The marked functions of the file."""
+        count = 0
+        for node in self.tree.body:
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            try:
+                mark = self._mark(node)
+                if mark is None:
+                    continue
+                found = self._read(node, mark)
+                count += 1
+                yield found
+            except (HintError, EngineError) as error:
+                count += 1
+                self.complaints.append(self._complaint(node, error))
+        if not count:
+            raise UdfSyntaxError(
+                f"{self.file.name}: there is no function marked with @udf, @udaf or @udtf",
+                hint="begin with: from engine.udf import udf",
+            )
+
+    def _complaint(self, node: _Definition, error: Exception) -> EngineError:
+        if isinstance(error, UdfNameError):
+            return error
+        hint = error.hint if isinstance(error, EngineError) else f"a hint is {KNOWN}"
+        return UdfSignatureError(f"{_at(self.file, node.lineno)}: {node.name}: {error.args[0]}", hint=hint)
+
+    def _parse(self) -> ast.Module:
+        if len(self.file.text.encode(errors="surrogatepass")) > MAX_BYTES:
+            raise UdfSyntaxError(f"{self.file.name} is longer than 1 MiB", hint="put the rest into a package")
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                return ast.parse(self.file.text)
+        except SyntaxError as error:
+            raise UdfSyntaxError(
+                f"{_at(self.file, error.lineno or 1)}: {error.msg}", hint="this file is not Python that can be read"
+            ) from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise UdfSyntaxError(f"{self.file.name} cannot be read: {error}") from None
+
+    def _mark(self, node: _Definition) -> _Mark | None:
+        marks = [mark for one in node.decorator_list if (mark := self._as_mark(one)) is not None]
+        if len(marks) > 1:
+            raise UdfSignatureError("it is marked twice", hint="keep one of @udf, @udaf, @udtf")
+        return marks[0] if marks else None
+
+    def _as_mark(self, node: ast.expr) -> _Mark | None:
+        called = node.func if isinstance(node, ast.Call) else node
+        name = self.marks.get(ast.unparse(called))
+        if name is None:
+            return None
+        return _Mark(name, _options(node, name) if isinstance(node, ast.Call) else {})
+
+    def _read(self, node: _Definition, mark: _Mark) -> Udf:
+        self._check_name(node)
+        if mark.name == "udaf" and isinstance(node, ast.ClassDef):
+            return self._incremental(node)
+        if isinstance(node, ast.ClassDef):
+            raise UdfSignatureError(f"a class cannot be a @{mark.name}", hint="a class with add and finish is a @udaf")
+        is_async = isinstance(node, ast.AsyncFunctionDef)
+        if is_async and (mark.name != "udf" or mark.options.get("vectorized")):
+            raise UdfSignatureError("only a @udf that takes single values can be async", hint="leave out async")
+        if not is_async and (unfit := sorted(_FOR_ASYNC & set(mark.options))):
+            raise UdfSignatureError(f"{unfit[0]} is for async functions", hint="write async def, or leave it out")
+        match mark.name:
+            case "udaf":
+                return self._of_lists(node)
+            case "udtf":
+                return self._of_rows(node)
+        kind: Kind = "async" if is_async else "vectorized" if mark.options.get("vectorized") else "row"
+        result = self._result(node)
+        parameters, defaults = self._parameters(node.args)
+        waiting = _waiting(mark.options) if is_async else None
+        return Udf(node.name, kind, self.file, node.lineno, parameters, result, defaults, waiting)
+
+    def _check_name(self, node: _Definition) -> None:
+        name = node.name.lower()
+        if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,99}", node.name):
+            raise UdfSignatureError("its name is not of letters, digits and _", hint="rename it")
+        if find_function(name) or find_aggregate(name) or name in _WINDOWS | {"unnest"}:
+            raise UdfNameError(
+                f"{_at(self.file, node.lineno)}: there is a function {name!r} in SQL already",
+                hint="no function of ours can be replaced: rename yours",
+            )
+
+    def _parameters(self, given: ast.arguments, *, skip: int = 0) -> tuple[tuple[tuple[str, Hint], ...], int]:
+        """The parameters behind the first `skip`, and how many of them have a default."""
+        taken = [*given.posonlyargs, *given.args][skip:]
+        if given.vararg or given.kwarg or given.kwonlyargs:
+            raise UdfSignatureError("*, ** and keyword-only parameters cannot be called from SQL", hint="name each")
+        if not taken:
+            raise UdfSignatureError("it takes nothing", hint="a function needs at least one parameter")
+        return tuple((one.arg, self._hint(one.arg, one.annotation)) for one in taken), len(given.defaults)
+
+    def _hint(self, name: str, node: ast.expr | None) -> Hint:
+        if node is None:
+            raise UdfSignatureError(f"{name} has no type hint", hint=f"a hint is {KNOWN}")
+        return read_hint(node, self.classes)
+
+    def _result(self, node: _Function) -> Hint:
+        return self._hint("the result", node.returns)
+
+    def _of_lists(self, node: _Function) -> Udf:
+        found: list[tuple[str, Hint]] = []
+        self._parameters(_unhinted(node.args))
+        for one in (*node.args.posonlyargs, *node.args.args):
+            inside = None if one.annotation is None else element_of(one.annotation, LISTS)
+            if inside is None:
+                raise UdfSignatureError(
+                    f"{one.arg} is not a list: for a UDAF, all arguments must be lists",
+                    hint=f"write {one.arg}: list[...]; it gets the values of all rows of the group",
+                )
+            found.append((one.arg, read_hint(inside, self.classes)))
+        if node.args.defaults:
+            raise UdfSignatureError("parameters of a UDAF have no defaults", hint="leave them out")
+        return Udf(node.name, "aggregate", self.file, node.lineno, tuple(found), self._result(node))
+
+    def _of_rows(self, node: _Function) -> Udf:
+        if node.returns is None:
+            raise UdfSignatureError("the result has no type hint", hint="write -> Iterator[...] or -> list[...]")
+        inside = element_of(node.returns, ROWS)
+        if inside is None:
+            raise UdfSignatureError(
+                f"{ast.unparse(node.returns)} is not many rows", hint="write -> Iterator[...] or -> list[...]"
+            )
+        parameters, defaults = self._parameters(node.args)
+        row = read_hint(inside, self.classes)
+        return Udf(node.name, "table", self.file, node.lineno, parameters, row, defaults)
+
+    def _incremental(self, node: ast.ClassDef) -> Udf:
+        methods = {one.name: one for one in node.body if isinstance(one, ast.FunctionDef)}
+        missing = [name for name in ("add", "finish") if name not in methods]
+        if missing:
+            raise UdfSignatureError(
+                f"it has no method {missing[0]}", hint="a UDAF class has add(self, ...) and finish(self)"
+            )
+        parameters, defaults = self._parameters(methods["add"].args, skip=1)
+        result = self._result(methods["finish"])
+        return Udf(node.name, "aggregate", self.file, node.lineno, parameters, result, defaults, is_class=True)
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Definition = _Function | ast.ClassDef
+
+
+def _unhinted(given: ast.arguments) -> ast.arguments:
+    """The parameters, all of them of an innocent type: only their kinds are looked at."""
+    plain = [ast.arg(one.arg, ast.Name("int")) for one in (*given.posonlyargs, *given.args)]
+    return ast.arguments([], plain, given.vararg, given.kwonlyargs, [], given.kwarg, [])
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """How the file spells the decorators: `udf`, `u`, `engine.udf.udf`, ..."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=module, names=names) if module in _HOMES:
+                yield from ((one.asname or one.name, one.name) for one in names if one.name in _MARKS)
+            case ast.ImportFrom(module="engine", names=names):
+                yield from ((f"{one.asname or one.name}.{mark}", mark) for one in names for mark in _MARKS)
+            case ast.Import(names=names):
+                homes = [one for one in names if one.name in _HOMES]
+                yield from ((f"{one.asname or one.name}.{mark}", mark) for one in homes for mark in _MARKS)
+
+
+def _options(node: ast.Call, name: str) -> dict[str, Any]:
+    if node.args:
+        raise UdfSignatureError(f"@{name} takes its options by name", hint=f"there is {', '.join(_OPTIONS)}")
+    found: dict[str, Any] = {}
+    for given in node.keywords:
+        option = given.arg or "**"
+        if option not in _OPTIONS or name != "udf":
+            known = f"there is {', '.join(_OPTIONS)}" if name == "udf" else f"@{name} has none"
+            raise UdfSignatureError(f"@{name} has no option {option}", hint=known)
+        try:
+            value = ast.literal_eval(given.value)
+        except ValueError:
+            raise UdfSignatureError(f"{option} must be a constant", hint="it is read, not run") from None
+        if type(value) is not _OPTIONS[option]:
+            raise UdfSignatureError(f"{option} must be {_OPTIONS[option].__name__}, not {value!r}")
+        found[option] = value
+    return found
+
+
+def _waiting(options: Mapping[str, Any]) -> Waiting:
+    timeout = read_duration(options.get("timeout", "5s"))
+    at_once, then = options.get("max_in_flight", 1000), options.get("on_timeout", "error")
+    if timeout <= timedelta(0):
+        raise UdfSignatureError("timeout must be longer than nothing", hint="write timeout='5s'")
+    if at_once < 1:
+        raise UdfSignatureError("max_in_flight must be above zero", hint="write max_in_flight=1000")
+    if then not in ("error", "null"):
+        raise UdfSignatureError(f"on_timeout is 'error' or 'null', not {then!r}")
+    return Waiting(at_once, timeout, then == "null")

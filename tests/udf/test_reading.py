@@ -1,0 +1,188 @@
+"""What the compiler reads off a file of functions, and what it refuses. It never runs the file."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from engine import types
+from engine.errors import EngineError, ScriptRefused
+from engine.udf.declared import Hint, Udf, UdfFile, Waiting
+from engine.udf.reading import read_udfs
+
+HEAD = "from engine.udf import udf, udaf, udtf\n"
+
+
+def read(text: str) -> dict[str, Udf]:
+    return dict(read_udfs([UdfFile("own.py", HEAD + text)]).by_name)
+
+
+def refused(text: str, head: str = HEAD) -> list[str]:
+    with pytest.raises(ScriptRefused) as found:
+        read_udfs([UdfFile("own.py", head + text)])
+    return [f"{one.code} {one.message}" for one in found.value.complaints if isinstance(one, EngineError)]
+
+
+def parameters(one: Udf) -> list[types.Type]:
+    return [hint.type for _, hint in one.parameters]
+
+
+def test_nothing_of_the_file_is_run() -> None:
+    assert set(read("raise SystemExit\n@udf\ndef f(x: int) -> int: return 1 / 0\n")) == {"f"}
+
+
+def test_hints_are_types() -> None:
+    text = """
+import datetime as dt
+from datetime import datetime
+from decimal import Decimal
+@udf
+def f(a: int, b: float, c: "str", d: bool, e: bytes, f: datetime, g: dt.date, h: Decimal, i: list[int]) -> dt.timedelta:
+    ...
+"""
+    one = read(text)["f"]
+
+    expected = ["BIGINT", "DOUBLE", "TEXT", "BOOLEAN", "BYTEA", "TIMESTAMP", "DATE", "DECIMAL(38, 10)", "BIGINT[]"]
+    assert list(map(str, parameters(one))) == expected
+    assert one.result == Hint(types.Interval())
+
+
+@pytest.mark.parametrize("hint", ["Optional[int]", "int | None", "None | int", "Union[int, None]", "'int | None'"])
+def test_what_may_be_none_is_optional(hint: str) -> None:
+    assert read(f"@udf\ndef f(x: {hint}) -> int: ...\n")["f"].parameters == (("x", Hint(types.BIGINT, optional=True)),)
+
+
+def test_an_annotated_hint_names_a_type_of_sql() -> None:
+    one = read(
+        "@udf\ndef f(x: Annotated[pa.Array, 'decimal(10,2)'], y: Annotated[str, 'JSON']) -> Annotated[int, 'INT']: ..."
+    )["f"]
+
+    assert parameters(one) == [types.Decimal(10, 2), types.Json()]
+    assert one.result.type == types.INT
+
+
+def test_a_class_of_fields_is_a_struct() -> None:
+    one = read("class P(NamedTuple):\n  x: int\n  y: list[str]\n@udf\ndef f(p: P) -> P: ...\n")["f"]
+
+    assert str(one.type) == "STRUCT<x BIGINT, y TEXT[]>"
+
+
+def test_decorators_may_be_called_what_the_user_likes() -> None:
+    text = "import engine.udf\nimport engine.udf as e\n"
+    text += "from engine.udf import udf as mine\nfrom arroyo_udf import udf as theirs\n"
+    text += "".join(
+        f"@{mark}\ndef f{n}(x: int) -> int: ...\n"
+        for n, mark in enumerate(["engine.udf.udf", "e.udf", "mine", "theirs"])
+    )
+
+    assert set(read(text)) == {"f0", "f1", "f2", "f3"}
+
+
+def test_functions_that_are_not_marked_are_the_files_own() -> None:
+    assert set(read("@other\ndef g(x): ...\ndef sqrt(x): ...\n@udf\ndef f(x: int) -> int: ...\n")) == {"f"}
+
+
+def test_an_async_function_waits_as_it_says() -> None:
+    plain = read("@udf\nasync def f(x: int) -> int: ...\n")["f"]
+    own = read(
+        "@udf(ordered=False, max_in_flight=7, timeout='2 minutes', on_timeout='null')\n"
+        "async def f(x: int) -> int: ...\n"
+    )["f"]
+
+    assert (plain.kind, plain.waiting) == ("async", Waiting(1000, timedelta(seconds=5), gives_null=False))
+    assert own.waiting == Waiting(7, timedelta(minutes=2), gives_null=True)
+
+
+def test_an_aggregate_takes_lists_or_is_a_class() -> None:
+    found = read("""
+@udaf
+def total(a: list[int], b: list[float | None]) -> float: ...
+@udaf
+class Average:
+    def add(self, value: float, weight: int | None = None) -> None: ...
+    def finish(self) -> float | None: ...
+""")
+    assert parameters(found["total"]) == [types.BIGINT, types.DOUBLE]
+    assert [hint.optional for _, hint in found["total"].parameters] == [False, True]
+    assert found["average"].is_class
+    assert found["average"].defaults == 1
+
+
+def test_a_table_function_gives_rows() -> None:
+    one = read("@udtf\ndef f(x: str, n: int = 3) -> Iterator[int]: ...\n")["f"]
+
+    assert (str(one.type), one.kind, one.defaults) == ("BIGINT[]", "table", 1)
+
+
+def test_comments_and_layout_do_not_change_what_a_file_is() -> None:
+    texts = ["def f(x):\n  return 1\n", "# a word\ndef f(x):\n\n      return (1)\n", "def f(x):\n  return 2\n"]
+    digests = [UdfFile("own.py", text).digest for text in texts]
+
+    assert digests[0] == digests[1] != digests[2]
+
+
+REFUSED = [
+    ("def f(:", "udf.syntax own.py:2: invalid syntax"),
+    ("x = 1", "udf.syntax own.py: there is no function marked with @udf, @udaf or @udtf"),
+    ("@udf\ndef f(x) -> int: ...", "udf.signature own.py:3: f: x has no type hint"),
+    ("@udf\ndef f(x: int): ...", "udf.signature own.py:3: f: the result has no type hint"),
+    ("@udf\ndef f(x: dict) -> int: ...", "udf.signature own.py:3: f: dict is no type that SQL has"),
+    ("@udf\ndef f(x: int | str) -> int: ...", "udf.signature own.py:3: f: int | str is not one type"),
+    ("@udf\ndef f(x: Annotated[int, 'HUGE']) -> int: ...", "udf.signature own.py:3: f: 'HUGE' is no SQL type"),
+    ("class C: pass\n@udf\ndef f(x: C) -> int: ...", "udf.signature own.py:4: f: class C has no annotated fields"),
+    ("@udf\ndef f() -> int: ...", "udf.signature own.py:3: f: it takes nothing"),
+    (
+        "@udf\ndef f(*x: int) -> int: ...",
+        "udf.signature own.py:3: f: *, ** and keyword-only parameters cannot be called from SQL",
+    ),
+    ("@udf\ndef é(x: int) -> int: ...", "udf.signature own.py:3: é: its name is not of letters, digits and _"),
+    ("@udf\ndef sqrt(x: int) -> int: ...", "udf.name own.py:3: there is a function 'sqrt' in SQL already"),
+    ("@udaf\ndef Count(x: list[int]) -> int: ...", "udf.name own.py:3: there is a function 'count' in SQL already"),
+    ("@udf\ndef unnest(x: int) -> int: ...", "udf.name own.py:3: there is a function 'unnest' in SQL already"),
+    (
+        "@udf\ndef f(x: int) -> int: ...\n@udf\ndef F(x: int) -> int: ...",
+        "udf.name own.py:5: there is another function 'F' in own.py:3",
+    ),
+    ("@udf(5)\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: @udf takes its options by name"),
+    ("@udf(fast=True)\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: @udf has no option fast"),
+    ("@udf(vectorized=YES)\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: vectorized must be a constant"),
+    ("@udf(vectorized=1)\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: vectorized must be bool, not 1"),
+    ("@udf(timeout='5s')\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: timeout is for async functions"),
+    (
+        "@udf(timeout='0s')\nasync def f(x: int) -> int: ...",
+        "udf.signature own.py:3: f: timeout must be longer than nothing",
+    ),
+    ("@udf(timeout='x')\nasync def f(x: int) -> int: ...", "udf.signature own.py:3: f: 'x' is not a length of time"),
+    (
+        "@udf(max_in_flight=0)\nasync def f(x: int) -> int: ...",
+        "udf.signature own.py:3: f: max_in_flight must be above zero",
+    ),
+    (
+        "@udf(on_timeout='x')\nasync def f(x: int) -> int: ...",
+        "udf.signature own.py:3: f: on_timeout is 'error' or 'null', not 'x'",
+    ),
+    (
+        "@udaf\nasync def f(x: list[int]) -> int: ...",
+        "udf.signature own.py:3: f: only a @udf that takes single values can be async",
+    ),
+    (
+        "@udaf\ndef f(x: int) -> int: ...",
+        "udf.signature own.py:3: f: x is not a list: for a UDAF, all arguments must be lists",
+    ),
+    ("@udaf\nclass F:\n  def add(self, x: int) -> None: ...", "udf.signature own.py:3: F: it has no method finish"),
+    ("@udf\nclass F: ...", "udf.signature own.py:3: F: a class cannot be a @udf"),
+    ("@udtf\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: int is not many rows"),
+    ("@udf\n@udaf\ndef f(x: int) -> int: ...", "udf.signature own.py:4: f: it is marked twice"),
+]
+
+
+@pytest.mark.parametrize(("text", "complaint"), REFUSED, ids=[text for text, _ in REFUSED])
+def test_what_cannot_be_understood_is_refused_with_its_place(text: str, complaint: str) -> None:
+    assert refused(text) == [complaint]
+
+
+def test_all_complaints_are_heard_at_once() -> None:
+    assert (
+        len(refused("@udf\ndef f(x) -> int: ...\n@udf\ndef g(x: int): ...\n@udf\ndef abs(x: int) -> int: ...\n")) == 3
+    )

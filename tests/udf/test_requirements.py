@@ -1,0 +1,47 @@
+"""The header of a file of functions is held against what is installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import ScriptRefused
+from engine.udf.declared import UdfFile
+from engine.udf.requirements import check_requirements
+
+
+def header(*lines: str) -> UdfFile:
+    return UdfFile("own.py", "\n".join(["# /// script", *(f"# {line}" for line in lines), "# ///", "x = 1"]))
+
+
+def complaints(file: UdfFile) -> list[str]:
+    with pytest.raises(ScriptRefused) as found:
+        check_requirements([file])
+    return [f"{one.code} {one.message}" for one in found.value.complaints]
+
+
+def test_what_is_installed_is_enough() -> None:
+    check_requirements(
+        [UdfFile("own.py", "x = 1"), header('requires-python = ">=3.11"', 'dependencies = ["pyarrow>=10"]')]
+    )
+
+
+def test_all_that_is_missing_is_listed() -> None:
+    wanted = '["no-such-package>=2", "pyarrow<1", "pytest", "other; python_version < \'3\'"]'
+
+    [said] = complaints(header(f"dependencies = {wanted}"))
+
+    assert said.startswith(
+        "udf.missing_dependencies own.py needs no-such-package>=2, which is not installed; pyarrow<1, and "
+    )
+    assert "other" not in said
+
+
+def test_another_python_is_missing_too() -> None:
+    assert complaints(header('requires-python = "<3"'))[0].startswith("udf.missing_dependencies own.py needs Python <3")
+
+
+@pytest.mark.parametrize(
+    "line", ["dependencies = [", 'dependencies = ["???"]', "dependencies = 5", 'requires-python = "x"']
+)
+def test_a_header_that_cannot_be_read_is_refused(line: str) -> None:
+    assert complaints(header(line))[0].startswith("udf.syntax own.py: its")
