@@ -339,6 +339,12 @@ class SumOverflowError(RunError):
     code = "run.sum_overflow"
 
 
+class MissingPackageError(RunError):
+    """A connector needs a Python package that is not installed."""
+
+    code = "run.missing_package"
+
+
 class NoJavaError(RunError):
     """Spark needs Java, and none that is new enough was found."""
 
@@ -533,6 +539,13 @@ class DuplicateKeyError(DataError):
     """A lookup table has two rows of one primary key."""
 
     code = "data.duplicate_key"
+
+
+class LookupFailedError(DataError):
+    """A lookup table does not answer."""
+
+    code = "data.lookup_failed"
+    retryable = True
 
 
 class FilesChangedError(DataError):

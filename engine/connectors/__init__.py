@@ -8,11 +8,22 @@ from engine.connectors.filesystem import FILESYSTEM
 from engine.connectors.impulse import IMPULSE
 from engine.connectors.nexmark import NEXMARK
 from engine.connectors.preview import PREVIEW
+from engine.connectors.redis import REDIS
 from engine.connectors.scripted import SCRIPTED
 from engine.connectors.single_file import SINGLE_FILE
 from engine.connectors.stdout import STDOUT
 
-CONNECTORS: tuple[Connector, ...] = (BLACKHOLE, FILESYSTEM, IMPULSE, NEXMARK, PREVIEW, SCRIPTED, SINGLE_FILE, STDOUT)
+CONNECTORS: tuple[Connector, ...] = (
+    BLACKHOLE,
+    FILESYSTEM,
+    IMPULSE,
+    NEXMARK,
+    PREVIEW,
+    REDIS,
+    SCRIPTED,
+    SINGLE_FILE,
+    STDOUT,
+)
 
 
 def find_connector(name: str) -> Connector | None:

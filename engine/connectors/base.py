@@ -131,6 +131,9 @@ class Lookup(Protocol):
     def fetch(self, keys: pa.Array) -> Found:
         """The rows of these keys; they are of the key column's type, all different, and none is NULL."""
 
+    def close(self) -> None:
+        """Let go of connections and memory; it is not used afterwards."""
+
 
 class SegmentWriter(Protocol):
     """Takes a task's rows of one epoch. Nothing that it writes is visible before the sink's commit."""

@@ -51,6 +51,9 @@ class FilesystemLookup:
         rows = self._rows.take(pa.array([numbers[position] for position in there], pa.int64()))
         return Answer(rows, pa.array(there, pa.int64()))
 
+    def close(self) -> None:
+        """No file is open between readings."""
+
     def _numbered(self) -> dict[object, int]:
         (name,) = self._table.primary_key
         keys = self._rows.column(self._rows.schema.names.index(name)).to_pylist()

@@ -75,6 +75,10 @@ class CachedLookup:
             pa.concat_arrays([part.keys for part in parts]) if parts else pa.array([], pa.int64()),
         )
 
+    def close(self) -> None:
+        """Close what is asked; what is remembered goes with the object."""
+        self._inner.close()
+
     def _forget(self) -> None:
         if self._young.bytes > self._max_bytes // 2 or self.bytes > self._max_bytes:
             self._old, self._young = self._young, _Generation(self._empty)

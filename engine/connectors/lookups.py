@@ -35,7 +35,7 @@ def open_lookup(spec: LookupSpec) -> Lookup:
     lookup = _OPEN.pop(spec, None) or _open(spec.table)
     _OPEN[spec] = lookup
     if len(_OPEN) > _MOST:
-        _OPEN.popitem(last=False)
+        _OPEN.popitem(last=False)[1].close()
     lookup.refresh()
     return lookup
 

@@ -220,6 +220,9 @@ class Remote:
     def refresh(self) -> None:
         pass
 
+    def close(self) -> None:
+        pass
+
     def fetch(self, keys: pa.Array) -> Found:
         wanted = keys.to_pylist()
         assert len(set(wanted)) == len(wanted)

