@@ -1,141 +1,38 @@
-"""Scripts that nobody would write: the corpus, broken at random. Whatever they are, they are read or refused.
-
-How many are tried, and from which seed, can be said in the environment: ARROYO_MUTATIONS, ARROYO_MUTATIONS_SEED.
-"""
+"""Broken scripts are refused and never break the compiler; `make fuzz-parser` tries many more."""
 
 from __future__ import annotations
 
-import os
-import random
-import re
-import time
-from collections.abc import Callable
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from engine.compile import compile_script
-from engine.errors import EngineError, ScriptRefused
-from tests.corpus.case import all_cases
-
-COUNT = int(os.environ.get("ARROYO_MUTATIONS", "1500"))
-SEED = int(os.environ.get("ARROYO_MUTATIONS_SEED", "2"))
-SLOWEST = 2.0
-WORD = re.compile(r"\s+|--[^\n]*|'[^']*'|\"[^\"]*\"|\w+|.", re.DOTALL)
-WITHOUT_PLACE = {"sql.no_query", "sql.too_large"}
-
-TEXTS = [re.sub(r"(?m)^--.*\n", "", case.text) for case in all_cases()]
-STATEMENTS = [statement for text in TEXTS for statement in text.split(";") if statement.strip()]
-POOL = sorted({word for text in TEXTS for word in WORD.findall(text) if word.strip()})
-ODD = [
-    "²", "٣", "99999999999999999999999999", "1e999", "-0", "0x", "''", '""', "'\0'", "\0", "\u2028", "\ufeff", "\ud7ff",
-    "😀", "ſelect", "K", "$$", "$1", "${x}", "{{ x }}", "/*", "*/", "--", ";", ";;", "::", ":::", "->>", "@>", "|>",
-    "\\", "`", "((", "))", "[", "]", "{", "}", "..", ".", ",", "*", "NULL", "NOT", "ARRAY[1]", "ROW(1)", "MAP{1:2}",
-    "INTERVAL", "INTERVAL '1'", "INTERVAL '1' DAY TO SECOND", "CAST(1 AS", "EXTRACT(", "CASE", "END", "OVER ()",
-    "FILTER", "WITHIN GROUP (ORDER BY 1)", "LATERAL", "UNNEST(x)", "VALUES (1)", "DECIMAL(0,0)", "DECIMAL(-1)",
-    "STRUCT<>", "INT[3]", "a.b.c.d.e.f", "x.*", "* EXCEPT (a)", "COUNT(*)", "COUNT()", "sum(DISTINCT 1)", "tumble()",
-    "hop('1 s', '0 s')", "session('')", "GROUP BY 0", "GROUP BY ()", "WATERMARK FOR", "METADATA FROM", "'1 month'",
-    "GENERATED ALWAYS AS", "'9' * 9999", "= ANY(", "IS", "BETWEEN 1", "IN ()", "LIKE", "AS", "AS \"\"", "RECURSIVE",
-    "SET a.b.c = 1", "SET x TO", "(" * 90, ")" * 90, "(" * 3000, "NOT " * 400, "- " * 400, "1+" * 400, "[[" * 200,
-    "CASE WHEN " * 120, "a." * 300, "SELECT * FROM (" * 60, "STRUCT<a " * 120, "INT" + "[]" * 300, "CAST(" * 130,
-    "WITH a AS (" * 60, "x AND " * 500,
-]  # fmt: skip
-DECLARED = """
-CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
-WITH (connector = 'single_file', path = '/e', format = 'json', type = 'source', event_time_field = 'at');
-CREATE TABLE s (a TEXT, b BIGINT) WITH (connector = 'blackhole');
-CREATE TABLE out WITH (connector = 'blackhole');
-CREATE VIEW v AS SELECT tumble('1 minute') AS w, key, count(*) AS n FROM events GROUP BY w, key;
-"""
-
-Mutation = Callable[[random.Random, list[str]], None]
+from tests.corpus import mutations
 
 
-def drop(dice: random.Random, words: list[str]) -> None:
-    at = dice.randrange(len(words))
-    del words[at : at + dice.choice([1, 1, 1, 2, 5])]
-
-
-def repeat(dice: random.Random, words: list[str]) -> None:
-    at = dice.randrange(len(words))
-    words.insert(at, words[at])
-
-
-def swap(dice: random.Random, words: list[str]) -> None:
-    one, other = dice.randrange(len(words)), dice.randrange(len(words))
-    words[one], words[other] = words[other], words[one]
-
-
-def put_word(dice: random.Random, words: list[str]) -> None:
-    words[dice.randrange(len(words))] = dice.choice(POOL)
-
-
-def insert_word(dice: random.Random, words: list[str]) -> None:
-    words.insert(dice.randrange(len(words)), f" {dice.choice(POOL)} ")
-
-
-def insert_odd(dice: random.Random, words: list[str]) -> None:
-    words.insert(dice.randrange(len(words)), f" {dice.choice(ODD)} ")
-
-
-def put_odd(dice: random.Random, words: list[str]) -> None:
-    words[dice.randrange(len(words))] = dice.choice(ODD)
-
-
-def cut(dice: random.Random, words: list[str]) -> None:
-    del words[dice.randrange(len(words)) :]
-
-
-def add_statement(dice: random.Random, words: list[str]) -> None:
-    words += [";", dice.choice(STATEMENTS), ";"]
-
-
-def glue(dice: random.Random, words: list[str]) -> None:
-    other = WORD.findall(dice.choice(STATEMENTS))
-    words[dice.randrange(len(words)) :] = other[dice.randrange(len(other)) :]
-
-
-MUTATIONS: list[Mutation] = [
-    drop, repeat, swap, put_word, put_word, insert_word, insert_word, insert_odd, put_odd, cut, add_statement, glue,
-]  # fmt: skip
-
-
-def mutate(dice: random.Random) -> str:
-    """A statement or two of the corpus, with some mutations."""
-    words = WORD.findall(";".join(dice.choices(STATEMENTS, k=dice.choice([1, 1, 2, 3]))))
-    for _ in range(dice.choice([1, 1, 2, 3, 6])):
-        if words:
-            dice.choice(MUTATIONS)(dice, words)
-    return dice.choice([DECLARED, DECLARED, ""]) + "".join(words)
-
-
-def faults(script: str) -> str | None:
-    """What is wrong with how the script is taken; None when it is read, or refused as it should be."""
-    begin = time.monotonic()
-    try:
-        compile_script(script)
-    except ScriptRefused as refused:
-        wrong = [one for one in refused.complaints if not is_proper(one)]
-        if wrong or not refused.complaints:
-            return f"not a proper complaint: {wrong!r}"
-    except Exception as error:  # noqa: BLE001 - that there is no other is what is tested
-        return f"{type(error).__name__}: {str(error)[:200]}"
-    took = time.monotonic() - begin
-    return f"took {took:.1f} s" if took > SLOWEST else None
-
-
-def is_proper(one: EngineError) -> bool:
-    """Whether a complaint has a code, a message, and a place where it could have one."""
-    return bool(one.code and one.message.strip() and (one.at or one.code in WITHOUT_PLACE))
-
-
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(300)
 def test_a_broken_script_is_refused_and_never_breaks_the_compiler() -> None:
-    dice = random.Random(SEED)
-    broken: dict[str, str] = {}
-    for _ in range(COUNT):
-        script = mutate(dice)
-        fault = faults(script)
-        if fault is not None:
-            broken.setdefault(re.sub(r"\d+", "", fault)[:80], f"{fault}\n{script}")
+    assert mutations.broken(600, 2) == []
 
-    assert list(broken.values()) == []
+
+def test_a_compiler_that_breaks_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(text: str) -> None:
+        raise KeyError(len(text))
+
+    monkeypatch.setattr(mutations, "compile_script", breaks)
+
+    assert [found.split(":")[0] for found in mutations.broken(20, 2)] == ["KeyError"]
+
+
+def test_many_are_tried_in_a_process_that_has_a_limit_of_memory() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.corpus.mutations", "50", "--seed", "3"],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("50 scripts from seed 3 in ")
