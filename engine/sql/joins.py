@@ -26,6 +26,7 @@ from engine.plan.nodes import (
     window_of,
 )
 from engine.plan.nodes.joins import Pair
+from engine.plan.nodes.updating import is_updating
 from engine.plan.tree import Node
 from engine.schema import Schema
 from engine.sql.expressions import Expressions, make_call
@@ -90,6 +91,12 @@ class Joining:
         if kind not in ("LEFT", "INNER", "CROSS"):
             raise JoinError(
                 f"{kind.lower()} join is not supported for lookup tables; must be a left or inner join", at=self._at
+            )
+        if is_updating(left.node):
+            raise JoinError(
+                "a lookup join cannot follow rows that are taken back, which might find another row then",
+                hint="look up first, and aggregate what was found",
+                at=self._at,
             )
         found = scope_of(_Columns(right.columns), alias)
         side = Side(_Columns(right.columns), found)

@@ -374,7 +374,7 @@ def _name_of(item: exp.Expr) -> str:
     if is_window_call(item):
         return WINDOW_NAME
     if isinstance(item, exp.Column | exp.Dot):
-        return str(item.name or item.expression.name)
+        return str(item.expression.name if isinstance(item, exp.Dot) and not item.name else item.name)
     return " ".join(item.sql(dialect=Arroyo).lower().split()).replace("${", "$ {")
 
 
