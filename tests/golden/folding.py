@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 KEYS: dict[str, tuple[str, ...]] = {
+    "aggregates": (),
     "debezium_pass_through": ("id",),
+    "grouped_aggregates": ("counter_mod",),
 }
 """The cases whose output is a stream of changes, and the columns that name a row of it."""
 
