@@ -36,6 +36,7 @@ from engine.plan.nodes import (
     is_updating,
     window_of,
 )
+from engine.plan.rules.separate_distinct import BY_SETS, SAME_WITHOUT, is_separable
 from engine.plan.tree import Node
 from engine.plan.tree import walk as walk_nodes
 from engine.sql.aggregates import WrittenAggregate, read_aggregate, translate_aggregate
@@ -167,9 +168,11 @@ class Grouping:
 
     def _aggregate(self, written: WrittenAggregate) -> Expr:
         aggregate = translate_aggregate(written, Expressions(self.script, self.scope, _refuse_nested))
-        if aggregate.distinct:
+        if aggregate.distinct and not aggregate.arguments:
             raise UnsupportedClauseError(
-                f"{aggregate.function}(DISTINCT ...) is not built yet", at=self.script.place(written.call)
+                f"{aggregate.function}(DISTINCT *) is not supported",
+                hint="name a column",
+                at=self.script.place(written.call),
             )
         for known in self.aggregates:
             if known.aggregate == aggregate:
@@ -214,6 +217,14 @@ def _windowed(aggregate: WindowAggregate) -> WindowAggregate:
             "a time window cannot be closed over rows that are changed afterwards",
             hint="aggregate within the window first, or leave the window out",
         )
+    if aggregate.is_incremental and not is_separable(aggregate):
+        beyond = {one.aggregate.function for one in aggregate.aggregates if one.aggregate.distinct}
+        if beyond - BY_SETS - SAME_WITHOUT:
+            raise UnsupportedClauseError(
+                f"{min(beyond - BY_SETS - SAME_WITHOUT)}(DISTINCT ...) cannot be computed in a session, nor beside an "
+                "aggregate that must see all rows",
+                hint="group by the value as well, and aggregate by the window again",
+            )
     return aggregate
 
 

@@ -46,10 +46,6 @@ def _hop(slide: timedelta, width: timedelta) -> Hop:
             f"hop() slides by {slide} over a width of {width}, so rows between the windows would be lost",
             hint="the slide comes first and is at most the width",
         )
-    if width % slide:
-        raise WindowArgumentError(
-            f"hop() width {width.total_seconds():g}s currently must be a multiple of slide {slide.total_seconds():g}s"
-        )
     return Hop(slide, width)
 
 

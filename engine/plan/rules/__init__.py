@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 
 from engine.plan.nodes import Write
 from engine.plan.rules.drop_unused_columns import drop_unused_columns
+from engine.plan.rules.separate_distinct import separate_distinct
 
 Rule = Callable[[Sequence[Write]], tuple[Write, ...]]
 
 RULES: tuple[Rule, ...] = (
+    separate_distinct,  # first: it says what a window keeps
     drop_unused_columns,  # last: it must see every column that another rule wants
 )
 

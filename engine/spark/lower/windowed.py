@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.plan.expr import columns_of
-from engine.plan.nodes import Carried, Hop, Session, Tumble, Window, WindowAggregate
+from engine.plan.nodes import Aggregate, Carried, Hop, Session, Tumble, Window, WindowAggregate
 from engine.plan.tree import EVENT_TIME
 from engine.spark.columns import to_sql
 from engine.spark.lower.rows import quoted
-from engine.spark.printers.aggregates import aggregate_to_sql
+from engine.spark.printers.aggregates import aggregate_to_sql, distinct_to_sql
 from engine.spark.source import WATERMARK
 from engine.spark.types import to_spark
 
@@ -92,7 +92,7 @@ def _aggregated(
 ) -> DataFrame:
     keys = [F.col(name) for name in map(_key, range(len(node.keys) + 1)) if name in rows.columns]
     aggregates = [
-        F.expr(aggregate_to_sql(one.aggregate)).cast(to_spark(one.aggregate.type)).alias(one.name)
+        F.expr(_aggregate_sql(node, one.aggregate)).cast(to_spark(one.aggregate.type)).alias(one.name)
         for one in node.aggregates
     ]
     # a group by without an aggregate is a distinct, which Spark spells as an aggregate all the same
@@ -109,6 +109,11 @@ def _aggregated(
         *(quoted(one.name) for one in node.aggregates),
         event_time.alias(EVENT_TIME, metadata={}),
     )
+
+
+def _aggregate_sql(node: WindowAggregate, aggregate: Aggregate) -> str:
+    of_set = aggregate.distinct and node.is_incremental
+    return distinct_to_sql(aggregate) if of_set else aggregate_to_sql(aggregate)
 
 
 def _micros(length: timedelta) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -42,6 +42,23 @@ def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
         return udf_to_sql(aggregate.function, [spelling.of("collect_list", rows_to_sql(spelling.arguments))])
     form = FORMS.get(aggregate.function)
     return spelling.of(aggregate.function, *spelling.arguments or ["1"]) if form is None else form(spelling)
+
+
+def distinct_to_sql(aggregate: Aggregate) -> str:
+    """An aggregate of different values for a stream, which knows sets of values but no DISTINCT."""
+    values = Spelling(replace(aggregate, distinct=False), [])
+    found = values.of("collect_set", to_sql(aggregate.arguments[0]))
+    kind = type_to_sql(aggregate.type)
+    total = f"aggregate({found}, CAST(0 AS {kind}), (s, v) -> CAST(s + v AS {kind}))"
+    some = f"size({found}) > 0"
+    match aggregate.function:
+        case "count":
+            return f"size({found})"
+        case "sum":
+            return f"CASE WHEN {some} THEN {total} END"
+        case "avg":
+            return f"CASE WHEN {some} THEN {total} / size({found}) END"
+    raise KeyError(aggregate.function)
 
 
 def _array_agg(call: Spelling) -> str:

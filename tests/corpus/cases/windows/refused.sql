@@ -1,20 +1,19 @@
 -- Where a window cannot stand, and what it cannot be.
+--: error sql.window_context 19:8 can't call a windowing function without grouping by it in an aggregate
 --: error sql.window_context 20:8 can't call a windowing function without grouping by it in an aggregate
---: error sql.window_context 21:8 can't call a windowing function without grouping by it in an aggregate
---: error sql.window_mismatch 22:28 do not support 2 window expressions in group by
---: error sql.window_mismatch 23:18 window expressions do not match: can't window by both tumble(2 minutes) and the one of GROUP BY
---: error sql.window_argument 24:38 unsupported Duration expression, expect duration literal, not value
---: error sql.window_argument 25:38 unsupported Duration expression, expect duration literal, not 5
---: error sql.bad_duration 26:38 the length of '1 month' varies, since 'month' is not always equally long
+--: error sql.window_mismatch 21:28 do not support 2 window expressions in group by
+--: error sql.window_mismatch 22:18 window expressions do not match: can't window by both tumble(2 minutes) and the one of GROUP BY
+--: error sql.window_argument 23:38 unsupported Duration expression, expect duration literal, not value
+--: error sql.window_argument 24:38 unsupported Duration expression, expect duration literal, not 5
+--: error sql.bad_duration 25:38 the length of '1 month' varies, since 'month' is not always equally long
+--: error sql.window_argument 26:38 a window must be longer than nothing
 --: error sql.window_argument 27:38 a window must be longer than nothing
---: error sql.window_argument 28:38 a window must be longer than nothing
---: error sql.window_argument 29:38 tumble does not take 0 arguments
---: error sql.window_argument 30:38 hop does not take 1 arguments
---: error sql.window_argument 31:38 hop() width 3600s currently must be a multiple of slide 2400s
---: error sql.window_argument 32:38 hop() slides by 2:00:00 over a width of 1:00:00, so rows between the windows would be lost
---: error sql.window_argument 33:38 session does not take 2 arguments
---: error sql.window_context 34:44 time window function tumble is not allowed in this context. Are you missing a GROUP BY clause?
---: error sql.bad_duration 35:38 '99999999999999999 days' is longer than can be held
+--: error sql.window_argument 28:38 tumble does not take 0 arguments
+--: error sql.window_argument 29:38 hop does not take 1 arguments
+--: error sql.window_argument 30:38 hop() slides by 2:00:00 over a width of 1:00:00, so rows between the windows would be lost
+--: error sql.window_argument 31:38 session does not take 2 arguments
+--: error sql.window_context 32:44 time window function tumble is not allowed in this context. Are you missing a GROUP BY clause?
+--: error sql.bad_duration 33:38 '99999999999999999 days' is longer than can be held
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT tumble('1 minute') FROM events;
@@ -28,7 +27,6 @@ SELECT count(*) FROM events GROUP BY tumble('0 seconds');
 SELECT count(*) FROM events GROUP BY tumble('-1 minute');
 SELECT count(*) FROM events GROUP BY tumble();
 SELECT count(*) FROM events GROUP BY hop('1 minute');
-SELECT count(*) FROM events GROUP BY hop('40 minutes', '1 hour');
 SELECT count(*) FROM events GROUP BY hop('2 hours', '1 hour');
 SELECT count(*) FROM events GROUP BY session('1 minute', '2 minutes');
 SELECT count(*) FROM events GROUP BY upper(tumble('1 minute'));

@@ -1,0 +1,141 @@
+"""Aggregates of different values: the stream part keeps each value of a window once, the epoch part aggregates them.
+
+Spark's streams know no DISTINCT. Grouped by the value as well, a window keeps a row for every value, and what stands
+beside DISTINCT is aggregated in two steps. Where that is not the same (sessions are closed by their rows, and some
+aggregates cannot be put together from parts) the values are gathered in a set instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from engine import types
+from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Named, is_nullable
+from engine.plan.nodes import Aggregate, Carried, NamedAggregate, Project, Session, WindowAggregate, Write
+from engine.plan.tree import Node, rewrite
+
+BY_SETS = frozenset({"count", "sum", "avg"})
+"""The aggregates that can be computed from a set of values."""
+SAME_WITHOUT = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or"})
+"""The aggregates to which it is the same how often a value comes."""
+_IN_STEPS = SAME_WITHOUT | {"bit_xor", "sum"}
+
+
+def separate_distinct(writes: Sequence[Write]) -> tuple[Write, ...]:
+    """The same writes without aggregates of different values in the stream part, but for those of sets."""
+    return tuple(replace(write, input=rewrite(write.input, _separate)) for write in writes)
+
+
+def is_separable(node: WindowAggregate) -> bool:
+    """Whether all of its aggregates can be computed from one row for every value."""
+    return not isinstance(node.window, Session) and all(
+        _is_of_one_value(one.aggregate)
+        if one.aggregate.distinct
+        else one.aggregate.function in (*_IN_STEPS, "count") or _is_mean(one.aggregate)
+        for one in node.aggregates
+    )
+
+
+def _separate(node: Node) -> Node:
+    if not isinstance(node, WindowAggregate):
+        return node
+    plain = replace(node, aggregates=tuple(map(_plain, node.aggregates)))
+    if node.is_incremental and any(one.aggregate.distinct for one in plain.aggregates) and is_separable(plain):
+        return _in_two_steps(plain)
+    return plain
+
+
+def _plain(named: NamedAggregate) -> NamedAggregate:
+    if named.aggregate.distinct and named.aggregate.function in SAME_WITHOUT:
+        return replace(named, aggregate=replace(named.aggregate, distinct=False))
+    return named
+
+
+def _is_of_one_value(aggregate: Aggregate) -> bool:
+    return all(isinstance(other, Literal) for other in aggregate.arguments[1:]) and all(
+        order.expr == aggregate.arguments[0] for order in aggregate.order
+    )
+
+
+def _is_mean(aggregate: Aggregate) -> bool:
+    return aggregate.function == "avg" and aggregate.type == types.DOUBLE
+
+
+@dataclass(slots=True)
+class _Steps:
+    """What the two steps compute, and what becomes of it."""
+
+    values: list[Named] = field(default_factory=list)
+    first: list[NamedAggregate] = field(default_factory=list)
+    second: list[NamedAggregate] = field(default_factory=list)
+    results: list[Named] = field(default_factory=list)
+
+    def value(self, expr: Expr) -> Column:
+        """The column of the first step that holds a value."""
+        found = next((one for one in self.values if one.expr == expr), None)
+        if found is None:
+            found = Named(f"__value{len(self.values)}", expr)
+            self.values.append(found)
+        return Column(found.name, expr.type, is_nullable(expr))
+
+    def part(self, aggregate: Aggregate) -> Column:
+        """The column of the first step that holds an aggregate of the rows of one value."""
+        named = NamedAggregate(f"__part{len(self.first)}", aggregate)
+        self.first.append(named)
+        return Column(named.name, aggregate.type, aggregate.nullable)
+
+    def whole(self, aggregate: Aggregate) -> Column:
+        """The column of the second step that holds an aggregate."""
+        named = NamedAggregate(f"__whole{len(self.second)}", aggregate)
+        self.second.append(named)
+        return Column(named.name, aggregate.type, aggregate.nullable)
+
+
+def _in_two_steps(node: WindowAggregate) -> Node:
+    steps = _Steps()
+    for one in node.aggregates:
+        steps.results.append(Named(one.name, _result(steps, one.aggregate)))
+    below = replace(node, keys=(*node.keys, *steps.values), aggregates=tuple(steps.first))
+    keys = [(key.name, Column(key.name, key.expr.type, is_nullable(key.expr))) for key in node.keys]
+    window = Column(node.window_name, types.WINDOW, nullable=False)
+    above = WindowAggregate(
+        below,
+        Carried(node.window_name),
+        node.window_name,
+        tuple(Named(name, column) for name, column in keys),
+        tuple(steps.second),
+    )
+    kept = (*(Named(name, column) for name, column in keys), Named(node.window_name, window))
+    return Project(above, (*kept, *steps.results))
+
+
+def _result(steps: _Steps, aggregate: Aggregate) -> Expr:
+    if aggregate.distinct:
+        return steps.whole(_of_values(steps, aggregate))
+    if _is_mean(aggregate):
+        return _mean(steps, aggregate)
+    part = steps.part(aggregate)
+    function = "sum" if aggregate.function == "count" else aggregate.function
+    return steps.whole(Aggregate(function, (part,), aggregate.type, aggregate.nullable))
+
+
+def _of_values(steps: _Steps, aggregate: Aggregate) -> Aggregate:
+    """The aggregate over the column of the values; a row that its FILTER leaves out has none."""
+    value = aggregate.arguments[0]
+    if aggregate.condition is not None:
+        value = Case(((aggregate.condition, value),), None, value.type)
+    column = steps.value(value)
+    order = tuple(replace(one, expr=column) for one in aggregate.order)
+    return replace(aggregate, arguments=(column, *aggregate.arguments[1:]), condition=None, order=order)
+
+
+def _mean(steps: _Steps, aggregate: Aggregate) -> Expr:
+    total = Aggregate("sum", aggregate.arguments, types.DOUBLE, condition=aggregate.condition)
+    count = Aggregate("count", aggregate.arguments, types.BIGINT, nullable=False, condition=aggregate.condition)
+    sums, counts = steps.part(total), steps.part(count)
+    whole = steps.whole(Aggregate("sum", (sums,), types.DOUBLE))
+    number = steps.whole(Aggregate("sum", (counts,), types.BIGINT, nullable=False))
+    some = Call(">", (number, Literal(0, types.BIGINT)), types.BOOLEAN, nullable=False)
+    mean = Call("/", (whole, Cast(number, types.DOUBLE)), types.DOUBLE)
+    return Case(((some, mean),), None, types.DOUBLE)
