@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from engine.functions.aggregates import AGGREGATE_FUNCTIONS
+from engine.functions.arrays import ARRAY_FUNCTIONS
 from engine.functions.base import AggregateFunction, Function, Signature
 from engine.functions.conditional import CONDITIONAL_FUNCTIONS
 from engine.functions.hashing import BINARY_FUNCTIONS, HASH_FUNCTIONS
@@ -17,6 +18,7 @@ from engine.functions.math import MATH_FUNCTIONS
 from engine.functions.operators import OPERATORS
 from engine.functions.over import OVER_FUNCTIONS, OverFunction
 from engine.functions.regex import REGEX_FUNCTIONS
+from engine.functions.structs import STRUCT_FUNCTIONS
 from engine.functions.text import TEXT_FUNCTIONS
 from engine.functions.time import TIME_FUNCTIONS
 
@@ -45,6 +47,8 @@ _SCALARS = (
     *BINARY_FUNCTIONS,
     *TIME_FUNCTIONS,
     *JSON_FUNCTIONS,
+    *ARRAY_FUNCTIONS,
+    *STRUCT_FUNCTIONS,
 )
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType({function.name: function for function in _SCALARS})

@@ -90,12 +90,18 @@ def can_cast(a: Type, b: Type) -> bool:
     """Whether a script may cast an `a` to a `b`; single values can still fail.
 
     Between a TIMESTAMP and a whole number the unit is the nanosecond, as in the reference engine. Structs and arrays
-    only become what their parts become by themselves.
+    become what their parts become.
     """
     if can_coerce(a, b):
         return True
     number = Integer | Float | Decimal
     match a, b:
+        case Array(x), Array(y):
+            return can_cast(x, y)
+        case Struct(), Struct():
+            return len(a.members) == len(b.members) and all(
+                can_cast(x.type, y.type) for x, y in zip(a.members, b.members, strict=True)
+            )
         case Integer() | Float() | Decimal() | Boolean(), Text() | Json():
             return True
         case Timestamp() | Date() | Bytes(), Text():

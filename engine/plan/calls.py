@@ -13,6 +13,7 @@ from engine.functions.base import Function, Signature
 from engine.functions.coercion import can_cast
 from engine.plan.expr import Call, Cast, Expr, Literal, is_nullable
 from engine.plan.json_calls import along_one_path
+from engine.plan.structs import make_named_struct
 
 
 def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
@@ -22,6 +23,8 @@ def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
     the call fit, as in Postgres: `seen > '2024-01-01'` compares timestamps.
     """
     function = find_function(name)
+    if function is not None and function.name == "named_struct":
+        return make_named_struct(arguments)
     if function is None or not _constants_fit(function, arguments):
         return None
     if function.variants and (other := function.variants.get(_word(arguments[0]) or "")):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from engine import types
-from engine.spark.literals import text_to_sql, type_to_sql
+from engine.functions.coercion import can_coerce
+from engine.spark.literals import quote_name, text_to_sql, type_to_sql
+
+ITEM = "__item"
+"""The variable of our lambdas. They never hold an argument, in which the name could mean something else."""
 
 # Spark also takes a bare year, a time of today, or 'now': none of them says which instant it is when a run is repeated.
 _NO_DATE = text_to_sql(r"^(?!\s*\d{4,6}-\d{1,2}-\d{1,2})")
@@ -15,6 +19,8 @@ _FIRST_GROUP = text_to_sql("$1")
 def cast_to_sql(value: str, source: types.Type, target: types.Type, *, lenient: bool = False) -> str:
     """The text `value`, which is of type `source`, as a `target`; a value that does not fit fails, or is NULL."""
     match source, target:
+        case (types.Array(), types.Array()) | (types.Struct(), types.Struct()) if not can_coerce(source, target):
+            return _inside(value, source, target, lenient=lenient)
         case types.Float(), types.Text() | types.Json():
             return _fraction_as_text(value)
         case types.Timestamp(), types.Text():
@@ -32,6 +38,21 @@ def cast_to_sql(value: str, source: types.Type, target: types.Type, *, lenient: 
     if isinstance(target, types.Integer) and not target.signed and not _is_in_range(source, target):
         return _checked(plain, target, lenient=lenient)
     return plain
+
+
+def _inside(value: str, source: types.Type, target: types.Type, *, lenient: bool) -> str:
+    """Arrays and structs part by part, since Spark has other spellings and ranges than we do."""
+    match source, target:
+        case types.Array(x), types.Array(y):
+            return f"transform({value}, {ITEM} -> {cast_to_sql(ITEM, x, y, lenient=lenient)})"
+        case types.Struct(sources), types.Struct(targets):
+            parts = (
+                f"{text_to_sql(y.name)}, "
+                f"{cast_to_sql(f'{value}.{quote_name(x.name)}', x.type, y.type, lenient=lenient)}"
+                for x, y in zip(sources, targets, strict=True)
+            )
+            return f"(CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(parts)}) END)"
+    raise TypeError(source)
 
 
 def micros_to_sql(number: str, per_microsecond: int) -> str:

@@ -13,6 +13,7 @@ from engine.functions import FUNCTIONS
 from engine.plan.expr import Call
 from engine.spark.kernels import kernel_to_sql
 from engine.spark.printers import Form
+from engine.spark.printers.arrays import ARRAYS
 from engine.spark.printers.hashing import HASHING
 from engine.spark.printers.math import MATH
 from engine.spark.printers.operators import OPERATORS
@@ -20,7 +21,7 @@ from engine.spark.printers.text import TEXT
 from engine.spark.printers.time import TIME
 from engine.spark.udfs import udf_to_sql
 
-FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **HASHING, **TIME}
+FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **HASHING, **TIME, **ARRAYS}
 
 
 def call_to_sql(call: Call, arguments: Sequence[str], when: str | None = None) -> str:

@@ -30,6 +30,7 @@ from engine.plan.json_calls import part_as
 from engine.sql.constants import check_constants
 from engine.sql.data_types import translate_type
 from engine.sql.dialect import Arroyo
+from engine.sql.nested import translate_nested
 from engine.sql.own_calls import call_in_branches
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, member_of
@@ -50,7 +51,6 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
     exp.And: "and",
     exp.Or: "or",
-    exp.DPipe: "||",
     exp.Like: "like",
     exp.ILike: "ilike",
     exp.RegexpLike: "~",
@@ -93,6 +93,9 @@ class Expressions:
         return found
 
     def _translate(self, node: exp.Expr) -> Expr:
+        nested = translate_nested(node, self.translate, make_call)
+        if nested is not None:
+            return nested
         if isinstance(node, exp.And | exp.Or):
             return self._call(_BINARY[type(node)], list(node.flatten(unnest=False)))
         if type(node) in _BINARY:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
 from engine.functions import FUNCTIONS, find_function
@@ -149,6 +150,10 @@ def _plain(value: object) -> object:
             return bytes(value)
         case datetime():
             return value.astimezone(UTC)
+        case Row():
+            return {name: _plain(one) for name, one in value.asDict().items()}
+        case list():
+            return [_plain(one) for one in value]
     return value
 
 

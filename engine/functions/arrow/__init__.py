@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from engine.functions.arrow.arrays import ARRAY_KERNELS
 from engine.functions.arrow.hashing import HASH_KERNELS
 from engine.functions.arrow.json import JSON_KERNELS
 from engine.functions.arrow.kernel import Kernel
@@ -20,4 +21,5 @@ KERNELS: Mapping[str, Kernel] = {
     **MATH_KERNELS,
     **HASH_KERNELS,
     **JSON_KERNELS,
+    **ARRAY_KERNELS,
 }

@@ -1,5 +1,6 @@
 """What every function gives: one row per case, the name, the arguments, and the value that must come out."""
 
+from tests.functions.cases.arrays import ARRAYS
 from tests.functions.cases.conditional import CONDITIONAL
 from tests.functions.cases.hashing import HASHING
 from tests.functions.cases.json import JSON
@@ -18,4 +19,5 @@ CASES = (
     *HASHING,
     *TIME,
     *JSON,
+    *ARRAYS,
 )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from engine import types
-from engine.plan.expr import Cast, Expr, Literal, Value
+from engine.plan.calls import call
+from engine.plan.expr import Call, Cast, Expr, Literal, Value
 
 NAN = float("nan")
 INF = float("inf")
@@ -42,11 +44,15 @@ def seconds(count: float) -> timedelta:
     return timedelta(seconds=count)
 
 
-def literal(value: Value | Expr) -> Expr:
+def literal(value: Value | Expr | list[Any]) -> Expr:
     """The constant as an expression, typed as a script would type it."""
     match value:
-        case Literal() | Cast():
+        case Literal() | Cast() | Call():
             return value
+        case list():
+            made = call("make_array", [literal(one) for one in value])
+            assert made is not None
+            return made
         case None:
             return Literal(None, types.Null())
         case bool():

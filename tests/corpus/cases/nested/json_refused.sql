@@ -4,7 +4,7 @@
 --: error sql.function_arguments 18:24 || does not take (JSON, TEXT)
 --: error sql.function_arguments 19:24 json_get does not take (BIGINT, TEXT)
 --: error sql.function_arguments 20:24 json_get does not take (JSON, TIMESTAMP)
---: error sql.unsupported 21:43 tags[1] is not supported here
+--: error sql.function_arguments 21:24 argument 2 of extract_json must be a constant
 --: error sql.function_arguments 22:24 argument 2 of extract_json cannot be 'no path'
 --: error sql.function_arguments 23:24 json_contains does not take (JSON)
 CREATE TABLE nested (

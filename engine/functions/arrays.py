@@ -1,0 +1,359 @@
+"""Functions of arrays; positions count from one, and from the end when negative. Two NULLs are the same element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from engine.functions.base import ANY_CONSTANT, Function, Resolve, Signature, always, first_of, never, takes
+from engine.functions.coercion import can_cast, common_type, common_type_of
+from engine.functions.parameters import whole
+from engine.types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Array, Date, Interval, Null, Struct, Type
+
+Part: TypeAlias = Literal["array", "element", "number", "text"]
+_ORDERS = frozenset({"asc", "desc"})
+_NULLS = frozenset({"nulls first", "nulls last"})
+
+
+def _arranged(*parts: Part, result: Type | Callable[[Type], Type] = Array, optional: int = 0) -> Resolve:
+    """Arguments by position, where all arrays and elements can become of one element type; the result is that array
+    unless it says otherwise."""
+
+    def resolve(arguments: Sequence[Type]) -> Signature | None:
+        if not len(parts) - optional <= len(arguments) <= len(parts):
+            return None
+        pairs = list(zip(parts, arguments, strict=False))
+        if any(part == "array" and not isinstance(kind, Array) for part, kind in pairs):
+            return None
+        element = common_type_of([_element(kind) if part == "array" else kind for part, kind in pairs if _counts(part)])
+        targets = [_target(part, kind, element) for part, kind in pairs]
+        known = tuple(target for target in targets if target is not None)
+        if element is None or len(known) < len(targets):
+            return None
+        return Signature(known, result if isinstance(result, Type) else result(element))
+
+    return resolve
+
+
+def _counts(part: Part) -> bool:
+    return part in ("array", "element")
+
+
+def _element(kind: Type) -> Type:
+    return kind.element if isinstance(kind, Array) else kind
+
+
+def _target(part: Part, kind: Type, element: Type | None) -> Type | None:
+    match part:
+        case "array":
+            return None if element is None else Array(element)
+        case "element":
+            return element
+        case "number":
+            return whole(kind)
+        case "text":
+            return TEXT if common_type(kind, TEXT) == TEXT else None
+
+
+def _several(arguments: Sequence[Type]) -> Signature | None:
+    arrays = [kind for kind in arguments if isinstance(kind, Array)]
+    element = common_type_of([kind.element for kind in arrays])
+    if not arrays or len(arrays) < len(arguments) or element is None:
+        return None
+    return Signature((Array(element),) * len(arguments), Array(element))
+
+
+def _made(arguments: Sequence[Type]) -> Signature | None:
+    element = common_type_of(arguments) if arguments else Null()
+    return None if element is None else Signature((element,) * len(arguments), Array(element))
+
+
+def _flattened(arguments: Sequence[Type]) -> Signature | None:
+    match arguments:
+        case [Array(Array() as inner) as array]:
+            return Signature((array,), inner)
+        case [Array() as array]:
+            return Signature((array,), array)
+    return None
+
+
+def _written(arguments: Sequence[Type]) -> Signature | None:
+    """An array whose elements, or theirs, can be written as text."""
+    match arguments:
+        case [Array() as array, *texts] if 1 <= len(texts) <= 2 and all(
+            common_type(one, TEXT) == TEXT for one in texts
+        ):
+            innermost: Type = array
+            while isinstance(innermost, Array):
+                innermost = innermost.element
+            if not isinstance(innermost, Struct) and can_cast(innermost, TEXT):
+                return Signature((array, *[TEXT] * len(texts)), TEXT)
+    return None
+
+
+def _stepped(kind: Type) -> Resolve:
+    def resolve(arguments: Sequence[Type]) -> Signature | None:
+        match arguments:
+            case [first, last, Interval() as step] if isinstance(first, type(kind)) and isinstance(last, type(kind)):
+                return Signature((kind, kind, step), Array(kind))
+        return None
+
+    return resolve
+
+
+_SERIES = first_of(takes(whole, whole, whole, result=Array(BIGINT), optional=2), _stepped(Date()), _stepped(TIMESTAMP))
+_SPLIT = takes(TEXT, TEXT, TEXT, result=Array(TEXT), optional=1)
+_ONE = _arranged("array")
+_BOTH = _arranged("array", "array")
+_COUNT: Resolve = _arranged("array", result=BIGINT)
+_EXTREME = _arranged("array", result=lambda element: element)
+
+
+def _array(
+    name: str,
+    usage: str,
+    doc: str,
+    resolve: Resolve,
+    *aliases: str,
+    nullable: Callable[[Iterable[bool]], bool] = any,
+    choices: Mapping[int, frozenset[str]] | None = None,
+    is_computed: bool = False,
+) -> Function:
+    """A function with its name under `array_` also under `list_`, in all its spellings."""
+    spellings = [name, *aliases]
+    lists = [f"list_{one.removeprefix('array_')}" for one in spellings if one.startswith("array_")]
+    others = tuple(one for one in (*aliases, *lists) if one != name)
+    return Function(
+        name, "array", usage, doc, resolve, others, nullable, choices=choices or {}, is_computed=is_computed
+    )
+
+
+ARRAY_FUNCTIONS = (
+    _array("make_array", "make_array(value, ...)", "`[value, ...]`; never NULL.", _made, "make_list", nullable=never),
+    _array(
+        "array_element",
+        "array[n]",
+        "The `n`-th element, from the end when negative; NULL where there is none.",
+        _arranged("array", "number", result=lambda element: element),
+        "array_extract",
+        nullable=always,
+    ),
+    _array(
+        "array_slice",
+        "array[from:to[:step]]",
+        "The elements from a position up to another one, both with it; NULL when an argument is.",
+        _arranged("array", "number", "number", "number", optional=1),
+        is_computed=True,
+    ),
+    _array(
+        "array_append",
+        "array_append(array, value)",
+        "The array with the value behind it; NULL counts as an empty array.",
+        _arranged("array", "element"),
+        "array_push_back",
+        nullable=never,
+    ),
+    _array(
+        "array_prepend",
+        "array_prepend(value, array)",
+        "The array with the value before it; NULL counts as an empty array.",
+        _arranged("element", "array"),
+        "array_push_front",
+        nullable=never,
+    ),
+    _array(
+        "array_concat",
+        "array_concat(array, ...)",
+        "One array behind the other: `a || b`; NULLs are left out, and NULL when all are.",
+        _several,
+        "array_cat",
+        nullable=all,
+    ),
+    _array("array_pop_front", "array_pop_front(array)", "All but the first element; NULL for NULL.", _ONE),
+    _array("array_pop_back", "array_pop_back(array)", "All but the last element; NULL for NULL.", _ONE),
+    _array(
+        "trim_array",
+        "trim_array(array, n)",
+        "The array without its last `n` elements; NULL when either is.",
+        _arranged("array", "number"),
+    ),
+    _array(
+        "array_resize",
+        "array_resize(array, size [, value])",
+        "The first elements, filled up with the value or NULL; NULL when array or size is, or the size is negative.",
+        _arranged("array", "number", "element", optional=1),
+        nullable=always,
+        is_computed=True,
+    ),
+    _array(
+        "array_repeat",
+        "array_repeat(value, n)",
+        "The value `n` times, none at all below one; NULL when `n` is.",
+        _arranged("element", "number"),
+        nullable=lambda arguments: list(arguments)[1],
+    ),
+    _array(
+        "array_fill",
+        "array_fill(value, array)",
+        "The value as often as the array has elements; NULL when the array is.",
+        _arranged("element", "array"),
+        nullable=lambda arguments: list(arguments)[1],
+    ),
+    _array(
+        "array_has",
+        "array_has(array, value)",
+        "Whether the value is one of the elements; NULL when either is.",
+        _arranged("array", "element", result=BOOLEAN),
+        "array_contains",
+    ),
+    _array(
+        "array_has_all",
+        "array_has_all(array, others)",
+        "Whether all others are elements of the array: `a @> b`; NULL when either is.",
+        _arranged("array", "array", result=BOOLEAN),
+    ),
+    _array(
+        "array_has_any",
+        "array_has_any(array, others)",
+        "Whether one of the others is an element of the array: `a && b`; NULL when either is.",
+        _arranged("array", "array", result=BOOLEAN),
+        "arrays_overlap",
+    ),
+    _array(
+        "array_position",
+        "array_position(array, value [, from])",
+        "Where the value first stands, from a position on; NULL where it does not.",
+        _arranged("array", "element", "number", result=BIGINT, optional=1),
+        "array_indexof",
+        nullable=always,
+        is_computed=True,
+    ),
+    _array(
+        "array_positions",
+        "array_positions(array, value)",
+        "All positions where the value stands; NULL when the array is.",
+        _arranged("array", "element", result=Array(BIGINT)),
+        nullable=lambda arguments: next(iter(arguments)),
+        is_computed=True,
+    ),
+    *(
+        _array(
+            f"array_remove{suffix}",
+            f"array_remove{suffix}(array, value{number})",
+            f"The array without {which} of the value; NULL when the array{' or `n`' * bool(number)} is.",
+            _arranged("array", "element", *(("number",) if number else ())),
+            nullable=lambda arguments: any(list(arguments)[::2]),
+            is_computed=True,
+        )
+        for suffix, number, which in (
+            ("", "", "the first"),
+            ("_n", ", n", "the first `n`"),
+            ("_all", "", "all"),
+        )
+    ),
+    *(
+        _array(
+            f"array_replace{suffix}",
+            f"array_replace{suffix}(array, old, new{number})",
+            f"The array with {which} of the old value replaced by the new one; NULL when the array is.",
+            _arranged("array", "element", "element", *(("number",) if number else ())),
+            nullable=lambda arguments: any(list(arguments)[::3]),
+            is_computed=True,
+        )
+        for suffix, number, which in (
+            ("", "", "the first"),
+            ("_n", ", n", "the first `n`"),
+            ("_all", "", "all"),
+        )
+    ),
+    _array("array_reverse", "array_reverse(array)", "The elements in reverse order; NULL for NULL.", _ONE),
+    _array(
+        "array_sort",
+        "array_sort(array [, 'asc' or 'desc' [, 'nulls first' or 'nulls last']])",
+        "The elements in order, NULLs first unless it says otherwise; NULL for NULL.",
+        takes(
+            lambda kind: kind if isinstance(kind, Array) else None,
+            TEXT,
+            TEXT,
+            result=lambda kinds: kinds[0],
+            optional=2,
+        ),
+        choices={1: _ORDERS, 2: _NULLS},
+    ),
+    _array("array_distinct", "array_distinct(array)", "Each element once, in order; NULL for NULL.", _ONE),
+    _array("array_union", "array_union(a, b)", "Each element of either once, in order; NULL when either is.", _BOTH),
+    _array(
+        "array_intersect", "array_intersect(a, b)", "Each element of both once, in order; NULL when either is.", _BOTH
+    ),
+    _array(
+        "array_except",
+        "array_except(a, b)",
+        "Each element of `a` that is not in `b`, once; NULL when `a` is.",
+        _BOTH,
+        nullable=lambda arguments: next(iter(arguments)),
+    ),
+    _array("flatten", "flatten(array)", "The elements of the arrays in the array; NULL for NULL.", _flattened),
+    _array(
+        "array_to_string",
+        "array_to_string(array, separator [, null])",
+        "The elements as text with the separator between, NULLs left out or so written; NULL when an argument is.",
+        _written,
+        "array_join",
+    ),
+    _array(
+        "string_to_array",
+        "string_to_array(text, separator [, null])",
+        "The parts between separators, NULL for those equal to the third; each character for NULL; NULL for NULL.",
+        _SPLIT,
+        "string_to_list",
+        nullable=lambda arguments: next(iter(arguments)),
+        is_computed=True,
+    ),
+    _array(
+        "array_length",
+        "array_length(array [, dimension])",
+        "How many elements the array has, or the first one inside it has; NULL where there is none.",
+        _arranged("array", "number", result=BIGINT, optional=1),
+        nullable=always,
+        choices={1: ANY_CONSTANT},
+    ),
+    _array("array_ndims", "array_ndims(array)", "How deep arrays lie in each other; NULL for NULL.", _COUNT),
+    _array(
+        "array_dims",
+        "array_dims(array)",
+        "The length of the array, of the first one inside it, and so on; NULL for NULL and without elements.",
+        _arranged("array", result=Array(BIGINT)),
+        nullable=always,
+    ),
+    _array(
+        "cardinality",
+        "cardinality(array)",
+        "How many elements arrays of equal length have in all; NULL for NULL and without elements.",
+        _COUNT,
+        nullable=always,
+    ),
+    _array("empty", "empty(array)", "Whether there is no element; NULL for NULL.", _arranged("array", result=BOOLEAN)),
+    _array("array_max", "array_max(array)", "The greatest element; NULL without any.", _EXTREME, nullable=always),
+    _array("array_min", "array_min(array)", "The least element; NULL without any.", _EXTREME, nullable=always),
+    _array(
+        "array_any_value",
+        "array_any_value(array)",
+        "The first element that is not NULL; NULL without any.",
+        _EXTREME,
+        nullable=always,
+    ),
+    _array(
+        "generate_series",
+        "generate_series([first,] last [, step])",
+        "The numbers, days or instants from the first to the last, both with them; NULL when an argument is.",
+        _SERIES,
+        is_computed=True,
+    ),
+    _array(
+        "range",
+        "range([first,] end [, step])",
+        "The numbers, days or instants from the first up to the end, without it; NULL when an argument is.",
+        _SERIES,
+        is_computed=True,
+    ),
+)

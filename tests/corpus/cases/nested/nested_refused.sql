@@ -1,0 +1,37 @@
+-- What has no elements or members, and what does not fit together.
+--: error sql.function_arguments 23:24 a value of type BIGINT has no elements
+--: error sql.function_arguments 24:24 a value of type JSON has no elements
+--: error sql.function_arguments 25:24 a value of type STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>> has no elements
+--: error sql.unknown_column 26:24 no member 'country' in STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>>
+--: error sql.unknown_column 27:24 no member 'height' in STRUCT<lat DOUBLE, lon DOUBLE>
+--: error sql.unknown_column 28:24 'x' is asked of a value of type BIGINT, which has no members
+--: error sql.function_arguments 29:24 make_array does not take (BIGINT, TEXT, BOOLEAN)
+--: error sql.function_arguments 30:24 array_append does not take (TEXT[], DOUBLE)
+--: error sql.type_mismatch 31:24 'x' is not a BIGINT
+--: error sql.duplicate_name 32:24 member 'A' is declared twice
+--: error sql.function_arguments 33:24 named_struct does not take (TEXT, BIGINT)
+--: error sql.type_mismatch 34:24 a value of type TEXT[] cannot become BIGINT
+--: error sql.type_mismatch 35:24 a value of type STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>> cannot become STRUCT<a TEXT>
+--: error sql.function_arguments 36:24 array_sort does not know 'up'
+--: error sql.unsupported 37:24 one subscript at a time
+CREATE TABLE nested (
+  at TIMESTAMP NOT NULL, id BIGINT NOT NULL, tags TEXT[], numbers BIGINT[], grid BIGINT[][],
+  items ARRAY<STRUCT<name TEXT, price DECIMAL(5, 2), at STRUCT<"row" INT, shelf TEXT>>>,
+  place STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>>, body JSON
+) WITH (connector = 'single_file', path = '$inputs/nested.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE out WITH (connector = 'single_file', path = '$output', format = 'json', type = 'sink');
+INSERT INTO out SELECT id[1] AS x FROM nested;
+INSERT INTO out SELECT body['a'] AS x FROM nested;
+INSERT INTO out SELECT place[1] AS x FROM nested;
+INSERT INTO out SELECT place['country'] AS x FROM nested;
+INSERT INTO out SELECT place.geo.height AS x FROM nested;
+INSERT INTO out SELECT id.x AS x FROM nested;
+INSERT INTO out SELECT [1, 'a', true] AS x FROM nested;
+INSERT INTO out SELECT tags || 1.5 AS x FROM nested;
+INSERT INTO out SELECT array_append(numbers, 'x') AS x FROM nested;
+INSERT INTO out SELECT struct(1 AS a, 2 AS A) AS x FROM nested;
+INSERT INTO out SELECT named_struct(tags[1], 2) AS x FROM nested;
+INSERT INTO out SELECT tags::BIGINT AS x FROM nested;
+INSERT INTO out SELECT place::STRUCT<a TEXT> AS x FROM nested;
+INSERT INTO out SELECT array_sort(tags, 'up') AS x FROM nested;
+INSERT INTO out SELECT numbers[1, 2] AS x FROM nested;
