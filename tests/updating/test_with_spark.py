@@ -9,6 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
+import pytest
+
 from engine.compile import compile_script
 from engine.spark.epoch import EpochPart
 from engine.spark.lower import stream_lowering
@@ -16,7 +19,7 @@ from engine.spark.lower.rows import HIDDEN, quoted
 from engine.spark.run import RunSpec
 from engine.spark.stream import Limits, open_tables
 from engine.updating.changelog import fold
-from tests.streams.play import Row, Step, at, play, write_script
+from tests.streams.play import START, Row, Step, at, play, read_rows, write_script
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 TABLES = """
 CREATE TABLE events (ts TIMESTAMP NOT NULL, key TEXT, number BIGINT, WATERMARK FOR ts)
 WITH (connector = 'scripted', path = '{script}');
+CREATE TABLE others (ts TIMESTAMP NOT NULL, key TEXT, size BIGINT, WATERMARK FOR ts)
+WITH (connector = 'scripted', path = '{others}');
 CREATE TABLE nowhere WITH (connector = 'blackhole');
 """
 EPOCHS: Sequence[Sequence[tuple[str | None, int | None]]] = [
@@ -33,20 +38,39 @@ EPOCHS: Sequence[Sequence[tuple[str | None, int | None]]] = [
 ]
 
 
-def script(folder: Path) -> Path:
-    steps = []
-    for number, rows in enumerate(EPOCHS):
-        events: list[Row] = [{"ts": at(number), "key": key, "number": value} for key, value in rows]
-        steps.append(Step(timedelta(minutes=number), {"p": events}))
-    write_script(folder / "script.json", steps)
-    return folder / "script.json"
+OTHERS: Sequence[Sequence[tuple[str | None, int | None]]] = [
+    [("b", 1), ("z", 1), (None, 1)],
+    [("a", 2), ("a", 4), ("c", 5)],
+]
+
+
+def tables(folder: Path) -> str:
+    """The tables of a query, with their rows."""
+    for name, column, epochs in (("script", "number", EPOCHS), ("others", "size", OTHERS)):
+        steps = []
+        for number, rows in enumerate(epochs):
+            events: list[Row] = [{"ts": at(number), "key": key, column: value} for key, value in rows]
+            steps.append(Step(timedelta(minutes=number), {"p": events}))
+        write_script(folder / f"{name}.json", steps)
+    return TABLES.format(script=folder / "script.json", others=folder / "others.json")
+
+
+def batch_answer(query: str) -> Counter[tuple[object, ...]]:
+    """What DuckDB makes of all rows."""
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        for name, column, epochs in (("events", "number", EPOCHS), ("others", "size", OTHERS)):
+            rows = [(START + timedelta(minutes=n), *row) for n, epoch in enumerate(epochs) for row in epoch]
+            database.execute(f"CREATE TABLE {name} (ts TIMESTAMPTZ, key TEXT, {column} BIGINT)")
+            database.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", rows)
+        return Counter(database.execute(query).fetchall())
 
 
 def changes(spark: SparkSession, folder: Path, query: str, tasks: int = 1) -> list[list[Mapping[str, object]]]:
     """The changes of each epoch that has any."""
-    program = compile_script(TABLES.format(script=script(folder)) + f"INSERT INTO nowhere {query};")
-    tables = open_tables(spark, program, EpochPart(program.parts, [], {}), folder / "notes", Limits(tasks, None))
-    frame = stream_lowering(tables, program.tables).lower(program.parts.branches[0])
+    program = compile_script(tables(folder) + f"INSERT INTO nowhere {query};")
+    opened = open_tables(spark, program, EpochPart(program.parts, [], {}), folder / "notes", Limits(tasks, None))
+    frame = stream_lowering(opened, program.tables).lower(program.parts.branches[0])
     wanted = [*program.parts.branches[0].schema.names, *(name for name in HIDDEN if name in frame.columns)]
     seen: list[list[Mapping[str, object]]] = []
 
@@ -70,29 +94,70 @@ def _is_over(progress: object) -> bool:
     return bool(offsets) and all(offset["end"] for offset in offsets)
 
 
-def test_an_aggregate_gives_the_batch_answer(spark: SparkSession, tmp_path: Path) -> None:
+QUERIES = {
+    "aggregate": "SELECT key, count(*) AS n, sum(number) AS s, max(number) AS m FROM events GROUP BY key",
+    "without keys": "SELECT count(number) AS n, min(key) AS k FROM events",
+    "stacked": """
+        SELECT n, count(*) AS keys, max(s) AS most FROM (
+          SELECT key, count(*) AS n, sum(number) AS s FROM events GROUP BY key HAVING count(*) > 1
+        ) GROUP BY n
+    """,
+    "full join": "SELECT e.key, o.key AS k, number, size FROM events e FULL JOIN others o ON e.key = o.key",
+    "left join with a condition": """
+        SELECT e.key, e.number, o.size FROM events e LEFT JOIN others o ON e.key = o.key AND e.number * 2 < o.size
+    """,
+    "inner join with a condition of text": """
+        SELECT e.key, e.number, o.size FROM events e JOIN others o ON e.key = o.key AND upper(e.key || o.key) = 'AA'
+    """,
+    "join of aggregates": """
+        SELECT e.key, n, most FROM (SELECT key, count(*) AS n FROM events GROUP BY key) e
+        LEFT JOIN (SELECT key, max(size) AS most FROM others GROUP BY key) o ON e.key = o.key
+    """,
+    "aggregate of a join": """
+        SELECT o.key, count(*) AS n, count(e.key) AS m, sum(e.number * o.size) AS s
+        FROM others o LEFT JOIN events e ON e.key = o.key GROUP BY o.key
+    """,
+    "union": "SELECT key FROM events UNION SELECT key FROM others",
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_folded_changes_are_the_batch_answer(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    seen = changes(spark, tmp_path, QUERIES[name])
+
+    rows = [change if "_retract" in change else {**change, "_retract": False} for epoch in seen for change in epoch]
+    assert fold(rows) == batch_answer(QUERIES[name])
+
+
+def test_an_epoch_sends_only_what_it_changes(spark: SparkSession, tmp_path: Path) -> None:
     seen = changes(spark, tmp_path, "SELECT key, count(*) AS n, sum(number) AS s FROM events GROUP BY key")
 
-    expected = {("a", 3, 4): 1, ("b", 2, 3): 1, (None, 3, 9): 1, ("c", 2, 14): 1, ("d", 1, 1): 1}
-    assert fold(change for epoch in seen for change in epoch) == Counter(expected)
-    assert len(seen) == len(EPOCHS)
     assert [len(epoch) for epoch in seen] == [3, 3, 7]
 
 
-def test_aggregates_can_be_stacked(spark: SparkSession, tmp_path: Path) -> None:
-    query = """
-      SELECT n, count(*) AS keys, max(s) AS most FROM (
-        SELECT key, count(*) AS n, sum(number) AS s FROM events GROUP BY key HAVING count(*) > 1
-      ) GROUP BY n
+def test_windows_close_over_what_was_joined(spark: SparkSession, tmp_path: Path) -> None:
+    output = tmp_path / "output.json"
+    sql = f"""
+      CREATE TABLE output (start TIMESTAMP, key TEXT, n BIGINT)
+      WITH (connector = 'single_file', path = '{output}', format = 'json', type = 'sink');
+      INSERT INTO output SELECT w.start, key, n FROM (
+        SELECT tumble(INTERVAL '1 minute') AS w, e.key, count(*) AS n
+        FROM events e JOIN others o ON e.key = o.key GROUP BY w, e.key
+      );
     """
 
-    seen = changes(spark, tmp_path, query)
+    outcome, _ = play(spark, RunSpec("events", tables(tmp_path) + sql, tmp_path / "state"))
 
-    assert fold(change for epoch in seen for change in epoch) == Counter({(3, 2, 9): 1, (2, 2, 14): 1})
+    expected = """
+        SELECT strftime(date_trunc('minute', greatest(e.ts, o.ts))::TIMESTAMP, '%Y-%m-%dT%H:%M:%S') AS w, e.key, count(*)
+        FROM events e JOIN others o ON e.key = o.key GROUP BY w, e.key
+    """
+    assert outcome == "finished"
+    assert Counter((row["start"], row["key"], row["n"]) for row in read_rows(output)) == batch_answer(expected)
 
 
 def test_a_run_with_nothing_but_updating_operators_ends_with_its_input(spark: SparkSession, tmp_path: Path) -> None:
-    sql = TABLES.format(script=script(tmp_path)) + "INSERT INTO nowhere SELECT key, count(*) FROM events GROUP BY key;"
+    sql = tables(tmp_path) + "INSERT INTO nowhere SELECT key, count(*) FROM events GROUP BY key;"
 
     outcome, seen = play(spark, RunSpec("events", sql, tmp_path / "state"))
 

@@ -21,6 +21,7 @@ from engine.plan.nodes import (
     Union,
     Unnest,
     UpdatingAggregate,
+    UpdatingJoin,
     WindowAggregate,
     WindowJoin,
     Write,
@@ -32,7 +33,7 @@ from engine.spark.lower.lookup import lower_lookup_join
 from engine.spark.lower.over import lower_over, lower_top
 from engine.spark.lower.rows import lower_project, lower_scan, lower_union
 from engine.spark.lower.unnest import lower_unnest
-from engine.spark.lower.updating import lower_updating_aggregate
+from engine.spark.lower.updating import lower_updating_aggregate, lower_updating_join
 from engine.spark.lower.windowed import lower_window_aggregate
 
 
@@ -70,6 +71,8 @@ class Lowering:
                 return lower_window_join(node, self.lower(left), self.lower(right))
             case UpdatingAggregate(source):
                 return lower_updating_aggregate(node, self.lower(source))
+            case UpdatingJoin(left, right):
+                return lower_updating_join(node, self.lower(left), self.lower(right))
             case Over(source):
                 return lower_over(node, self.lower(source))
             case Top(source):

@@ -8,15 +8,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
-from engine.plan.expr import Column, Literal
-from engine.plan.nodes import RETRACT, ROW_ID, UpdatingAggregate, is_updating
+from engine.plan.conditions import take_apart
+from engine.plan.expr import Column, Expr, Literal, Named
+from engine.plan.nodes import RETRACT, ROW_ID, UpdatingAggregate, UpdatingJoin, is_updating
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema
 from engine.spark.buckets import run_in_buckets
 from engine.spark.columns import hash_to_sql, to_sql
+from engine.spark.lower.rows import EVENT_TIME_MARK, quoted
+from engine.spark.source import WATERMARK
 from engine.spark.types import spark_schema
 from engine.updating.accumulators.base import Measure
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
+from engine.updating.columns import MATCH, ROW
+from engine.updating.join import JoinSide, JoinSpec
 
 _CHANGE = (
     Field(EVENT_TIME, types.TIMESTAMP),
@@ -63,6 +68,71 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame) -> DataFr
     return stepped.toDF(*node.schema.names, *(field.name for field in _CHANGE))
 
 
-def numbered(schema: Schema) -> Schema:
+def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -> DataFrame:
+    """The rows of the join as they come and go, with the hidden columns of changes if any can go."""
+    apart = None if node.condition is None else take_apart(node.condition, node.left.schema, node.right.schema)
+    has_watermark = WATERMARK in left.columns and WATERMARK in right.columns and not is_updating(node)
+    inputs, extras = (node.left, node.right), (apart.left, apart.right) if apart else ((), ())
+    own = tuple(numbered(one.schema, letter) for one, letter in zip(inputs, "lr", strict=True))
+    spec = JoinSpec(
+        left=own[0],
+        right=own[1],
+        kind=node.kind,
+        condition=apart.condition if apart else None,
+        extra=(_schema_of(extras[0]), _schema_of(extras[1])),
+        changes=is_updating(node),
+        has_watermark=has_watermark,
+        ttl=node.ttl // timedelta(microseconds=1),
+    )
+    parts = []
+    for number, (one, rows) in enumerate(zip(inputs, (left, right), strict=True)):
+        keys = [pair[number] for pair in node.equal]
+        named = [Named(new, Column(old.name, old.type)) for new, old in zip(own[number].names, one.schema, strict=True)]
+        prepared = _side(rows, keys, [*named, *extras[number]], own[number], number)
+        hidden = [EVENT_TIME, *([RETRACT] if is_updating(one) else []), *([WATERMARK] if has_watermark else [])]
+        columns = [MATCH, ROW, ROW_ID, *own[number].names, *(extra.name for extra in extras[number]), *hidden]
+        parts.append((prepared.select(*columns), JoinSide(spec, number)))
+    ends = _CHANGE if spec.changes else _CHANGE[:1]
+    marks = (Field(WATERMARK, types.TIMESTAMP),) if has_watermark else ()
+    shape = Schema((*spec.left, *spec.right, *ends, *marks))
+    stepped = run_in_buckets(parts, parts[0][1], spark_schema(shape))
+    joined = stepped.toDF(*node.schema.names, *(field.name for field in (*ends, *marks)))
+    if has_watermark:
+        time = quoted(EVENT_TIME).alias(EVENT_TIME, metadata=EVENT_TIME_MARK)
+        joined = joined.select(*map(quoted, node.schema.names), time, WATERMARK)
+    if node.condition is not None and apart is None:
+        assert node.kind == "inner", "an outer join whose condition only Spark can compute is refused before"
+        joined = joined.filter(F.expr(to_sql(node.condition)))
+    return joined
+
+
+def _side(rows: DataFrame, keys: list[Expr], columns: list[Named], own: Schema, number: int) -> DataFrame:
+    """One side with its own columns under other names, and the hashes by which rows are known. A row that no other can
+    match, since a key is NULL, is matched by itself."""
+    values = [Column(field.name, field.type) for field in own]
+    changes = RETRACT in rows.columns
+    row_id = Column(ROW_ID, types.BIGINT)
+    row = [row_id, *values] if changes else [*values, Column(EVENT_TIME, types.TIMESTAMP)]
+    match = (
+        f"CASE WHEN {' OR '.join(f'({to_sql(key)}) IS NULL' for key in keys)} THEN NULL ELSE {hash_to_sql(keys)} END"
+    )
+    prepared = rows.withColumn(MATCH, F.expr(match))
+    prepared = prepared.select(
+        *(F.expr(to_sql(one.expr)).alias(one.name) for one in columns),
+        MATCH,
+        *(name for name in (EVENT_TIME, WATERMARK, RETRACT, ROW_ID) if name in rows.columns),
+    )
+    if not changes:
+        prepared = prepared.withColumn(ROW_ID, F.expr(hash_to_sql(values)))
+    by_itself = hash_to_sql(row, seed=number + 1)
+    prepared = prepared.withColumn(ROW, F.expr(hash_to_sql(row)))
+    return prepared.withColumn(MATCH, F.expr(f"coalesce({MATCH}, {by_itself})"))
+
+
+def _schema_of(columns: tuple[Named, ...]) -> Schema:
+    return Schema(tuple(Field(one.name, one.expr.type) for one in columns))
+
+
+def numbered(schema: Schema, letter: str = "c") -> Schema:
     """The same columns under names that anything can pass on."""
-    return Schema(tuple(Field(f"c{index}", field.type, field.nullable) for index, field in enumerate(schema)))
+    return Schema(tuple(Field(f"{letter}{index}", field.type, field.nullable) for index, field in enumerate(schema)))
