@@ -12,8 +12,8 @@ What a head can ask for, one or more of:
     --: notyet REASON                        what we stand on cannot do it yet
     --: never REASON                         it is refused by design
 
-In a script `$inputs` is the folder of the inputs. `python -m tests.corpus.rewrite` writes the errors, plans and rows
-anew, to be read before they are committed.
+A sibling file `.py` holds functions of the user's. In a script `$inputs` is the folder of the inputs. `python -m
+tests.corpus.rewrite` writes the errors, plans and rows anew, to be read before they are committed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 
 from engine.compile import Program, compile_script
 from engine.errors import ScriptRefused
+from engine.udf.declared import UdfFile
 
 HERE = Path(__file__).parent
 INPUTS = HERE / "inputs"
@@ -50,6 +51,12 @@ class Case:
         """The complaints that the head expects."""
         return [rest for question, rest in self.asks if question == "error"]
 
+    @property
+    def udfs(self) -> tuple[UdfFile, ...]:
+        """The functions in Python that the script may call: the sibling file `.py`."""
+        path = self.path.with_suffix(".py")
+        return (UdfFile(path.name, path.read_text()),) if path.exists() else ()
+
     def has(self, *questions: str) -> bool:
         """Whether the head asks for one of these."""
         return any(question in questions for question, _ in self.asks)
@@ -73,13 +80,13 @@ def all_cases() -> list[Case]:
 
 def compiled(case: Case) -> Program:
     """The program of a case."""
-    return compile_script(case.text)
+    return compile_script(case.text, udfs=case.udfs)
 
 
 def complaints(case: Case) -> list[str]:
     """Everything that is said against a script, a line each."""
     try:
-        compile_script(case.text)
+        compile_script(case.text, udfs=case.udfs)
     except ScriptRefused as refused:
         return [f"{one.code} {one.at or '-'} {one.message}".replace("\n", "⏎") for one in refused.complaints]
     return []

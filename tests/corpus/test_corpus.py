@@ -48,7 +48,7 @@ def written_rows(spark: SparkSession, case: Case, folder: Path) -> Counter[str]:
     """The lines that a run of the case writes; their order says nothing."""
     output = folder / "output.json"
     sql = case.text.replace("$inputs", str(INPUTS)).replace("$output", str(output))
-    assert run_in(spark, RunSpec("corpus", sql, folder / "state"), Control()) == "finished"
+    assert run_in(spark, RunSpec("corpus", sql, folder / "state", udfs=case.udfs), Control()) == "finished"
     return Counter(output.read_text().splitlines())
 
 

@@ -1,0 +1,11 @@
+from engine.udf import udaf, udf
+
+
+@udf
+def parity(number: int) -> str:
+    return "odd" if number % 2 else "even"
+
+
+@udaf
+def total(values: list[int]) -> int:
+    return sum(values)
