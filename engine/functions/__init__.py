@@ -34,6 +34,7 @@ __all__ = [
     "find_aggregate",
     "find_function",
     "find_over",
+    "function_names",
     "own_functions",
 ]
 
@@ -89,6 +90,11 @@ def own_functions(own: Own) -> Iterator[None]:
         yield
     finally:
         _OWN.reset(token)
+
+
+def function_names() -> list[str]:
+    """The names of all scalar functions that may be called."""
+    return [*FUNCTIONS, *_OWN.get().scalars]
 
 
 def find_function(name: str) -> Function | None:

@@ -34,7 +34,7 @@ class Groups:
     @property
     def ends(self) -> Longs:
         """Where in the order each group ends."""
-        return np.append(self.starts[1:], len(self.order))
+        return np.append(self.starts, len(self.order))[1:]
 
     @property
     def number(self) -> Longs:

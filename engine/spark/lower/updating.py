@@ -8,17 +8,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
+from engine.functions import AGGREGATES
 from engine.plan.conditions import take_apart
 from engine.plan.expr import Column, Expr, Literal, Named
-from engine.plan.nodes import RETRACT, ROW_ID, UpdatingAggregate, UpdatingJoin, is_updating
+from engine.plan.nodes import RETRACT, ROW_ID, Aggregate, UpdatingAggregate, UpdatingJoin, is_updating
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema
 from engine.spark.buckets import run_in_buckets
 from engine.spark.columns import hash_to_sql, to_sql
+from engine.spark.literals import quote_name
 from engine.spark.lower.rows import EVENT_TIME_MARK, quoted
 from engine.spark.source import WATERMARK
 from engine.spark.types import spark_schema
+from engine.spark.udfs import udf_to_sql
 from engine.updating.accumulators.base import Measure
+from engine.updating.accumulators.lists import GATHERED
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
 from engine.updating.columns import MATCH, ROW
 from engine.updating.join import JoinSide, JoinSpec
@@ -33,18 +37,10 @@ _CHANGE = (
 def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame) -> DataFrame:
     """The changes of the aggregation, with the hidden columns of changes."""
     calls = [one.aggregate for one in node.aggregates]
-    measures = tuple(
-        Measure(
-            call.function,
-            tuple(argument.type for argument in call.arguments),
-            call.type,
-            distinct=call.distinct,
-            has_condition=call.condition is not None,
-        )
-        for call in calls
-    )
+    measures = tuple(map(_measure, calls))
+    kept = Schema((*node.schema.fields[: len(node.keys)], *(Field("", one.result) for one in measures)))
     spec = AggregateSpec(
-        schema=numbered(node.schema),
+        schema=numbered(kept),
         key_count=len(node.keys),
         measures=measures,
         only_appends=not is_updating(node.input),
@@ -65,7 +61,25 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame) -> DataFr
     operator = AggregateOperator(spec)
     shape = Schema((*spec.schema, *_CHANGE))
     stepped = run_in_buckets([(prepared.withColumns(hashes), operator)], operator, spark_schema(shape))
-    return stepped.toDF(*node.schema.names, *(field.name for field in _CHANGE))
+    return _called(node, stepped.toDF(*node.schema.names, *(field.name for field in _CHANGE)))
+
+
+def _measure(call: Aggregate) -> Measure:
+    """How an aggregate is kept; those of the user's as all rows of the group."""
+    kinds = tuple(argument.type for argument in call.arguments)
+    result: types.Type = call.type
+    function = call.function
+    if function not in AGGREGATES:
+        members = tuple(types.Member(f"c{place}", kind) for place, kind in enumerate(kinds))
+        function, result = GATHERED, types.Array(types.Struct(members))
+    return Measure(function, kinds, result, distinct=call.distinct, has_condition=call.condition is not None)
+
+
+def _called(node: UpdatingAggregate, rows: DataFrame) -> DataFrame:
+    """The rows with the user's aggregates called over what was gathered for them."""
+    own = {one.name: one.aggregate for one in node.aggregates if one.aggregate.function not in AGGREGATES}
+    columns = {name: F.expr(udf_to_sql(call.function, [quote_name(name)])) for name, call in own.items()}
+    return rows.withColumns(columns) if columns else rows
 
 
 def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -> DataFrame:

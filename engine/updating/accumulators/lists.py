@@ -16,7 +16,9 @@ Row: TypeAlias = tuple[Any, ...]
 ListFunction: TypeAlias = Callable[[Sequence[Row]], object]
 """Gives a group's result from the argument values of its rows; None is NULL."""
 
-KEEPS_NULLS = frozenset({"array_agg", "first_value", "last_value", "nth_value"})
+GATHERED = "_gathered"
+"""No function, but the rows themselves: what an aggregate of the user's is called with."""
+KEEPS_NULLS = frozenset({"array_agg", "first_value", "last_value", "nth_value", GATHERED})
 """Functions to which NULL is a value; all others never see a row of which an argument is NULL."""
 
 
@@ -41,6 +43,10 @@ def _middle(rows: Sequence[Row]) -> object:
 
 def _array(rows: Sequence[Row]) -> object:
     return [row[0] for row in rows] or None
+
+
+def _gathered(rows: Sequence[Row]) -> object:
+    return [{f"c{place}": value for place, value in enumerate(row)} for row in rows]
 
 
 def _joined(rows: Sequence[Row]) -> object:
@@ -139,6 +145,7 @@ LISTS: Mapping[str, ListFunction] = {
     "percentile_cont": _percentile,
     "approx_percentile_cont_with_weight": _weighted_percentile,
     "array_agg": _array,
+    GATHERED: _gathered,
     "string_agg": _joined,
     "first_value": lambda rows: rows[0][0] if rows else None,
     "last_value": lambda rows: rows[-1][0] if rows else None,

@@ -1,6 +1,5 @@
 import asyncio
 from datetime import datetime, timedelta
-from typing import Optional
 
 import pyarrow.compute as pc
 
@@ -18,7 +17,7 @@ def shout(text: str, times: int = 1) -> str:
 
 
 @udf
-def is_nothing(value: Optional[int]) -> bool:
+def is_nothing(value: int | None) -> bool:
     return value is None
 
 

@@ -1,4 +1,4 @@
-from engine.udf import udaf, udf
+from engine.udf import udaf, udf, udtf
 
 
 @udf
@@ -9,3 +9,8 @@ def half(number: int) -> float:
 @udaf
 def most(values: list[int]) -> int:
     return max(values)
+
+
+@udtf
+def some(number: int) -> list[int]:
+    return [number]

@@ -1,0 +1,121 @@
+"""The user's functions in running queries: what they give, and what happens when they fail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.compile import compile_script
+from engine.errors import EngineError, OtherQueryError, ScriptRefused
+from engine.spark.run import Control, RunSpec, run_in
+from engine.udf.declared import UdfFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HERE = Path(__file__).parent
+TABLES = """
+CREATE TABLE numbers (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, moment TIMESTAMP GENERATED ALWAYS AS ({virtual}))
+WITH (connector = 'single_file', path = '{folder}/in.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE out WITH (connector = 'single_file', path = '{folder}/out.jsonl', format = '{form}', type = 'sink');
+"""
+HEAD = "from engine.udf import udf, udaf, udtf\nfrom datetime import datetime\n"
+
+
+def spec(folder: Path, sql: str, functions: str, *, form: str = "json", virtual: str = "at", each: int = 2) -> RunSpec:
+    with (folder / "in.jsonl").open("w") as lines:
+        for second in range(8):
+            row = {"at": f"2024-01-01T00:00:{second:02}Z", "key": "ab"[second % 2], "value": second}
+            lines.write(json.dumps(row) + "\n")
+    tables = TABLES.format(folder=folder, form=form, virtual=virtual)
+    file = UdfFile("own.py", HEAD + functions)
+    return RunSpec("own", tables + sql, folder / "state", max_epoch_rows=each, udfs=(file,))
+
+
+def rows(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+
+
+SUM = "@udaf\ndef total(values: list[int]) -> int: return sum(values)\n"
+
+
+def test_an_aggregate_without_a_window_is_kept_up_to_date(spark: SparkSession, tmp_path: Path) -> None:
+    sql = "INSERT INTO out SELECT key, total(value) AS t, total(value) FILTER (WHERE value > 4) AS f FROM numbers"
+    sql += " GROUP BY key;"
+
+    assert run_in(spark, spec(tmp_path, sql, SUM, form="debezium_json"), Control()) == "finished"
+
+    now: dict[object, dict[str, object]] = {}
+    for change in rows(tmp_path):
+        before, after = change.get("before"), change.get("after")
+        if isinstance(before, dict):
+            assert now.pop(before["key"]) == before
+        if isinstance(after, dict):
+            assert after["key"] not in now
+            now[after["key"]] = after
+    assert now == {"a": {"key": "a", "t": 12, "f": 6}, "b": {"key": "b", "t": 16, "f": 12}}
+    assert len(rows(tmp_path)) > 2
+
+
+def test_a_virtual_column_may_call_a_function(spark: SparkSession, tmp_path: Path) -> None:
+    later = "@udf\ndef later(moment: datetime) -> datetime: return moment.replace(year=2030)\n"
+    what = spec(tmp_path, "INSERT INTO out SELECT moment FROM numbers WHERE value = 3;", later, virtual="later(at)")
+
+    assert run_in(spark, what, Control()) == "finished"
+
+    assert rows(tmp_path) == [{"moment": "2030-01-01T00:00:03"}]
+
+
+FAILURES = [
+    ("@udf\ndef f(x: int) -> int:\n  return 6 // (x - 5)\n", "udf.failed f, own.py:5: ZeroDivisionError: integer "),
+    ("@udf\ndef f(x: int) -> int: return str(x)\n", "udf.result f, own.py:4: it gave a value of type str that "),
+    ("@udf\ndef f(x: int) -> int: ...\nboom\n", "udf.load own.py:5: NameError: name 'boom' is not defined"),
+    ("@udf\ndef f(x: int) -> int: raise SystemExit(1)\n", "udf.failed f, own.py:4: SystemExit: 1"),
+    (
+        "import asyncio\n@udf(timeout='10ms')\nasync def f(x: int) -> int: await asyncio.sleep(60)\n",
+        "udf.timeout f, own.py:5: no answer within 0.01 s",
+    ),
+]
+
+
+@pytest.mark.parametrize(("functions", "message"), FAILURES, ids=[message for _, message in FAILURES])
+def test_a_function_that_fails_stops_the_run_by_name(
+    spark: SparkSession, tmp_path: Path, functions: str, message: str
+) -> None:
+    with pytest.raises(EngineError) as stopped:
+        run_in(spark, spec(tmp_path, "INSERT INTO out SELECT f(value) AS f FROM numbers;", functions), Control())
+
+    assert f"{stopped.value.code} {stopped.value.message}".startswith(message)
+
+
+def test_state_of_other_functions_is_not_gone_on_with(spark: SparkSession, tmp_path: Path) -> None:
+    sql = "INSERT INTO out SELECT total(value) AS t FROM numbers GROUP BY tumble('1 minute');"
+    same = "# a word\n" + SUM.replace("\n", "\n\n")
+    other = SUM.replace("sum(values)", "sum(values) + 1")
+    assert run_in(spark, spec(tmp_path, sql, SUM), Control()) == "finished"
+
+    assert run_in(spark, spec(tmp_path, sql, same), Control()) == "finished"
+    with pytest.raises(OtherQueryError):
+        run_in(spark, spec(tmp_path, sql, other), Control())
+
+
+def test_functions_that_are_not_called_do_not_matter_to_the_state(tmp_path: Path) -> None:
+    sql = spec(tmp_path, "INSERT INTO out SELECT key FROM numbers;", SUM).sql
+
+    with_them = compile_script(sql, udfs=[UdfFile("own.py", HEAD + SUM)])
+
+    assert with_them.fingerprint == compile_script(sql).fingerprint
+    assert with_them.udfs.by_name == {}
+
+
+def test_a_function_of_one_script_is_unknown_to_the_next(tmp_path: Path) -> None:
+    sql = spec(tmp_path, "INSERT INTO out SELECT total(value) AS t FROM numbers GROUP BY tumble('1 minute');", SUM).sql
+    compile_script(sql, udfs=[UdfFile("own.py", HEAD + SUM)])
+
+    with pytest.raises(ScriptRefused) as refused:
+        compile_script(sql)
+
+    assert [one.code for one in refused.value.complaints] == ["sql.unknown_function"]
