@@ -16,6 +16,7 @@ from engine.functions.hashing import BINARY_FUNCTIONS, HASH_FUNCTIONS
 from engine.functions.json import JSON_FUNCTIONS
 from engine.functions.math import MATH_FUNCTIONS
 from engine.functions.operators import OPERATORS
+from engine.functions.other import OTHER_FUNCTIONS
 from engine.functions.over import OVER_FUNCTIONS, OverFunction
 from engine.functions.regex import REGEX_FUNCTIONS
 from engine.functions.structs import STRUCT_FUNCTIONS
@@ -50,6 +51,7 @@ _SCALARS = (
     *JSON_FUNCTIONS,
     *ARRAY_FUNCTIONS,
     *STRUCT_FUNCTIONS,
+    *OTHER_FUNCTIONS,
 )
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType({function.name: function for function in _SCALARS})

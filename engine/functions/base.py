@@ -48,10 +48,10 @@ class Function:
     `resolve` gives None when the argument types do not fit; a bare NULL comes in as type `Null`. `nullable` says from
     the nullability of the arguments whether the result may be NULL: `any` when NULL in gives NULL out, `all` when the
     first value counts. `choices` names the arguments (counted from zero) that must be constants, with the lower-case
-    words allowed there, or an empty set for any constant; `checks` has a test for some of them. `variants` sends a
+    words allowed there, or an empty set for any constant; `checks` has a test for constant texts. `variants` sends a
     call whose first argument is such a constant to another function, with the remaining arguments. What `is_computed`
-    has a kernel of that name in `engine.functions.arrow`, because Spark has no expression for it. One that `gives_rows`
-    gives them as an array, which a SELECT list takes apart. What is `by_user` is Python of the user's.
+    has a kernel of that name in `engine.functions.arrow`, for calls that Spark has no expression for. One that
+    `gives_rows` gives them as an array, which a SELECT list takes apart. What is `by_user` is Python of the user's.
     """
 
     name: str

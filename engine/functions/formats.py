@@ -30,26 +30,27 @@ _STRFTIME = {
     "%D": "MM/dd/yy",
     "%%": "%",
 }
-_POSTGRES = {
-    "YYYY": "yyyy",
-    "YY": "yy",
-    "MM": "MM",
-    "Month": "MMMM",
-    "Mon": "MMM",
-    "DDD": "DDD",
-    "DD": "dd",
-    "Day": "EEEE",
-    "Dy": "EEE",
-    "HH24": "HH",
-    "HH12": "hh",
-    "HH": "hh",
-    "MI": "mm",
-    "SS": "ss",
-    "MS": "SSS",
-    "US": "SSSSSS",
-    "AM": "a",
-    "PM": "a",
+_FROM_POSTGRES = {
+    "YYYY": "%Y",
+    "YY": "%y",
+    "MM": "%m",
+    "Month": "%B",
+    "Mon": "%b",
+    "DDD": "%j",
+    "DD": "%d",
+    "Day": "%A",
+    "Dy": "%a",
+    "HH24": "%H",
+    "HH12": "%I",
+    "HH": "%I",
+    "MI": "%M",
+    "SS": "%S",
+    "MS": "%3f",
+    "US": "%6f",
+    "AM": "%p",
+    "PM": "%p",
 }
+_POSTGRES = {field: _STRFTIME[other] for field, other in _FROM_POSTGRES.items()}
 
 
 def to_java_pattern(pattern: str) -> str | None:
@@ -68,6 +69,16 @@ def to_java_pattern(pattern: str) -> str | None:
     texts = [_quoted(text) for text in plain]
     letters = [table[field] if field in table else _quoted(field.strip('"')) for field in found]
     return "".join(text + letter for text, letter in zip(texts, [*letters, ""], strict=True))
+
+
+def from_postgres(pattern: str) -> str:
+    """A pattern of Postgres' in the letters of strftime.
+
+    >>> from_postgres('YYYY-MM "at" HH24')
+    '%Y-%m at %H'
+    """
+    fields = "|".join(sorted(_FROM_POSTGRES, key=len, reverse=True))
+    return re.sub(f'{fields}|"[^"]*"', lambda found: _FROM_POSTGRES.get(found[0], found[0].strip('"')), pattern)
 
 
 def _quoted(text: str) -> str:

@@ -1,30 +1,39 @@
-"""Functions of time; everything is in UTC, weeks start on Monday, and no function reads a clock."""
+"""Functions of time; everything is in UTC, and weeks start on Monday. Those that read a clock take the time of the
+epoch, so that an epoch that runs again gives the same, but for what runs after a window is closed."""
 
 from __future__ import annotations
 
-from engine.functions.base import ANY_CONSTANT, Function, Resolve, first_of, takes
-from engine.functions.formats import to_java_pattern
+from engine.functions.base import ANY_CONSTANT, Function, Resolve, first_of, never, takes, takes_many
+from engine.functions.chrono import is_format
 from engine.functions.parameters import instant, only_number, whole
-from engine.types import BIGINT, DOUBLE, INT, TEXT, TIMESTAMP, Date, Interval
+from engine.types import BIGINT, DOUBLE, INT, TEXT, TIMESTAMP, Date, Interval, Type
 
 TRUNCATED_TO = frozenset(
     {"microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"}
 )
-PARTS = TRUNCATED_TO | {"dow", "isodow", "doy", "isoyear", "epoch"}
-
-
-def _is_pattern(text: str) -> bool:
-    return to_java_pattern(text) is not None
+PARTS = TRUNCATED_TO | {f"{unit}s" for unit in TRUNCATED_TO} | {"dow", "isodow", "doy", "isoyear", "epoch"}
+_FORMATTED = takes_many(TEXT, first=(TEXT,), least=0, result=TIMESTAMP)
 
 
 def _time(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
     return Function(name, "time", usage, doc, resolve, aliases)
 
 
-def _counted(name: str, unit: str, *aliases: str) -> Function:
-    doc = f"The instant so many {unit} after the epoch; NULL for NULL."
-    return _time(name, f"{name}(number)", doc, takes(whole, result=TIMESTAMP), *aliases)
+def _read(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
+    return Function(name, "time", usage, f"{doc}; {_FAILS}", resolve, aliases, is_computed=True)
 
+
+def _counted(name: str, unit: str, *aliases: str) -> Function:
+    doc = f"The instant so many {unit} after the epoch, or that a text stands for, cut to whole {unit}"
+    resolve = first_of(takes(whole, result=TIMESTAMP), takes(instant, result=TIMESTAMP), _FORMATTED)
+    return _read(name, f"{name}(value [, format, ...])", doc, resolve, *aliases)
+
+
+def _clock(name: str, doc: str, result: Type, *aliases: str) -> Function:
+    return Function(name, "time", f"{name}()", doc, takes(result=result), aliases, nullable=never, deterministic=False)
+
+
+_FAILS = "a text that fits none of the formats fails the run; NULL when an argument is."
 
 TIME_FUNCTIONS = (
     Function(
@@ -60,36 +69,63 @@ TIME_FUNCTIONS = (
         takes(Interval(), instant, instant, result=TIMESTAMP, optional=1),
         choices={0: ANY_CONSTANT},
     ),
-    _time(
+    _read(
         "to_timestamp",
-        "to_timestamp(value)",
-        "The instant that a text or a number of seconds after the epoch stands for; NULL for NULL.",
+        "to_timestamp(value [, format, ...])",
+        "The instant that a text, or a number of seconds after the epoch, stands for; formats as in '%Y-%m-%d %H:%M'",
         first_of(
             takes(instant, result=TIMESTAMP),
             takes(whole, result=TIMESTAMP),
             takes(only_number, result=TIMESTAMP),
-            takes(TEXT, result=TIMESTAMP),
+            _FORMATTED,
         ),
     ),
-    _counted("to_timestamp_seconds", "seconds", "from_unixtime"),
+    _counted("to_timestamp_seconds", "seconds"),
     _counted("to_timestamp_millis", "milliseconds"),
     _counted("to_timestamp_micros", "microseconds"),
     _counted("to_timestamp_nanos", "nanoseconds"),
     _time(
+        "from_unixtime",
+        "from_unixtime(seconds)",
+        "The instant so many seconds after the epoch; NULL for NULL.",
+        takes(whole, result=TIMESTAMP),
+    ),
+    _read(
         "to_unixtime",
-        "to_unixtime(timestamp)",
-        "The whole seconds between 1970 and the instant, rounded down; NULL for NULL.",
-        takes(instant, result=BIGINT),
+        "to_unixtime(value [, format, ...])",
+        "The whole seconds between 1970 and the instant, rounded down",
+        first_of(takes(instant, result=BIGINT), takes_many(TEXT, first=(TEXT,), least=0, result=BIGINT)),
+    ),
+    _read(
+        "to_date",
+        "to_date(value [, format, ...])",
+        "The day of an instant or a text, or so many days after the epoch",
+        first_of(
+            takes(instant, result=Date()),
+            takes(whole, result=Date()),
+            takes_many(TEXT, first=(TEXT,), least=0, result=Date()),
+        ),
+    ),
+    _time(
+        "to_local_time",
+        "to_local_time(timestamp)",
+        "The instant as the clock of its time zone shows it, which is always UTC; NULL for NULL.",
+        takes(instant, result=TIMESTAMP),
     ),
     Function(
         "to_char",
         "time",
         "to_char(timestamp, format)",
-        "The instant as text in a constant format such as '%Y-%m-%d %H:%M' or 'YYYY-MM-DD HH24:MI'; NULL for NULL.",
+        "The instant as text in a format such as '%Y-%m-%d %H:%M' or 'YYYY-MM-DD HH24:MI'; NULL when either is.",
         takes(instant, TEXT, result=TEXT),
-        choices={1: ANY_CONSTANT},
-        checks={1: _is_pattern},
+        ("date_format",),
+        checks={1: is_format},
+        is_computed=True,
     ),
+    _clock("now", "The time of the epoch; never NULL.", TIMESTAMP, "current_timestamp"),
+    _clock("current_date", "The day of now(); never NULL.", Date(), "today"),
+    _clock("current_time", "The time of day of now(), as text; never NULL.", TEXT),
+    _clock("row_time", "The event time of the row; never NULL.", TIMESTAMP),
     _time(
         "make_date",
         "make_date(year, month, day)",

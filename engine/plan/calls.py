@@ -9,11 +9,13 @@ from decimal import Decimal
 from engine import types
 from engine.durations import read_duration
 from engine.functions import find_function
+from engine.functions.arrow_types import arrow_unit, from_arrow_name
 from engine.functions.base import Function, Signature
 from engine.functions.coercion import can_cast
-from engine.plan.expr import Call, Cast, Expr, Literal, is_nullable
+from engine.plan.expr import Call, Cast, Column, Expr, Literal, is_nullable
 from engine.plan.json_calls import along_one_path
 from engine.plan.structs import make_named_struct
+from engine.plan.tree import EVENT_TIME
 
 
 def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
@@ -29,6 +31,11 @@ def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
         return None
     if function.variants and (other := function.variants.get(_word(arguments[0]) or "")):
         return call(other, arguments[1:])
+    match function.name, arguments:
+        case "row_time", ():
+            return Column(EVENT_TIME, types.TIMESTAMP, nullable=False)
+        case "arrow_cast", (given, Literal(str(name))):
+            return _arrow_cast(given, name)
     signature = _resolve(function, arguments)
     if signature is None:
         return None
@@ -67,6 +74,21 @@ def cast(expr: Expr, kind: types.Type, *, lenient: bool = False) -> Expr | None:
     return Cast(plain.input, kind, lenient) if isinstance(plain, Cast) and plain is not expr else plain
 
 
+def _arrow_cast(value: Expr, name: str) -> Expr | None:
+    """The cast to a type of Arrow's. A whole number as a timestamp counts in the unit of that type."""
+    kind = from_arrow_name(name)
+    unit = arrow_unit(name)
+    if unit is not None and isinstance(value.type, types.Integer):
+        return call(f"to_timestamp_{_COUNTED[unit]}", [value])
+    found = None if kind is None else cast(value, kind)
+    if found is None or unit is None or unit in ("microsecond", "nanosecond"):
+        return found
+    return call("date_trunc", [Literal(unit, types.TEXT), found])
+
+
+_COUNTED = {"second": "seconds", "millisecond": "millis", "microsecond": "micros", "nanosecond": "nanos"}
+
+
 def fits(value: int, kind: types.Integer) -> bool:
     """Whether the whole number is in the range of the type."""
     if kind.signed:
@@ -89,16 +111,22 @@ def _resolve(function: Function, arguments: Sequence[Expr]) -> Signature | None:
 
 def _constants_fit(function: Function, arguments: Sequence[Expr]) -> bool:
     return all(
-        _constant_fits(arguments[position], words, function.checks.get(position))
+        _constant_fits(arguments[position], words)
         for position, words in function.choices.items()
         if position < len(arguments)
+    ) and all(
+        _passes(arguments[position], check) for position, check in function.checks.items() if position < len(arguments)
     )
 
 
-def _constant_fits(argument: Expr, words: frozenset[str], check: Callable[[str], bool] | None) -> bool:
+def _passes(argument: Expr, check: Callable[[str], bool]) -> bool:
+    return not (isinstance(argument, Literal) and isinstance(argument.value, str)) or check(argument.value)
+
+
+def _constant_fits(argument: Expr, words: frozenset[str]) -> bool:
     match argument:
         case Literal(str(text)):
-            return (not words or text.lower() in words) and (check is None or check(text))
+            return not words or text.lower() in words
         case Literal(value):
             return value is not None and not words
     return False

@@ -15,7 +15,9 @@ _COMPARED = frozenset({"=", "<>", "<", "<=", ">", ">=", "is_distinct_from", "is_
 _CHOSEN = frozenset({"coalesce", "nvl", "nvl2", "nullif", "greatest", "least"})
 _LOGIC = frozenset({"and", "or", "not", "is_null", "is_not_null", "is_true", "is_not_true", "is_false", "is_not_false"})
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "negate"})
-_INSTANTS = frozenset({"to_timestamp_seconds", "to_timestamp_millis", "to_timestamp_micros", "to_timestamp_nanos"})
+_INSTANTS = frozenset(
+    {"from_unixtime", "to_timestamp_seconds", "to_timestamp_millis", "to_timestamp_micros", "to_timestamp_nanos"}
+)
 _TIME = _INSTANTS | {"to_timestamp", "date_trunc", "epoch", "to_unixtime"}
 
 EVALUATED = _COMPARED | _CHOSEN | _LOGIC | _ARITHMETIC | _TIME
@@ -53,9 +55,17 @@ def evaluate(expr: Expr, rows: pa.RecordBatch) -> pa.Array:
 def _knows(function: str, arguments: tuple[Expr, ...]) -> bool:
     if function not in EVALUATED:
         return False
+    if function in _INSTANTS | {"to_timestamp", "to_unixtime"} and not _is_plain(function, arguments):
+        return False
     if function in _LOGIC or function in ("coalesce", "nvl", "nvl2"):
         return True
     return all(isinstance(argument.type, _ORDERED) for argument in arguments)
+
+
+def _is_plain(function: str, arguments: tuple[Expr, ...]) -> bool:
+    """Whether a time is made of one value, and not read in a format."""
+    taken = {"to_timestamp": types.Type, "to_unixtime": types.Timestamp}.get(function, types.Integer)
+    return len(arguments) == 1 and isinstance(arguments[0].type, taken)
 
 
 def _casts(source: types.Type, target: types.Type, *, lenient: bool) -> bool:

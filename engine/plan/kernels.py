@@ -165,6 +165,7 @@ KERNELS: Mapping[str, Callable[..., pa.Array]] = {
     "greatest": _greatest,
     "least": _least,
     "to_timestamp": to_instants,
+    "from_unixtime": _scaled(1_000_000),
     "to_timestamp_seconds": _scaled(1_000_000),
     "to_timestamp_millis": _scaled(1_000),
     "to_timestamp_micros": _scaled(1),

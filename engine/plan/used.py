@@ -1,4 +1,4 @@
-"""What plans call."""
+"""What plans call and read."""
 
 from __future__ import annotations
 

@@ -1,39 +1,67 @@
 """Calls of declared functions as Spark SQL text.
 
 A function without a form here has the same name, arguments and meaning in Spark, or is computed by a kernel of ours. A
-form is a template that names each
-argument by its number, or a function of the call and its printed arguments where number, types or constants matter.
+form is a template that names each argument by its number, or a function of the call and its printed arguments where
+number, types or constants matter; when that gives None, the call is left to a kernel.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from engine.functions import FUNCTIONS
 from engine.plan.expr import Call
-from engine.spark.kernels import kernel_to_sql
+from engine.spark.literals import text_to_sql
 from engine.spark.printers import Form
 from engine.spark.printers.arrays import ARRAYS
 from engine.spark.printers.hashing import HASHING
 from engine.spark.printers.math import MATH
 from engine.spark.printers.operators import OPERATORS
+from engine.spark.printers.other import OTHER
 from engine.spark.printers.text import TEXT
 from engine.spark.printers.time import TIME
 from engine.spark.udfs import udf_to_sql
 
-FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **HASHING, **TIME, **ARRAYS}
+FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **HASHING, **TIME, **ARRAYS, **OTHER}
 
 
 def call_to_sql(call: Call, arguments: Sequence[str], when: str | None = None) -> str:
     """The call with its arguments, and what guards it, already printed; the text can stand inside any other."""
     if call.function not in FUNCTIONS:
         return udf_to_sql(call.function, arguments, when)
-    if FUNCTIONS[call.function].is_computed:
-        return kernel_to_sql(call, arguments)
+    text = _form_to_sql(call, arguments)
+    return _kernel_to_sql(call, arguments) if text is None else text
+
+
+def needs_kernel(call: Call) -> bool:
+    """Whether Spark has no expression for the call, so that a kernel of ours computes it."""
+    is_ours = call.function in FUNCTIONS
+    return is_ours and _form_to_sql(call, [""] * len(call.arguments)) is None
+
+
+def name_of_kernel(call: Call) -> str:
+    """What Spark is to know the call's kernel as: one name for each type that it gives."""
+    kind = re.sub("[^a-z0-9]+", "_", str(call.type).lower()).strip("_")
+    return f"arroyo_{call.function}_{kind}"
+
+
+def _form_to_sql(call: Call, arguments: Sequence[str]) -> str | None:
     form = FORMS.get(call.function)
     match form:
         case None:
-            return f"{call.function}({', '.join(arguments)})"
+            is_computed = FUNCTIONS[call.function].is_computed
+            return None if is_computed else f"{call.function}({', '.join(arguments)})"
         case str():
             return form.format(*arguments)
     return form(call, arguments)
+
+
+def _kernel_to_sql(call: Call, arguments: Sequence[str]) -> str:
+    """The call of a kernel; a missing answer fails only where the value is asked for."""
+    text = f"{name_of_kernel(call)}({', '.join(arguments)})"
+    if FUNCTIONS[call.function].nullable is not any:
+        return text
+    there = "".join(f" AND {argument} IS NOT NULL" for argument in arguments)
+    complaint = text_to_sql(f"{call.function} has no answer for what it is given")
+    return f"(CASE WHEN {text} IS NULL{there} THEN raise_error({complaint}) ELSE {text} END)"

@@ -9,6 +9,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.compile import Program
+from engine.plan.check import read_by
+from engine.plan.tree import EVENT_TIME, walk
 from engine.spark.epoch import EpochPart, tag
 from engine.spark.kernels import register_kernels
 from engine.spark.lower import stream_lowering
@@ -42,7 +44,9 @@ def open_tables(
     spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits
 ) -> Mapping[str, DataFrame]:
     """The source tables of a program by name, each opened once."""
-    looks_at_time = epoch.carries_time or program.parts.is_updating
+    branches = [node for branch in program.parts.branches for node in walk(branch)]
+    reads_time = epoch.carries_time or any(EVENT_TIME in read_by(node) for node in branches)
+    looks_at_time = reads_time or program.parts.is_updating
     hidden = WITH_WATERMARK if program.parts.closes_windows else WITH_TIME if looks_at_time else BARE
     directories = {name: notes / format_name(name) for name in program.scans}
     tables: dict[str, DataFrame] = {}

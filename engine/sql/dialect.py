@@ -30,7 +30,7 @@ class BareOption(exp.Expression):
     arg_types = {"this": True}  # noqa: RUF012 - the parser's own convention
 
 
-_SPECIAL_CALLS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION")
+_SPECIAL_CALLS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
 
 
 class Arroyo(Postgres):

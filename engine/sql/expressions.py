@@ -18,6 +18,7 @@ from engine.errors import (
     FunctionArgumentsError,
     OverError,
     TypeMismatchError,
+    UnknownColumnError,
     UnknownFunctionError,
     UnsupportedClauseError,
     WindowContextError,
@@ -34,6 +35,9 @@ from engine.sql.nested import translate_nested
 from engine.sql.own_calls import call_in_branches
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, member_of
+
+_CLOCKS = ("current_date", "current_time", "current_timestamp")
+"""Functions that are called without parentheses, where no column has their name."""
 
 WINDOWS = ("tumble", "hop", "session")
 
@@ -132,7 +136,13 @@ class Expressions:
     def _column(self, node: exp.Column) -> Expr:
         if isinstance(node.this, exp.Star):
             raise UnsupportedClauseError("* cannot stand here", hint="name the columns")
-        return self.scope.resolve([part.name for part in node.parts])
+        names = [part.name for part in node.parts]
+        try:
+            return self.scope.resolve(names)
+        except UnknownColumnError:
+            if len(names) == 1 and names[0].lower() in _CLOCKS and not node.this.quoted:
+                return self._call(names[0].lower(), [])
+            raise
 
     def _dot(self, node: exp.Dot) -> Expr:
         if not isinstance(node.expression, exp.Identifier):
@@ -194,6 +204,9 @@ class Expressions:
             case exp.Substring():
                 parts = [node.this, node.args.get("start"), node.args.get("length")]
                 return self._call("substr", [part for part in parts if part is not None])
+            case exp.Overlay():
+                written = [node.this, node.expression, node.args.get("from_"), node.args.get("for_")]
+                return self._call("overlay", [part for part in written if part is not None])
             case exp.StrPosition():
                 return self._call("strpos", [node.this, node.args["substr"]])
             case exp.Trim():

@@ -37,7 +37,7 @@ from engine.plan.nodes import (
     window_of,
 )
 from engine.plan.rules.separate_distinct import BY_SETS, SAME_WITHOUT, is_separable
-from engine.plan.tree import Node
+from engine.plan.tree import EVENT_TIME, Node
 from engine.plan.tree import walk as walk_nodes
 from engine.sql.aggregates import WrittenAggregate, read_aggregate, translate_aggregate
 from engine.sql.complaints import placed
@@ -140,9 +140,11 @@ class Grouping:
         found = replace_parts(expr, lambda part: None if isinstance(part, Literal) else keys.get(part))
         loose = [one for one in walk(found) if isinstance(one, Column) and not one.name.startswith(_PLACEHOLDER)]
         if loose:
+            is_time = loose[0].name == EVENT_TIME
+            name, what = ("row_time()",) * 2 if is_time else (loose[0].name, f"column {loose[0].name!r}")
             raise NotGroupedError(
-                f"column {loose[0].name!r} is neither in GROUP BY nor inside an aggregate",
-                hint=f"add {loose[0].name} to GROUP BY, or wrap it, for example in max()",
+                f"{what} is neither in GROUP BY nor inside an aggregate",
+                hint=f"add {name} to GROUP BY, or wrap it, for example in max()",
                 at=self.script.place(node),
             )
         return found

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
+from engine import types
 from engine.functions import FUNCTIONS, find_function
 from engine.functions.arrow import KERNELS
 from engine.plan.calls import call
@@ -54,6 +55,24 @@ def test_every_case_fits_the_function_it_calls() -> None:
 @pytest.fixture(scope="module", autouse=True)
 def kernels(spark: SparkSession) -> None:
     register_calls(spark, [expr for expr in _expressions() if isinstance(expr, Call)])
+
+
+def test_a_format_may_be_a_column(spark: SparkSession) -> None:
+    written = call("to_char", [Column("at", types.TIMESTAMP), Column("format", types.TEXT)])
+    assert isinstance(written, Call)
+    register_calls(spark, [written])
+    rows = spark.sql("SELECT TIMESTAMP'2024-05-17 13:00:00' AS at, format FROM VALUES ('%H'), ('YYYY') AS t(format)")
+
+    assert [row[0] for row in rows.select(F.expr(to_sql(written))).collect()] == ["13", "2024"]
+
+
+def test_clocks_give_the_time_of_the_query(spark: SparkSession) -> None:
+    before = datetime.now(UTC)
+    columns = [F.expr(to_sql(call(name, []) or literal(None))) for name in ("now", "current_date", "current_time")]
+    now, today, time = spark.range(1).select(*columns).collect()[0]
+
+    assert before <= now.astimezone(UTC) <= datetime.now(UTC)
+    assert (today, time) == (now.astimezone(UTC).date(), now.astimezone(UTC).strftime("%H:%M:%S.%f"))
 
 
 def test_every_function_that_is_computed_has_its_kernel() -> None:

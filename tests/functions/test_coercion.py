@@ -120,7 +120,9 @@ def test_some_types_never_become_one_another(a: types.Type, b: types.Type) -> No
         ("regexp_like", ("a", "b", "q")),
         ("regexp_match", ("a", Column("b", TEXT))),
         ("to_char", (at("2024-01-01T00:00:00"), "%Q")),
-        ("to_char", (at("2024-01-01T00:00:00"), Column("b", TEXT))),
+        ("arrow_cast", (1, "Int31")),
+        ("arrow_cast", (1, Column("b", TEXT))),
+        ("arrow_cast", (True, "Date32")),
         ("no_such_function", ()),
     ],
 )

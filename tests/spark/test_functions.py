@@ -134,6 +134,11 @@ FAILING: tuple[tuple[str, tuple[Value | Literal, ...]], ...] = (
     ("decode", ("dG9tbXk", "base64pad")),
     ("decode", ("d!9t", "base64")),
     ("decode", ("616", "hex")),
+    ("to_timestamp", ("2024-05-17", "%d.%m.%Y")),
+    ("to_timestamp", ("Fri 2024-05-16", "%a %F")),
+    ("to_timestamp", ("2024-05", "%Y-%m")),
+    ("to_timestamp", ("2024-05-17", "%Q")),
+    ("to_date", ("2024-02-30", "%F")),
     ("gcd", (-(2**63), 0)),
     ("lcm", (2**62, 3)),
 )

@@ -14,12 +14,14 @@ from engine.functions.arrow.hashing import HASH_KERNELS
 from engine.functions.arrow.json import JSON_KERNELS
 from engine.functions.arrow.kernel import Kernel
 from engine.functions.arrow.math import MATH_KERNELS
+from engine.functions.arrow.time import TIME_KERNELS
 
 __all__ = ["KERNELS", "Kernel"]
 
 KERNELS: Mapping[str, Kernel] = {
     **MATH_KERNELS,
     **HASH_KERNELS,
+    **TIME_KERNELS,
     **JSON_KERNELS,
     **ARRAY_KERNELS,
 }

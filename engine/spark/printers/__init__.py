@@ -7,5 +7,5 @@ from typing import TypeAlias
 
 from engine.plan.expr import Call
 
-Printer: TypeAlias = Callable[[Call, Sequence[str]], str]
+Printer: TypeAlias = Callable[[Call, Sequence[str]], str | None]
 Form: TypeAlias = str | Printer

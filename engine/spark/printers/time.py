@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from engine import types
 from engine.functions.formats import to_java_pattern
 from engine.plan.expr import Call, Literal
 from engine.spark.casts import cast_to_sql, micros_to_sql
 from engine.spark.literals import text_to_sql
-from engine.spark.printers import Form
+from engine.spark.printers import Form, Printer
 
 _PARTS = {
     "year": "year({0})",
@@ -41,7 +41,7 @@ def _truncate(call: Call, arguments: Sequence[str]) -> str:
 
 
 def _part(call: Call, arguments: Sequence[str]) -> str:
-    return _PARTS[_constant(call, 0).lower()].format(arguments[1])
+    return _PARTS[_constant(call, 0).lower().removesuffix("s")].format(arguments[1])
 
 
 def _epoch(call: Call, arguments: Sequence[str]) -> str:
@@ -58,23 +58,46 @@ def _bin(_: Call, arguments: Sequence[str]) -> str:
     return f"timestamp_micros({instant} - pmod({since}, {width}))"
 
 
-def _to_timestamp(call: Call, arguments: Sequence[str]) -> str:
-    match call.arguments[0].type:
-        case types.Timestamp():
+def _to_timestamp(call: Call, arguments: Sequence[str]) -> str | None:
+    match [argument.type for argument in call.arguments]:
+        case [types.Timestamp()]:
             return arguments[0]
-        case types.Integer():
+        case [types.Integer()]:
             return f"timestamp_seconds({arguments[0]})"
-        case types.Float():
+        case [types.Float()]:
             return f"timestamp_micros(CAST(round({arguments[0]} * 1e6D) AS BIGINT))"
-        case kind:
+        case [kind]:
             return cast_to_sql(arguments[0], kind, types.TIMESTAMP)
+    return None
 
 
-def _to_char(call: Call, arguments: Sequence[str]) -> str:
-    pattern = to_java_pattern(_constant(call, 1))
-    if pattern is None:
-        raise TypeError("the format of to_char was not checked")
-    return f"date_format({arguments[0]}, {text_to_sql(pattern)})"
+def _counted(unit: str, from_number: Callable[[str], str]) -> Printer:
+    def form(call: Call, arguments: Sequence[str]) -> str | None:
+        if isinstance(call.arguments[0].type, types.Integer):
+            return from_number(arguments[0])
+        instant = _to_timestamp(call, arguments)
+        return None if instant is None else f"date_trunc('{unit}', {instant})"
+
+    return form
+
+
+def _to_date(call: Call, arguments: Sequence[str]) -> str | None:
+    if isinstance(call.arguments[0].type, types.Integer):
+        return f"date_from_unix_date(CAST({arguments[0]} AS INT))"
+    instant = _to_timestamp(call, arguments)
+    return None if instant is None else f"CAST({instant} AS DATE)"
+
+
+def _to_unixtime(call: Call, arguments: Sequence[str]) -> str | None:
+    instant = _to_timestamp(call, arguments)
+    return None if instant is None else f"unix_seconds({instant})"
+
+
+def _to_char(call: Call, arguments: Sequence[str]) -> str | None:
+    match call.arguments[1]:
+        case Literal(str(text)) if pattern := to_java_pattern(text):
+            return f"date_format({arguments[0]}, {text_to_sql(pattern)})"
+    return None
 
 
 TIME: Mapping[str, Form] = {
@@ -83,11 +106,17 @@ TIME: Mapping[str, Form] = {
     "epoch": _epoch,
     "date_bin": _bin,
     "to_timestamp": _to_timestamp,
-    "to_timestamp_seconds": "timestamp_seconds({0})",
-    "to_timestamp_millis": "timestamp_millis({0})",
-    "to_timestamp_micros": "timestamp_micros({0})",
-    "to_timestamp_nanos": lambda _, arguments: micros_to_sql(arguments[0], 1000),
-    "to_unixtime": "unix_seconds({0})",
+    "to_timestamp_seconds": _counted("SECOND", lambda number: f"timestamp_seconds({number})"),
+    "to_timestamp_millis": _counted("MILLISECOND", lambda number: f"timestamp_millis({number})"),
+    "to_timestamp_micros": _counted("MICROSECOND", lambda number: f"timestamp_micros({number})"),
+    "to_timestamp_nanos": _counted("MICROSECOND", lambda number: micros_to_sql(number, 1000)),
+    "from_unixtime": "timestamp_seconds({0})",
+    "to_unixtime": _to_unixtime,
+    "to_date": _to_date,
+    "to_local_time": "{0}",
     "to_char": _to_char,
+    "now": "current_timestamp()",
+    "current_date": "CAST(current_timestamp() AS DATE)",
+    "current_time": "date_format(current_timestamp(), 'HH:mm:ss.SSSSSS')",
     "make_date": "make_date(CAST({0} AS INT), CAST({1} AS INT), CAST({2} AS INT))",
 }

@@ -6,6 +6,7 @@ from tests.functions.cases.hashing import HASHING
 from tests.functions.cases.json import JSON
 from tests.functions.cases.math import MATH
 from tests.functions.cases.operators import OPERATORS
+from tests.functions.cases.other import OTHER
 from tests.functions.cases.regex import REGEX
 from tests.functions.cases.text import TEXT
 from tests.functions.cases.time import TIME
@@ -18,6 +19,7 @@ CASES = (
     *REGEX,
     *HASHING,
     *TIME,
+    *OTHER,
     *JSON,
     *ARRAYS,
 )

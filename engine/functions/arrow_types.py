@@ -1,0 +1,69 @@
+"""The names that Arrow has for our types, for `arrow_cast` and `arrow_typeof`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from engine import types
+
+_NAMED: Mapping[str, types.Type] = {
+    "Null": types.Null(),
+    "Boolean": types.BOOLEAN,
+    **{f"Int{bits}": types.Integer(bits) for bits in (8, 16, 32, 64)},
+    **{f"UInt{bits}": types.Integer(bits, signed=False) for bits in (8, 16, 32, 64)},
+    **{f"Float{bits}": types.Float(bits) for bits in (32, 64)},
+    **dict.fromkeys(("Utf8", "LargeUtf8", "Utf8View"), types.TEXT),
+    **dict.fromkeys(("Binary", "LargeBinary", "BinaryView"), types.Bytes()),
+    **dict.fromkeys(("Date32", "Date64"), types.Date()),
+}
+_UNITS = "(Second|Millisecond|Microsecond|Nanosecond)"
+_TIMESTAMP = re.compile(rf'Timestamp\({_UNITS}, (?:None|Some\("[^"]*"\))\)')
+_DURATION = re.compile(rf"Duration\({_UNITS}\)|Interval\((?:DayTime|MonthDayNano)\)")
+_DECIMAL = re.compile(r"Decimal(?:32|64|128|256)\((\d+), (\d+)\)")
+_LIST = re.compile(r"(?:Large)?List\((.+)\)")
+
+
+def from_arrow_name(name: str) -> types.Type | None:
+    """The type that Arrow calls so, or None when it is none of ours."""
+    if name in _NAMED:
+        return _NAMED[name]
+    if _TIMESTAMP.fullmatch(name):
+        return types.TIMESTAMP
+    if _DURATION.fullmatch(name):
+        return types.Interval()
+    if found := _DECIMAL.fullmatch(name):
+        precision, scale = int(found[1]), int(found[2])
+        return types.Decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
+    if found := _LIST.fullmatch(name):
+        element = from_arrow_name(found[1])
+        return None if element is None else types.Array(element)
+    return None
+
+
+def arrow_unit(name: str) -> str | None:
+    """The unit of a timestamp type: second, millisecond, microsecond or nanosecond."""
+    found = _TIMESTAMP.fullmatch(name)
+    return found[1].lower() if found else None
+
+
+def to_arrow_name(kind: types.Type) -> str:
+    """What the reference engine calls the type."""
+    match kind:
+        case types.Text() | types.Json():
+            return "Utf8"
+        case types.Bytes():
+            return "Binary"
+        case types.Date():
+            return "Date32"
+        case types.Timestamp():
+            return "Timestamp(Nanosecond, None)"
+        case types.Interval():
+            return "Interval(MonthDayNano)"
+        case types.Decimal(precision, scale):
+            return f"Decimal128({precision}, {scale})"
+        case types.Array(element):
+            return f"List({to_arrow_name(element)})"
+        case types.Struct(members):
+            return f"Struct({', '.join(f'{one.name}: {to_arrow_name(one.type)}' for one in members)})"
+    return next(name for name, named in _NAMED.items() if named == kind)
