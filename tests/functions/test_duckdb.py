@@ -15,6 +15,7 @@ from tests.functions.cases import CASES
 SAME = {
     *("abs", "ceil", "ceiling", "floor", "round", "sqrt", "cbrt", "exp", "ln", "log10", "log2", "power", "pow", "sign"),
     *("radians", "degrees", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "pi", "isnan"),
+    *("cot", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "factorial", "gcd", "lcm", "levenshtein"),
     *("coalesce", "ifnull", "nullif", "greatest", "least"),
     *("upper", "lower", "length", "bit_length", "concat", "concat_ws", "substr", "substring", "left", "right"),
     *("trim", "ltrim", "rtrim", "lpad", "rpad", "replace", "reverse", "repeat", "split_part", "starts_with"),
@@ -35,6 +36,16 @@ SPELT = {
     "is_distinct_from": "? IS DISTINCT FROM ?",
     "is_not_distinct_from": "? IS NOT DISTINCT FROM ?",
     "/": "? // ?",
+    "negate": "- ?",
+    **{f"is_{what}": f"? IS {what.replace('_', ' ').upper()}" for what in ("null", "not_null", "true", "false")},
+    **{f"is_not_{what}": f"? IS NOT {what.upper()}" for what in ("true", "false")},
+    "in": "? IN (?, ?)",
+    "sha256": "unhex(sha256(?))",
+    "to_hex": "lower(to_hex(?))",
+    "to_date": "CAST(? AS DATE)",
+    "to_timestamp": "strptime(?, ?)",
+    "to_char": "strftime(?, ?)",
+    "date_bin": "time_bucket(?, ?, TIMESTAMPTZ '1970-01-01 00:00:00Z')",
     "regexp_like": "regexp_matches(?, ?)",
     "~": "regexp_matches(?, ?)",
 }
@@ -44,6 +55,8 @@ OTHERWISE = {
     "like": "has no escape unless told so",
     "~": "knows ASCII letters only",
     "regexp_like": "knows ASCII digits only",
+    "levenshtein": "counts bytes",
+    "to_char": "knows no letters of Postgres",
     "regexp_replace": "takes only backslashes for groups",
 }
 """Where DuckDB gives something else, and why we do not follow it."""

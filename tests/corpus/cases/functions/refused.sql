@@ -1,6 +1,6 @@
 -- Arguments that can never be right are refused, and row_time has to be inside an aggregate or grouped by.
---: error sql.function_arguments 11:8 to_char cannot read '%Q'
---: error sql.function_arguments 12:8 arrow_cast cannot read 'Int31'
+--: error sql.function_arguments 11:8 argument 2 of to_char cannot be '%Q'
+--: error sql.function_arguments 12:8 argument 2 of arrow_cast cannot be 'Int31'
 --: error sql.function_arguments 13:8 argument 2 of arrow_cast must be a constant
 --: error sql.function_arguments 14:8 digest does not know 'crc32'
 --: error sql.function_arguments 15:8 random does not take (BIGINT)
