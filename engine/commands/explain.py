@@ -18,7 +18,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> int:
     from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
-    from engine.plan.explain import explain  # noqa: PLC0415
+    from engine.plan.explain import explain, explain_state  # noqa: PLC0415
 
     script = read_script(arguments.file)
     try:
@@ -26,7 +26,10 @@ def _run(arguments: Namespace) -> int:
     except ScriptRefused as refused:
         complain(refused, script)
         return 2
-    print(explain(program.parts, arguments.format), end="")  # noqa: T201 - it is what was asked for
+    shown = explain(program.parts, arguments.format)
+    if arguments.format == "text":
+        shown += explain_state(program.parts)
+    print(shown, end="")  # noqa: T201 - it is what was asked for
     return 0
 
 

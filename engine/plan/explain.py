@@ -9,6 +9,7 @@ from typing import Literal
 
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Member
 from engine.plan.expr import Literal as Constant
+from engine.plan.kept import kept, state_of
 from engine.plan.nodes import (
     Aggregate,
     Branch,
@@ -49,6 +50,12 @@ def explain(parts: Parts, form: Format = "text") -> str:
             return json.dumps(to_graph(parts), indent=2) + "\n"
         case "dot":
             return _dot(parts)
+
+
+def explain_state(parts: Parts) -> str:
+    """What is kept between epochs and for how long, a line for each operator that keeps something."""
+    lines = [f"  branch {branch}, {type(node).__name__}: {state}\n" for branch, node, state in kept(parts)]
+    return "kept between epochs\n" + "".join(lines or ["  nothing but how far the sources were read\n"])
 
 
 def describe(node: Node) -> str:
@@ -128,12 +135,13 @@ class _Placed:
 def to_graph(parts: Parts) -> dict[str, list[dict[str, object]]]:
     """Nodes and edges, for drawing."""
     placed = list(_placed(parts))
-    nodes = [
+    nodes: list[dict[str, object]] = [
         {
             "node_id": one.number,
             "operator": type(one.node).__name__,
             "description": describe(one.node),
             "part": one.part,
+            "state": state_of(one.node),
             "parallelism": 1,
         }
         for one in placed

@@ -171,7 +171,9 @@ def _read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compl
             if field.name.lower() in (name.lower() for name in order):
                 raise twice(field.name)
             order.append(field.name)
-            if any(isinstance(one.kind, exp.PrimaryKeyColumnConstraint) for one in part.args["constraints"]):
+            if any(
+                isinstance(one.args.get("kind"), exp.PrimaryKeyColumnConstraint) for one in part.args["constraints"]
+            ):
                 keys.append(field.name)
             if value is not None:
                 generated.append((field, value))
@@ -191,8 +193,9 @@ def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expr | None, str | Non
         raise TableColumnError(f"field '{part.name}' has a type '{kind}' that cannot be used in a connection table")
     nullable, value, key = True, None, None
     for constraint in part.args.get("constraints") or []:
-        match constraint.kind:
-            case exp.NotNullColumnConstraint() if not constraint.kind.args.get("allow_null"):
+        kind_of = constraint.args.get("kind")
+        match kind_of:
+            case exp.NotNullColumnConstraint() if not kind_of.args.get("allow_null"):
                 nullable = False
             case exp.PrimaryKeyColumnConstraint():
                 nullable = False

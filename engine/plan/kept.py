@@ -1,0 +1,98 @@
+"""What of a stream is kept between epochs, and for how long: what a plan will cost, said before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from engine.functions import AGGREGATES
+from engine.plan.nodes import (
+    Aggregate,
+    Carried,
+    Hop,
+    NamedAggregate,
+    Session,
+    Tumble,
+    UpdatingAggregate,
+    UpdatingJoin,
+    WindowAggregate,
+    is_updating,
+)
+from engine.plan.split import Parts
+from engine.plan.tree import Node, walk
+
+_WHOLE_IN_WINDOWS = frozenset({"array_agg", "string_agg", "median", "nth_value", "approx_percentile_cont_with_weight"})
+_SUMMED_FOR_EVER = frozenset({"count", "sum", "avg", "mean", "bool_and", "bool_or", "bit_xor"})
+_ENDS = frozenset({"min", "max"})
+_SAME_WHEN_DISTINCT = _ENDS | {"bool_and", "bool_or", "bit_and", "bit_or"}
+
+
+def kept(parts: Parts) -> list[tuple[int, Node, str]]:
+    """Every operator that keeps something: the branch that it is in, the node, and what it keeps for how long."""
+    found = [(index, node) for index, branch in enumerate(parts.branches) for node in walk(branch)]
+    return [(index, node, state) for index, node in found if (state := state_of(node)) is not None]
+
+
+def state_of(node: Node) -> str | None:
+    """What a node keeps between epochs, and for how long; None for nothing."""
+    match node:
+        case WindowAggregate(_, window, _, _, aggregates):
+            values = _values([one.aggregate for one in aggregates if needs_values_in_window(one.aggregate)])
+            match window:
+                case Tumble(width):
+                    return f"a row{values} of each window and key, for {spell(width)} and until late rows are refused"
+                case Hop(slide, width):
+                    at_once = -(-width // slide)
+                    return (
+                        f"a row{values} of each window and key, for {spell(width)} and until late rows are refused;"
+                        f" each row is in {at_once} windows"
+                    )
+                case Session(gap):
+                    return f"a row{values} of each session and key, until {spell(gap)} after its last row"
+                case Carried():
+                    return None
+        case UpdatingAggregate(source, _, aggregates, ttl):
+            only_appends = not is_updating(source)
+            kept_whole = [one for one in _plain(aggregates) if needs_values(one, only_appends=only_appends)]
+            return f"a row{_values(kept_whole)} of each key, for {spell(ttl)} after its last change"
+        case UpdatingJoin(ttl=ttl):
+            return f"every row of both sides, for {spell(ttl)} after its last change"
+    return None
+
+
+def needs_values_in_window(aggregate: Aggregate) -> bool:
+    """Whether a window must keep the values of an aggregate until it closes; else something of a fixed size will do."""
+    if aggregate.distinct and aggregate.function not in _SAME_WHEN_DISTINCT:
+        return True
+    declared = AGGREGATES.get(aggregate.function)
+    return declared is None or declared.by_user or aggregate.function in _WHOLE_IN_WINDOWS
+
+
+def needs_values(aggregate: Aggregate, *, only_appends: bool) -> bool:
+    """Whether the values of an aggregate without a window must be kept; else something of a fixed size will do."""
+    if aggregate.function in _ENDS:
+        return not only_appends
+    if aggregate.distinct and aggregate.function not in _SAME_WHEN_DISTINCT:
+        return True
+    return aggregate.function not in _SUMMED_FOR_EVER
+
+
+def spell(length: timedelta) -> str:
+    """A length of time as a person would say it."""
+    micros = length // timedelta(microseconds=1)
+    sizes = (("day", 86_400_000_000), ("hour", 3_600_000_000), ("minute", 60_000_000), ("second", 1_000_000))
+    for name, size in sizes:
+        if micros and micros % size == 0:
+            return f"{micros // size} {name}{'' if micros == size else 's'}"
+    return str(length)
+
+
+def _plain(aggregates: Sequence[NamedAggregate]) -> list[Aggregate]:
+    return [one.aggregate for one in aggregates]
+
+
+def _values(aggregates: Sequence[Aggregate]) -> str:
+    if not aggregates:
+        return ""
+    names = dict.fromkeys(f"{one.function}({'DISTINCT ' if one.distinct else ''}...)" for one in aggregates)
+    return f" and every value for {', '.join(names)}"
