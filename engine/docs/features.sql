@@ -1,5 +1,6 @@
 -- A sample of each feature that a script may want to use. The page of supported SQL is found out by compiling them.
--- The table of the first block is declared for all of them.
+-- The table of the first block is declared for all of them. `--+` is one that only we
+-- accept, `--!` one that only the reference engine accepts.
 
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, tags TEXT[], body JSON)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
@@ -24,6 +25,11 @@ INSERT INTO o SELECT 'x' FROM events;
 CREATE TABLE o
 WITH (connector = 'blackhole') AS SELECT key FROM events;
 
+--: CREATE TABLE ... AS
+CREATE TABLE o AS SELECT key FROM events;
+SELECT key FROM o;
+
+
 --: CREATE VIEW
 CREATE VIEW v AS SELECT key FROM events;
 SELECT key FROM v;
@@ -36,6 +42,17 @@ SELECT k FROM m;
 --: SET updating_ttl
 SET updating_ttl = '1 hour';
 SELECT key FROM events;
+
+--: SET of anything else
+SET parallelism = 4;
+SELECT key FROM events;
+
+--: EXPLAIN (the command line has it: `arroyo explain`)
+EXPLAIN SELECT key FROM events;
+
+--: DELETE, UPDATE, MERGE
+DELETE FROM events;
+
 
 --# Tables
 
@@ -59,6 +76,37 @@ CREATE TABLE t (a BIGINT PRIMARY KEY)
 WITH (connector = 'single_file', path = '/t', format = 'json', type = 'source');
 SELECT a FROM t;
 
+--: PRIMARY KEY of several columns, table constraints
+CREATE TABLE t (a BIGINT, b BIGINT, PRIMARY KEY (a, b))
+WITH (connector = 'single_file', path = '/t', format = 'json', type = 'source');
+SELECT a FROM t;
+
+--: change stream in, format debezium_json
+CREATE TABLE t (a BIGINT PRIMARY KEY, b TEXT)
+WITH (connector = 'single_file', path = '/t', format = 'debezium_json', type = 'source');
+SELECT b FROM t;
+
+--: change stream out, format debezium_json
+CREATE TABLE o (k TEXT, n BIGINT)
+WITH (connector = 'single_file', path = '/o', format = 'debezium_json', type = 'sink');
+INSERT INTO o SELECT key, count(*) FROM events GROUP BY key;
+
+--: changes into a sink without changes
+CREATE TABLE o (k TEXT, n BIGINT)
+WITH (connector = 'single_file', path = '/o', format = 'json', type = 'sink');
+INSERT INTO o SELECT key, count(*) FROM events GROUP BY key;
+
+--: types of columns
+CREATE TABLE t (a BOOLEAN, b INT, c BIGINT UNSIGNED, d REAL, e DOUBLE, f DECIMAL(10, 2), g TEXT, h BYTEA, i TIMESTAMP, j JSON, k STRUCT<x INT>, l INT[])
+WITH (connector = 'single_file', path = '/t', format = 'json', type = 'source');
+SELECT a FROM t;
+
+--: json.unstructured
+CREATE TABLE t (value JSON)
+WITH (connector = 'single_file', path = '/t', format = 'json', 'json.unstructured' = true, type = 'source');
+SELECT value ->> 'a' AS a FROM t;
+
+
 --# Queries
 
 --: WHERE
@@ -77,8 +125,11 @@ FROM (SELECT key FROM events) AS e;
 --: UNION ALL
 SELECT key FROM events UNION ALL SELECT 'x' FROM events;
 
---: UNION, EXCEPT, INTERSECT
+--: UNION
 SELECT key FROM events UNION SELECT 'x' FROM events;
+
+--: EXCEPT, INTERSECT
+SELECT key FROM events EXCEPT SELECT 'x' FROM events;
 
 --: SELECT DISTINCT
 SELECT DISTINCT key FROM events;
@@ -92,8 +143,27 @@ SELECT key FROM events LIMIT 1;
 --: IN (sub-query)
 SELECT key FROM events WHERE key IN (SELECT key FROM events);
 
+--! scalar sub-query
+SELECT key FROM events WHERE value > (SELECT max(value) FROM events);
+
+--: EXISTS
+SELECT key FROM events AS e WHERE EXISTS (SELECT 1 FROM events AS f WHERE f.key = e.key);
+
+--: recursive WITH
+WITH RECURSIVE e AS (SELECT key FROM events UNION ALL SELECT key FROM e) SELECT key FROM e;
+
+--: GROUPING SETS, ROLLUP, CUBE
+SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY ROLLUP (w, key);
+
+
 --: UNNEST
 SELECT UNNEST(tags) AS tag FROM events;
+
+--: UNNEST inside an expression
+SELECT upper(UNNEST(tags)) AS tag FROM events;
+
+--: several UNNESTs in one SELECT
+SELECT UNNEST(tags) AS tag, UNNEST([1, 2]) AS n FROM events;
 
 --# Windows
 
@@ -102,6 +172,10 @@ SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY 1;
 
 --: hop
 SELECT hop(INTERVAL '1 minute', INTERVAL '1 hour') AS w, count(*) AS n FROM events GROUP BY w;
+
+--+ hop whose width is no multiple of its slide
+SELECT hop(INTERVAL '40 seconds', INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY w;
+
 
 --: session
 SELECT session(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY w, key;
@@ -113,6 +187,17 @@ FROM (SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP B
 --: aggregate over a window's result
 SELECT w, sum(n) AS s
 FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS t GROUP BY w;
+
+--: aggregate over a window's result, by calling the window again
+SELECT tumble(INTERVAL '1 minute') AS w, sum(n) AS s
+FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS t GROUP BY 1;
+
+--: several windows in one GROUP BY
+SELECT count(*) AS n FROM events GROUP BY tumble(INTERVAL '1 minute'), tumble(INTERVAL '2 minutes');
+
+--: windows of months
+SELECT count(*) AS n FROM events GROUP BY tumble(INTERVAL '1 month');
+
 
 --: HAVING
 SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY 1 HAVING count(*) > 1;
@@ -129,22 +214,68 @@ FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY w ORDER BY n DESC) AS place
 FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS t) AS u
 WHERE place = 1;
 
+--: aggregate OVER, frames
+SELECT w, sum(n) OVER (PARTITION BY w ORDER BY key ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s
+FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS t;
+
+--+ several functions OVER in one SELECT
+SELECT w, rank() OVER (PARTITION BY w ORDER BY n) AS a, lag(n) OVER (PARTITION BY w ORDER BY key) AS b
+FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS t;
+
+--+ OVER of session windows
+SELECT w, rank() OVER (PARTITION BY w ORDER BY n) AS a
+FROM (SELECT session(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS t;
+
+--: OVER without a window
+SELECT row_number() OVER (PARTITION BY key ORDER BY value) AS a FROM events;
+
+--+ ORDER BY, LIMIT within a window
+SELECT w, key, n FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS t ORDER BY n DESC LIMIT 3;
+
+
 --: join of windows
 SELECT a.n AS n
 FROM (SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY 1) AS a
 JOIN (SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY 1) AS b ON a.w = b.w;
 
+--: left, right and full join of windows
+SELECT a.n AS n FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS a FULL JOIN (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS b ON a.w = b.w AND a.key = b.key;
+
+--: USING
+SELECT a.n AS n FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS a JOIN (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS b USING (w, key);
+
+--+ aggregate over a join of windows
+SELECT w, sum(n) AS s FROM (SELECT a.w AS w, b.n AS n FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS a JOIN (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS b ON a.w = b.w) AS t GROUP BY w;
+
+--+ join of session windows
+SELECT a.n AS n FROM (SELECT session(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS a JOIN (SELECT session(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS b ON a.w = b.w AND a.key = b.key;
+
+--: join of a window with rows that have none
+SELECT a.n AS n FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS a JOIN events AS b ON a.key = b.key;
+
+
 --# Lookups
 
---: CREATE TEMPORARY TABLE, left lookup
+--+ left lookup in files (CSV, JSON, Parquet)
 CREATE TEMPORARY TABLE t (id TEXT PRIMARY KEY, name TEXT)
 WITH (connector = 'filesystem', path = '/t.csv', format = 'csv');
 SELECT value, name FROM events LEFT JOIN t ON key = t.id;
 
---: inner lookup, conditions on what was found
+--+ inner lookup in files, conditions on what was found
 CREATE TEMPORARY TABLE t (id TEXT PRIMARY KEY, name TEXT)
 WITH (connector = 'filesystem', path = '/t', format = 'parquet');
 SELECT value FROM events JOIN t ON lower(key) = t.id WHERE t.name IS NOT NULL;
+
+--: CREATE TEMPORARY TABLE, lookup in Redis
+CREATE TEMPORARY TABLE t (id TEXT METADATA FROM 'key' PRIMARY KEY, name TEXT)
+WITH (connector = 'redis', address = 'redis://localhost:6379', format = 'json');
+SELECT value, name FROM events JOIN t ON key = t.id;
+
+--: right and full lookup
+CREATE TEMPORARY TABLE t (id TEXT PRIMARY KEY, name TEXT)
+WITH (connector = 'filesystem', path = '/t', format = 'parquet');
+SELECT value FROM events RIGHT JOIN t ON key = t.id;
+
 
 --# Updating queries
 
@@ -153,6 +284,39 @@ SELECT key, count(*) AS n FROM events GROUP BY key;
 
 --: join without a window
 SELECT a.key AS k FROM events AS a JOIN events AS b ON a.key = b.key;
+
+--: join without an equality
+SELECT a.key AS k FROM events AS a JOIN events AS b ON a.value > b.value;
+
+--: HAVING without a window
+SELECT key, count(*) AS n FROM events GROUP BY key HAVING count(*) > 1;
+
+--: aggregate over an aggregate
+SELECT n, count(*) AS keys FROM (SELECT key, count(*) AS n FROM events GROUP BY key) AS t GROUP BY n;
+
+--: aggregate over a change stream
+CREATE TABLE t (a BIGINT PRIMARY KEY, b TEXT)
+WITH (connector = 'single_file', path = '/t', format = 'debezium_json', type = 'source');
+SELECT b, count(*) AS n FROM t GROUP BY b;
+
+--: DISTINCT aggregate without a window
+SELECT key, count(DISTINCT value) AS n FROM events GROUP BY key;
+
+--+ left, right and full join without a window
+SELECT a.key AS k, b.value AS v FROM events AS a LEFT JOIN events AS b ON a.key = b.key;
+
+--+ join with rows that are taken back
+SELECT a.value AS v, b.n AS n FROM events AS a JOIN (SELECT key, count(*) AS n FROM events GROUP BY key) AS b ON a.key = b.key;
+
+--: lookup behind rows that are taken back
+CREATE TEMPORARY TABLE t (id TEXT PRIMARY KEY, name TEXT)
+WITH (connector = 'filesystem', path = '/t', format = 'parquet');
+SELECT n, name FROM (SELECT key, count(*) AS n FROM events GROUP BY key) AS e JOIN t ON e.key = t.id;
+
+--: window over rows that are taken back
+SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS m
+FROM (SELECT key, count(*) AS n FROM events GROUP BY key) AS t GROUP BY 1;
+
 
 --# Values
 
@@ -169,6 +333,25 @@ SELECT tags[1] AS t FROM events;
 CREATE TABLE t (a STRUCT<b BIGINT>)
 WITH (connector = 'single_file', path = '/t', format = 'json', type = 'source');
 SELECT t.a.b AS b FROM t;
+
+--: == for =
+SELECT key FROM events WHERE value == 1;
+
+--: ::, LIKE, ILIKE, IN, BETWEEN, regular expressions
+SELECT value::TEXT AS t FROM events WHERE key LIKE 'a%' OR key ILIKE 'b' OR value IN (1, 2) OR value BETWEEN 3 AND 4 OR key ~ '^c';
+
+--: JSONPath
+SELECT extract_json_string(body, '$.a[0].b') AS v FROM events;
+
+--: intervals
+SELECT at + INTERVAL '1 hour' AS a, at - at AS b FROM events;
+
+--: EXTRACT, POSITION, SUBSTRING, TRIM, OVERLAY with words
+SELECT EXTRACT(hour FROM at) AS a, POSITION('b' IN key) AS b, SUBSTRING(key FROM 2 FOR 3) AS c, TRIM(LEADING 'x' FROM key) AS d, OVERLAY(key PLACING 'y' FROM 1 FOR 2) AS e FROM events;
+
+--: aggregate with ORDER BY, WITHIN GROUP
+SELECT array_agg(key ORDER BY value) AS a, approx_percentile_cont(0.5) WITHIN GROUP (ORDER BY value) AS b FROM events GROUP BY tumble(INTERVAL '1 minute');
+
 
 --# Never
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Literal
 
 from engine.compile import compile_script
 from engine.docs.markdown import code, page, section, table
 from engine.errors import ScriptRefused
 
+_WHO: Mapping[str, Literal["both", "we", "the reference engine"]] = {
+    "--:": "both",
+    "--+": "we",
+    "--!": "the reference engine",
+}
+_COLUMNS = ("feature", "", "in the reference engine", "sample")
 _SAMPLES = Path(__file__).with_name("features.sql")
 
 
@@ -21,6 +29,8 @@ class Feature:
     group: str
     name: str
     sample: str
+    who: Literal["both", "we", "the reference engine"]
+    """Who accepts it, as far as it is known of the reference engine; `both` may refuse it, too."""
 
 
 def sql_support_page() -> str:
@@ -35,14 +45,20 @@ def sql_support_page() -> str:
         "SQL: what is supported",
         introduction,
         [
-            section(group, table(["feature", "", "sample"], [_row(events, feature) for feature in some]))
+            section(
+                group,
+                table(
+                    ["feature", "", "in the reference engine", "sample"], [_row(events, feature) for feature in some]
+                ),
+            )
             for group, some in groups
         ],
     )
 
 
 def read_features(text: str) -> tuple[str, list[Feature]]:
-    """The statement before all samples, and the samples. `--#` begins a group, `--:` a feature."""
+    """The statement before all samples, and the samples. `--#` begins a group, `--:` a feature, `--+` one that
+    only we accept, `--!` one that only the reference engine accepts."""
     events, *groups = text.split("\n--# ")
     declared = "\n".join(line for line in events.splitlines() if line and not line.startswith("--"))
     return declared, [feature for group in groups for feature in _features(group)]
@@ -58,13 +74,14 @@ def refusal(events: str, feature: Feature) -> str | None:
 
 
 def _features(group: str) -> Iterator[Feature]:
-    title, *samples = group.split("\n--: ")
+    title, *samples = re.split(r"\n(?=--[:+!] )", group)
     for sample in samples:
         name, script = sample.split("\n", 1)
-        yield Feature(title.strip(), name.strip(), script.strip())
+        yield Feature(title.strip(), name[3:].strip(), script.strip(), _WHO[name[:3]])
 
 
 def _row(events: str, feature: Feature) -> list[str]:
     refused = refusal(events, feature)
     answer = "yes" if refused is None else f"no: {code(refused)}"
-    return [feature.name, answer, code(" ".join(feature.sample.split()).replace("`", "´"))]
+    reference = {"we": "no", "the reference engine": "yes", "both": "" if refused else "yes"}[feature.who]
+    return [feature.name, answer, reference, code(" ".join(feature.sample.split()).replace("`", "´"))]

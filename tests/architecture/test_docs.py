@@ -40,3 +40,12 @@ def test_what_runs_code_or_reads_files_behind_our_back_is_refused() -> None:
 
     assert len(never) >= 4
     assert [feature.name for feature in never if refusal(events, feature) is None] == []
+
+
+def test_the_page_of_supported_sql_claims_no_more_than_is_accepted() -> None:
+    events, features = read_features((ROOT / "engine" / "docs" / "features.sql").read_text())
+    refused = {feature.name for feature in features if refusal(events, feature) is not None}
+
+    assert [feature.name for feature in features if feature.who == "we" and feature.name in refused] == []
+    assert [one.name for one in features if one.who == "the reference engine" and one.name not in refused] == []
+    assert len({feature.name for feature in features}) == len(features) >= 80

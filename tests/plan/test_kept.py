@@ -45,11 +45,11 @@ SET updating_ttl = '6 hours';
             ["branch 0, WindowAggregate: a row of each session and key, until 90 seconds after its last row"],
         ),
         (
-            "SELECT w, max(n) FROM (SELECT tumble('2 days') AS w, count(*) AS n FROM events GROUP BY 1, key) GROUP BY w",
+            "SELECT max(n) FROM (SELECT tumble('2 days') AS w, count(*) AS n FROM events GROUP BY 1, key) GROUP BY w",
             ["branch 0, WindowAggregate: a row of each window and key, for 2 days and until late rows are refused"],
         ),
         (
-            "INSERT INTO d SELECT key, max(n) FROM (SELECT key, max(value) AS n FROM events GROUP BY 1, value) GROUP BY 1",
+            "INSERT INTO d SELECT key, max(n) FROM (SELECT key, max(value) AS n FROM events GROUP BY 1, at) GROUP BY 1",
             [
                 "branch 0, UpdatingAggregate: a row and every value for max(...) of each key, for 6 hours after"
                 " its last change",
