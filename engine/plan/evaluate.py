@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine import types
+from engine.functions import FUNCTIONS
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _INSTANTS = frozenset(
 _TIME = _INSTANTS | {"to_timestamp", "date_trunc", "epoch", "to_unixtime"}
 
 EVALUATED = _COMPARED | _CHOSEN | _LOGIC | _ARITHMETIC | _TIME
-"""The functions that `evaluate` knows."""
+"""The functions that `evaluate` knows, beside those that have a kernel in `engine.functions.arrow`."""
 
 
 def can_evaluate(expr: Expr) -> bool:
@@ -32,7 +33,8 @@ def can_evaluate(expr: Expr) -> bool:
         case Literal(value, kind):
             return value is None or isinstance(kind, _ORDERED | types.Date)
         case Call(function, arguments):
-            return _knows(function, arguments) and all(map(can_evaluate, arguments))
+            known = is_left_to_kernel(expr) or _knows(function, arguments)
+            return known and all(map(can_evaluate, arguments))
         case Cast(inner, kind, lenient):
             return _casts(inner.type, kind, lenient=lenient) and can_evaluate(inner)
         case Case(branches, default):
@@ -52,10 +54,14 @@ def evaluate(expr: Expr, rows: pa.RecordBatch) -> pa.Array:
     return value_of(expr, rows)
 
 
+def is_left_to_kernel(call: Call) -> bool:
+    """Whether a kernel of `engine.functions.arrow` computes the call."""
+    plain = call.function in EVALUATED and _is_plain(call.function, call.arguments)
+    return not plain and _has_kernel(call.function, call.arguments)
+
+
 def _knows(function: str, arguments: tuple[Expr, ...]) -> bool:
-    if function not in EVALUATED:
-        return False
-    if function in _INSTANTS | {"to_timestamp", "to_unixtime"} and not _is_plain(function, arguments):
+    if function not in EVALUATED or not _is_plain(function, arguments):
         return False
     if function in _LOGIC or function in ("coalesce", "nvl", "nvl2"):
         return True
@@ -64,8 +70,18 @@ def _knows(function: str, arguments: tuple[Expr, ...]) -> bool:
 
 def _is_plain(function: str, arguments: tuple[Expr, ...]) -> bool:
     """Whether a time is made of one value, and not read in a format."""
+    if function not in _INSTANTS | {"to_timestamp", "to_unixtime"}:
+        return True
     taken = {"to_timestamp": types.Type, "to_unixtime": types.Timestamp}.get(function, types.Integer)
     return len(arguments) == 1 and isinstance(arguments[0].type, taken)
+
+
+def _has_kernel(function: str, arguments: tuple[Expr, ...]) -> bool:
+    """Whether the call is one that Spark leaves to a kernel as well; times are, when they are read in a format."""
+    declared = FUNCTIONS.get(function)
+    if declared is None or not declared.is_computed:
+        return False
+    return declared.family != "time" or function == "to_char" or len(arguments) > 1
 
 
 def _casts(source: types.Type, target: types.Type, *, lenient: bool) -> bool:

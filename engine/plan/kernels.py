@@ -10,7 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine import types
+from engine.errors import DataError
+from engine.functions import FUNCTIONS
+from engine.functions import arrow as computed
 from engine.plan.casts import cast_array, from_nanos, to_instants
+from engine.plan.evaluate import is_left_to_kernel
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member
 from engine.schema import to_arrow
 
@@ -36,8 +40,19 @@ def value_of(expr: Expr, rows: pa.RecordBatch) -> pa.Array:
             return _first_true(Case(((condition, then),), otherwise, kind), rows)
         case Call("date_trunc", (Literal(str(unit)), instant)):
             return pc.floor_temporal(value_of(instant, rows), unit=unit.lower())
+        case Call(function, arguments) if is_left_to_kernel(expr):
+            return _computed(expr, [value_of(argument, rows) for argument in arguments])
         case Call(function, arguments):
             return KERNELS[function](*[value_of(argument, rows) for argument in arguments])
+
+
+def _computed(call: Call, columns: list[pa.Array]) -> pa.Array:
+    """What the function's kernel gives; where it has no answer and must have one, that raises."""
+    found = computed.KERNELS[call.function](*columns).cast(to_arrow(call.type))
+    there = reduce(pc.and_, map(pc.is_valid, columns), pa.repeat(True, len(found)))
+    if FUNCTIONS[call.function].nullable is any and pc.any(pc.and_(there, pc.is_null(found))).as_py():
+        raise DataError(f"{call.function} has no answer for what it is given")
+    return found
 
 
 def _first_true(case: Case, rows: pa.RecordBatch) -> pa.Array:
