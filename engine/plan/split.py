@@ -6,13 +6,14 @@ epoch. What is keyed by a closed window is complete in one epoch, so it belongs 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.plan.check import read_by
-from engine.plan.expr import Column
 from engine.plan.nodes import (
     Branch,
+    Filter,
     Over,
     Project,
     Top,
@@ -50,14 +51,17 @@ class Parts:
 
 
 def split(writes: Sequence[Write]) -> Parts:
-    """Cut below every node that must see a whole epoch; equal branches are shared."""
+    """Cut below every node that must see a whole epoch; equal branches are shared. Where branches differ only in what
+    is done with the rows of the same windows, the cut is below that, so that those windows are kept once."""
+    tops = {top for write in writes for top in _tops(write.input)}
+    counts = Counter(_windows_below(top) for top in tops)
     branches: list[Node] = []
 
-    def cut(node: Node, *, joined: bool = False) -> Node:
-        renames = joined and _only_renames(node)
-        if _needs_epoch(node) or renames:
-            side = renames or isinstance(node, WindowJoin)
-            return with_inputs(node, [cut(below, joined=side) for below in inputs_of(node)])
+    def cut(node: Node) -> Node:
+        kept = _windows_below(node)
+        is_above = kept is not None and kept != node and counts[kept] > 1
+        if is_above or _needs_epoch(node):
+            return with_inputs(node, [cut(below) for below in inputs_of(node)])
         if node not in branches:
             branches.append(node)
         return Branch(branches.index(node), node.schema)
@@ -66,14 +70,24 @@ def split(writes: Sequence[Write]) -> Parts:
     return Parts(tuple(branches), epoch)
 
 
+def _tops(node: Node) -> Iterator[Node]:
+    """The highest relations that need not see a whole epoch."""
+    if not _needs_epoch(node):
+        yield node
+        return
+    for below in inputs_of(node):
+        yield from _tops(below)
+
+
+def _windows_below(node: Node) -> WindowAggregate | None:
+    """The windows whose rows a relation only projects and filters."""
+    while isinstance(node, Project | Filter):
+        node = node.input
+    return node if isinstance(node, WindowAggregate) and node.is_incremental else None
+
+
 def _reads_time(node: Node) -> bool:
     return EVENT_TIME in read_by(node) or (isinstance(node, WindowJoin) and node.windows is None)
-
-
-def _only_renames(node: Node) -> bool:
-    """Whether it is one of the projections that keep the columns of a join's sides apart: above the cut, they do not
-    make two branches of one relation that is joined with itself."""
-    return isinstance(node, Project) and all(isinstance(item.expr, Column) for item in node.columns)
 
 
 def _needs_epoch(node: Node) -> bool:
