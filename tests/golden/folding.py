@@ -8,8 +8,10 @@ from collections.abc import Iterable, Sequence
 
 KEYS: dict[str, tuple[str, ...]] = {
     "aggregates": (),
+    "debezium_agg": ("id",),
     "debezium_pass_through": ("id",),
     "grouped_aggregates": ("counter_mod",),
+    "updating_inner_join": ("left_count",),
 }
 """The cases whose output is a stream of changes, and the columns that name a row of it."""
 
