@@ -15,6 +15,7 @@ from sqlglot import exp
 from engine import types
 from engine.connectors.base import Table
 from engine.errors import EngineError, JoinError, Place, WindowMismatchError
+from engine.plan.conditions import take_apart
 from engine.plan.expr import Call, Cast, Column, Expr, Named, columns_of, is_nullable
 from engine.plan.nodes import (
     JoinKind,
@@ -167,6 +168,8 @@ class Joining:
                 raise JoinError(
                     "Updating joins must include an equijoin condition", hint="write ON a.x = b.x", at=self._at
                 )
+            if kind != "inner" and matching.condition is not None:
+                self._refuse_uncomputable(left, right, matching.condition)
             return UpdatingJoin(left, right, kind, matching.equal, matching.condition, self.ttl)
         if first is None or second is None:
             words = ["non-windowed" if one is None else "windowed" for one in (first, second)]
@@ -191,6 +194,14 @@ class Joining:
         same = windows is not None and {Column(one, types.WINDOW, nullable=False) for one in windows}
         equal = tuple(pair for pair in matching.equal if set(pair) != same)
         return WindowJoin(left, right, kind, windows, equal, matching.condition)
+
+    def _refuse_uncomputable(self, left: Node, right: Node, condition: Expr) -> None:
+        if take_apart(condition, left.schema, right.schema) is None:
+            raise JoinError(
+                "the condition of an outer join without windows is too intricate",
+                hint="compute what it needs of each side in a column of its own, and compare those",
+                at=self._at,
+            )
 
     def _lookup_key(self, matching: _Matching, right: LookupTable) -> Expr:
         if matching.condition is not None or not matching.equal:

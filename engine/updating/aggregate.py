@@ -68,7 +68,9 @@ def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
         arguments = _arguments(rows, index, measure)
         taking = weights * flags(rows[f"c{index}"]) if measure.has_condition else weights
         if index in spec.kept_values:
-            parts[f"m{index}"] = _values(arguments, taking, ids, longs(rows[f"v{index}"]))
+            named = {f"a{place}": argument for place, argument in enumerate(arguments)}
+            named |= {f"o{place}": _whole(rows[f"o{index}_{place}"]) for place in range(len(measure.order))}
+            parts[f"m{index}"] = _values(named, taking, ids, longs(rows[f"v{index}"]))
         else:
             accumulator = accumulator_of(measure)
             assert accumulator is not None
@@ -81,7 +83,7 @@ def _arguments(rows: pa.Table, index: int, measure: Measure) -> list[pa.Array]:
     return [_whole(rows[f"a{index}_{place}"]) for place in range(len(measure.arguments))]
 
 
-def _values(arguments: Sequence[pa.Array], weights: Longs, ids: Longs, values: Longs) -> pa.Table:
+def _values(named: Mapping[str, pa.Array], weights: Longs, ids: Longs, values: Longs) -> pa.Table:
     taking = np.flatnonzero(weights)
     found = group(ids[taking], values[taking])
     firsts = taking[found.firsts]
@@ -91,7 +93,7 @@ def _values(arguments: Sequence[pa.Array], weights: Longs, ids: Longs, values: L
         WEIGHT: pa.array(found.sums(weights[taking])),
         FIRST: pa.array(firsts),
     }
-    columns |= {f"a{place}": argument.take(pa.array(firsts)) for place, argument in enumerate(arguments)}
+    columns |= {name: column.take(pa.array(firsts)) for name, column in named.items()}
     return pa.table(columns)
 
 

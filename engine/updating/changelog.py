@@ -71,7 +71,8 @@ def fold(changes: Iterable[Mapping[str, object]]) -> Counter[tuple[object, ...]]
     back that is not there."""
     rows: Counter[tuple[object, ...]] = Counter()
     for change in changes:
-        row = tuple(value for name, value in change.items() if name not in (EVENT_TIME, RETRACT, ROW_ID))
+        own = [value for name, value in change.items() if name not in (EVENT_TIME, RETRACT, ROW_ID)]
+        row = tuple(tuple(value) if isinstance(value, list) else value for value in own)
         rows[row] += -1 if change[RETRACT] else 1
         if rows[row] < 0:
             raise ValueError(f"a row is taken back that is not there: {row}")

@@ -13,9 +13,11 @@ import pyarrow as pa
 import pytest
 
 from engine.errors import SumOverflowError
+from engine.functions.aggregates import AGGREGATE_FUNCTIONS
 from engine.schema import Field, Schema, to_arrow
-from engine.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Decimal, Type
-from engine.updating.accumulators.base import Measure
+from engine.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Array, Decimal, Type
+from engine.updating.accumulators import is_known
+from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
 from engine.updating.changelog import fold
 from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, identity, rows_after
@@ -25,12 +27,16 @@ PRICE = Decimal(12, 2)
 KINDS: dict[str, Type] = {"number": BIGINT, "price": PRICE, "real": DOUBLE, "word": TEXT, "flag": BOOLEAN}
 
 
-def measure(function: str, column: str | None, result: Type, *, distinct: bool = False) -> tuple[Measure, str | None]:
-    return Measure(function, () if column is None else (KINDS[column],), result, distinct=distinct), column
+def measure(
+    function: str, columns: str, result: Type, *, distinct: bool = False, order: Sequence[str] = ()
+) -> tuple[Measure, list[str]]:
+    sorting = tuple(Sorting(KINDS[one], descending=False, nulls_first=False) for one in order)
+    kinds = tuple(KINDS[one] for one in columns.split())
+    return Measure(function, kinds, result, distinct=distinct, order=sorting), [*columns.split(), *order]
 
 
 MEASURES = {
-    "count(*)": measure("count", None, BIGINT),
+    "count(*)": measure("count", "", BIGINT),
     "count(number)": measure("count", "number", BIGINT),
     "count(DISTINCT word)": measure("count", "word", BIGINT, distinct=True),
     "sum(number)": measure("sum", "number", BIGINT),
@@ -48,8 +54,13 @@ MEASURES = {
     "bit_xor(number)": measure("bit_xor", "number", BIGINT),
     "bit_and(number)": measure("bit_and", "number", BIGINT),
     "median(real)": measure("median", "real", DOUBLE),
-    "stddev_samp(real)": measure("stddev_samp", "real", DOUBLE),
+    "stddev(real)": measure("stddev", "real", DOUBLE),
     "var_pop(real)": measure("var_pop", "real", DOUBLE),
+    "covar_samp(real, number)": measure("covar_samp", "real number", DOUBLE),
+    "regr_sxy(real, number)": measure("regr_sxy", "real number", DOUBLE),
+    "regr_avgx(real, number)": measure("regr_avgx", "real number", DOUBLE),
+    "regr_count(real, number)": measure("regr_count", "real number", BIGINT),
+    "array_agg(number ORDER BY number)": measure("array_agg", "number", Array(BIGINT), order=["number"]),
 }
 
 
@@ -70,12 +81,14 @@ def packed(spec: AggregateSpec, names: Sequence[str], changes: Sequence[Change])
     if not spec.only_appends:
         columns["_retract"] = pa.array([retract for retract, _ in changes])
     for index, name in enumerate(names):
-        column = MEASURES[name][1]
-        if column is not None:
-            columns[f"a{index}_0"] = pa.array([row[column] for row in rows], to_arrow(KINDS[column]))
+        measured, read = MEASURES[name]
+        count = len(measured.arguments)
+        for place, column in enumerate(read):
+            own = f"a{index}_{place}" if place < count else f"o{index}_{place - count}"
+            columns[own] = pa.array([row[column] for row in rows], to_arrow(KINDS[column]))
         if index in spec.kept_values:
-            values = [None if column is None else row[column] for row in rows]
-            columns[f"v{index}"] = pa.array([identity(value) for value in values], pa.int64())
+            hashes = [identity(*(row[column] for column in read)) for row in rows]
+            columns[f"v{index}"] = pa.array(hashes, pa.int64())
     return pa.table(columns)
 
 
@@ -103,16 +116,17 @@ def batch_answer(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Counte
     with duckdb.connect() as database:
         database.register("rows", table)
         answer = database.execute(f"SELECT key, {', '.join(names)} FROM rows GROUP BY key").fetchall()
-    return rounded(Counter(answer))
+    return Counter(tuple(map(_plain, row)) for row in answer)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float):
+        return float(f"{round(value, 9):.12g}") + 0.0
+    return tuple(value) if isinstance(value, list) else value
 
 
 def rounded(rows: Counter[tuple[object, ...]]) -> Counter[tuple[object, ...]]:
-    return Counter(
-        {
-            tuple(float(f"{value:.12g}") if isinstance(value, float) else value for value in row): count
-            for row, count in rows.items()
-        }
-    )
+    return Counter({tuple(_plain(value) for value in row): count for row, count in rows.items()})
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -196,3 +210,7 @@ def test_a_key_is_forgotten_when_it_has_not_changed_for_the_time_to_live() -> No
     assert came("a", 0) == [(False, 1)]
     assert came("a", 100) == [(True, 1), (False, 2)]
     assert came("a", 201) == [(True, 2), (False, 1)]
+
+
+def test_every_declared_aggregate_can_be_kept() -> None:
+    assert [one.name for one in AGGREGATE_FUNCTIONS if not is_known(one.name)] == []

@@ -149,7 +149,7 @@ def test_windows_close_over_what_was_joined(spark: SparkSession, tmp_path: Path)
     outcome, _ = play(spark, RunSpec("events", tables(tmp_path) + sql, tmp_path / "state"))
 
     expected = """
-        SELECT strftime(date_trunc('minute', greatest(e.ts, o.ts))::TIMESTAMP, '%Y-%m-%dT%H:%M:%S') AS w, e.key, count(*)
+        SELECT strftime(date_trunc('minute', greatest(e.ts, o.ts)), '%Y-%m-%dT%H:%M:%S') AS w, e.key, count(*)
         FROM events e JOIN others o ON e.key = o.key GROUP BY w, e.key
     """
     assert outcome == "finished"

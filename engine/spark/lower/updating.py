@@ -21,7 +21,7 @@ from engine.spark.lower.rows import EVENT_TIME_MARK, quoted
 from engine.spark.source import WATERMARK
 from engine.spark.types import spark_schema
 from engine.spark.udfs import udf_to_sql
-from engine.updating.accumulators.base import Measure
+from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.lists import GATHERED
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
 from engine.updating.columns import MATCH, ROW
@@ -49,6 +49,7 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame) -> DataFr
     columns = {f"k{index}": key.expr for index, key in enumerate(node.keys)}
     for index, call in enumerate(calls):
         columns |= {f"a{index}_{place}": argument for place, argument in enumerate(call.arguments)}
+        columns |= {f"o{index}_{place}": one.expr for place, one in enumerate(call.order)}
         if call.condition is not None:
             columns[f"c{index}"] = call.condition
     hidden = [EVENT_TIME, RETRACT] if is_updating(node.input) else [EVENT_TIME]
@@ -57,6 +58,7 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame) -> DataFr
     hashes = {ROW_ID: F.expr(hash_to_sql(keys))}
     for index in spec.kept_values:
         values = [Column(f"a{index}_{place}", kind) for place, kind in enumerate(measures[index].arguments)]
+        values += [Column(f"o{index}_{place}", one.type) for place, one in enumerate(measures[index].order)]
         hashes[f"v{index}"] = F.expr(hash_to_sql(values or [Literal(0, types.BIGINT)]))
     operator = AggregateOperator(spec)
     shape = Schema((*spec.schema, *_CHANGE))
@@ -72,7 +74,9 @@ def _measure(call: Aggregate) -> Measure:
     if function not in AGGREGATES:
         members = tuple(types.Member(f"c{place}", kind) for place, kind in enumerate(kinds))
         function, result = GATHERED, types.Array(types.Struct(members))
-    return Measure(function, kinds, result, distinct=call.distinct, has_condition=call.condition is not None)
+    order = tuple(Sorting(one.expr.type, one.descending, one.nulls_first) for one in call.order)
+    has_condition = call.condition is not None
+    return Measure(function, kinds, result, distinct=call.distinct, has_condition=has_condition, order=order)
 
 
 def _called(node: UpdatingAggregate, rows: DataFrame) -> DataFrame:

@@ -13,11 +13,12 @@ from engine.updating.accumulators.counts import Count, Every, ExclusiveOr
 from engine.updating.accumulators.extremes import Extreme
 from engine.updating.accumulators.floats import Floats
 from engine.updating.accumulators.lists import LISTS
+from engine.updating.accumulators.moments import RESULTS, Moments
 from engine.updating.accumulators.whole import Whole
 
 __all__ = ["Accumulator", "Measure", "accumulator_of", "is_known", "keeps_values"]
 
-_ONLY_FORWARD = frozenset({"min", "max"})
+_ONLY_FORWARD = frozenset({"min", "max", *RESULTS})
 _SAME_WHEN_DISTINCT = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or"})
 
 
@@ -44,6 +45,10 @@ def accumulator_of(measure: Measure) -> Accumulator | None:
             return ExclusiveOr(result)
         case "min" | "max" as name, _:
             return Extreme(name == "max")
+        case "regr_count", _:
+            return Count()
+        case name, _ if name in RESULTS:
+            return Moments(name)
     return None
 
 
@@ -52,7 +57,7 @@ def keeps_values(measure: Measure, *, only_appends: bool) -> bool:
     if accumulator_of(measure) is None:
         return True
     if measure.function in _ONLY_FORWARD:
-        return not only_appends
+        return not only_appends or (measure.distinct and measure.function in RESULTS)
     return measure.distinct and measure.function not in _SAME_WHEN_DISTINCT
 
 
@@ -61,4 +66,4 @@ def is_known(function: str) -> bool:
     return function in LISTS or function in _ACCUMULATED
 
 
-_ACCUMULATED = frozenset({"count", "sum", "avg", "mean", "min", "max", "bool_and", "bool_or", "bit_xor"})
+_ACCUMULATED = frozenset({"count", "sum", "avg", "mean", "min", "max", "bool_and", "bool_or", "bit_xor", "regr_count"})

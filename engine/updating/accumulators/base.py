@@ -27,6 +27,16 @@ class Accumulator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Sorting:
+    """How the rows that a function sees are ordered by a further value: its type, the direction, and where
+    NULL goes."""
+
+    type: Type
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """One aggregate of a query: the declared function, the types of its arguments and of its result."""
 
@@ -35,6 +45,7 @@ class Measure:
     result: Type
     distinct: bool = False
     has_condition: bool = False
+    order: tuple[Sorting, ...] = ()
 
 
 class Mergeable:

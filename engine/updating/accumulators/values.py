@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyarrow as pa
 
 from engine.plan.nodes import ROW_ID
 from engine.schema import to_arrow
-from engine.updating.accumulators.base import Measure
+from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.counts import present
-from engine.updating.accumulators.lists import KEEPS_NULLS, function_of
+from engine.updating.accumulators.lists import KEEPS_NULLS, LISTS, function_of
 from engine.updating.columns import FIRST, VALUE, WEIGHT
 from engine.updating.groups import Groups, Longs, longs
 
@@ -29,9 +31,8 @@ def result_of_values(measure: Measure, values: pa.Table | None, ids: Longs) -> p
     owners = longs(values[ROW_ID])
     low, high = np.searchsorted(owners, ids, "left"), np.searchsorted(owners, ids, "right")
     accumulator = accumulator_of(measure)
-    if accumulator is None:
-        firsts = longs(values[FIRST])
-        return pa.array(_listed(measure, arguments, weights, firsts, low, high), kind)
+    if accumulator is None or measure.function in LISTS:
+        return pa.array(_listed(measure, values, weights, low, high), kind)
     is_there = high > low
     order = np.concatenate([np.arange(a, b) for a, b in zip(low[is_there], high[is_there], strict=True)] or [low[:0]])
     groups = Groups(order, np.cumsum(np.append(0, (high - low)[is_there]))[:-1])
@@ -47,28 +48,38 @@ def result_of_values(measure: Measure, values: pa.Table | None, ids: Longs) -> p
 _ONE = Groups(np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
-def _listed(
-    measure: Measure, arguments: list[pa.Array], weights: Longs, firsts: Longs, low: Longs, high: Longs
-) -> list[object]:
-    compute = function_of(measure.function, measure.arguments)
+def _listed(measure: Measure, values: pa.Table, weights: Longs, low: Longs, high: Longs) -> list[object]:
+    compute = function_of(measure.function, measure.result)
+    arguments = [values[f"a{place}"].combine_chunks() for place in range(len(measure.arguments))]
     taking = np.ones(len(weights), bool)
     if measure.function not in KEEPS_NULLS:
         taking = present(arguments, len(weights))
     columns = [argument.to_pylist() for argument in arguments]
+    sorting = [values[f"o{place}"].to_pylist() for place in range(len(measure.order))]
+    firsts = longs(values[FIRST]).tolist()
     results = []
     for start, end in zip(low.tolist(), high.tolist(), strict=True):
-        places = sorted(range(start, end), key=firsts.__getitem__)
-        rows = [
-            tuple(column[place] for column in columns)
-            for place in places
-            if taking[place]
-            for _ in range(int(weights[place]))
-        ]
+        places = sorted((place for place in range(start, end) if taking[place]), key=firsts.__getitem__)
+        for own, how in reversed(list(zip(sorting, measure.order, strict=True))):
+            places = _sorted(places, own, how)
+        rows = [tuple(column[place] for column in columns) for place in places for _ in range(int(weights[place]))]
         results.append(compute(rows))
     return results
+
+
+def _sorted(places: list[int], values: list[object], how: Sorting) -> list[int]:
+    def key(place: int) -> tuple[bool, object]:
+        value = values[place]
+        is_nan = isinstance(value, float) and math.isnan(value)
+        return is_nan, 0.0 if is_nan else value
+
+    known = sorted((place for place in places if values[place] is not None), key=key, reverse=how.descending)
+    unknown = [place for place in places if values[place] is None]
+    return [*unknown, *known] if how.nulls_first else [*known, *unknown]
 
 
 def _nothing(measure: Measure) -> pa.Table:
     columns = {name: pa.array([], pa.int64()) for name in (ROW_ID, VALUE, WEIGHT, FIRST)}
     columns |= {f"a{place}": pa.array([], to_arrow(kind)) for place, kind in enumerate(measure.arguments)}
+    columns |= {f"o{place}": pa.array([], to_arrow(one.type)) for place, one in enumerate(measure.order)}
     return pa.table(columns)

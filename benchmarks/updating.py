@@ -1,0 +1,98 @@
+"""What updating aggregates cost: count and sum by key with a million keys in state, ten thousand touched per epoch.
+
+`python -m benchmarks.updating [KEYS [ROWS_PER_EPOCH [EPOCHS]]]` prints rows per second and the CPU that each row took.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from engine.spark.progress import EpochReport
+from engine.spark.run import Control, RunSpec, run_in
+from engine.spark.session import open_session
+
+_SQL = """
+CREATE TABLE rows (ts TIMESTAMP NOT NULL, key BIGINT, number BIGINT, WATERMARK FOR ts)
+WITH (connector = 'single_file', path = '{path}', format = 'json', type = 'source');
+CREATE TABLE nowhere WITH (connector = 'blackhole');
+INSERT INTO nowhere SELECT key, count(*), sum(number) FROM rows GROUP BY key;
+"""
+_TOUCHED = 10_000
+
+
+def write_rows(path: Path, keys: int, per_epoch: int, epochs: int) -> int:
+    """First every key once, then epochs whose rows have ten thousand different keys each; how many rows there are."""
+    chance = np.random.default_rng(7)
+    parts = [np.arange(keys)]
+    parts += [chance.choice(chance.choice(keys, _TOUCHED, replace=False), per_epoch) for _ in range(epochs)]
+    numbers = np.concatenate(parts)
+    with path.open("w") as file:
+        file.writelines(
+            f'{{"ts":"2024-01-01T00:00:00Z","key":{key},"number":{place % 1000}}}\n'
+            for place, key in enumerate(numbers)
+        )
+    return len(numbers)
+
+
+def cpu_seconds() -> float:
+    """The CPU that this process and all below it have used."""
+    parents: dict[int, int] = {}
+    used: dict[int, float] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(fields[1])
+            used[int(entry.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    mine = {os.getpid()}
+    while True:
+        below = {child for child, parent in parents.items() if parent in mine} - mine
+        if not below:
+            return sum(used[one] for one in mine)
+        mine |= below
+
+
+def main() -> None:
+    """Run it once in a folder of its own."""
+    keys, per_epoch, epochs = (int(text) for text in [*sys.argv[1:], "1000000", "100000", "12"][:3])
+    scratch = Path(tempfile.mkdtemp(prefix="updating-"))
+    write_rows(scratch / "rows.json", keys, per_epoch, epochs)
+    spark = open_session(app_name="updating", log_dir=scratch, master="local[1]", parallelism=1)
+    seen: list[tuple[float, float, EpochReport]] = []
+
+    def note(report: EpochReport) -> None:
+        seen.append((time.monotonic(), cpu_seconds(), report))
+
+    spec = RunSpec("updating", _SQL.format(path=scratch / "rows.json"), scratch / "state", max_epoch_rows=per_epoch)
+    run_in(spark, spec, Control(), note)
+    steady = [pair for pair in itertools.pairwise(seen) if pair[1][2].rows_in == per_epoch][-(epochs - 2) :]
+    cpu = median(after[1] - before[1] for before, after in steady)
+    wall = median(after[2].duration.total_seconds() for _, after in steady)
+    result = {
+        "keys": keys,
+        "rows per epoch": per_epoch,
+        "epoch seconds": round(wall, 3),
+        "cpu seconds per epoch": round(cpu, 3),
+        "rows per cpu second": round(per_epoch / cpu),
+        "rows per second": round(per_epoch / wall),
+        "state bytes": seen[-1][2].state_bytes,
+    }
+    sys.stdout.write(json.dumps(result) + "\n")
+    shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Variances, covariances and lines of best fit, for values that are never taken back.
+
+Sums of squares about a centre near the mean: about zero they would lose all their digits. The centre starts as the
+first value, so that values which never change leave sums that are exactly zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from engine.updating.accumulators.counts import present
+from engine.updating.groups import Doubles, Groups, Longs
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """For each group how many rows it has, the means, and the sums of squares and products about them; y is the first
+    argument."""
+
+    count: Longs
+    y: Doubles
+    x: Doubles
+    yy: Doubles
+    xx: Doubles
+    xy: Doubles
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The columns are the centres of y and x, the sums of y, x, yy, xx and xy about them, and how many rows
+    there are."""
+
+    function: str
+
+    def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
+        """The sums of each group."""
+        taking = weights * present(arguments, len(weights))
+        y, x = (_numbers(argument) for argument in (arguments[0], arguments[-1]))
+        nothing = np.zeros(len(taking))
+        columns = [y, x, nothing, nothing, nothing, nothing, nothing, taking]
+        return self.merge([pa.array(column) for column in columns], groups)
+
+    def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+        """The sums of both, about the common mean."""
+        *numbers, counts = (column.to_numpy(zero_copy_only=False)[groups.order] for column in columns)
+        # parts without rows come last, so that their centres count for nothing
+        first = _first_with_rows(counts, groups)
+        shifted = _about(numbers, counts, [centre[first][groups.number] for centre in numbers[:2]])
+        summed = [np.add.reduceat(part, groups.starts) for part in shifted[2:]]
+        count = np.add.reduceat(counts, groups.starts)
+        centres = [centre[first] for centre in numbers[:2]]
+        divisor = np.where(count > 0, count, 1)
+        means = [centre + part / divisor for centre, part in zip(centres, summed[:2], strict=True)]
+        return [*map(pa.array, _about([*centres, *summed], count, means)), pa.array(count)]
+
+    def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """NULL where the function has no value."""
+        y, x, _, _, yy, xx, xy, count = (column.to_numpy(zero_copy_only=False) for column in columns)
+        spread = Spread(count, y, x, np.maximum(yy, 0), np.maximum(xx, 0), xy)
+        with np.errstate(all="ignore"):
+            values, has_value = RESULTS[self.function](spread)
+        return pa.array(values, mask=~np.asarray(has_value & (count > 0)))
+
+
+def _numbers(argument: pa.Array) -> Doubles:
+    values: Doubles = argument.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+    return values
+
+
+def _first_with_rows(counts: Longs, groups: Groups) -> Longs:
+    places = np.where(counts > 0, np.arange(len(counts)), len(counts))
+    first = np.minimum.reduceat(places, groups.starts)
+    return np.where(first < len(counts), first, groups.starts)
+
+
+def _about(parts: Sequence[Doubles], counts: Longs, centres: Sequence[Doubles]) -> list[Doubles]:
+    """The same sums about other centres."""
+    y, x, sum_y, sum_x, yy, xx, xy = parts
+    there = counts > 0
+    dy, dx = np.where(there, y - centres[0], 0.0), np.where(there, x - centres[1], 0.0)
+    return [
+        centres[0],
+        centres[1],
+        sum_y + counts * dy,
+        sum_x + counts * dx,
+        yy + 2 * dy * sum_y + counts * dy * dy,
+        xx + 2 * dx * sum_x + counts * dx * dx,
+        xy + dy * sum_x + dx * sum_y + counts * dy * dx,
+    ]
+
+
+Result: TypeAlias = "tuple[Doubles, np.ndarray[tuple[int], np.dtype[np.bool_]]]"
+
+
+def _variance(*, sample: bool, root: bool) -> Callable[[Spread], Result]:
+    def result(of: Spread) -> Result:
+        values = of.yy / np.maximum(of.count - sample, 1)
+        return (np.sqrt(values) if root else values), of.count > sample
+
+    return result
+
+
+def _covariance(*, sample: bool) -> Callable[[Spread], Result]:
+    return lambda of: (of.xy / np.maximum(of.count - sample, 1), of.count > sample)
+
+
+def _fits(of: Spread) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    return (of.count > 1) & (of.xx > 0)
+
+
+def _always(values: Doubles) -> Result:
+    return values, np.ones(len(values), bool)
+
+
+_CORRELATED: Callable[[Spread], Result] = lambda of: (  # noqa: E731 - an entry of the table below
+    of.xy / np.sqrt(of.xx) / np.sqrt(of.yy),
+    _fits(of) & (of.yy > 0),
+)
+
+RESULTS: Mapping[str, Callable[[Spread], Result]] = {
+    "stddev": _variance(sample=True, root=True),
+    "stddev_pop": _variance(sample=False, root=True),
+    "var_samp": _variance(sample=True, root=False),
+    "var_pop": _variance(sample=False, root=False),
+    "covar_samp": _covariance(sample=True),
+    "covar_pop": _covariance(sample=False),
+    "corr": _CORRELATED,
+    "regr_slope": lambda of: (of.xy / of.xx, _fits(of)),
+    "regr_intercept": lambda of: (of.y - of.x * of.xy / of.xx, _fits(of)),
+    "regr_r2": lambda of: (of.xy * of.xy / of.xx / of.yy, _fits(of) & (of.yy > 0)),
+    "regr_avgx": lambda of: _always(of.x),
+    "regr_avgy": lambda of: _always(of.y),
+    "regr_sxx": lambda of: _always(of.xx),
+    "regr_syy": lambda of: _always(of.yy),
+    "regr_sxy": lambda of: _always(of.xy),
+}
+"""What each function is made of."""
+
+
+def of_list(function: str, rows: Sequence[tuple[object, ...]]) -> object:
+    """The same of a list of rows, exactly."""
+    if not rows:
+        return None
+    ys, xs = [float(row[0]) for row in rows], [float(row[-1]) for row in rows]  # type: ignore[arg-type]
+    y, x = math.fsum(ys) / len(rows), math.fsum(xs) / len(rows)
+    y, x = (ys[0] if min(ys) == max(ys) else y), (xs[0] if min(xs) == max(xs) else x)
+    squares = [
+        math.fsum((a - b) * (c - d) for a, c in zip(one, other, strict=True))
+        for one, b, other, d in ((ys, y, ys, y), (xs, x, xs, x), (ys, y, xs, x))
+    ]
+    numbers = [np.array([number]) for number in (y, x, *squares)]
+    with np.errstate(all="ignore"):
+        values, has_value = RESULTS[function](Spread(np.array([len(rows)]), *numbers))
+    return float(values[0]) if has_value[0] else None
