@@ -566,6 +566,13 @@ class DeliveryError(EngineError):
     code = "delivery.error"
 
 
+class TargetUnavailableError(DeliveryError):
+    """What a sink writes to does not answer."""
+
+    code = "delivery.unavailable"
+    retryable = True
+
+
 class SupersededError(DeliveryError):
     """A newer run of the same job owns the sink; this one has to end."""
 

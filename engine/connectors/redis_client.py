@@ -10,7 +10,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from engine.connectors.redis import RedisOptions
-from engine.errors import LookupFailedError, MissingPackageError, OptionValueError
+from engine.errors import EngineError, LookupFailedError, MissingPackageError, OptionValueError
 
 try:
     import redis
@@ -53,14 +53,14 @@ def connect(options: RedisOptions) -> Client:
 
 
 @contextmanager
-def told(options: RedisOptions) -> Iterator[None]:
+def told(options: RedisOptions, kind: type[EngineError] = LookupFailedError) -> Iterator[None]:
     """Whatever goes wrong inside is an error of ours, which says where; it never holds a password."""
     try:
         yield
     except (redis.RedisError, OSError) as wrong:
         place = options.address or options.cluster_addresses or ""
         shown = re.sub(r"//[^/@]*@", "//...@", place)
-        raise LookupFailedError(
+        raise kind(
             f"Redis at {shown} does not answer: {wrong}", hint="is it up, and are user and password right?"
         ) from wrong
 

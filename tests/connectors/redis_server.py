@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,12 +36,23 @@ def program() -> str:
     return found
 
 
+def free_port() -> int:
+    """A port that nobody listens on. A cluster's nodes talk on the one 10,000 higher, and both must lie below those
+    that the system gives to callers."""
+    first = os.getpid() * 37
+    for number in range(8000):
+        port = 12_000 + (first + number) % 8000
+        with socket.socket() as one, socket.socket() as other, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            other.bind(("127.0.0.1", port + 10_000))
+            return port
+    raise AssertionError
+
+
 @contextmanager
 def running(folder: Path, *arguments: str, **client: str) -> Iterator[Server]:
     """A server with an empty memory, which ends with the block."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     given = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder), *arguments]
     with subprocess.Popen([program(), *given], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:

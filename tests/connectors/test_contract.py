@@ -217,7 +217,9 @@ SINKS: dict[str, Callable[[Path], Table]] = {
 
 
 def test_every_connector_that_writes_is_in_these_tests() -> None:
-    assert {each.name for each in CONNECTORS if "sink" in each.options} == set(SINKS)
+    with_a_server = {"redis"}  # in test_redis.py
+
+    assert {each.name for each in CONNECTORS if "sink" in each.options} - with_a_server == set(SINKS)
 
 
 @pytest.mark.parametrize("name", SINKS)

@@ -20,11 +20,17 @@ from engine.connectors.lookups import look_up
 from engine.connectors.redis import REDIS
 from engine.connectors.redis_client import filled
 from engine.connectors.redis_lookup import RedisLookup
-from engine.errors import BadRecordError, LookupFailedError, MissingPackageError, OptionValueError
+from engine.errors import (
+    BadRecordError,
+    LookupFailedError,
+    MissingPackageError,
+    OptionValueError,
+    TargetUnavailableError,
+)
 from engine.schema import Field, Schema
 from engine.spark.run import Control, RunSpec, run_in
 from tests.connectors.redis_server import Server, running
-from tests.connectors.tables import table
+from tests.connectors.tables import batch, epoch, sink, table, take
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +55,7 @@ def _empty(request: pytest.FixtureRequest) -> None:
 
 def lookup_table(schema: Schema = NAMES, **options: Any) -> Table:
     options.setdefault("format", "json")
-    made = table("redis", schema, {"k": "key"}, **options)
+    made = table("redis", schema, {"k": "key"}, type="lookup", **options)
     return replace(made, primary_key=("k",), cache=Cache(0, None))
 
 
@@ -195,3 +201,83 @@ def test_a_server_that_is_not_there_stops_the_job_with_its_address(spark: SparkS
 
     with pytest.raises(LookupFailedError, match=r"127\.0\.0\.1:1"):
         run_in(spark, RunSpec("redis", sql, tmp_path / "state"), Control())
+
+
+PLACED = Schema(
+    (Field("k", types.TEXT, nullable=False), Field("f", types.TEXT, nullable=False), Field("n", types.BIGINT))
+)
+ROWS = [("a", "x", 1), ("b", "x", 2), ("a", "y", 3), ("a", "x", None)]
+
+
+def write(server: Server, folder: Path, *epochs: list[tuple[str, str, int | None]], **options: Any) -> None:
+    """Write epochs into a sink, the last of them twice, as after a crash in between."""
+    target = {name.replace("__", "."): value for name, value in options.items()}
+    of = table("redis", PLACED, type="sink", address=server.address, format="json", target__key_prefix="p:", **target)
+    made = sink(of, folder / "state" / "sinks" / "t")
+    for number, rows in enumerate(epochs):
+        take(made, epoch(number), [batch(PLACED, *rows)])
+    take(made, epoch(len(epochs) - 1), [batch(PLACED, *epochs[-1])])
+
+
+def line(row: tuple[str, str, int | None]) -> bytes:
+    return json.dumps(dict(zip(PLACED.names, row, strict=True)), separators=(",", ":")).encode()
+
+
+def test_strings_hold_the_last_row_of_their_key_for_their_time(server: Server, tmp_path: Path) -> None:
+    write(server, tmp_path, ROWS, target="string", target__key_column="k", target__ttl_secs=100)
+
+    assert sorted(server.client.keys()) == [b"p:a", b"p:b"]
+    assert [server.client.get(key) for key in ("p:a", "p:b")] == [line(ROWS[3]), line(ROWS[1])]
+    assert 0 < server.client.ttl("p:a") <= 100
+
+
+def test_hashes_hold_the_last_row_of_their_field(server: Server, tmp_path: Path) -> None:
+    write(server, tmp_path, ROWS, target="hash", target__key_column="k", target__field_column="f")
+
+    assert server.client.hgetall("p:a") == {b"x": line(ROWS[3]), b"y": line(ROWS[2])}
+    assert server.client.hgetall("p:b") == {b"x": line(ROWS[1])}
+
+
+def test_lists_hold_their_rows_in_order_and_no_more_than_they_may(server: Server, tmp_path: Path) -> None:
+    write(server, tmp_path / "1", ROWS[:2], ROWS[2:], target="list", target__key_column="k")
+    write(server, tmp_path / "2", ROWS, target="list", target__operation="prepend", target__max_length=3)
+
+    assert server.client.lrange("p:a", 0, -1) == [line(ROWS[at]) for at in (0, 2, 3)]
+    assert server.client.lrange("p:", 0, -1) == [line(ROWS[at]) for at in (3, 2, 1)]
+
+
+def test_an_epoch_whose_sending_failed_is_sent_again(server: Server, tmp_path: Path) -> None:
+    options = {"target": "string", "target__key_column": "k", "target__key_prefix": "p:", "format": "json"}
+    gone = table("redis", PLACED, type="sink", address="redis://127.0.0.1:1", **options)
+    there = table("redis", PLACED, type="sink", address=server.address, **options)
+    place = tmp_path / "state" / "sinks" / "t"
+
+    with pytest.raises(TargetUnavailableError, match=r"Redis at redis://127\.0\.0\.1:1 does not answer"):
+        take(sink(gone, place), epoch(0), [batch(PLACED, *ROWS)])
+    assert server.client.keys() == []
+    take(sink(there, place), epoch(0), [batch(PLACED, *ROWS)])
+
+    assert server.client.get("p:b") == line(ROWS[1])
+
+
+COPY = """
+CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT)
+WITH (connector = 'single_file', path = '{folder}/in.json', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE totals (id TEXT NOT NULL, n BIGINT, total BIGINT)
+WITH (connector = 'redis', type = 'sink', address = '{address}', format = 'json', target = 'string',
+      'target.key_prefix' = 'total:', 'target.key_column' = 'id');
+INSERT INTO totals
+SELECT coalesce(key, 'nobody'), count(*), sum(value) FROM events GROUP BY tumble('1 day'), key;
+"""
+
+
+def test_a_job_writes_what_another_can_look_up(server: Server, spark: SparkSession, tmp_path: Path) -> None:
+    rows = [{"at": "2024-01-01T00:00:00Z", "key": f"k{n % 3}", "value": n} for n in range(9)]
+    (tmp_path / "in.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sql = COPY.format(folder=tmp_path, address=server.address)
+
+    assert run_in(spark, RunSpec("redis", sql, tmp_path / "state"), Control()) == "finished"
+
+    totals = Schema((Field("n", types.BIGINT), Field("total", types.BIGINT)))
+    of = lookup_table(totals, address=server.address, target__key_prefix="total:")
+    assert ask(of, "k1", "k9", columns=totals) == [{"n": 3, "total": 12}, None]

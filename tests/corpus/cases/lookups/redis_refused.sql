@@ -1,13 +1,19 @@
 -- A Redis table needs one place, and its key is its primary key.
---: error option.bad_value 11:24 exactly one of 'address' and 'cluster.addresses' must be set
---: error option.bad_value 12:24 exactly one of 'address' and 'cluster.addresses' must be set
---: error option.bad_value 14:24 table c: the PRIMARY KEY of a Redis table must be its key: write `k TEXT METADATA FROM 'key' PRIMARY KEY`
---: error sql.table_column 15:27 incorrect data type for metadata field 'key'; expected TEXT, but found BIGINT
---: error option.bad_value 16:24 table e: the PRIMARY KEY of a Redis table must be its key: write `k TEXT METADATA FROM 'key' PRIMARY KEY`
---: error option.bad_value 17:121 connector 'redis' cannot carry the format 'parquet'
---: error option.wrong_type 19:60 expected with option 'lookup.cache.ttl' to be an interval, but it was 'soon'
---: error option.wrong_type 19:89 expected with option 'lookup.cache.max_bytes' to be a number of bytes like '128mb', but it was 'much'
---: error option.unknown 19:124 unknown options provided in WITH clause: 'target.prefix'
+--: error option.bad_value 17:24 exactly one of 'address' and 'cluster.addresses' must be set
+--: error option.bad_value 18:24 exactly one of 'address' and 'cluster.addresses' must be set
+--: error option.bad_value 20:24 table c: the PRIMARY KEY of a Redis table must be its key: write `k TEXT METADATA FROM 'key' PRIMARY KEY`
+--: error sql.table_column 21:27 incorrect data type for metadata field 'key'; expected TEXT, but found BIGINT
+--: error option.bad_value 22:24 table e: the PRIMARY KEY of a Redis table must be its key: write `k TEXT METADATA FROM 'key' PRIMARY KEY`
+--: error option.bad_value 23:121 connector 'redis' cannot carry the format 'parquet'
+--: error option.wrong_type 25:60 expected with option 'lookup.cache.ttl' to be an interval, but it was 'soon'
+--: error option.wrong_type 25:89 expected with option 'lookup.cache.max_bytes' to be a number of bytes like '128mb', but it was 'much'
+--: error option.unknown 25:124 unknown options provided in WITH clause: 'target.prefix'
+--: error option.missing 27:14 required option 'target' not set
+--: error option.bad_value 28:14 'target.field_column' is needed for target = 'hash', and only there
+--: error option.bad_value 29:14 'target.ttl_secs' is only for target = 'string'
+--: error option.bad_value 30:14 'target.max_length' is only for target = 'list'
+--: error option.bad_value 34:13 table l: column 'k' makes keys, so it must be a TEXT NOT NULL of the table
+--: error option.bad_value 35:13 table m: column 'nothing' makes keys, so it must be a TEXT NOT NULL of the table
 CREATE TEMPORARY TABLE a (id TEXT METADATA FROM 'key' PRIMARY KEY, name TEXT) WITH (connector = 'redis', format = 'json');
 CREATE TEMPORARY TABLE b (id TEXT METADATA FROM 'key' PRIMARY KEY, name TEXT)
 WITH (connector = 'redis', address = 'a', 'cluster.addresses' = 'b', format = 'json');
@@ -18,3 +24,12 @@ CREATE TEMPORARY TABLE f (id TEXT METADATA FROM 'key' PRIMARY KEY, name TEXT) WI
 CREATE TEMPORARY TABLE g (id TEXT METADATA FROM 'key' PRIMARY KEY, name TEXT)
 WITH (connector = 'redis', address = 'a', format = 'json', 'lookup.cache.ttl' = 'soon', 'lookup.cache.max_bytes' = 'much', 'target.prefix' = 'x');
 SELECT 1 FROM a;
+CREATE TABLE h (k TEXT NOT NULL) WITH (connector = 'redis', type = 'sink', address = 'a', format = 'json', 'target.key_prefix' = 'p');
+CREATE TABLE i (k TEXT NOT NULL) WITH (connector = 'redis', type = 'sink', address = 'a', format = 'json', 'target.key_prefix' = 'p', target = 'hash');
+CREATE TABLE j (k TEXT NOT NULL) WITH (connector = 'redis', type = 'sink', address = 'a', format = 'json', 'target.key_prefix' = 'p', target = 'list', 'target.ttl_secs' = 5);
+CREATE TABLE k (k TEXT NOT NULL) WITH (connector = 'redis', type = 'sink', address = 'a', format = 'json', 'target.key_prefix' = 'p', target = 'string', 'target.max_length' = 5);
+CREATE TABLE l (k TEXT) WITH (connector = 'redis', type = 'sink', address = 'a', format = 'json', 'target.key_prefix' = 'p', target = 'string', 'target.key_column' = 'k');
+CREATE TABLE m (k TEXT NOT NULL) WITH (connector = 'redis', type = 'sink', address = 'a', format = 'json', 'target.key_prefix' = 'p', target = 'string', 'target.key_column' = 'nothing');
+CREATE TABLE numbers WITH (connector = 'impulse', event_rate = 1);
+INSERT INTO l SELECT 'x' FROM numbers;
+INSERT INTO m SELECT 'x' FROM numbers;
