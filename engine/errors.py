@@ -235,6 +235,24 @@ class DataError(EngineError):
     code = "data.error"
 
 
+class OutOfRangeError(DataError):
+    """A value does not fit into the type it is computed or cast to."""
+
+    code = "data.out_of_range"
+
+
+class DivisionByZeroError(DataError):
+    """A number or an interval was divided by zero."""
+
+    code = "data.division_by_zero"
+
+
+class InvalidValueError(DataError):
+    """A value, most often a text, cannot be read as the type it is cast to."""
+
+    code = "data.invalid_value"
+
+
 class StateError(EngineError):
     """The state directory does not fit what is asked of it; nothing was changed."""
 

@@ -15,6 +15,7 @@ from engine.types import (
     Decimal,
     Float,
     Integer,
+    Interval,
     Json,
     Member,
     Null,
@@ -89,8 +90,9 @@ def can_coerce(a: Type, b: Type) -> bool:
 def can_cast(a: Type, b: Type) -> bool:
     """Whether a script may cast an `a` to a `b`; single values can still fail.
 
-    Between a TIMESTAMP and a whole number the unit is the nanosecond, as in the reference engine. Structs and arrays
-    become what their parts become.
+    From a TIMESTAMP to a whole number the unit is the nanosecond, and so it is where a sink takes one for the other. A
+    cast in a script makes a TIMESTAMP of seconds, as in the reference engine. Structs and arrays become what their
+    parts become.
     """
     if can_coerce(a, b):
         return True
@@ -104,7 +106,7 @@ def can_cast(a: Type, b: Type) -> bool:
             )
         case Integer() | Float() | Decimal() | Boolean(), Text() | Json():
             return True
-        case Timestamp() | Date() | Bytes(), Text():
+        case Timestamp() | Date() | Bytes() | Interval(), Text():
             return True
         case Text() | Json(), Integer() | Float() | Decimal() | Boolean() | Timestamp() | Date():
             return True

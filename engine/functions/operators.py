@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.functions.base import Function, Resolve, Signature, first_of, never, takes, takes_alike, takes_many
 from engine.functions.coercion import as_decimal, bounded_decimal, common_type
-from engine.functions.parameters import anything, known_instant, scalar_as_text, signed_number, whole
+from engine.functions.parameters import anything, known_instant, only_number, scalar_as_text, signed_number, whole
 from engine.types import (
     BIGINT,
     BOOLEAN,
@@ -128,13 +128,20 @@ OPERATORS = (
             _numbers("*"),
             takes(_only_length, whole, result=INTERVAL),
             takes(whole, _only_length, result=INTERVAL),
+            takes(_only_length, only_number, result=INTERVAL),
+            takes(only_number, _only_length, result=INTERVAL),
         ),
     ),
     _operator(
         "/",
         "a / b",
-        "The quotient, cut towards zero for whole numbers; division by zero fails the run; NULL when either is.",
-        _numbers("/"),
+        "The quotient, cut towards zero for whole numbers, or a part of an interval; division by zero fails the run; "
+        "NULL when either is.",
+        first_of(
+            _numbers("/"),
+            takes(_only_length, whole, result=INTERVAL),
+            takes(_only_length, only_number, result=INTERVAL),
+        ),
     ),
     _operator(
         "%",

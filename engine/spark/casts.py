@@ -11,6 +11,7 @@ ITEM = "__item"
 
 # Spark also takes a bare year, a time of today, or 'now': none of them says which instant it is when a run is repeated.
 _NO_DATE = text_to_sql(r"^(?!\s*\d{4,6}-\d{1,2}-\d{1,2})")
+_ON, _OFF = text_to_sql(r"(?i)^\s*on\s*$"), text_to_sql(r"(?i)^\s*off\s*$")
 _TRAILING_ZEROS = text_to_sql(r"(\.000000|000)$")
 _PADDED_FRACTION = text_to_sql(r"(\.\d+?)0+$")
 _FIRST_GROUP = text_to_sql("$1")
@@ -32,6 +33,10 @@ def cast_to_sql(value: str, source: types.Type, target: types.Type, *, lenient: 
             value = f"regexp_replace({value}, {_NO_DATE}, 'not a date, ')"
         case types.Timestamp(), types.Integer():
             return f"(unix_micros({value}) * 1000L)"
+        case types.Interval(), types.Text():
+            return _interval_as_text(value)
+        case types.Text() | types.Json(), types.Boolean():
+            value = f"regexp_replace(regexp_replace({value}, {_ON}, 'true'), {_OFF}, 'false')"
         case types.Integer(), types.Timestamp():
             return micros_to_sql(f"CAST({value} AS BIGINT)", 1000)
     plain = f"{'TRY_CAST' if lenient else 'CAST'}({value} AS {type_to_sql(target)})"
@@ -62,6 +67,24 @@ def micros_to_sql(number: str, per_microsecond: int) -> str:
 
 
 _MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+
+
+def _interval_as_text(value: str) -> str:
+    """`1 day 02:00:00.5`, as in Postgres."""
+    micros = f"unix_micros(timestamp_micros(0L) + {value})"
+    day = 86_400_000_000
+    rest = f"abs({ITEM} % {day}L)"
+    days = f"concat({ITEM} div {day}L, CASE WHEN {ITEM} div {day}L = 1L THEN ' day' ELSE ' days' END)"
+    parts = (f"lpad({rest} div {size}L % {turn}L, 2, '0')" for size, turn in _CLOCK)
+    fraction = f"rtrim('.', rtrim('0', concat('.', lpad({rest} % 1000000L, 6, '0'))))"
+    clock = f"concat(CASE WHEN {ITEM} < 0L THEN '-' ELSE '' END, concat_ws(':', {', '.join(parts)}), {fraction})"
+    shown_days = f"CASE WHEN {ITEM} div {day}L <> 0L THEN {days} END"
+    shown_clock = f"CASE WHEN {rest} <> 0L OR {ITEM} = 0L THEN {clock} END"
+    text = f"CASE WHEN {ITEM} IS NOT NULL THEN concat_ws(' ', {shown_days}, {shown_clock}) END"
+    return f"get(transform(array({micros}), {ITEM} -> {text}), 0)"
+
+
+_CLOCK = ((3_600_000_000, 24), (60_000_000, 60), (1_000_000, 60))
 
 
 def _fraction_as_text(value: str) -> str:

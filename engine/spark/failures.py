@@ -31,12 +31,44 @@ def explain_failure(error: PySparkException, paths: StatePaths) -> EngineError:
             f"the state cannot be read: {state[1]}: {_short(text)}",
             hint=f"restore a savepoint, or start afresh with --force; Spark's log is in {paths.logs}",
         )
+    value = _value_error(text)
+    if value:
+        return value
     return errors.EpochFailedError(_short(text), hint=f"the whole story is in {paths.logs / 'spark.log'}")
 
 
 _STATE = re.compile(
     r"\[(STREAMING_CHECKPOINT_\w+|CANNOT_LOAD_STATE_STORE[\w.]*|CONCURRENT_STREAM_LOG_UPDATE|CHECKPOINT_\w+)\]"
 )
+
+
+_VALUES: tuple[tuple[str, type[errors.DataError], str], ...] = (
+    (
+        r"CAST_OVERFLOW|\w*ARITHMETIC_OVERFLOW[\w.]*|NUMERIC_VALUE_OUT_OF_RANGE[\w.]*|DATETIME_OVERFLOW",
+        errors.OutOfRangeError,
+        "cast to a wider type, or filter such rows out",
+    ),
+    (r"\w*(?:DIVIDE|DIVIDED|REMAINDER)_BY_ZERO", errors.DivisionByZeroError, "divide by nullif(divisor, 0)"),
+    (
+        r"CAST_INVALID_INPUT|CANNOT_PARSE_\w+|INVALID_UTF8_STRING|DATETIME_FIELD_OUT_OF_BOUNDS[\w.]*",
+        errors.InvalidValueError,
+        "TRY_CAST gives NULL instead",
+    ),
+)
+_RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (not in the range of [^\n]*?)(?: SQLSTATE|\n|$)")
+_ADVICE = re.compile(r"( Use [`']|\. Correct the value| If necessary| To return NULL| SQLSTATE).*", re.DOTALL)
+
+
+def _value_error(text: str) -> EngineError | None:
+    """The error of a row's value, without the advice that is meant for users of Spark."""
+    raised = _RAISED.search(text)
+    if raised:
+        return errors.OutOfRangeError(raised[1], hint=_VALUES[0][2])
+    for named, kind, hint in _VALUES:
+        found = re.search(rf"\[(?:{named})\] ([^\n]*)", text)
+        if found:
+            return kind(_ADVICE.sub("", found[1]).strip().rstrip("."), hint=hint)
+    return None
 
 
 def _short(text: str) -> str:

@@ -14,7 +14,7 @@ _NUMBER = re.compile(
     r"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?[df]?|nan|inf|infinity)\s*",
     re.IGNORECASE,
 )
-_TRUTH = re.compile(r"\s*(t|true|y|yes|1|f|false|n|no|0)\s*", re.IGNORECASE)
+_TRUTH = re.compile(r"\s*(t|true|y|yes|on|1|f|false|n|no|off|0)\s*", re.IGNORECASE)
 _DAY = re.compile(r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?![0-9]).*)?)?\s*", re.DOTALL)
 
 

@@ -33,16 +33,29 @@ class BareOption(exp.Expression):
 _SPECIAL_CALLS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
 
 
+def _typed_literal(_: object, value: exp.Expression, to: exp.DataType) -> exp.Expression:
+    """`DATE '2024-01-01'::TEXT` is the text of a day, though the parser has the cast applied to the text first."""
+    literal = value
+    while not isinstance(literal, exp.Literal):
+        literal = literal.this
+    typed = exp.Cast(this=literal.copy(), to=to)
+    if literal is value:
+        return typed
+    literal.replace(typed)
+    return value
+
+
 class Arroyo(Postgres):
     """The dialect; see the module. Arrays keep the subscripts that are written, and JSON the keys."""
 
     INDEX_OFFSET = 0
 
     class Tokenizer(Postgres.Tokenizer):
-        """Postgres tokens, with `session` and `window` as plain names: everybody calls their window so."""
+        """Postgres tokens, with `session` and `window` as plain names, since windows are called so; FLOAT is REAL."""
 
         KEYWORDS = {  # noqa: RUF012
-            word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if word not in ("SESSION", "WINDOW")
+            **{word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if word not in ("SESSION", "WINDOW")},
+            "FLOAT": TokenType.FLOAT,
         }
 
     class Parser(Postgres.Parser):  # type: ignore[misc, valid-type]  # the parser's classes are made at run time
@@ -59,6 +72,7 @@ class Arroyo(Postgres):
             TokenType.ARROW: lambda self, json, key: self.expression(exp.JSONExtract(this=json, expression=key)),
             TokenType.DARROW: lambda self, json, key: self.expression(exp.JSONExtractScalar(this=json, expression=key)),
         }
+        TYPE_LITERAL_PARSERS = dict.fromkeys(exp.DataType.Type, _typed_literal)
         CONSTRAINT_PARSERS = {  # noqa: RUF012
             **Postgres.Parser.CONSTRAINT_PARSERS,
             "METADATA": lambda self: self.expression(

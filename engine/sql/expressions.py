@@ -111,7 +111,7 @@ class Expressions:
                 return self._column(node)
             case exp.Dot():
                 return self._dot(node)
-            case exp.Literal() | exp.Boolean() | exp.Null():
+            case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString():
                 return _literal(node)
             case exp.Neg():
                 return self._negative(node)
@@ -189,6 +189,11 @@ class Expressions:
         inner, kind = self.translate(node.this), translate_type(node.to)
         if inner.type == kind:
             return inner
+        match inner, kind:
+            case Literal(str(text)), types.Interval():
+                return Literal(read_duration(text), kind)
+            case _, types.Timestamp() if isinstance(inner.type, types.Integer):
+                return make_call("to_timestamp_seconds", [inner])
         if inner.type == types.JSON_PART:
             inner = part_as(inner, kind)
         if not can_cast(inner.type, kind):
@@ -306,9 +311,18 @@ def _literal(node: exp.Expr) -> Expr:
             return Literal(None, types.Null())
         case exp.Boolean():
             return Literal(bool(node.this), types.BOOLEAN)
+        case exp.HexString():
+            return Literal(_bytes(node.name), types.Bytes())
     if node.args.get("is_string"):
         return Literal(node.name, types.TEXT)
     return _number(node.name)
+
+
+def _bytes(digits: str) -> bytes:
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        raise TypeMismatchError(f"x'{_clipped(digits)}' is not raw bytes", hint="write two digits a byte") from None
 
 
 def _number(text: str) -> Expr:

@@ -6,7 +6,14 @@ import pytest
 from pyspark.errors import PySparkException
 
 from engine.checkpoints.layout import StatePaths
-from engine.errors import BadRecordError, EpochFailedError, UnreadableStateError
+from engine.errors import (
+    BadRecordError,
+    DivisionByZeroError,
+    EpochFailedError,
+    InvalidValueError,
+    OutOfRangeError,
+    UnreadableStateError,
+)
 from engine.spark.failures import explain_failure
 
 PATHS = StatePaths(Path("/state"))
@@ -35,6 +42,38 @@ def test_a_state_that_spark_cannot_read_is_called_so(named: str) -> None:
 
     assert type(error) is UnreadableStateError
     assert "restore a savepoint" in (error.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        (
+            '[CAST_OVERFLOW] The value 300L of the type "BIGINT" cannot be cast to "TINYINT" due to an overflow. '
+            "Use `try_cast` to tolerate overflow and return NULL instead. SQLSTATE: 22003",
+            OutOfRangeError,
+            'The value 300L of the type "BIGINT" cannot be cast to "TINYINT" due to an overflow',
+        ),
+        ("[ARITHMETIC_OVERFLOW] long overflow. Use 'try_add' to", OutOfRangeError, "long overflow"),
+        (
+            "[USER_RAISED_EXCEPTION] not in the range of INT UNSIGNED, -1 SQLSTATE: P0001",
+            OutOfRangeError,
+            "not in the range of INT UNSIGNED, -1",
+        ),
+        ("[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to", DivisionByZeroError, "Division by zero"),
+        (
+            '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT" because it is '
+            "malformed. Correct the value as per the syntax",
+            InvalidValueError,
+            'The value \'x\' of the type "STRING" cannot be cast to "INT" because it is malformed',
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_is_named_and_never_tried_again(text: str, kind: type[Exception], message: str) -> None:
+    error = explain_failure(PySparkException(f"Job aborted.\n{text}\n\tat java.lang"), PATHS)
+
+    assert type(error) is kind
+    assert error.message == message
+    assert not error.retryable
 
 
 def test_anything_else_is_told_by_its_innermost_cause() -> None:

@@ -1,27 +1,26 @@
 -- Values that are none, or cannot be held, and what is not read.
---: error sql.type_mismatch 27:8 99999999999999999999 does not fit into BIGINT
---: error sql.type_mismatch 28:8 1e400 is not a number that can be held
---: error sql.function_arguments 29:8 + does not take (TEXT, BIGINT)
---: error sql.unknown_column 30:8 no column 'nothing' here
---: error sql.unknown_column 30:17 no column 'nowhere' here
---: error sql.unknown_column 31:8 'x' is asked of a value of type TEXT, which has no members
---: error sql.unknown_function 32:8 there is no function 'reverse_all'
---: error sql.unknown_function 33:8 there is no function 'uper'
---: error sql.function_arguments 34:8 abs does not take (TEXT, BIGINT)
---: error sql.bad_duration 35:8 the length of '1 MONTH' varies, since 'MONTH' is not always equally long
---: error sql.bad_duration 36:8 'soon' is not a length of time
---: error sql.type_mismatch 37:8 a value of type BOOLEAN cannot become TIMESTAMP
---: error sql.unsupported 38:22 SYMMETRIC is not currently supported
---: error sql.unsupported 39:8 e'a\nb' is not supported here
---: error sql.unsupported 39:17 x'41' is not supported here
---: error sql.unsupported 39:24 $1 is not supported here
---: error sql.unsupported 39:28 ? is not supported here
---: error sql.unsupported 40:8 key COLLATE "C" is not supported here
---: error sql.unsupported 40:25 at AT TIME ZONE 'UTC' is not supported here
---: error sql.unsupported 41:8 LIKE ... ESCAPE is not supported
---: error sql.over 42:8 Window functions require already windowed input
---: error sql.function_arguments 43:8 date_trunc does not know 'fortnight'
---: error sql.over 44:8 Window functions require already windowed input
+--: error sql.type_mismatch 26:8 99999999999999999999 does not fit into BIGINT
+--: error sql.type_mismatch 27:8 1e400 is not a number that can be held
+--: error sql.function_arguments 28:8 + does not take (TEXT, BIGINT)
+--: error sql.unknown_column 29:8 no column 'nothing' here
+--: error sql.unknown_column 29:17 no column 'nowhere' here
+--: error sql.unknown_column 30:8 'x' is asked of a value of type TEXT, which has no members
+--: error sql.unknown_function 31:8 there is no function 'reverse_all'
+--: error sql.unknown_function 32:8 there is no function 'uper'
+--: error sql.function_arguments 33:8 abs does not take (TEXT, BIGINT)
+--: error sql.bad_duration 34:8 the length of '1 MONTH' varies, since 'MONTH' is not always equally long
+--: error sql.bad_duration 35:8 'soon' is not a length of time
+--: error sql.type_mismatch 36:8 a value of type BOOLEAN cannot become TIMESTAMP
+--: error sql.unsupported 37:22 SYMMETRIC is not currently supported
+--: error sql.unsupported 38:8 e'a\nb' is not supported here
+--: error sql.unsupported 38:24 $1 is not supported here
+--: error sql.unsupported 38:28 ? is not supported here
+--: error sql.unsupported 39:8 key COLLATE "C" is not supported here
+--: error sql.unsupported 39:25 at AT TIME ZONE 'UTC' is not supported here
+--: error sql.unsupported 40:8 LIKE ... ESCAPE is not supported
+--: error sql.over 41:8 Window functions require already windowed input
+--: error sql.function_arguments 42:8 date_trunc does not know 'fortnight'
+--: error sql.over 43:8 Window functions require already windowed input
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT 99999999999999999999 FROM events;

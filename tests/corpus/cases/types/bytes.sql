@@ -1,0 +1,9 @@
+-- Raw bytes are written as x and hexadecimal digits, and compared byte by byte.
+--: rows yes
+CREATE TABLE types (
+  at TIMESTAMP NOT NULL, b BOOLEAN, i32 INT, u32 INT UNSIGNED, i64 BIGINT, u64 BIGINT UNSIGNED, f32 FLOAT, f64 DOUBLE,
+  d DECIMAL(10, 2), big DECIMAL(38, 0), t TEXT, raw BYTEA, t0 TIMESTAMP(0), t3 TIMESTAMP(3), j JSON,
+  s STRUCT<a STRUCT<b STRUCT<c ARRAY<STRUCT<d INT UNSIGNED, "when" TIMESTAMP, cost DECIMAL(4, 2)>>>>>
+) WITH (connector = 'single_file', path = '$inputs/types.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE out WITH (connector = 'single_file', path = '$output', format = 'json', type = 'sink');
+INSERT INTO out SELECT raw, raw = x'00ff' AS same, raw < x'01' AS less, x'c3a9'::TEXT AS text, octet_length(raw) AS size FROM types;

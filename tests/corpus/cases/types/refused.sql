@@ -1,0 +1,24 @@
+-- Casts that there are not, and constants that cannot be read.
+--: error sql.type_mismatch 19:24 a value of type TIMESTAMP cannot become BOOLEAN
+--: error sql.type_mismatch 19:37 a value of type DATE cannot become INT
+--: error sql.type_mismatch 19:47 a value of type DOUBLE cannot become TIMESTAMP
+--: error sql.type_mismatch 19:63 a value of type TEXT cannot become INTERVAL
+--: error sql.type_mismatch 19:76 a value of type BYTEA cannot become BIGINT
+--: error sql.type_mismatch 19:89 a value of type BOOLEAN cannot become DECIMAL(5, 1)
+--: error sql.unknown_type 20:24 Unsupported SQL type 'TIME'
+--: error sql.unknown_type 21:24 Unsupported SQL type 'TIME'
+--: error sql.type_mismatch 22:24 x'0' is not raw bytes
+--: error sql.bad_duration 23:24 the length of '1 month' varies, since 'month' is not always equally long
+--: error sql.type_mismatch 24:24 'abc' is not a BOOLEAN
+CREATE TABLE types (
+  at TIMESTAMP NOT NULL, b BOOLEAN, i32 INT, u32 INT UNSIGNED, i64 BIGINT, u64 BIGINT UNSIGNED, f32 FLOAT, f64 DOUBLE,
+  d DECIMAL(10, 2), big DECIMAL(38, 0), t TEXT, raw BYTEA, t0 TIMESTAMP(0), t3 TIMESTAMP(3), j JSON,
+  s STRUCT<a STRUCT<b STRUCT<c ARRAY<STRUCT<d INT UNSIGNED, "when" TIMESTAMP, cost DECIMAL(4, 2)>>>>>
+) WITH (connector = 'single_file', path = '$inputs/types.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE out WITH (connector = 'single_file', path = '$output', format = 'json', type = 'sink');
+INSERT INTO out SELECT at::BOOLEAN, day::INT, f64::TIMESTAMP, t::INTERVAL, raw::BIGINT, b::DECIMAL(5, 1) FROM (SELECT *, at::DATE AS day FROM types) AS t;
+INSERT INTO out SELECT t::TIME AS x FROM types;
+INSERT INTO out SELECT TIME '10:00' AS x FROM types;
+INSERT INTO out SELECT x'0' AS x FROM types;
+INSERT INTO out SELECT '1 month'::INTERVAL AS x FROM types;
+INSERT INTO out SELECT 'abc'::BOOLEAN AS x FROM types;
