@@ -46,7 +46,7 @@ from engine.sql.over import OverCalls
 from engine.sql.parse import Script
 from engine.sql.scope import Scope
 from engine.sql.unnest import Unnesting
-from engine.sql.windows import describe, is_window_call, translate_window, window_over
+from engine.sql.windows import AGAIN, describe, is_window_call, translate_window, window_over, with_window
 
 WINDOW_NAME = "window"
 _PLACEHOLDER = "__"
@@ -91,6 +91,8 @@ class Grouping:
         except WindowMismatchError as error:
             error.at = self.script.place(item)
             raise
+        if window == Carried(AGAIN):
+            self.source = with_window(self.source)
         self._set_window(window, written, item)
 
     def _set_window(self, window: Window, written: Window, item: exp.Expr) -> None:

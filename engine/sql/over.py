@@ -17,6 +17,7 @@ from engine.plan.expr import Case, Column, Expr, Literal, Member
 from engine.plan.nodes import Frame, NamedOver, Order, Over, Session, Window
 from engine.plan.tree import Node
 from engine.sql.parse import Script
+from engine.sql.windows import with_window
 
 Translate = Callable[[exp.Expr], Expr]
 _COUNTS_NULL = ("array_agg",)
@@ -53,7 +54,7 @@ class OverCalls:
         """The rows with a column for every function that was called."""
         if not self.functions:
             return rows
-        return Over(rows, self._column().name, tuple(self.functions))
+        return Over(with_window(rows), self._column().name, tuple(self.functions))
 
     def _column(self) -> Column:
         if self.window is None:

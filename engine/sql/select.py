@@ -23,7 +23,7 @@ from engine.errors import (
 from engine.functions.coercion import common_type
 from engine.plan.calls import coerce
 from engine.plan.expr import Column, Expr, Named
-from engine.plan.nodes import Carried, Filter, Project, Union, window_of
+from engine.plan.nodes import Carried, Filter, Project, Union
 from engine.plan.tree import Node
 from engine.sql.complaints import BrokenTableError, Complaints, placed
 from engine.sql.dialect import Arroyo
@@ -37,7 +37,7 @@ from engine.sql.parse import Script
 from engine.sql.scope import Scope, scope_of
 from engine.sql.top import ordered
 from engine.sql.unnest import Unnesting
-from engine.sql.windows import is_window_call, translate_window, window_over
+from engine.sql.windows import held_window, is_window_call, translate_window, window_over
 
 UPDATING_TTL = timedelta(days=1)
 """How long rows are kept that no window closes, unless a script says otherwise."""
@@ -192,7 +192,7 @@ class Queries:
 
     def _overs(self, source: Node, scope: Scope) -> OverCalls:
         """The functions with OVER of a SELECT without GROUP BY: its rows carry their window or have none."""
-        found = window_of(source)
+        found = held_window(source)
         column = None if found is None or found[1] is None else Column(found[1], types.WINDOW, nullable=False)
         inputs = Expressions(self.script, scope)
 

@@ -10,12 +10,13 @@ from sqlglot import exp
 from engine import types
 from engine.errors import ColumnCountError, OverError, ScriptRefused, UnsupportedClauseError
 from engine.plan.expr import Column, Expr, Named, is_nullable
-from engine.plan.nodes import Order, Project, Top, window_of
+from engine.plan.nodes import Order, Project, Top
 from engine.plan.tree import Node
 from engine.sql.clauses import refused_clause
 from engine.sql.complaints import placed
 from engine.sql.over import Translate, orders_of
 from engine.sql.parse import Script
+from engine.sql.windows import held_window, with_window
 
 _CLAUSES = ("order", "limit", "offset")
 _MOST = 2**31 - 1
@@ -29,7 +30,7 @@ def ordered(
     asked = [name for name in _CLAUSES if node.args.get(name)]
     if not asked:
         return Project(build(), columns)
-    found = window_of(build())
+    found = held_window(build())
     if found is None:
         raise ScriptRefused([refused_clause(node, name, script) for name in asked])
     if node.args.get("distinct") is not None:
@@ -57,7 +58,13 @@ def ordered(
     with placed(script.place(node.args.get("order"))):
         orders: tuple[Order, ...] = orders_of(node.args.get("order"), value)
     limit = _count(node, "limit", script)
-    top = Top(Project(build(), (*columns, *extras)), held.name, orders, limit, _count(node, "offset", script) or 0)
+    top = Top(
+        Project(with_window(build()), (*columns, *extras)),
+        held.name,
+        orders,
+        limit,
+        _count(node, "offset", script) or 0,
+    )
     if not extras:
         return top
     return Project(

@@ -6,11 +6,13 @@ from datetime import timedelta
 
 from sqlglot import exp
 
+from engine import types
 from engine.durations import read_duration
 from engine.errors import EngineError, WindowArgumentError, WindowMismatchError
-from engine.plan.nodes import Carried, Hop, Session, Tumble, Window, window_of
-from engine.plan.tree import Node
-from engine.sql.expressions import WINDOWS, read_interval
+from engine.plan.expr import Call, Column, Literal, Named
+from engine.plan.nodes import Carried, Hop, Project, Session, Tumble, Window, window_of
+from engine.plan.tree import EVENT_TIME, Node
+from engine.sql.expressions import WINDOWS, make_call, read_interval
 from engine.sql.parse import Script
 
 
@@ -82,11 +84,35 @@ def window_over(window: Window, source: Node) -> Window:
             f"can't window by both {describe(window)} and {describe(inner)}",
             hint="group by the window column of the input",
         )
-    if column is None:
-        raise WindowMismatchError(
-            "the input is windowed but does not pass its window on", hint="select the window in the inner query"
-        )
-    return Carried(column)
+    return Carried(column or AGAIN)
+
+
+AGAIN = "__again"
+"""The column that holds the window of rows which do not carry it themselves."""
+
+
+def held_window(source: Node) -> tuple[Window, str | None] | None:
+    """The window of a relation's rows, and the column that holds it once `with_window` has made it. A session is known
+    only by what the rows carry."""
+    found = window_of(source)
+    if found is None or found[1] is not None or isinstance(found[0], Session):
+        return found
+    return found[0], AGAIN
+
+
+def with_window(source: Node) -> Node:
+    """The relation with a column for its window, worked out from the event time, which is just before its end, unless
+    it carries the window itself."""
+    found = window_of(source)
+    if found is None or found[1] is not None or not isinstance(found[0], Tumble | Hop) or source.schema.find(AGAIN):
+        return source
+    time, tick = Column(EVENT_TIME, types.TIMESTAMP, nullable=False), timedelta(microseconds=1)
+    start = make_call("-", [time, Literal(found[0].width - tick, types.Interval())])
+    end = make_call("+", [time, Literal(tick, types.Interval())])
+    names = [Literal(member.name, types.TEXT) for member in types.WINDOW.members]
+    window = Call("named_struct", (names[0], start, names[1], end), types.WINDOW, nullable=False)
+    columns = tuple(Named(one.name, Column(one.name, one.type, one.nullable)) for one in source.schema)
+    return Project(source, (*columns, Named(AGAIN, window)))
 
 
 def describe(window: Window) -> str:

@@ -3,7 +3,7 @@
 --: error sql.over 44:8 Window function requires exactly one window expression in partition_by
 --: error sql.over 45:8 Window function requires exactly one window expression in partition_by
 --: error sql.window_mismatch 46:8 window in group by does not match input window: can't window by both tumble(1 minute) and tumble(2 minutes)
---: error sql.over 47:8 the input is windowed but does not pass its window on
+--: error sql.unknown_column 47:40 no column 'window' here
 --: error sql.over 48:8 OVER takes its words in parentheses
 --: error sql.over 49:8 row_number needs OVER
 --: error sql.unknown_function 50:8 there is no function 'nothing' to stand before OVER
@@ -32,8 +32,8 @@
 --: error sql.unsupported 66:19 FETCH is not currently supported
 --: error sql.over 67:25 LIMIT takes a whole number up to 2147483647
 --: error sql.unsupported 68:1 ORDER BY beside DISTINCT is not supported
---: error sql.over 69:1 the input is windowed but does not pass its window on
---: error sql.unsupported 70:47 ORDER BY is not currently supported
+--: error sql.unsupported 69:47 ORDER BY is not currently supported
+--: error sql.over 70:1 the input is windowed but does not pass its window on
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)
@@ -66,5 +66,5 @@ SELECT key FROM e LIMIT n;
 SELECT key FROM e FETCH FIRST 3 ROWS ONLY;
 SELECT key FROM e LIMIT 99999999999;
 SELECT DISTINCT key FROM e ORDER BY key;
-SELECT key FROM (SELECT key, n FROM e) ORDER BY n;
 SELECT key FROM e UNION ALL SELECT key FROM e ORDER BY key;
+SELECT n FROM (SELECT count(*) AS n FROM events GROUP BY session('1 minute')) ORDER BY n;
