@@ -21,14 +21,14 @@ from engine.spark.printers.operators import OPERATORS
 from engine.spark.printers.other import OTHER
 from engine.spark.printers.text import TEXT
 from engine.spark.printers.time import TIME
-from engine.spark.udfs import udf_to_sql
+from engine.spark.udfs import is_own, udf_to_sql
 
 FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **HASHING, **TIME, **ARRAYS, **OTHER}
 
 
 def call_to_sql(call: Call, arguments: Sequence[str], when: str | None = None) -> str:
     """The call with its arguments, and what guards it, already printed; the text can stand inside any other."""
-    if call.function not in FUNCTIONS:
+    if is_own(call):
         return udf_to_sql(call.function, arguments, when)
     text = _form_to_sql(call, arguments)
     return _kernel_to_sql(call, arguments) if text is None else text

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from engine.functions import FUNCTIONS
+from engine.plan.expr import Call
 from engine.spark.types import to_spark
 from engine.udf.declared import Udf, Udfs
+
+_ONCE = "once "
+
+
+def is_own(call: Call) -> bool:
+    """Whether it is a call of a function of the user's."""
+    return call.function not in FUNCTIONS
+
+
+def once(call: Call) -> Call:
+    """The call as one that Spark must not copy. It may only stand alone in a column."""
+    return replace(call, function=_ONCE + call.function)
 
 
 def udf_to_sql(name: str, arguments: Sequence[str], when: str | None = None) -> str:
     """A call of a function of the user's; `when` is the condition it is called under, printed as the arguments are."""
     if when is None:
         return f"{_name(name)}({', '.join(arguments)})"
-    return f"{_name(name, '_when')}({', '.join([when, *arguments])})"
+    return f"{_name(name, when=True)}({', '.join([when, *arguments])})"
 
 
 def rows_to_sql(arguments: Sequence[str]) -> str:
@@ -51,9 +66,13 @@ def _register(spark: SparkSession, function: Udf) -> None:
     if function.kind == "aggregate":
         known(_name(function.name), arrow_udf(aggregate, kind))  # type: ignore[call-overload]  # for lack of hints
         return
-    known(_name(function.name), arrow_udf(call, kind))  # type: ignore[call-overload]  # for lack of hints
-    known(_name(function.name, "_when"), arrow_udf(call_when, kind))  # type: ignore[call-overload]  # for lack of hints
+    for when, code in ((False, call), (True, call_when)):
+        known(_name(function.name, when=when), arrow_udf(code, kind))  # type: ignore[call-overload]  # as above
+        uncopied = arrow_udf(code, kind).asNondeterministic()  # type: ignore[call-overload]  # as above
+        known(_name(_ONCE + function.name, when=when), uncopied)
 
 
-def _name(name: str, end: str = "") -> str:
-    return f"arroyo_own_{name.lower()}{end}"
+def _name(name: str, *, when: bool = False) -> str:
+    """What Spark knows a function by; the mark before its name tells which way of calling it is meant."""
+    mark, _, rest = name.lower().rpartition(" ")
+    return f"arroyo_own{mark}{'when' * when}_{rest}"

@@ -19,8 +19,17 @@ CREATE TABLE impulse WITH (connector = 'impulse', event_rate = '2000', event_tim
 CREATE TABLE counts (start TIMESTAMP, k BIGINT UNSIGNED, n BIGINT)
 WITH (connector = 'single_file', path = '{out}', format = 'json', type = 'sink');
 INSERT INTO counts SELECT window.start, k, n FROM (
-  SELECT tumble(INTERVAL '1 second') AS window, counter % 8 AS k, count(*) AS n FROM impulse GROUP BY 1, 2
+  SELECT tumble(INTERVAL '1 second') AS window, eighth(counter) AS k, count(*) AS n FROM impulse GROUP BY 1, 2
 );
+"""
+
+
+FUNCTIONS = """
+from engine.udf import udf
+
+@udf
+def eighth(number: int) -> int:
+    return number % 8
 """
 
 
@@ -35,7 +44,7 @@ def test_a_job_survives_all_that_can_be_done_to_it_and_counts_every_row_once(tmp
 
 def _put_it_through_all(served: Served, out: Path) -> None:
     query = QUERY.format(out=out)
-    pipeline: Any = served.client.send("PUT", "/pipelines/by-name/counts", {"query": query})
+    pipeline: Any = served.client.send("PUT", "/pipelines/by-name/counts", {"query": query, "udfs": [FUNCTIONS]})
     mark = f"{pipeline['job_id']}/1"
     until(lambda: served.job("counts")["epoch"], lambda epoch: (epoch or 0) >= 2, 240)
 

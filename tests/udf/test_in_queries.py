@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,39 @@ def test_a_virtual_column_may_call_a_function(spark: SparkSession, tmp_path: Pat
     assert run_in(spark, what, Control()) == "finished"
 
     assert rows(tmp_path) == [{"moment": "2030-01-01T00:00:03"}]
+
+
+COUNTED = """
+@udf
+def counted(x: int) -> int:
+    with open("{folder}/calls", "a") as calls:
+        calls.write(f"{{x}}\\n")
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "calls"),
+    [
+        ("SELECT a, a + 1 AS b FROM (SELECT counted(value) AS a FROM numbers) WHERE a >= 0", range(8)),
+        ("SELECT counted(value) + counted(value) AS a FROM numbers", range(8)),
+        (
+            "SELECT max(a) AS a, min(a) AS b FROM (SELECT counted(value) AS a FROM numbers) WHERE a > 2 "
+            "GROUP BY tumble('1 day')",
+            range(8),
+        ),
+        ("SELECT value FROM numbers WHERE value > 5 AND counted(value) > 0", (6, 7)),
+        ("SELECT CASE WHEN value > 5 THEN counted(value) END AS a FROM numbers", (6, 7)),
+    ],
+)
+def test_a_function_is_called_once_for_each_row_that_asks(
+    spark: SparkSession, tmp_path: Path, query: str, calls: Iterable[int]
+) -> None:
+    what = spec(tmp_path, f"INSERT INTO out {query};", COUNTED.format(folder=tmp_path), each=100)
+
+    assert run_in(spark, what, Control()) == "finished"
+
+    assert sorted(map(int, (tmp_path / "calls").read_text().split())) == list(calls)
 
 
 FAILURES = [

@@ -12,6 +12,7 @@ from engine.plan.nodes import RETRACT, ROW_ID, Project, Scan, Union
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Schema
 from engine.spark.columns import hash_to_sql, to_sql
+from engine.spark.lower.own_calls import with_calls
 from engine.spark.source import HEARTBEAT, WATERMARK
 
 EVENT_TIME_MARK = {"spark.watermarkDelayMs": 0}
@@ -37,7 +38,8 @@ def open_table(raw: DataFrame) -> DataFrame:
 
 def lower_project(node: Project, rows: DataFrame) -> DataFrame:
     """The expressions, and what is hidden."""
-    columns = [F.expr(to_sql(item.expr)).alias(item.name) for item in node.columns]
+    rows, exprs = with_calls(rows, [item.expr for item in node.columns])
+    columns = [F.expr(to_sql(expr)).alias(item.name) for expr, item in zip(exprs, node.columns, strict=True)]
     return rows.select(*columns, *hidden(rows))
 
 

@@ -1,0 +1,41 @@
+"""Calls of the user's functions as columns of their own, so that each is made once for a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+from engine.plan.expr import Call, Column, Expr, children, is_nullable, replace_parts, walk
+from engine.spark.columns import to_sql
+from engine.spark.udfs import is_own, once
+
+
+def with_calls(rows: DataFrame, exprs: Sequence[Expr]) -> tuple[DataFrame, Sequence[Expr]]:
+    """The rows with a column for each different call in the expressions, the innermost first, and the expressions over
+    those columns. To Spark the columns are not deterministic: left to itself it would compute such a column again
+    wherever it is read, and in conditions that it pushes below."""
+    count = 0
+    while calls := _innermost(exprs):
+        columns = {
+            one: Column(f"__own{count + number}", one.type, is_nullable(one)) for number, one in enumerate(calls)
+        }
+        count += len(columns)
+        rows = rows.withColumns({column.name: F.expr(to_sql(once(one))) for one, column in columns.items()})
+        exprs = [replace_parts(expr, _reading(columns)) for expr in exprs]
+    return rows, exprs
+
+
+def _reading(columns: Mapping[Call, Column]) -> Callable[[Expr], Expr | None]:
+    return lambda part: columns.get(part) if isinstance(part, Call) else None
+
+
+def _innermost(exprs: Sequence[Expr]) -> Sequence[Call]:
+    """The different calls that have no other in them."""
+    found = [part for expr in exprs for part in walk(expr) if isinstance(part, Call) and is_own(part)]
+    return list(dict.fromkeys(one for one in found if not any(map(_has_call, children(one)))))
+
+
+def _has_call(expr: Expr) -> bool:
+    return any(isinstance(part, Call) and is_own(part) for part in walk(expr))
