@@ -258,10 +258,29 @@ class _Reading:
                 at=self.script.place(named),
             )
         with placed(self.script.place(value)):
-            length = read_interval(value) if isinstance(value, exp.Interval) else read_duration(value.name)
-            if length < timedelta(0):
-                raise DurationError("updating_ttl cannot be negative", hint="SET updating_ttl = '1 day'")
-        self.updating_ttl = length
+            self.updating_ttl = _read_ttl(value)
+
+
+_LONGEST_TTL = timedelta(days=36_500)
+
+
+def _read_ttl(value: exp.Expr) -> timedelta:
+    hint = "SET updating_ttl = '1 day'"
+    match value:
+        case exp.Tuple():
+            raise UnsupportedStatementError("invalid syntax for `SET` call; expected exactly one expression", hint=hint)
+        case exp.Interval():
+            length = read_interval(value)
+        case exp.Literal(is_string=True):
+            length = read_duration(value.name)
+        case _:
+            shown = value.sql(dialect="postgres")
+            raise DurationError(f"updating_ttl is a length of time, not {shown}", hint=hint)
+    if length < timedelta(0):
+        raise DurationError("updating_ttl cannot be negative", hint=hint)
+    if length > _LONGEST_TTL:
+        raise DurationError(f"updating_ttl is {_LONGEST_TTL.days} days at most", hint="leave out what is never needed")
+    return length
 
 
 def _typed(columns: Schema) -> Schema:
