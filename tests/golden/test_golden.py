@@ -37,7 +37,8 @@ def rows(case: str, path: Path) -> Counter[str]:
     if case == "debezium_pass_through" and path.parent != HERE / "outputs":
         lines = in_seconds(lines)
     if case in KEYS:
-        return folded_rows(case, lines)
+        near = (HERE / "outputs" / f"{case}.json").read_text().splitlines() if case == "every_aggregate" else []
+        return folded_rows(case, lines, near)
     return Counter(json.dumps(json.loads(line), sort_keys=True) for line in lines)
 
 
