@@ -49,7 +49,8 @@ def compile_script(text: str, *, default_sink: str = "stdout", udfs: Sequence[Ud
     writes = optimize(translation.writes)
     check(writes)
     called = _called(writes, known)
-    described = {name: _describe(table) for name, table in translation.tables.items()}
+    # where a lookup table is, and how it is read, can change under a state: nothing that it said is kept
+    described = {name: _describe(one) for name, one in translation.tables.items() if one.direction != "lookup"}
     described |= {f"function {name}": one.file.digest for name, one in called.by_name.items()}
     program = Program(writes, translation.tables, split(writes), fingerprint(writes, described), called)
     return replace(program, tables={name: _narrow(table, program.scans) for name, table in program.tables.items()})

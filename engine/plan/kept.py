@@ -22,7 +22,12 @@ from engine.plan.split import Parts
 from engine.plan.tree import Node, walk
 
 _WHOLE_IN_WINDOWS = frozenset({"array_agg", "string_agg", "median", "nth_value", "approx_percentile_cont_with_weight"})
-_SUMMED_FOR_EVER = frozenset({"count", "sum", "avg", "mean", "bool_and", "bool_or", "bit_xor"})
+_SUMMED = frozenset({"count", "sum", "avg", "mean", "bool_and", "bool_or", "bit_xor", "regr_count"})
+_SUMMED_FORWARD = frozenset({
+    "stddev", "stddev_pop", "var_samp", "var_pop", "covar_samp", "covar_pop", "corr", "regr_slope", "regr_intercept",
+    "regr_r2", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy",
+})  # fmt: skip
+"""Of these a value that is taken back cannot be taken off again exactly."""
 _ENDS = frozenset({"min", "max"})
 _SAME_WHEN_DISTINCT = _ENDS | {"bool_and", "bool_or", "bit_and", "bit_or"}
 
@@ -74,7 +79,7 @@ def needs_values(aggregate: Aggregate, *, only_appends: bool) -> bool:
         return not only_appends
     if aggregate.distinct and aggregate.function not in _SAME_WHEN_DISTINCT:
         return True
-    return aggregate.function not in _SUMMED_FOR_EVER
+    return aggregate.function not in (_SUMMED | _SUMMED_FORWARD if only_appends else _SUMMED)
 
 
 def spell(length: timedelta) -> str:
