@@ -26,7 +26,8 @@ _UNITS = {
     "week": timedelta(weeks=1),
     "w": timedelta(weeks=1),
 }
-_VARYING = frozenset({"month", "mon", "year", "yr", "y", "quarter", "decade", "century"})
+_MONTHS = {"month": 1, "mon": 1, "quarter": 3, "year": 12, "yr": 12, "y": 12, "decade": 120, "century": 1200}
+_HAS_MONTHS = re.compile(rf"\d\s*(?:{'|'.join(_MONTHS)})s?(?![A-Za-z])", re.IGNORECASE)
 _PART = re.compile(r"\s*,?\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 _CLOCK = re.compile(r"\s*([+-]?)(\d+):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?\s*$")
 
@@ -39,6 +40,30 @@ def read_duration(text: str) -> timedelta:
     except (OverflowError, ValueError):
         shown = text if len(text) <= 40 else text[:37] + "..."
         raise DurationError(f"{shown!r} is longer than can be held", hint="write something shorter") from None
+
+
+def read_months(text: str) -> tuple[int, timedelta] | None:
+    """How many months `text` names and what there is beside them: '1 year 3 days'. None when it names no months, or
+    parts of one."""
+    if not _HAS_MONTHS.search(text):
+        return None
+    months, rest = 0, ""
+    for part in _PART.finditer(text):
+        count = _months_of(part[2])
+        if count is None:
+            rest += part[0]
+        elif "." in part[1]:
+            return None
+        else:
+            months += int(part[1]) * count
+    if re.sub(_PART, "", text).strip():
+        return None
+    return months, read_duration(rest) if rest else timedelta(0)
+
+
+def _months_of(word: str) -> int | None:
+    name = word.lower()
+    return _MONTHS.get(name, _MONTHS.get(name.removesuffix("s")))
 
 
 def _read(text: str) -> timedelta:
@@ -68,7 +93,7 @@ def _unit(word: str, text: str) -> timedelta:
     for candidate in (name, name.removesuffix("s"), name.removesuffix("es")):
         if candidate in _UNITS:
             return _UNITS[candidate]
-        if candidate in _VARYING:
+        if _months_of(candidate) is not None:
             raise DurationError(
                 f"the length of {text!r} varies, since {word!r} is not always equally long",
                 hint="write it in days or smaller units",

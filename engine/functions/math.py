@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.functions.base import ANY_CONSTANT, Function, Resolve, Signature, never, takes
+from engine.functions.base import ANY_CONSTANT, Function, Resolve, Signature, first_of, never, takes
 from engine.functions.coercion import common_type
-from engine.functions.parameters import fraction, fraction_or_decimal, number, whole
+from engine.functions.parameters import fraction, fraction_or_decimal, number, only_whole, whole
 from engine.types import BIGINT, BOOLEAN, DOUBLE, Decimal, Type
 
 
@@ -93,12 +93,15 @@ MATH_FUNCTIONS = (
         "The logarithm to the base, which is 10 unless given; NaN below zero; NULL when an argument is.",
         takes(DOUBLE, DOUBLE, result=DOUBLE, optional=1),
     ),
-    _math(
+    Function(
         "power",
+        "math",
         "power(base, exponent)",
-        "The base to the power of the exponent, as DOUBLE; NULL when either is.",
-        takes(DOUBLE, DOUBLE, result=DOUBLE),
-        "pow",
+        "The base to the power of the exponent; of whole numbers a BIGINT, where overflow and exponents below zero "
+        "fail the run; NULL when either is.",
+        first_of(takes(only_whole, only_whole, result=BIGINT), takes(DOUBLE, DOUBLE, result=DOUBLE)),
+        ("pow",),
+        is_computed=True,
     ),
     _real("sign", "-1, 0 or 1, as the number is below, at or above zero", "signum"),
     _real("radians", "The angle, given in degrees, in radians"),

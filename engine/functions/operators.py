@@ -59,6 +59,25 @@ def _decimal_result(operator: str, a: Decimal, b: Decimal) -> Decimal:
     return bounded_decimal(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)
 
 
+def _bits(arguments: Sequence[Type]) -> Signature | None:
+    shared = common_type(*arguments) if len(arguments) == 2 else None
+    match shared:
+        case Null():
+            return Signature((BIGINT, BIGINT), BIGINT)
+        case Integer():
+            return Signature((shared, shared), shared)
+    return None
+
+
+def _shifted(arguments: Sequence[Type]) -> Signature | None:
+    """The type of what is shifted; unsigned numbers are as BIGINT, so that none leaves its range."""
+    found = takes(whole, whole, result=BIGINT)(arguments)
+    match arguments:
+        case [Integer(signed=True) as kind, _] if found is not None:
+            return Signature((kind, BIGINT), kind)
+    return found
+
+
 def _length(kind: Type) -> Type | None:
     return INTERVAL if isinstance(kind, Interval | Null) else None
 
@@ -149,6 +168,21 @@ OPERATORS = (
         "The remainder of the division, with the sign of `a`; zero for `b` fails the run; NULL when either is.",
         _numbers("%"),
         "mod",
+    ),
+    _operator("&", "a & b", "The bits that both whole numbers have; NULL when either is.", _bits),
+    _operator("|", "a | b", "The bits that one of the whole numbers has; NULL when either is.", _bits),
+    _operator("#", "a # b", "The bits that only one of the whole numbers has; NULL when either is.", _bits),
+    _operator(
+        "<<",
+        "a << n",
+        "The bits moved up, in the width of the number; `n` counts modulo that width; NULL when either is.",
+        _shifted,
+    ),
+    _operator(
+        ">>",
+        "a >> n",
+        "The bits moved down, the sign stays; `n` counts modulo the width of the number; NULL when either is.",
+        _shifted,
     ),
     _operator(
         "negate",

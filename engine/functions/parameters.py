@@ -60,6 +60,11 @@ def whole(kind: Type) -> Type | None:
     return BIGINT if isinstance(kind, Integer | Null) else None
 
 
+def only_whole(kind: Type) -> Type | None:
+    """A whole number of any width, as BIGINT, but no bare NULL."""
+    return BIGINT if isinstance(kind, Integer) else None
+
+
 def number(kind: Type) -> Type | None:
     """A number of any type, as it is."""
     return BIGINT if isinstance(kind, Null) else kind if is_number(kind) else None

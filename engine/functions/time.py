@@ -127,6 +127,12 @@ TIME_FUNCTIONS = (
     _clock("current_time", "The time of day of now(), as text; never NULL.", TEXT),
     _clock("row_time", "The event time of the row; never NULL.", TIMESTAMP),
     _time(
+        "add_months",
+        "timestamp + INTERVAL '1 month'",
+        "The same day and time so many months later, or the month's last day where it is shorter; NULL when either is.",
+        takes(instant, whole, result=TIMESTAMP),
+    ),
+    _time(
         "make_date",
         "make_date(year, month, day)",
         "That day; one that does not exist fails the run; NULL when an argument is.",

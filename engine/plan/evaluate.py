@@ -77,10 +77,13 @@ def _is_plain(function: str, arguments: tuple[Expr, ...]) -> bool:
 
 
 def _has_kernel(function: str, arguments: tuple[Expr, ...]) -> bool:
-    """Whether the call is one that Spark leaves to a kernel as well; times are, when they are read in a format."""
+    """Whether the call is one that Spark leaves to a kernel as well: powers of whole numbers, and times that are read
+    in a format."""
     declared = FUNCTIONS.get(function)
     if declared is None or not declared.is_computed:
         return False
+    if function == "power":
+        return all(isinstance(argument.type, types.Integer) for argument in arguments)
     return declared.family != "time" or function == "to_char" or len(arguments) > 1
 
 

@@ -98,6 +98,13 @@ class Arroyo(Postgres):
             token = self._curr
             return _placed(super()._parse_select(*args, **kwargs), token)
 
+        def _parse_interval_span(self, this: exp.Expression, *args: object, **kwargs: object) -> exp.Expression:
+            """The parser keeps the first length of a text only, so the text is remembered as it is."""
+            found: exp.Expression = super()._parse_interval_span(this, *args, **kwargs)
+            if this.is_string:
+                found.meta["written"] = this.name
+            return found
+
         def _parse_property(self) -> exp.Expression | None:
             token = self._curr
             return _placed(super()._parse_property(), token)

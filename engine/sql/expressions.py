@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from engine import types
-from engine.durations import read_duration
+from engine.durations import read_duration, read_months
 from engine.errors import (
     EngineError,
     FunctionArgumentsError,
@@ -55,6 +55,11 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
     exp.And: "and",
     exp.Or: "or",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "#",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
     exp.Like: "like",
     exp.ILike: "ilike",
     exp.RegexpLike: "~",
@@ -102,6 +107,8 @@ class Expressions:
             return nested
         if isinstance(node, exp.And | exp.Or):
             return self._call(_BINARY[type(node)], list(node.flatten(unnest=False)))
+        if isinstance(node, exp.Add | exp.Sub) and (moved := self._moved_by_months(node)) is not None:
+            return moved
         if type(node) in _BINARY:
             return self._negated(node, self._call(_BINARY[type(node)], [node.this, node.expression]))
         match node:
@@ -132,6 +139,24 @@ class Expressions:
             case exp.Escape():
                 raise UnsupportedClauseError("LIKE ... ESCAPE is not supported", hint="use a regular expression with ~")
         return self._function(node)
+
+    def _moved_by_months(self, node: exp.Add | exp.Sub) -> Expr | None:
+        """A time moved by an interval with months in it. The interval has no value of its own, as its length varies."""
+        written, moved = node.expression, node.this
+        if isinstance(node, exp.Add) and isinstance(node.this, exp.Interval):
+            written, moved = node.this, node.expression
+        found = read_months(_interval_text(written)) if isinstance(written, exp.Interval) else None
+        if found is None or isinstance(moved, exp.Interval):
+            return None
+        sign = -1 if isinstance(node, exp.Sub) else 1
+        months, rest = found
+        start = self.translate(moved)
+        value = call("add_months", [start, Literal(sign * months, types.BIGINT)])
+        if value is None:
+            raise FunctionArgumentsError(
+                f"an interval of months cannot move a value of type {start.type}", hint="it moves a TIMESTAMP or DATE"
+            )
+        return make_call("+", [value, Literal(sign * rest, types.Interval())]) if rest else value
 
     def _column(self, node: exp.Column) -> Expr:
         if isinstance(node.this, exp.Star):
@@ -290,9 +315,16 @@ def cast_for(expr: Expr, kind: types.Type, what: str) -> Expr:
 
 def read_interval(node: exp.Interval) -> timedelta:
     """The length of an INTERVAL literal."""
+    return read_duration(_interval_text(node))
+
+
+def _interval_text(node: exp.Interval) -> str:
+    written = str(node.meta.get("written", ""))
+    if any(mark.isalpha() or mark == ":" for mark in written):
+        return written
     unit = node.args.get("unit")
     amount = node.this.name if node.this is not None else ""
-    return read_duration(f"{amount} {unit.name}" if unit is not None else amount)
+    return f"{amount} {unit.name}" if unit is not None else amount
 
 
 def _common(values: Sequence[Expr], what: str) -> types.Type:

@@ -36,6 +36,8 @@ SPELT = {
     "is_distinct_from": "? IS DISTINCT FROM ?",
     "is_not_distinct_from": "? IS NOT DISTINCT FROM ?",
     "/": "? // ?",
+    **{operator: f"? {operator} ?" for operator in ("&", "|", "<<", ">>")},
+    "#": "xor(?, ?)",
     "negate": "- ?",
     **{f"is_{what}": f"? IS {what.replace('_', ' ').upper()}" for what in ("null", "not_null", "true", "false")},
     **{f"is_not_{what}": f"? IS NOT {what.upper()}" for what in ("true", "false")},

@@ -17,9 +17,15 @@ def _held(function: Callable[..., int]) -> Kernel:
 
     def compute(*numbers: int) -> int | None:
         result = function(*numbers)
-        return result if result <= _MOST else None
+        return result if -_MOST - 1 <= result <= _MOST else None
 
     return by_row(compute, pa.int64())
 
 
-MATH_KERNELS: Mapping[str, Kernel] = {"gcd": _held(math.gcd), "lcm": _held(math.lcm)}
+def _power(base: int, exponent: int) -> int:
+    if exponent < 0 or (exponent > 63 and abs(base) > 1):
+        raise ValueError(exponent)
+    return int(base**exponent)
+
+
+MATH_KERNELS: Mapping[str, Kernel] = {"gcd": _held(math.gcd), "lcm": _held(math.lcm), "power": _held(_power)}

@@ -76,6 +76,7 @@ MATH: Mapping[str, Form] = {
     "nanvl": "(CASE WHEN {1} IS NOT NULL THEN nanvl({0}, {1}) END)",
     "iszero": "({0} = 0)",
     "random": "rand()",
+    "power": lambda call, arguments: None if call.type == types.BIGINT else f"power({', '.join(arguments)})",
     # Spark says false for NULL.
     "isnan": "({0} = CAST('NaN' AS DOUBLE))",
 }

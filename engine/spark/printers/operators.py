@@ -39,6 +39,21 @@ def _divide(call: Call, arguments: Sequence[str]) -> str:
     return f"({left} / {right})"
 
 
+def _shift(name: str) -> Printer:
+    """Spark shifts what is narrower than an INT as an INT."""
+
+    def form(call: Call, arguments: Sequence[str]) -> str:
+        number, count = arguments
+        width = call.type.bits if isinstance(call.type, types.Integer) else 64
+        moved = f"{name}({number}, CAST(pmod({count}, {width}L) AS INT))"
+        if width >= 32:
+            return moved
+        half = 1 << width - 1
+        return f"CAST(pmod({moved} + {half}, {2 * half}) - {half} AS {type_to_sql(call.type)})"
+
+    return form
+
+
 def _in(_: Call, arguments: Sequence[str]) -> str:
     return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
 
@@ -62,6 +77,11 @@ OPERATORS: Mapping[str, Form] = {
     "*": "({0} * {1})",
     "/": _divide,
     "%": "({0} % {1})",
+    "&": "({0} & {1})",
+    "|": "({0} | {1})",
+    "#": "({0} ^ {1})",
+    "<<": _shift("shiftleft"),
+    ">>": _shift("shiftright"),
     "negate": "(- {0})",
     "=": "({0} = {1})",
     "<>": "({0} <> {1})",

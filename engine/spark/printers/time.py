@@ -118,5 +118,6 @@ TIME: Mapping[str, Form] = {
     "now": "current_timestamp()",
     "current_date": "CAST(current_timestamp() AS DATE)",
     "current_time": "date_format(current_timestamp(), 'HH:mm:ss.SSSSSS')",
+    "add_months": "timestampadd(MONTH, CAST({1} AS INT), {0})",
     "make_date": "make_date(CAST({0} AS INT), CAST({1} AS INT), CAST({2} AS INT))",
 }

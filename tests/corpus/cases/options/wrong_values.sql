@@ -12,7 +12,7 @@
 --: error option.missing 24:14 required option 'path' not set
 --: error option.wrong_type 24:57 the value of option 'path' cannot be read: 1 + 1
 --: error option.wrong_type 25:104 expected with option 'idle_time' to be an interval, but it was '99999999999999 days'
---: error sql.bad_duration 26:104 the length of '1 MONTH' varies, since 'MONTH' is not always equally long
+--: error sql.bad_duration 26:104 the length of '1 month' varies, since 'month' is not always equally long
 CREATE TABLE a WITH (connector = 'impulse', event_rate = 'fast', message_count = -1);
 CREATE TABLE b WITH (connector = 'impulse', event_rate = 10, 'event_rate' = 10);
 CREATE TABLE c (n INT) WITH (connector = 'filesystm');

@@ -8,7 +8,7 @@
 --: error sql.unknown_function 31:8 there is no function 'reverse_all'
 --: error sql.unknown_function 32:8 there is no function 'uper'
 --: error sql.function_arguments 33:8 abs does not take (TEXT, BIGINT)
---: error sql.bad_duration 34:8 the length of '1 MONTH' varies, since 'MONTH' is not always equally long
+--: error sql.bad_duration 34:8 the length of '1 month' varies, since 'month' is not always equally long
 --: error sql.bad_duration 35:8 'soon' is not a length of time
 --: error sql.type_mismatch 36:8 a value of type BOOLEAN cannot become TIMESTAMP
 --: error sql.unsupported 37:22 SYMMETRIC is not currently supported
