@@ -132,11 +132,9 @@ def as_decimal(kind: Type) -> Decimal:
 
 
 def bounded_decimal(precision: int, scale: int) -> Decimal:
-    """That decimal, or with more than 38 digits one that gives up places behind the point, but keeps six."""
-    if precision <= MAX_DIGITS:
-        return Decimal(precision, scale)
-    whole = precision - scale
-    return Decimal(MAX_DIGITS, max(MAX_DIGITS - whole, min(scale, 6)))
+    """That decimal, or with more than 38 digits one that gives up digits before the point: a number that is too large
+    fails, but none loses what is behind the point."""
+    return Decimal(min(MAX_DIGITS, precision), min(MAX_DIGITS, scale))
 
 
 def _common_integer(a: Integer, b: Integer) -> Integer:

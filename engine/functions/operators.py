@@ -52,8 +52,7 @@ def _decimal_result(operator: str, a: Decimal, b: Decimal) -> Decimal:
         case "*":
             return bounded_decimal(a.precision + b.precision + 1, a.scale + b.scale)
         case "/":
-            scale = max(6, a.scale + b.precision + 1)
-            return bounded_decimal(a.precision - a.scale + b.scale + scale, scale)
+            return bounded_decimal(a.precision + b.scale + 4, a.scale + 4)
         case "%":
             return bounded_decimal(min(a.precision - a.scale, b.precision - b.scale) + scale, scale)
     return bounded_decimal(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)
@@ -154,8 +153,8 @@ OPERATORS = (
     _operator(
         "/",
         "a / b",
-        "The quotient, cut towards zero for whole numbers, or a part of an interval; division by zero fails the run; "
-        "NULL when either is.",
+        "The quotient, cut towards zero for whole numbers and behind four more places for DECIMAL, or a part of an "
+        "interval; division by zero fails the run; NULL when either is.",
         first_of(
             _numbers("/"),
             takes(_only_length, whole, result=INTERVAL),

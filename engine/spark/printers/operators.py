@@ -36,6 +36,12 @@ def _divide(call: Call, arguments: Sequence[str]) -> str:
     left, right = arguments
     if isinstance(call.type, types.Integer):
         return f"CAST(({left} div {right}) AS {type_to_sql(call.type)})"
+    if isinstance(call.type, types.Decimal):
+        # Spark rounds behind more places; what is left of the division by the last place kept is cut off
+        scale = call.type.scale
+        place = f"CAST('{10.0**-scale:.{scale}f}' AS DECIMAL({scale}, {scale}))"
+        quotient = f"({left} / {right})"
+        return f"CAST(({quotient} - {quotient} % {place}) AS {type_to_sql(call.type)})"
     return f"({left} / {right})"
 
 
