@@ -12,7 +12,8 @@ from engine.formats.base import Format, FormatOptions
 if TYPE_CHECKING:
     from engine.schema import Schema
 
-_READ = types.Boolean | types.Integer | types.Float | types.Decimal | types.Text | types.Json | types.Timestamp
+_NUMBERS = types.Integer | types.Float | types.Decimal
+_READ = _NUMBERS | types.Boolean | types.Text | types.Json | types.Timestamp | types.Date
 
 
 class CsvOptions(FormatOptions):

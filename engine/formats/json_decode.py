@@ -133,7 +133,7 @@ def _raw_type(kind: types.Type, options: JsonOptions) -> pa.DataType | None:
             return pa.timestamp("ns") if options.timestamp_format == "rfc3339" else pa.int64()
         case types.Decimal():
             return pa.string() if options.decimal_encoding == "bytes" else to_arrow(kind)
-        case types.Bytes():
+        case types.Bytes() | types.Date():
             return pa.string()
         case types.Struct(members):
             raw = [(member.name, _raw_type(member.type, options)) for member in members]
@@ -155,6 +155,8 @@ def _finish(array: pa.Array, kind: types.Type, options: JsonOptions) -> pa.Array
             return _timestamps(array, options)
         case types.Decimal(scale=scale) if options.decimal_encoding == "bytes":
             return _each(array, lambda text: read_decimal_bytes(text, scale), to_arrow(kind))
+        case types.Date():
+            return _days(array)
         case types.Bytes():
             return _each(array, lambda text: base64.b64decode(text, validate=True), pa.binary())
         case types.Struct(members) if not _is_plain(kind):
@@ -166,6 +168,13 @@ def _finish(array: pa.Array, kind: types.Type, options: JsonOptions) -> pa.Array
             mask = array.is_null() if array.null_count else None
             return pa.ListArray.from_arrays(array.offsets, values, type=to_arrow(kind), mask=mask)
     return array
+
+
+def _days(array: pa.StringArray) -> pa.Array:
+    try:
+        return array.cast(pa.date32())
+    except pa.ArrowException as unusual:
+        raise _UnusualError from unusual
 
 
 def _timestamps(array: pa.Array, options: JsonOptions) -> pa.TimestampArray:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from typing import TypeAlias
 
@@ -206,6 +208,8 @@ def _reader(kind: types.Type, options: JsonOptions) -> Read:
             return _read_json
         case types.Timestamp():
             return _TIMES[options.timestamp_format]
+        case types.Date():
+            return _read_day
         case types.Decimal():
             return lambda value: _read_decimal(value, kind, options)
         case types.Bytes():
@@ -285,6 +289,22 @@ def _read_instant(value: Value) -> int:
     if micros is None:
         raise WrongValueError(f"expected TIMESTAMP like 2023-10-09T17:13:20.5Z, found {_said(value)}")
     return micros
+
+
+def _read_day(value: Value) -> date:
+    """A day as it is written, or as Debezium and Arrow count them: days since 1970."""
+    days = _whole_number(value)
+    try:
+        if days is not None:
+            return date(1970, 1, 1) + timedelta(days=days)
+        if isinstance(value, str) and _DAY.fullmatch(value):
+            return date.fromisoformat(value)
+    except (ValueError, OverflowError):
+        pass
+    raise WrongValueError(f"expected DATE like 2023-10-09, found {_said(value)}")
+
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def _read_millis(value: Value) -> int:

@@ -63,9 +63,17 @@ def is_left_to_kernel(call: Call) -> bool:
 def _knows(function: str, arguments: tuple[Expr, ...]) -> bool:
     if function not in EVALUATED or not _is_plain(function, arguments):
         return False
+    if function in ("*", "/") and not _is_exact(function, arguments):
+        return False
     if function in _LOGIC or function in ("coalesce", "nvl", "nvl2"):
         return True
     return all(isinstance(argument.type, _ORDERED) for argument in arguments)
+
+
+def _is_exact(function: str, arguments: tuple[Expr, ...]) -> bool:
+    """Whether there is nothing to round, as there is when an interval is divided or multiplied by a fraction."""
+    kinds = [type(argument.type) for argument in arguments]
+    return types.Interval not in kinds or (function == "*" and types.Float not in kinds)
 
 
 def _is_plain(function: str, arguments: tuple[Expr, ...]) -> bool:

@@ -43,7 +43,8 @@ _PLAIN: dict[object, types.Type] = {
 
 
 _THERE_ARE = (
-    "there are BOOLEAN, INT, BIGINT (both also UNSIGNED), FLOAT, DOUBLE, DECIMAL, TEXT, BYTEA, TIMESTAMP, JSON, "
+    "there are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT (all also UNSIGNED), FLOAT, DOUBLE, DECIMAL, TEXT, BYTEA, "
+    "TIMESTAMP, DATE, INTERVAL, JSON, "
     "STRUCT<name TYPE, ...> and TYPE[]"
 )
 
@@ -64,7 +65,8 @@ def translate_type(written: exp.DataType) -> types.Type:
     name = written.sql(dialect="postgres")
     if name.upper() == "STRING":
         return types.TEXT
-    raise UnknownTypeError(f"Unsupported SQL type '{name}'", hint=_THERE_ARE)
+    hint = "an INTERVAL since midnight, or TEXT, holds a time of day" if name.upper().startswith("TIME") else _THERE_ARE
+    raise UnknownTypeError(f"Unsupported SQL type '{name}'", hint=hint)
 
 
 def _decimal(written: exp.DataType) -> types.Type:

@@ -189,7 +189,7 @@ def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expr | None, str | Non
     if not isinstance(part.kind, exp.DataType):
         raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
     kind = translate_type(part.kind)
-    if isinstance(kind, types.Date | types.Interval) or _small(kind):
+    if isinstance(kind, types.Interval):
         raise TableColumnError(f"field '{part.name}' has a type '{kind}' that cannot be used in a connection table")
     nullable, value, key = True, None, None
     for constraint in part.args.get("constraints") or []:
@@ -212,10 +212,6 @@ def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expr | None, str | Non
     if isinstance(value, exp.Anonymous) and str(value.this).lower() == "metadata" and len(value.expressions) == 1:
         return Field(part.name, kind, nullable), None, value.expressions[0].name
     return Field(part.name, kind, nullable), value, key
-
-
-def _small(kind: types.Type) -> bool:
-    return isinstance(kind, types.Integer) and kind.bits < 32
 
 
 def _given_options(node: exp.Create, script: Script, complaints: Complaints, at: Place) -> list[GivenOption]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import random
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -97,6 +97,10 @@ def test_timestamps_may_be_milliseconds() -> None:
         (types.Decimal(5, 2), "12.345", Decimal("12.35")),
         (types.Decimal(5, 2), '"1.5"', Decimal("1.50")),
         (types.Bytes(), '"aGk="', b"hi"),
+        (types.Date(), '"2024-02-29"', date(2024, 2, 29)),
+        (types.Date(), "19782", date(2024, 2, 29)),
+        (types.Integer(8), "-128", -128),
+        (types.Array(types.Date()), '["1582-10-15", null]', [date(1582, 10, 15), None]),
         (types.Json(), '{"b": [1,  2.50], "a": "x"}', '{"b": [1,  2.50], "a": "x"}'),
         (types.Json(), "null", None),
         (types.Json(), '"text"', '"text"'),
@@ -128,6 +132,8 @@ def test_a_value_becomes_its_columns_type(kind: types.Type, text: str, expected:
         (BOOLEAN, '{"x": 1}', "expected BOOLEAN"),
         (TEXT, '{"x": {"a": 1}}', "expected TEXT"),
         (types.Bytes(), '{"x": "?"}', "expected base64"),
+        (types.Date(), '{"x": "2024-02-30"}', "expected DATE"),
+        (types.Date(), '{"x": "2024-2-3"}', "expected DATE"),
         (types.Decimal(3, 1), '{"x": 1234}', "expected DECIMAL"),
         (Struct((Member("a", BIGINT),)), '{"x": {"a": "b"}}', "column 'x.a'"),
         (Array(BIGINT), '{"x": 1}', "expected an array"),

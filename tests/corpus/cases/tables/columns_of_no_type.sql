@@ -1,17 +1,14 @@
 -- Types that there are not, and types that only expressions have, are all named at once.
---: error sql.table_column 16:3 field 'a' has a type 'TINYINT' that cannot be used in a connection table
---: error sql.table_column 17:3 field 'b' has a type 'SMALLINT' that cannot be used in a connection table
---: error sql.table_column 18:3 field 'c' has a type 'DATE' that cannot be used in a connection table
---: error sql.unknown_type 19:3 Unsupported SQL type 'TIME'
---: error sql.table_column 20:3 field 'e' has a type 'INTERVAL' that cannot be used in a connection table
---: error sql.unknown_type 21:3 Unsupported SQL type 'UUID'
---: error sql.unknown_type 22:3 anonymous struct fields are not allowed
---: error sql.unknown_type 23:3 Arrays with unspecified type is not supported
---: error sql.unknown_type 24:3 DECIMAL(40, 2) cannot be held
---: error sql.unknown_type 25:3 DECIMAL takes two whole numbers
---: error sql.unknown_type 26:3 Unsupported SQL type 'MAP<TEXT, INT>'
---: error sql.table_column 27:3 column 'l' has no type
---: error sql.duplicate_name 28:3 member 'A' is declared twice
+--: error sql.unknown_type 16:3 Unsupported SQL type 'TIME'
+--: error sql.table_column 17:3 field 'e' has a type 'INTERVAL' that cannot be used in a connection table
+--: error sql.unknown_type 18:3 Unsupported SQL type 'UUID'
+--: error sql.unknown_type 19:3 anonymous struct fields are not allowed
+--: error sql.unknown_type 20:3 Arrays with unspecified type is not supported
+--: error sql.unknown_type 21:3 DECIMAL(40, 2) cannot be held
+--: error sql.unknown_type 22:3 DECIMAL takes two whole numbers
+--: error sql.unknown_type 23:3 Unsupported SQL type 'MAP<TEXT, INT>'
+--: error sql.table_column 24:3 column 'l' has no type
+--: error sql.duplicate_name 25:3 member 'A' is declared twice
 CREATE TABLE t (
   a TINYINT,
   b SMALLINT,
