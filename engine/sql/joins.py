@@ -56,7 +56,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class _Matching:
+class Matching:
     """What must hold for two rows to meet."""
 
     equal: tuple[Pair, ...]
@@ -82,7 +82,7 @@ class Joining:
         self._refuse_same_name(left, right)
         right = _apart(right, left)
         matching = self._matching(left, right)
-        joined = self._choose(left.node, right.node, kind, matching)
+        joined = choose_join(left.node, right.node, kind, matching, self.ttl, self._at)
         side = Side(joined, Scope((*left.scope.columns, *right.scope.columns)))
         return self._merged(_nullable_as_joined(side), left, right, kind)
 
@@ -134,7 +134,7 @@ class Joining:
         there = {one.name.lower() for one in right.shown}
         return [one.name for one in left.shown if one.name.lower() in there]
 
-    def _matching(self, left: Side, right: Side) -> _Matching:
+    def _matching(self, left: Side, right: Side) -> Matching:
         both = Scope((*left.scope.columns, *right.scope.columns))
         using, on = self._using(left.scope, right.scope), self.node.args.get("on")
         tests = [make_call("=", [left.scope.resolve([name]), right.scope.resolve([name])]) for name in using]
@@ -147,7 +147,7 @@ class Joining:
         found = [(test, _pair(test, left, right)) for test in tests]
         rest = [test for test, pair in found if pair is None]
         condition = None if not rest else rest[0] if len(rest) == 1 else make_call("and", rest)
-        return _Matching(tuple(pair for _, pair in found if pair is not None), condition)
+        return Matching(tuple(pair for _, pair in found if pair is not None), condition)
 
     def _from_where(self, left: Side, right: Side, both: Scope) -> list[Expr]:
         """The equalities between the two sides among the conditions of WHERE, which hold above the join as well."""
@@ -161,49 +161,7 @@ class Joining:
                 found.append(test)
         return found
 
-    def _choose(self, left: Node, right: Node, kind: JoinKind, matching: _Matching) -> Node:
-        first, second = window_of(left), window_of(right)
-        if first is None and second is None:
-            if not matching.equal:
-                raise JoinError(
-                    "Updating joins must include an equijoin condition", hint="write ON a.x = b.x", at=self._at
-                )
-            if kind != "inner" and matching.condition is not None:
-                self._refuse_uncomputable(left, right, matching.condition)
-            return UpdatingJoin(left, right, kind, matching.equal, matching.condition, self.ttl)
-        if first is None or second is None:
-            words = ["non-windowed" if one is None else "windowed" for one in (first, second)]
-            raise WindowMismatchError(
-                f"can't handle mixed windowing between left ({words[0]}) and right ({words[1]}).",
-                hint="aggregate both sides by the same window, or neither",
-                at=self._at,
-            )
-        if first[0] != second[0]:
-            raise WindowMismatchError(
-                f"can't join rows of different windows: {describe(first[0])} and {describe(second[0])}",
-                hint="aggregate both sides by the same window",
-                at=self._at,
-            )
-        windows = None if first[1] is None or second[1] is None else (first[1], second[1])
-        if windows is None and isinstance(first[0], Session):
-            raise WindowMismatchError(
-                "sessions are joined by their window, which one side does not pass on",
-                hint="select the window in both inner queries",
-                at=self._at,
-            )
-        same = windows is not None and {Column(one, types.WINDOW, nullable=False) for one in windows}
-        equal = tuple(pair for pair in matching.equal if set(pair) != same)
-        return WindowJoin(left, right, kind, windows, equal, matching.condition)
-
-    def _refuse_uncomputable(self, left: Node, right: Node, condition: Expr) -> None:
-        if take_apart(condition, left.schema, right.schema) is None:
-            raise JoinError(
-                "the condition of an outer join without windows is too intricate",
-                hint="compute what it needs of each side in a column of its own, and compare those",
-                at=self._at,
-            )
-
-    def _lookup_key(self, matching: _Matching, right: LookupTable) -> Expr:
+    def _lookup_key(self, matching: Matching, right: LookupTable) -> Expr:
         if matching.condition is not None or not matching.equal:
             raise JoinError(
                 "filter join conditions are not supported for lookup joins; must have an equality condition",
@@ -256,6 +214,49 @@ class Joining:
         if computed:
             node = Project(node, (*(Named(one.name, _as_column(one)) for one in node.schema), *computed))
         return Side(node, Scope((*shown, *own)))
+
+
+def choose_join(left: Node, right: Node, kind: JoinKind, matching: Matching, ttl: timedelta, at: Place | None) -> Node:
+    """The join that two relations take: within the window of both, or for all time when neither has one."""
+    first, second = window_of(left), window_of(right)
+    if first is None and second is None:
+        if not matching.equal:
+            raise JoinError("Updating joins must include an equijoin condition", hint="write ON a.x = b.x", at=at)
+        if kind != "inner" and matching.condition is not None:
+            _refuse_uncomputable(left, right, matching.condition, at)
+        return UpdatingJoin(left, right, kind, matching.equal, matching.condition, ttl)
+    if first is None or second is None:
+        words = ["non-windowed" if one is None else "windowed" for one in (first, second)]
+        raise WindowMismatchError(
+            f"can't handle mixed windowing between left ({words[0]}) and right ({words[1]}).",
+            hint="aggregate both sides by the same window, or neither",
+            at=at,
+        )
+    if first[0] != second[0]:
+        raise WindowMismatchError(
+            f"can't join rows of different windows: {describe(first[0])} and {describe(second[0])}",
+            hint="aggregate both sides by the same window",
+            at=at,
+        )
+    windows = None if first[1] is None or second[1] is None else (first[1], second[1])
+    if windows is None and isinstance(first[0], Session):
+        raise WindowMismatchError(
+            "sessions are joined by their window, which one side does not pass on",
+            hint="select the window in both inner queries",
+            at=at,
+        )
+    same = windows is not None and {Column(one, types.WINDOW, nullable=False) for one in windows}
+    equal = tuple(pair for pair in matching.equal if set(pair) != same)
+    return WindowJoin(left, right, kind, windows, equal, matching.condition)
+
+
+def _refuse_uncomputable(left: Node, right: Node, condition: Expr, at: Place | None) -> None:
+    if take_apart(condition, left.schema, right.schema) is None:
+        raise JoinError(
+            "the condition of an outer join without windows is too intricate",
+            hint="compute what it needs of each side in a column of its own, and compare those",
+            at=at,
+        )
 
 
 @dataclass(frozen=True, slots=True)

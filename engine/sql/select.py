@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -26,15 +25,16 @@ from engine.plan.expr import Column, Expr, Named
 from engine.plan.nodes import Carried, Filter, Project, Union
 from engine.plan.tree import Node
 from engine.sql.complaints import BrokenTableError, Complaints, placed
-from engine.sql.dialect import Arroyo
-from engine.sql.expressions import Expressions
-from engine.sql.grouping import WINDOW_NAME, Grouping, distinct, has_aggregate
+from engine.sql.expressions import Expressions, make_call
+from engine.sql.grouping import Grouping, distinct, has_aggregate
 from engine.sql.joins import Joining, LookupTable, Side, refuse_lookup
 from engine.sql.limits import MAX_RELATIONS, count_relations
-from engine.sql.names import count_columns, usable, usable_list
+from engine.sql.names import count_columns, usable_list
 from engine.sql.over import OverCalls
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, scope_of
+from engine.sql.selected import aliases, group_item, name_of, unique
+from engine.sql.subqueries import members_of
 from engine.sql.top import ordered
 from engine.sql.unnest import Unnesting
 from engine.sql.windows import held_window, is_window_call, translate_window, window_over
@@ -139,10 +139,7 @@ class Queries:
             )
         source, scope = self._from(node)
         complaints = Complaints()
-        where = node.args.get("where")
-        if where is not None:
-            with complaints.collect(self.script.place(where)):
-                source = Filter(source, Expressions(self.script, scope).condition(where.this))
+        source = self._filtered(source, scope, node, complaints)
         group, having = node.args.get("group"), node.args.get("having")
         written = [*node.expressions, *([having.this] if having else [])]
         if group is not None or has_aggregate(written):
@@ -160,21 +157,42 @@ class Queries:
         def value(item: exp.Expr) -> Expr:
             return Expressions(self.script, scope, overs.value_of).translate(item)
 
-        return ordered(node, lambda: unnesting.over(overs.over(source)), _unique(columns), value, self.script)
+        return ordered(node, lambda: unnesting.over(overs.over(source)), unique(columns), value, self.script)
+
+    def _filtered(self, source: Node, scope: Scope, node: exp.Select, complaints: Complaints) -> Node:
+        """The rows for which WHERE is true."""
+        where = node.args.get("where")
+        if where is None:
+            return source
+        inputs = Expressions(self.script, scope)
+        conditions = _conditions(node)
+        if not any(_is_membership(one) for one in conditions):
+            conditions = [where.this]
+        rest: list[Expr] = []
+        for one in conditions:
+            with complaints.collect(self.script.place(where if len(conditions) == 1 else one)):
+                if _is_membership(one):
+                    others, at = self.translate(one.args["query"]), self.script.place(one)
+                    source = members_of(source, inputs.translate(one.this), others, self.updating_ttl, at)
+                else:
+                    rest.append(inputs.condition(one))
+        if not rest:
+            return source
+        return Filter(source, rest[0] if len(rest) == 1 else make_call("and", rest))
 
     def _grouped(self, node: exp.Select, source: Node, scope: Scope, complaints: Complaints) -> Node:
-        grouping = Grouping(self.script, source, scope, _aliases(node, scope))
+        grouping = Grouping(self.script, source, scope, aliases(node, scope))
         group, having = node.args.get("group"), node.args.get("having")
         for item in group.expressions if group else []:
             with complaints.collect(self.script.place(item)):
-                grouping.group_by(_group_item(item, node.expressions, scope))
+                grouping.group_by(group_item(item, node.expressions, scope))
         complaints.raise_any()
         columns: list[Named] = []
         for item in node.expressions:
             with complaints.collect(self.script.place(item)):
                 if isinstance(item, exp.Star):
                     raise UnsupportedClauseError("* cannot stand beside GROUP BY", hint="name the columns")
-                columns.append(Named(_name_of(item), grouping.value(item.unalias())))
+                columns.append(Named(name_of(item), grouping.value(item.unalias())))
         condition: Expr | None = None
         if having is not None:
             with complaints.collect(self.script.place(having)):
@@ -188,7 +206,7 @@ class Queries:
             kept = aggregated if condition is None else Filter(aggregated, condition)
             return grouping.unnesting.over(grouping.overs.over(kept))
 
-        return ordered(node, build, _unique(columns), grouping.value, self.script)
+        return ordered(node, build, unique(columns), grouping.value, self.script)
 
     def _overs(self, source: Node, scope: Scope) -> OverCalls:
         """The functions with OVER of a SELECT without GROUP BY: its rows carry their window or have none."""
@@ -282,7 +300,7 @@ class Queries:
             return overs.value_of(part) or unnesting.element_of(part, inputs.translate)
 
         inputs = Expressions(self.script, scope, special)
-        return [Named(_name_of(item), inputs.translate(item.unalias()))]
+        return [Named(name_of(item), inputs.translate(item.unalias()))]
 
 
 def unite(parts: Sequence[Node], at: Place | None = None) -> Node:
@@ -337,52 +355,13 @@ def _renamed(node: Node, alias: exp.Expr | None, script: Script) -> Node:
     return as_columns(node, [(name, field.type) for name, field in zip(names, node.schema, strict=True)])
 
 
+def _is_membership(node: exp.Expr) -> bool:
+    return isinstance(node, exp.In) and node.args.get("query") is not None
+
+
 def _conditions(node: exp.Select) -> list[exp.Expr]:
     """The conditions of WHERE that must all hold."""
     where = node.args.get("where")
     if where is None:
         return []
     return list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
-
-
-def _aliases(node: exp.Select, scope: Scope) -> dict[str, exp.Expr]:
-    """What the names of the SELECT list stand for, where no column of the input has the same name."""
-    known = {one.name.lower() for one in scope.shown}
-    named = {one.alias.lower(): one.this for one in node.expressions if isinstance(one, exp.Alias)}
-    return {name: value for name, value in named.items() if name not in known}
-
-
-def _group_item(item: exp.Expr, select: Sequence[exp.Expr], scope: Scope) -> exp.Expr:
-    if isinstance(item, exp.Literal) and not item.args.get("is_string"):
-        index = int(item.name) if re.fullmatch("[0-9]{1,9}", item.name) else 0
-        if not 1 <= index <= len(select):
-            raise ColumnCountError(
-                f"GROUP BY {item.name} is not the number of a column", hint=f"there are {len(select)}"
-            )
-        return select[index - 1].unalias()
-    if isinstance(item, exp.Column) and not item.table:
-        known = any(one.name.lower() == item.name.lower() for one in scope.shown)
-        named = next((one for one in select if one.alias.lower() == item.name.lower()), None)
-        if named is not None and (not known or is_window_call(named.unalias())):
-            return named.unalias()
-    return item
-
-
-def _name_of(item: exp.Expr) -> str:
-    if isinstance(item, exp.Alias):
-        return usable(str(item.alias))
-    if is_window_call(item):
-        return WINDOW_NAME
-    if isinstance(item, exp.Column | exp.Dot):
-        return str(item.expression.name if isinstance(item, exp.Dot) and not item.name else item.name)
-    return " ".join(item.sql(dialect=Arroyo).lower().split()).replace("${", "$ {")
-
-
-def _unique(columns: Sequence[Named]) -> tuple[Named, ...]:
-    seen: dict[str, int] = {}
-    found: list[Named] = []
-    for item in columns:
-        count = seen.get(item.name.lower(), 0)
-        seen[item.name.lower()] = count + 1
-        found.append(Named(f"{item.name}:{count}", item.expr) if count else item)
-    return tuple(found)

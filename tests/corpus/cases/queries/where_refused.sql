@@ -1,11 +1,10 @@
 -- A condition is true or false, of single rows.
---: error sql.type_mismatch 11:30 a condition must be BOOLEAN, not BIGINT
---: error sql.unsupported 12:30 the aggregate count is not allowed here
---: error sql.window_context 13:30 time window function tumble is not allowed in this context. Are you missing a GROUP BY clause?
---: error sql.unknown_column 14:42 no column 'u' here
---: error sql.unsupported 15:30 EXISTS(SELECT 1 FROM events) is not supported here
---: error sql.unsupported 16:30 IN with a sub-query is not supported
---: error sql.unsupported 17:38 (SELECT max(value) FROM events) is not supported here
+--: error sql.type_mismatch 10:30 a condition must be BOOLEAN, not BIGINT
+--: error sql.unsupported 11:30 the aggregate count is not allowed here
+--: error sql.window_context 12:30 time window function tumble is not allowed in this context. Are you missing a GROUP BY clause?
+--: error sql.unknown_column 13:42 no column 'u' here
+--: error sql.unsupported 14:30 EXISTS(SELECT 1 FROM events) is not supported here
+--: error sql.unsupported 15:38 (SELECT max(value) FROM events) is not supported here
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT key FROM events WHERE value;
@@ -13,5 +12,4 @@ SELECT key FROM events WHERE count(*) > 1 GROUP BY tumble('1 minute'), key;
 SELECT key FROM events WHERE tumble('1 minute');
 SELECT upper(key) AS u FROM events WHERE u = 'A';
 SELECT key FROM events WHERE EXISTS (SELECT 1 FROM events);
-SELECT key FROM events WHERE key IN (SELECT key FROM events);
 SELECT key FROM events WHERE value = (SELECT max(value) FROM events);

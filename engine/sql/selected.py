@@ -1,0 +1,62 @@
+"""What stands in a SELECT list, by name and by number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from engine.errors import ColumnCountError
+from engine.plan.expr import Named
+from engine.sql.dialect import Arroyo
+from engine.sql.grouping import WINDOW_NAME
+from engine.sql.names import usable
+from engine.sql.scope import Scope
+from engine.sql.windows import is_window_call
+
+
+def aliases(node: exp.Select, scope: Scope) -> dict[str, exp.Expr]:
+    """What the names of the SELECT list stand for, where no column of the input has the same name."""
+    known = {one.name.lower() for one in scope.shown}
+    named = {one.alias.lower(): one.this for one in node.expressions if isinstance(one, exp.Alias)}
+    return {name: value for name, value in named.items() if name not in known}
+
+
+def group_item(item: exp.Expr, select: Sequence[exp.Expr], scope: Scope) -> exp.Expr:
+    """What an item of GROUP BY stands for, which may be the number or the name of something selected."""
+    if isinstance(item, exp.Literal) and not item.args.get("is_string"):
+        index = int(item.name) if re.fullmatch("[0-9]{1,9}", item.name) else 0
+        if not 1 <= index <= len(select):
+            raise ColumnCountError(
+                f"GROUP BY {item.name} is not the number of a column", hint=f"there are {len(select)}"
+            )
+        return select[index - 1].unalias()
+    if isinstance(item, exp.Column) and not item.table:
+        known = any(one.name.lower() == item.name.lower() for one in scope.shown)
+        named = next((one for one in select if one.alias.lower() == item.name.lower()), None)
+        if named is not None and (not known or is_window_call(named.unalias())):
+            return named.unalias()
+    return item
+
+
+def name_of(item: exp.Expr) -> str:
+    """What the column of a selected expression is called."""
+    if isinstance(item, exp.Alias):
+        return usable(str(item.alias))
+    if is_window_call(item):
+        return WINDOW_NAME
+    if isinstance(item, exp.Column | exp.Dot):
+        return str(item.expression.name if isinstance(item, exp.Dot) and not item.name else item.name)
+    return " ".join(item.sql(dialect=Arroyo).lower().split()).replace("${", "$ {")
+
+
+def unique(columns: Sequence[Named]) -> tuple[Named, ...]:
+    """The columns with a number behind names that others have already."""
+    seen: dict[str, int] = {}
+    found: list[Named] = []
+    for item in columns:
+        count = seen.get(item.name.lower(), 0)
+        seen[item.name.lower()] = count + 1
+        found.append(Named(f"{item.name}:{count}", item.expr) if count else item)
+    return tuple(found)
