@@ -336,6 +336,13 @@ class _Declaration:
         )
         _check_fit(table)
         fields = {field.name: field for field in (*self.columns.physical, *(field for field, _ in metadata))}
+        key = fields[self.columns.keys[0]]
+        if isinstance(key.type, types.Struct | types.Array):
+            raise TableColumnError(
+                f"lookup table {self.name} cannot be looked up by {key.name!r}, which is of type {key.type}",
+                hint="a key is a number, a text, a time or the like",
+                at=self.at,
+            )
         return LookupTable(table, Schema(tuple(fields[name] for name in self.columns.order)), self.columns.keys[0])
 
     def _sink(self) -> SinkTable:

@@ -320,3 +320,25 @@ def test_only_the_wanted_columns_and_the_key_are_decoded(tmp_path: Path) -> None
     of = lookup_table(tmp_path, MANY)
 
     assert narrowed(of, Schema((MANY.fields[3],))).schema.names == ("id", "size")
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        (types.BOOLEAN, [True, False]),
+        (types.Integer(32, signed=False), [0, 4_000_000_000]),
+        (types.DOUBLE, [0.5, -0.0]),
+        (types.Decimal(10, 2), [Decimal("1.50"), Decimal("-2.00")]),
+        (types.TIMESTAMP, [datetime(2024, 1, 1, tzinfo=UTC), datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)]),
+        (types.Bytes(), [b"", b"\xff"]),
+    ],
+)
+def test_a_key_may_be_of_any_type_that_has_no_parts(tmp_path: Path, kind: types.Type, keys: list[Any]) -> None:
+    schema = Schema((Field("id", kind, nullable=False), Field("n", types.BIGINT)))
+    whole = pa.table([pa.array(keys, arrow_schema(schema).field("id").type), [1, 2]], schema=arrow_schema(schema))
+    pq.write_table(whole, tmp_path / "t.parquet")
+    lookup = opened(lookup_table(tmp_path / "t.parquet", schema, form="parquet"))
+
+    found = look_up(lookup, schema, pa.array([keys[1], None, keys[0]], whole.schema.field("id").type)).to_pylist()
+
+    assert [row and row["n"] for row in found] == [2, None, 1]
