@@ -140,7 +140,7 @@ class OverCalls:
             raise _does_not_take(name, arguments, function.usage)
         cast = _cast(arguments, signature)
         if condition is not None:
-            if function.name in _COUNTS_NULL:
+            if function.name in _COUNTS_NULL or function.by_user:
                 raise OverError(f"{name} takes no FILTER before OVER", hint="filter in a query below")
             test = self.translate(condition)
             first = cast[0] if cast else Literal(1, types.BIGINT)

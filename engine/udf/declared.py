@@ -97,6 +97,7 @@ class Udf:
             "A function of the user's.",
             resolve,
             nullable=self.result.optional,
+            is_ordered=True,
             by_user=True,
         )
 

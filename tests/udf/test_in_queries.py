@@ -61,6 +61,24 @@ def test_an_aggregate_without_a_window_is_kept_up_to_date(spark: SparkSession, t
     assert len(rows(tmp_path)) > 2
 
 
+ORDERED = "@udaf\ndef listed(keys: list[str], values: list[int | None]) -> str: return f'{keys} {values}'\n"
+
+
+@pytest.mark.parametrize("form", ["json", "debezium_json"])
+def test_an_aggregate_gets_its_rows_in_the_order_that_is_asked_for(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    window = " GROUP BY tumble('1 minute')" if form == "json" else ""
+    sql = (
+        "INSERT INTO out SELECT listed(key, value ORDER BY key DESC, value) FILTER (WHERE value > 1) AS r FROM numbers"
+    )
+
+    assert run_in(spark, spec(tmp_path, f"{sql}{window};", ORDERED, form=form), Control()) == "finished"
+
+    last = rows(tmp_path)[-1]
+    assert last.get("after", last) == {"r": "['b', 'b', 'b', 'a', 'a', 'a'] [3, 5, 7, 2, 4, 6]"}
+
+
 def test_a_virtual_column_may_call_a_function(spark: SparkSession, tmp_path: Path) -> None:
     later = "@udf\ndef later(moment: datetime) -> datetime: return moment.replace(year=2030)\n"
     what = spec(tmp_path, "INSERT INTO out SELECT moment FROM numbers WHERE value = 3;", later, virtual="later(at)")

@@ -39,7 +39,8 @@ def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
     """The aggregate as text; without a form it has the same name, arguments and meaning in Spark."""
     spelling = Spelling(aggregate, [to_sql(argument) for argument in aggregate.arguments], over)
     if aggregate.function not in AGGREGATES:
-        return udf_to_sql(aggregate.function, [spelling.of("collect_list", rows_to_sql(spelling.arguments))])
+        rows = replace(spelling, arguments=[rows_to_sql(spelling.arguments)])
+        return udf_to_sql(aggregate.function, [_in_order(rows)])
     form = FORMS.get(aggregate.function)
     return spelling.of(aggregate.function, *spelling.arguments or ["1"]) if form is None else form(spelling)
 
