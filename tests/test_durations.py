@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.durations import read_duration
+from engine.durations import read_duration, read_months
 from engine.errors import DurationError
 
 
@@ -40,3 +40,21 @@ def test_months_are_refused_with_the_reason() -> None:
         read_duration("1 month")
 
     assert refused.value.code == "sql.bad_duration"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 month", (1, timedelta(0))),
+        ("1 year 2 mons", (14, timedelta(0))),
+        ("-2 years, 3 days 1.5 hours", (-24, timedelta(days=3, hours=1.5))),
+        ("1 QUARTER", (3, timedelta(0))),
+        ("1.5 months", None),
+        ("1 month x", None),
+        ("10 minutes", None),
+        ("5m", None),
+        ("1 yearn", None),
+    ],
+)
+def test_months_are_told_from_what_has_a_length(text: str, expected: tuple[int, timedelta] | None) -> None:
+    assert read_months(text) == expected

@@ -346,6 +346,24 @@ SELECT extract_json_string(body, '$.a[0].b') AS v FROM events;
 --: intervals
 SELECT at + INTERVAL '1 hour' AS a, at - at AS b FROM events;
 
+--: intervals of months, beside a time
+SELECT at + INTERVAL '1 month' AS a, at - INTERVAL '2 years 3 days' AS b FROM events;
+
+--: formats of strftime
+SELECT to_char(at, '%-d %B, %H:%M') AS a, to_timestamp(key, '%d.%m.%Y', '%+') AS b FROM events;
+
+--: now(), CURRENT_DATE, CURRENT_TIMESTAMP
+SELECT key FROM events WHERE at < now() AND at::DATE = CURRENT_DATE AND at < CURRENT_TIMESTAMP;
+
+--: row_time()
+SELECT row_time() AS t FROM events;
+
+--: bits
+SELECT value & 6 | 1 # 3 AS a, value << 2 >> 1 AS b FROM events;
+
+--: arrow_cast, arrow_typeof
+SELECT arrow_cast(value, 'Int32') AS a, arrow_typeof(value) AS b FROM events;
+
 --: EXTRACT, POSITION, SUBSTRING, TRIM, OVERLAY with words
 SELECT EXTRACT(hour FROM at) AS a, POSITION('b' IN key) AS b, SUBSTRING(key FROM 2 FOR 3) AS c, TRIM(LEADING 'x' FROM key) AS d, OVERLAY(key PLACING 'y' FROM 1 FOR 2) AS e FROM events;
 

@@ -54,7 +54,7 @@ _RFC3339 += rf"(?P<z>{_ZONE}|[Zz])"
 
 def read_instant(text: str, pattern: str) -> datetime:
     """The instant that stands there, in UTC unless it says where. Raises ValueError when it does not fit."""
-    found = _expression(pattern).fullmatch(text.strip())
+    found = _expression(pattern).fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is not of the form {pattern!r}")
     values = {_letter(name): value for name, value in found.groupdict().items() if value is not None}
@@ -68,7 +68,7 @@ def read_instant(text: str, pattern: str) -> datetime:
 @lru_cache(maxsize=256)
 def _expression(pattern: str) -> re.Pattern[str]:
     try:
-        return re.compile(_source(pattern), re.IGNORECASE)
+        return re.compile(_source(pattern), re.IGNORECASE | re.ASCII)
     except re.error as error:
         raise ValueError(f"{pattern!r} asks twice for the same thing") from error
 
@@ -93,7 +93,8 @@ def _field(field: str) -> str:
         return f"(?P<{name}>{'|'.join(f'{word}|{word[:3]}' for word in _NAMES[field])})"
     if field not in _READS:
         raise ValueError(f"%{field} cannot be read")
-    return f"(?P<{name}>{_READS[field]})"
+    space = r"\s*" if "d" in _READS[field] and not field.endswith(("f", "z")) else ""
+    return f"{space}(?P<{name}>{_READS[field]})"
 
 
 def _literally(text: str) -> str:

@@ -1,0 +1,78 @@
+"""Texts in a plain pattern are read as fast as Arrow can, and as the slow way reads them."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+from engine.functions.arrow import KERNELS
+from engine.functions.chrono import is_format, write_instant
+from engine.functions.chrono_reading import read_instant
+
+ROUGH = (
+    *("2024-02-30", "2023-02-29", "2024-2-3", "2024- 2-3", " 2024-02-03", "2024-02-03 ", "2024-02-03 x", "12024-02-03"),
+    *("-2024-02-03", "", "0001-01-01", "9999-12-31", "2024-00-10", "2024-13-01", "２０２４-01-01", "2024-02-03T00:00"),
+)
+
+
+def slowly(text: str | None, pattern: str) -> datetime | None:
+    """What the slow way reads, or None."""
+    try:
+        return None if text is None else read_instant(text, pattern)
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("pattern", ["%Y-%m-%d", "%F", "%F %T", "%d.%m.%Y %H:%M", "%Y%m%d", "%H:%M", "%Y-%m-%d%.f"])
+def test_both_ways_read_the_same(pattern: str) -> None:
+    chance = random.Random(7)
+    written = [
+        write_instant(datetime(1900, 1, 1, tzinfo=UTC) + timedelta(seconds=chance.randrange(6 * 10**9)), pattern)
+        for _ in range(200)
+    ]
+    broken = ["".join(chance.choice([mark, chance.choice("0123456789 -:.")]) for mark in text) for text in written]
+    texts = [*ROUGH, *written, *broken, None]
+
+    found = KERNELS["to_timestamp"](pa.array(texts), pa.array([pattern] * len(texts)))
+
+    assert found.to_pylist() == [slowly(text, pattern) for text in texts]
+    assert found.type == pa.timestamp("us", "UTC")
+
+
+def test_what_is_written_is_read_again() -> None:
+    chance = random.Random(8)
+    for pattern in (
+        "%+",
+        "%c %.f",
+        "%D %r %6f",
+        "%G-W%V-%u %T%.3f",
+        "%Y %j %k:%M:%S %f",
+        "%s%.9f",
+        "%a, %e %B %Y %l %p %z",
+    ):
+        at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=chance.randrange(3 * 10**15))
+        assert is_format(pattern)
+        text = write_instant(at, pattern)
+        assert write_instant(read_instant(text, pattern), pattern) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("2024-05-17", "%Q"),
+        ("2024 2024-05-17", "%Y %F"),
+        ("2024-05-17 25", "%F %H"),
+        ("2024-05-17 13 PM", "%F %I %p"),
+        ("2024-05-17 12 Mars/Crater", "%F %H %Z"),
+        ("12:00", "%R"),
+        ("05-17", "%m-%d"),
+        ("99999-05-17", "%F"),
+        ("Thu 2024-05-17", "%a %F"),
+    ],
+)
+def test_what_does_not_fit_is_refused(text: str, pattern: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        read_instant(text, pattern)
