@@ -10,6 +10,8 @@ from engine.connectors.base import Epoch, Table
 from engine.delivery.segments import Segment, SegmentFile, to_message
 from engine.formats import make_encoder
 from engine.formats.base import Encoder
+from engine.formats.lines import count_lines
+from engine.plan.nodes.updating import RETRACT
 
 
 class LineWriter:
@@ -23,10 +25,12 @@ class LineWriter:
     def write(self, rows: pa.RecordBatch) -> None:
         """Encode the rows into the segment."""
         lines = self._encoder.encode_lines(rows)
+        # of rows that are taken back and replaced, several make one line
+        count = count_lines(lines) if RETRACT in rows.schema.names else rows.num_rows
         if self._codec is not None and lines:
             # a compressed file is a sequence of complete ones, so it too can be cut and appended to
             lines = self._codec.compress(lines, asbytes=True)
-        self._segment.write(lines, rows.num_rows)
+        self._segment.write(lines, count)
 
     def close(self) -> bytes:
         """Finish the segment and name it, for sinks that copy it before they record the epoch."""

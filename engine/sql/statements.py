@@ -36,6 +36,7 @@ from engine.sql.catalog import (
     SourceTable,
     View,
 )
+from engine.sql.changes import refuse_chance
 from engine.sql.clauses import refused_clauses
 from engine.sql.complaints import Complaints, placed
 from engine.sql.expressions import cast_for, read_interval
@@ -125,6 +126,7 @@ class _Reading:
     def _query(self, node: exp.Expr) -> Node:
         rows = Queries(self.script, self.catalog, {}, self.updating_ttl).translate(node)
         count_relations(rows)
+        refuse_chance(rows)
         return rows
 
     def _note_size(self, rows: Node) -> None:

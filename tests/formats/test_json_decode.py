@@ -79,6 +79,15 @@ def test_timestamps_may_be_milliseconds() -> None:
     assert "milliseconds" in reason(TIMESTAMP, '{"x": "2023-10-09T12:00:00Z"}', millis)
 
 
+def test_timestamps_may_be_microseconds() -> None:
+    micros = JsonOptions(timestamp_format="unix_micros")
+    slow = decode_rows([b'{"x": 1696852800123456}'], one(TIMESTAMP), micros)
+
+    assert value(TIMESTAMP, "1696852800123456", micros) == NOON.replace(microsecond=123_456)
+    assert slow.rows.to_pylist() == [{"x": NOON.replace(microsecond=123_456)}]
+    assert "microseconds" in reason(TIMESTAMP, '{"x": "2023-10-09T12:00:00Z"}', micros)
+
+
 @pytest.mark.parametrize(
     ("kind", "text", "expected"),
     [

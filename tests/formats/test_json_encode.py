@@ -10,6 +10,7 @@ import pytest
 from engine import types
 from engine.formats import make_encoder
 from engine.formats.json import JsonOptions
+from engine.formats.json_encode import connect_fields
 from engine.schema import Field, Schema, to_arrow
 from engine.types import BIGINT, BOOLEAN, DOUBLE, TEXT, TIMESTAMP, Array, Member, Struct
 
@@ -69,6 +70,43 @@ def test_timestamps_may_be_written_as_milliseconds() -> None:
 
     assert encoded(TIMESTAMP, at(123_456), millis) == "1696871620123"
     assert encoded(TIMESTAMP, datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC), millis) == "-1"
+
+
+def test_timestamps_may_be_written_as_microseconds() -> None:
+    assert encoded(TIMESTAMP, at(123_456), JsonOptions(timestamp_format="unix_micros")) == "1696871620123456"
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "expected"),
+    [
+        (PLAIN, TIMESTAMP, {"type": "string", "name": "io.debezium.time.IsoTimestamp"}),
+        (
+            JsonOptions(timestamp_format="unix_millis"),
+            TIMESTAMP,
+            {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"},
+        ),
+        (
+            JsonOptions(timestamp_format="unix_micros"),
+            TIMESTAMP,
+            {"type": "int64", "name": "io.debezium.time.MicroTimestamp"},
+        ),
+        (
+            JsonOptions(decimal_encoding="bytes"),
+            types.Decimal(5, 2),
+            {
+                "type": "bytes",
+                "name": "org.apache.kafka.connect.data.Decimal",
+                "parameters": {"scale": "2", "connect.decimal.precision": "5"},
+            },
+        ),
+        (JsonOptions(decimal_encoding="string"), types.Decimal(5, 2), {"type": "string"}),
+        (PLAIN, types.Decimal(5, 2), {"type": "double"}),
+    ],
+)
+def test_kafka_connect_is_told_how_a_value_is_written(
+    options: JsonOptions, kind: types.Type, expected: dict[str, object]
+) -> None:
+    assert connect_fields(Schema((Field("x", kind),)), options) == [{"field": "x", "optional": True, **expected}]
 
 
 def test_decimals_may_be_written_as_text_or_bytes() -> None:

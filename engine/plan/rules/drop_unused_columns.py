@@ -70,7 +70,12 @@ def _keep(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
             wanted = tuple(field for field in looked_up if field.name in names) or looked_up.fields[:1]
             below = names & set(source.schema.names) | columns_of(key)
             return replace(node, input=_keep(source, below, used), columns=Schema(wanted))
-        case WindowAggregate(source) | UpdatingAggregate(source):
+        case UpdatingAggregate(_, keys, aggregates):
+            # the first one stays where there is no key, since without either nothing would be counted
+            wanted_aggregates = tuple(one for one in aggregates if one.name in names) or aggregates[: 0 if keys else 1]
+            less = replace(node, aggregates=wanted_aggregates)
+            return replace(less, input=_keep(less.input, _read_by(less), used))
+        case WindowAggregate(source):
             return replace(node, input=_keep(source, _read_by(node), used))
     return node
 
