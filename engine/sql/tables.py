@@ -20,7 +20,6 @@ from engine.errors import (
     EventTimeError,
     MemoryTableError,
     MissingOptionError,
-    OptionTypeError,
     OptionValueError,
     Place,
     TableColumnError,
@@ -28,7 +27,6 @@ from engine.errors import (
 )
 from engine.formats import find_format
 from engine.formats.debezium import DEBEZIUM_JSON
-from engine.option_values import OptionValue
 from engine.plan.evaluate import can_evaluate
 from engine.plan.expr import Column, Expr, Literal, Named, is_nullable, substitute
 from engine.plan.nodes import Project, Scan
@@ -36,28 +34,16 @@ from engine.plan.tree import EVENT_TIME, Node
 from engine.schema import Field, Schema
 from engine.sql.catalog import Entry, MemoryTable, SinkTable, SourceTable
 from engine.sql.complaints import Complaints
-from engine.sql.data_types import translate_type
-from engine.sql.dialect import BareOption, MetadataFrom, WatermarkFor
-from engine.sql.expressions import Expressions, cast_for, make_call, read_interval
+from engine.sql.dialect import WatermarkFor
+from engine.sql.expressions import Expressions, cast_for, make_call
 from engine.sql.joins import LookupTable
-from engine.sql.names import twice, usable
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, Visible
+from engine.sql.table_columns import TableColumns, read_columns
+from engine.sql.table_options import as_lookup, given_options, is_temporary
 
 _OWN_TIME = "__event_time"
 DEFAULT_DELAY = timedelta(seconds=1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The columns of a table by how they are filled, each in the order of the text."""
-
-    order: tuple[str, ...]
-    physical: tuple[Field, ...]
-    metadata: tuple[tuple[Field, str, exp.Expr], ...]
-    generated: tuple[tuple[Field, exp.Expr], ...]
-    watermark: WatermarkFor | None
-    keys: tuple[str, ...]
 
 
 def declare_table(node: exp.Create, script: Script) -> Entry:
@@ -66,10 +52,10 @@ def declare_table(node: exp.Create, script: Script) -> Entry:
     at = script.place(target) or Place(1, 1)
     written = node.this.expressions if isinstance(node.this, exp.Schema) else []
     complaints = Complaints()
-    columns = _read_columns(written, script, complaints)
-    given = _given_options(node, script, complaints, at)
+    columns = read_columns(written, script, complaints)
+    given = given_options(node, script, complaints, at)
     named = next((one for one in given if one.name == "connector"), None)
-    if _is_temporary(node) and named is None:
+    if is_temporary(node) and named is None:
         complaints.add(
             MissingOptionError(
                 "required option 'connector' not set", hint="a temporary table is looked up in some place", at=at
@@ -90,7 +76,7 @@ def declare_table(node: exp.Create, script: Script) -> Entry:
     with complaints.collect(at):
         rest = [one for one in given if one.name != "connector"]
         options = read_table_options(
-            connector, _as_lookup(rest, at) if _is_temporary(node) else rest, table=target.name, at=at
+            connector, as_lookup(rest, at) if is_temporary(node) else rest, table=target.name, at=at
         )
     complaints.raise_any()
     if options is None:
@@ -137,7 +123,7 @@ def anonymous_sink(name: str, connector: str, columns: Schema) -> Table:
     return Table(name, connector, "sink", options.connector, columns, options.format)
 
 
-def _memory_table(name: str, columns: _Columns, given: Sequence[GivenOption]) -> MemoryTable:
+def _memory_table(name: str, columns: TableColumns, given: Sequence[GivenOption]) -> MemoryTable:
     if any(one.name != "connector" for one in given):
         raise MemoryTableError(
             "Memory tables do not allow with options; to create a connection table set the 'connector' option"
@@ -149,139 +135,13 @@ def _memory_table(name: str, columns: _Columns, given: Sequence[GivenOption]) ->
     return MemoryTable(Schema(columns.physical))
 
 
-def _read_columns(written: Sequence[exp.Expr], script: Script, complaints: Complaints) -> _Columns:
-    order: list[str] = []
-    physical: list[Field] = []
-    metadata: list[tuple[Field, str, exp.Expr]] = []
-    generated: list[tuple[Field, exp.Expr]] = []
-    keys: list[str] = []
-    watermark: WatermarkFor | None = None
-    for part in written:
-        with complaints.collect(script.place(part)):
-            if isinstance(part, WatermarkFor):
-                if watermark is not None:
-                    raise EventTimeError("Only one WATERMARK FOR constraint is allowed per table")
-                watermark = part
-                continue
-            if isinstance(part, exp.Identifier):
-                raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
-            if not isinstance(part, exp.ColumnDef):
-                raise TableColumnError("Unsupported table constraint", hint="write PRIMARY KEY behind its column")
-            field, value, key = _read_column(part)
-            if field.name.lower() in (name.lower() for name in order):
-                raise twice(field.name)
-            order.append(field.name)
-            if any(
-                isinstance(one.args.get("kind"), exp.PrimaryKeyColumnConstraint) for one in part.args["constraints"]
-            ):
-                keys.append(field.name)
-            if value is not None:
-                generated.append((field, value))
-            elif key is not None:
-                metadata.append((field, key, part))
-            else:
-                physical.append(field)
-    return _Columns(tuple(order), tuple(physical), tuple(metadata), tuple(generated), watermark, tuple(keys))
-
-
-def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expr | None, str | None]:
-    usable(part.name)
-    if not isinstance(part.kind, exp.DataType):
-        raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
-    kind = translate_type(part.kind)
-    if isinstance(kind, types.Interval):
-        raise TableColumnError(f"field '{part.name}' has a type '{kind}' that cannot be used in a connection table")
-    nullable, value, key = True, None, None
-    for constraint in part.args.get("constraints") or []:
-        kind_of = constraint.args.get("kind")
-        match kind_of:
-            case exp.NotNullColumnConstraint() if not kind_of.args.get("allow_null"):
-                nullable = False
-            case exp.PrimaryKeyColumnConstraint():
-                nullable = False
-            case exp.ComputedColumnConstraint(this=inner):
-                value = inner.this if isinstance(inner, exp.Paren) else inner
-            case MetadataFrom(this=inner):
-                if inner is None:
-                    raise TableColumnError("METADATA needs a key", hint="write METADATA FROM 'key'")
-                key = inner.name
-            case exp.NotNullColumnConstraint():
-                pass
-            case _:
-                raise TableColumnError(f"{constraint.sql()} is not supported behind a column")
-    if isinstance(value, exp.Anonymous) and str(value.this).lower() == "metadata" and len(value.expressions) == 1:
-        return Field(part.name, kind, nullable), None, value.expressions[0].name
-    return Field(part.name, kind, nullable), value, key
-
-
-def _given_options(node: exp.Create, script: Script, complaints: Complaints, at: Place) -> list[GivenOption]:
-    given: list[GivenOption] = []
-    properties = node.args.get("properties")
-    for item in properties.expressions if properties else []:
-        place = script.place(item) or at
-        if isinstance(item, exp.TemporaryProperty):
-            continue
-        with complaints.collect(place):
-            if not isinstance(item, exp.Property):
-                shown = item.this if isinstance(item, BareOption) else item.sql()
-                raise OptionTypeError(f"invalid with option: {shown}; expected an `=` delimited key-value pair")
-            name = _dotted(item.this) if isinstance(item.this, exp.Expr) else str(item.this)
-            given.append(GivenOption(name, _option_value(item.args["value"], name), place))
-    return given
-
-
-def _dotted(node: exp.Expr) -> str:
-    return f"{_dotted(node.this)}.{_dotted(node.expression)}" if isinstance(node, exp.Dot) else node.name
-
-
-def _option_value(node: exp.Expr, name: str) -> OptionValue:
-    match node:
-        case exp.Literal():
-            text = str(node.this)
-            if node.is_string:
-                return text
-            return float(text) if any(mark in text for mark in ".eE") else int(text)
-        case exp.Neg() if isinstance(node.this, exp.Literal):
-            value = _option_value(node.this, name)
-            if isinstance(value, int | float):
-                return -value
-        case exp.Boolean():
-            return bool(node.this)
-        case exp.Interval():
-            return read_interval(node)
-        case exp.Array() | exp.Tuple():
-            return tuple(str(part.name) for part in node.expressions)
-        case exp.Var() | exp.Column() | exp.Identifier():
-            return str(node.name)
-    raise OptionTypeError(
-        f"the value of option '{name}' cannot be read: {node.sql()}",
-        hint="a quoted text, a number, true or false, an INTERVAL, a name, or [a, b]",
-    )
-
-
-def _as_lookup(given: Sequence[GivenOption], at: Place) -> list[GivenOption]:
-    """The options of a temporary table, which is a lookup table without saying so."""
-    kind = next((one for one in given if one.name == "type"), None)
-    if kind is not None and kind.value != "lookup":
-        raise OptionValueError(
-            f"Cannot have a temporary table with type '{kind.value}'; temporary tables must be type 'lookup'",
-            at=kind.at,
-        )
-    return [*given, *([] if kind else [GivenOption("type", "lookup", at)])]
-
-
-def _is_temporary(node: exp.Create) -> bool:
-    properties = node.args.get("properties")
-    return properties is not None and any(isinstance(one, exp.TemporaryProperty) for one in properties.expressions)
-
-
 @dataclass(frozen=True, slots=True)
 class _Declaration:
     """A CREATE TABLE whose columns and options have been read on their own, and now must fit together."""
 
     name: str
     connector: Connector
-    columns: _Columns
+    columns: TableColumns
     options: ReadOptions
     script: Script
     at: Place
