@@ -51,6 +51,8 @@ QUERIES = {
       FROM e LEFT JOIN c ON e.w = c.w AND e.n < c.n""",
     "right": """SELECT c.w.start AS s, e.key AS k, c.key AS o, e.v AS b
       FROM e RIGHT JOIN c ON e.w = c.w AND e.key = c.key""",
+    "filtered": """SELECT e.w.start AS s, e.key AS k, c.n AS b
+      FROM e LEFT JOIN c ON e.w = c.w AND e.key = c.key AND c.n > 1 AND e.n < 5 WHERE e.n > 1 AND c.key IS NULL""",
     "whole": """SELECT w.start AS s, key AS k, e.n AS a, c.n AS b, e.w.start AS t FROM e FULL JOIN c USING (w, key)""",
     "again": """SELECT w.start AS s, sum(a) AS a, count(b) AS b FROM (
       SELECT w, e.n AS a, c.v AS b FROM e LEFT JOIN c USING (w, key)) GROUP BY w""",

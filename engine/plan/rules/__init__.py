@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 
 from engine.plan.nodes import Write
 from engine.plan.rules.drop_unused_columns import drop_unused_columns
+from engine.plan.rules.push_filters_into_joins import push_filters_into_joins
 from engine.plan.rules.separate_distinct import separate_distinct
 
 Rule = Callable[[Sequence[Write]], tuple[Write, ...]]
 
 RULES: tuple[Rule, ...] = (
     separate_distinct,  # first: it says what a window keeps
+    push_filters_into_joins,  # before columns are dropped: a condition below a join is not read above it
     drop_unused_columns,  # last: it must see every column that another rule wants
 )
 

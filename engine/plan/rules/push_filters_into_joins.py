@@ -1,0 +1,118 @@
+"""What is asked of one side of a join alone is asked before the join, so that less is kept and matched.
+
+Only tests that cannot fail are moved: another one might meet rows that the join would have left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engine import types
+from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member, columns_of
+from engine.plan.expr import walk as parts_of
+from engine.plan.nodes import Filter, JoinKind, LookupJoin, UpdatingJoin, WindowJoin, Write
+from engine.plan.tree import Node, inputs_of, with_inputs
+
+_CANNOT_FAIL = frozenset(
+    {"=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "in", "between", "like", "ilike", "coalesce"}
+    | {f"is_{word}" for word in ("null", "not_null", "true", "not_true", "false", "not_false")}
+    | {"is_distinct_from", "is_not_distinct_from"}
+)
+_ABOVE: dict[JoinKind, tuple[bool, bool]] = {
+    "inner": (True, True),
+    "left": (True, False),
+    "right": (False, True),
+    "full": (False, False),
+}
+"""Whether a condition above the join may be asked of the left and of the right side: its rows must never be missing."""
+_WITHIN: dict[JoinKind, tuple[bool, bool]] = {
+    "inner": (True, True),
+    "left": (False, True),
+    "right": (True, False),
+    "full": (False, False),
+}
+"""The same of a condition of the join itself: a row that fails it must not stand alone."""
+
+
+def push_filters_into_joins(writes: Sequence[Write]) -> tuple[Write, ...]:
+    """The same writes with conditions below joins wherever a row that fails them could not come out of the join."""
+    return tuple(replace(write, input=_down(write.input)) for write in writes)
+
+
+def _down(node: Node) -> Node:
+    match node:
+        case Filter(WindowJoin() | UpdatingJoin() as join, condition):
+            tests = [test for test in _conjuncts(condition) if not _is_matched(join, test)]
+            joined, rest = _split(join, tests, _ABOVE[join.kind])
+            return _filtered(_down(joined), rest)
+        case Filter(LookupJoin() as join, condition):
+            mine, rest = _parted(_conjuncts(condition), join.input)
+            return _filtered(_down(replace(join, input=_filtered(join.input, mine))), rest)
+        case WindowJoin(condition=Call() as condition) | UpdatingJoin(condition=Call() as condition):
+            joined, rest = _split(node, _conjuncts(condition), _WITHIN[node.kind])
+            node = replace(joined, condition=_all_of(rest))
+    return with_inputs(node, [_down(below) for below in inputs_of(node)])
+
+
+def _is_matched(join: WindowJoin | UpdatingJoin, test: Expr) -> bool:
+    """Whether an inner join has made sure of it already."""
+    if join.kind != "inner" or not isinstance(test, Call) or test.function != "=":
+        return False
+    return any(set(test.arguments) == set(pair) for pair in join.equal)
+
+
+def _split(
+    join: WindowJoin | UpdatingJoin, tests: Sequence[Expr], may: tuple[bool, bool]
+) -> tuple[WindowJoin | UpdatingJoin, list[Expr]]:
+    """The join with those tests below it that may be there, and the others."""
+    rest = list(tests)
+    if may[0]:
+        mine, rest = _parted(rest, join.left)
+        join = replace(join, left=_filtered(join.left, mine))
+    if may[1]:
+        mine, rest = _parted(rest, join.right)
+        join = replace(join, right=_filtered(join.right, mine))
+    return join, rest
+
+
+def _parted(tests: Sequence[Expr], side: Node) -> tuple[list[Expr], list[Expr]]:
+    names = set(side.schema.names)
+    mine = [test for test in tests if columns_of(test) and columns_of(test) <= names and _cannot_fail(test)]
+    return mine, [test for test in tests if test not in mine]
+
+
+def _cannot_fail(test: Expr) -> bool:
+    return all(map(_is_harmless, parts_of(test)))
+
+
+def _is_harmless(part: Expr) -> bool:
+    match part:
+        case Call(function):
+            return function in _CANNOT_FAIL
+        case Cast(inner, types.Integer(bits, signed), lenient):
+            widened = isinstance(inner.type, types.Integer) and inner.type.bits <= bits and inner.type.signed == signed
+            return lenient or widened
+        case Cast(Literal()):
+            return True  # a constant that cannot be converted has been refused
+        case Cast(lenient=lenient):
+            return lenient
+        case Column() | Literal() | Member() | Case():
+            return True
+
+
+def _filtered(rows: Node, tests: Sequence[Expr]) -> Node:
+    condition = _all_of(tests)
+    return rows if condition is None else Filter(rows, condition)
+
+
+def _all_of(tests: Sequence[Expr]) -> Expr | None:
+    if len(tests) < 2:
+        return tests[0] if tests else None
+    return Call("and", tuple(tests), types.BOOLEAN)
+
+
+def _conjuncts(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Call) and expr.function == "and":
+        return [part for argument in expr.arguments for part in _conjuncts(argument)]
+    return [expr]
