@@ -52,7 +52,7 @@ def test_every_case_fits_the_function_it_calls() -> None:
     assert [case for case in CASES if call(case[0], [literal(value) for value in case[1]]) is None] == []
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def kernels(spark: SparkSession) -> None:
     register_calls(spark, [expr for expr in _expressions() if isinstance(expr, Call)])
 
@@ -79,12 +79,14 @@ def test_every_function_that_is_computed_has_its_kernel() -> None:
     assert {name for name, function in FUNCTIONS.items() if function.is_computed} == set(KERNELS)
 
 
+@pytest.mark.usefixtures("kernels")
 def test_constants_give_what_the_tables_say(spark: SparkSession) -> None:
     frame = spark.range(1).select([_column(index, expr) for index, expr in enumerate(_expressions())])
 
     assert _differences(frame.collect()[0]) == []
 
 
+@pytest.mark.usefixtures("kernels")
 def test_results_have_the_declared_types(spark: SparkSession) -> None:
     expressions = _expressions()
     frame = spark.range(1).select([_column(index, expr) for index, expr in enumerate(expressions)])
@@ -98,6 +100,7 @@ def test_results_have_the_declared_types(spark: SparkSession) -> None:
     assert wrong == []
 
 
+@pytest.mark.usefixtures("kernels")
 def test_columns_give_what_the_tables_say(spark: SparkSession, tmp_path: Path) -> None:
     constants: dict[str, Literal] = {}
     expressions = [_over_columns(expr, constants) for expr in _expressions()]
