@@ -27,7 +27,11 @@ class UdfFile:
     @property
     def digest(self) -> str:
         """The same for the same code, whatever its comments and layout."""
-        return hashlib.sha256(ast.unparse(ast.parse(self.text)).encode()).hexdigest()[:32]
+        try:
+            text = ast.unparse(ast.parse(self.text))
+        except RecursionError:
+            text = self.text  # parsed, it nests too deeply to be written again
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,13 @@ def test_comments_and_layout_do_not_change_what_a_file_is() -> None:
     assert digests[0] == digests[1] != digests[2]
 
 
+def test_code_that_nests_too_deeply_to_be_written_again_is_known_by_its_text() -> None:
+    deep = ["def f(x):\n  return " + "+".join(["x"] * 2000) + end for end in ("", "+1")]
+    first, second = (UdfFile("own.py", text).digest for text in deep)
+
+    assert first != second
+
+
 REFUSED = [
     ("def f(:", "udf.syntax own.py:2: invalid syntax"),
     ("x = 1", "udf.syntax own.py: there is no function marked with @udf, @udaf or @udtf"),
