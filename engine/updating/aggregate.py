@@ -20,7 +20,7 @@ from engine.updating.accumulators.values import result_of_values
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
 from engine.updating.columns import FIRST, LAST, VALUE, WEIGHT
-from engine.updating.groups import Longs, flags, group, longs
+from engine.updating.groups import Longs, flags, group, longs, moments
 from engine.updating.packing import deal, from_bytes, to_bytes
 from engine.updating.step import NEVER, Kept, Outcome
 
@@ -59,7 +59,7 @@ def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
     columns: dict[str, pa.Array] = {
         ROW_ID: pa.array(ids[found.firsts]),
         WEIGHT: pa.array(found.sums(weights)),
-        LAST: pa.array(found.greatest(longs(rows[EVENT_TIME]))),
+        LAST: pa.array(found.greatest(moments(rows[EVENT_TIME]))),
     }
     first = pa.array(found.firsts)
     columns |= {name: _whole(rows[name]).take(first) for name in spec.keys}
@@ -100,8 +100,8 @@ def _values(named: Mapping[str, pa.Array], weights: Longs, ids: Longs, values: L
 def step(spec: AggregateSpec, kept: Kept, parts: Sequence[Mapping[str, pa.Table]]) -> Outcome:
     """One epoch of one bucket, from what tasks summed up: what is kept then, and the changes that go out."""
     changed = _merge_rows(spec, pa.concat_tables([part["rows"] for part in parts]))
-    ids, moments = longs(changed[ROW_ID]), longs(changed[LAST])
-    newest = max(kept.newest, int(moments.max(initial=NEVER)))
+    ids, times = longs(changed[ROW_ID]), longs(changed[LAST])
+    newest = max(kept.newest, int(times.max(initial=NEVER)))
     rows = kept.tables.get("rows", Chunks((ROW_ID,)))
     before = rows.find(ids)
     alive = None if before is None else before.filter(pa.array(longs(before[LAST]) + spec.ttl >= newest))
@@ -120,7 +120,7 @@ def step(spec: AggregateSpec, kept: Kept, parts: Sequence[Mapping[str, pa.Table]
     tables["rows"] = rows.add(after)
     out_before = None if before is None else _results(spec, before, old_values)
     out_after = _results(spec, after.filter(pa.array(is_there)), new_values)
-    out = changes_between(out_before, out_after, ids, moments)
+    out = changes_between(out_before, out_after, ids, times)
     seen = kept.rows_seen + sum(part[f"m{index}"].num_rows for part in parts for index in spec.kept_values)
     now_kept = Kept({**kept.tables, **tables}, newest, seen, kept.swept)
     return _without_forgotten(spec, now_kept, out)
@@ -222,8 +222,8 @@ def _without_forgotten(spec: AggregateSpec, kept: Kept, out: pa.Table) -> Outcom
         values[index] = chunks.find(ids)
         left = chunks.find(longs(stay))
         tables[f"m{index}"] = Chunks(chunks.keys, () if left is None else (left,))
-    moments = np.full(len(ids), kept.newest)
-    taken_back = changes_between(_results(spec, gone, values), None, ids, moments)
+    times = np.full(len(ids), kept.newest)
+    taken_back = changes_between(_results(spec, gone, values), None, ids, times)
     return Outcome(replace(kept, tables=tables), pa.concat_tables([out, taken_back]))
 
 

@@ -77,6 +77,11 @@ def longs(column: pa.Array | pa.ChunkedArray) -> Longs:
     return values
 
 
+def moments(column: pa.Array | pa.ChunkedArray) -> Longs:
+    """Event times in microseconds; a row without one is as old as can be."""
+    return longs(column.cast(pa.int64()).fill_null(0))
+
+
 def flags(column: pa.Array | pa.ChunkedArray) -> Flags:
     """A column of truth values; NULL counts as false."""
     if isinstance(column, pa.ChunkedArray):

@@ -20,7 +20,7 @@ from engine.schema import Schema, arrow_schema
 from engine.updating.changelog import hidden_added
 from engine.updating.chunks import Chunks
 from engine.updating.columns import LAST, MATCH, ROW, WATERMARK, WEIGHT
-from engine.updating.groups import Flags, Longs, flags, group, longs, ranges
+from engine.updating.groups import Flags, Longs, flags, group, longs, moments, ranges
 from engine.updating.packing import deal, from_bytes, to_bytes
 from engine.updating.step import NEVER, Kept, Outcome
 
@@ -84,7 +84,7 @@ def _counted(rows: pa.Table) -> pa.Table:
         weights -= 2 * flags(rows[RETRACT])
     found = group(longs(rows[MATCH]), longs(rows[ROW]))
     counted = rows.take(pa.array(found.firsts))
-    times = {LAST: found.greatest(longs(rows[EVENT_TIME]))}
+    times = {LAST: found.greatest(moments(rows[EVENT_TIME]))}
     if WATERMARK in rows.column_names:
         times[WATERMARK] = found.least(longs(rows[WATERMARK]))
     plain = [name for name in rows.column_names if name not in (RETRACT, EVENT_TIME, WATERMARK)]
