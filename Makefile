@@ -10,7 +10,7 @@ CONSTRAINTS := constraints/python3.11.txt
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test demo docs golden fuzz-parser bench format constraints clean
+.PHONY: help setup check style types layers units test demo docs golden fuzz fuzz-parser bench format constraints clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ docs: $(READY) ## Write docs/reference from the declarations
 
 golden: $(READY) ## Write the expected errors, plans and rows of tests/corpus anew, to be read before a commit
 	$(BIN)/python -m tests.corpus.rewrite rows
+
+fuzz: $(READY) ## Random queries over random streams against the batch answer: CASES=2000 SEED=1
+	$(BIN)/python -m tests.fuzz --cases $(or $(CASES),2000) --seed $(or $(SEED),1)
 
 fuzz-parser: $(READY) ## 50,000 broken scripts: each is read or refused, in two seconds and one GiB
 	$(BIN)/python -m tests.corpus.mutations $(or $(COUNT),50000) --seed $(or $(SEED),1)

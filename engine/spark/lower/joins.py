@@ -24,9 +24,14 @@ def lower_window_join(node: WindowJoin, left: DataFrame, right: DataFrame) -> Da
     ]
     windows = _TIMES if node.windows is None else node.windows
     tests = [f"({quote_name(windows[0])} = {quote_name(windows[1])})"]
-    tests += [f"({to_sql(one)} = {to_sql(other)})" for one, other in node.equal]
+    tests += [equality(to_sql(one), to_sql(other)) for one, other in node.equal]
     if node.condition is not None:
         tests.append(to_sql(node.condition))
     joined = sides[0].join(sides[1], on=F.expr(" AND ".join(tests)), how=node.kind)
     time = [F.greatest(*_TIMES).alias(EVENT_TIME)] if timed else []
     return joined.select(*map(quoted, node.schema.names), *time)
+
+
+def equality(one: str, other: str) -> str:
+    """The test that two values are the same and neither is NULL."""
+    return f"({one} = {other})"

@@ -1,0 +1,43 @@
+"""Runs many cases: `python -m tests.fuzz [--cases N] [--seed N]`; ends with 1 when any gave another answer."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.fuzz.plays import compile_little, failures, random_case
+
+
+def main() -> int:
+    """Run the cases, and print every difference as it is found."""
+    from engine.spark.session import close_session, open_session
+
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
+    parser.add_argument("--cases", type=int, default=50, help="how many queries are compared, at least")
+    parser.add_argument("--seed", type=int, default=1, help="the first seed")
+    chosen = parser.parse_args()
+    done = wrong = 0
+    seed, began = chosen.seed, time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        spark = open_session(app_name="fuzz", master="local[2]", parallelism=1, quick=True, log_dir=Path(folder))
+        while done < chosen.cases:
+            case = random_case(seed)
+            place = Path(folder) / str(seed)
+            compile_little(spark, seed)
+            for text in failures(spark, case, place):
+                wrong += 1
+                print(text, flush=True)  # noqa: T201 - what whoever calls it has to look at
+            shutil.rmtree(place, ignore_errors=True)
+            done, seed = done + len(case.queries), seed + 1
+        close_session(spark)
+    took = time.monotonic() - began
+    print(f"{done} queries of seeds {chosen.seed} to {seed - 1} in {took:.0f} s: {wrong} differ")  # noqa: T201
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Random aggregates, each written for us and for the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from tests.fuzz.expressions import Columns, condition, expression
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate in both dialects, and the type it has."""
+
+    ours: str
+    theirs: str
+    kind: str
+
+
+def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) -> Aggregate:
+    """An aggregate over those columns; one that heeds an order has one that is total."""
+    where = f" FILTER (WHERE {condition(random, columns)})" if columns and random.random() < 0.2 else ""
+    kind = random.choice("iidt")
+    value = expression(random, columns, kind, 1)
+    order = f"ORDER BY {value}{random.choice([' NULLS LAST', ' NULLS FIRST'])}"
+    number, other = (f"CAST({expression(random, columns, random.choice('id'), 1)} AS DOUBLE)" for _ in range(2))
+    truth = expression(random, columns, "b", 1)
+    whole = expression(random, columns, "i", 1)
+
+    def same(call: str, kind: str) -> Aggregate:
+        return Aggregate(f"{call}{where}", f"{call}{where}", kind)
+
+    def cast(call: str, kind: str, to: str) -> Aggregate:
+        return Aggregate(f"{call}{where}", f"CAST({call}{where} AS {to})", kind)
+
+    def other_name(ours: str, theirs: str, kind: str) -> Aggregate:
+        return Aggregate(f"{ours}{where}", theirs.replace("@", where), kind)
+
+    sort = f"ORDER BY {', '.join(f'{name} NULLS LAST' for name in unique)}" if unique and "w" not in unique else ""
+    choices = [
+        same("count(*)", "i"),
+        same("count(*)", "i"),
+        same(f"count({value})", "i"),
+        cast(f"sum({whole})", "i", "BIGINT"),
+        cast(f"sum({whole})", "i", "BIGINT"),
+        same(f"sum({number})", "d"),
+        same(f"avg({whole})", "d"),
+        same(f"min({value})", kind),
+        same(f"max({value})", kind),
+        same(f"bit_{random.choice(['and', 'or', 'xor'])}(CAST({whole} AS BIGINT))", "i"),
+        same(f"bool_{random.choice(['and', 'or'])}({truth})", "b"),
+        same(f"median({number})", "d"),
+        other_name(f"median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
+        other_name(f"approx_median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
+        other_name(f"approx_distinct({value})", f"count(DISTINCT {value})@", "i"),
+        other_name(f"array_agg({value} {order})", f"list({value} {order})@", f"[{kind}]"),
+        same(f"string_agg({expression(random, columns, 't', 1)}, '/' {sort})", "t") if sort else same("count(*)", "i"),
+        same(f"{random.choice(['stddev', 'stddev_pop', 'var_samp', 'var_pop'])}({whole})", "d"),
+        same(f"{random.choice(['covar_samp', 'covar_pop', 'regr_sxy'])}({number}, {other})", "d"),
+        same(f"{random.choice(['regr_avgx', 'regr_avgy', 'regr_sxx'])}({number}, {other})", "d"),
+        same(f"regr_count({number}, {other})", "i"),
+    ]
+    if sort:
+        edge = random.choice(["first", "last"])
+        choices.append(other_name(f"{edge}_value({value} {sort})", f"{edge}({value} {sort})@", kind))
+    return random.choice(choices)

@@ -1,0 +1,91 @@
+"""The batch answer of DuckDB, and how rows are compared."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import duckdb
+
+from tests.fuzz.data import DUCKDB, Stream
+from tests.fuzz.expressions import Columns
+
+Row = tuple[object, ...]
+
+
+class Oracle:
+    """A database with the rows of the streams."""
+
+    def __init__(self, streams: Sequence[Stream]) -> None:
+        self._database = duckdb.connect(":memory:", config={"threads": 1})
+        self._database.execute("SET integer_division = true; SET order_by_non_integer_literal = true")
+        for stream in streams:
+            self._database.execute(f'CREATE TABLE {stream.name} ({DUCKDB}, "_wm" TIMESTAMP)')
+            rows = stream.rows()
+            if rows:
+                marks = ", ".join("?" * len(rows[0]))
+                self._database.executemany(f"INSERT INTO {stream.name} VALUES ({marks})", rows)
+
+    def answer(self, query: str, columns: Columns) -> list[Row]:
+        """The rows of the batch query, as they are compared."""
+        return [comparable(row, columns) for row in self._database.execute(query).fetchall()]
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+
+def comparable(row: Iterable[object], columns: Columns) -> Row:
+    """A row with values that do not depend on who wrote them."""
+    return tuple(_value(value, kind) for value, kind in zip(row, columns.values(), strict=True))
+
+
+def _value(value: object, kind: str) -> object:
+    match value:
+        case None:
+            return None
+        case list():
+            return tuple(_value(one, kind[1:-1]) for one in value)
+        case dict():
+            return tuple(_value(value[name], "ts") for name in ("start", "end"))
+        case datetime():
+            return value.replace(tzinfo=None).isoformat()
+        case int() if kind == "ts":  # change streams write milliseconds
+            return datetime.fromtimestamp(value / 1000, UTC).replace(tzinfo=None).isoformat()
+        case str() if kind == "ts":
+            return datetime.fromisoformat(value).replace(tzinfo=None).isoformat()
+        case int() | float() | Decimal() if kind == "d":
+            return float(value) + 0.0
+    return value
+
+
+def difference(ours: Sequence[Row], theirs: Sequence[Row]) -> str:
+    """What rows only one side has, or nothing; the last digits of floating point numbers do not count."""
+    more, missing = Counter(map(_coarse, ours)), Counter(map(_coarse, theirs))
+    extra, lost = list((more - missing).elements()), list((missing - more).elements())
+    for row in list(extra):
+        near = next((other for other in lost if _near(row, other)), None)
+        if near is not None:
+            extra.remove(row)
+            lost.remove(near)
+    if not extra and not lost:
+        return ""
+    lines = [f"  only ours:   {row}" for row in extra[:8]] + [f"  only theirs: {row}" for row in lost[:8]]
+    return "\n".join([f"{len(extra)} and {len(lost)} rows differ of {len(ours)} and {len(theirs)}", *lines])
+
+
+def _coarse(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple(map(_coarse, value))
+    return float(f"{value:.10g}") + 0.0 if isinstance(value, float) else value
+
+
+def _near(one: object, other: object) -> bool:
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_near, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-7, abs_tol=1e-7)
+    return one == other

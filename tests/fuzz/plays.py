@@ -1,0 +1,132 @@
+"""One case: streams, queries over them, and a run with stops and restores, all of it from a seed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from engine.checkpoints.rescale import repartition
+from engine.errors import EngineError, ScriptRefused
+from engine.spark.run import RunSpec
+from tests.fuzz.data import Stream, random_stream, shown
+from tests.fuzz.oracle import Oracle, Row, comparable, difference
+from tests.fuzz.queries import Builder, Relation
+from tests.fuzz.shapes import SHAPES, Shape
+from tests.streams.play import play, wider
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Case:
+    """Streams and queries over them; `stops` says after which epochs the run is stopped, and how wide it goes on."""
+
+    seed: int
+    streams: tuple[Stream, ...]
+    queries: tuple[Relation, ...]
+    stops: tuple[tuple[int, int], ...]
+
+    def script(self, folder: Path) -> str:
+        """The whole as a user would write it."""
+        text = "".join(stream.declaration(stream.write(folder)) for stream in self.streams)
+        for number, query in enumerate(self.queries):
+            path = folder / f"out{number}.json"
+            form = "debezium_json" if query.is_updating else "json"
+            options = f"connector = 'single_file', path = '{path}', format = '{form}', type = 'sink'"
+            text += f"CREATE TABLE out{number} WITH ({options});\n"
+            text += f"INSERT INTO out{number} {query.query(ours=True)};\n"
+        return text
+
+
+def random_case(seed: int, *, queries: int = 3, shapes: Sequence[Shape] = SHAPES) -> Case:
+    """The case of a seed, with queries of those shapes."""
+    random = Random(seed)
+    late = random.random() < 0.25
+    streams = tuple(random_stream(random, name, late=late) for name in ("t1", "t2")[: random.choice([1, 2])])
+    builder = Builder(random, [stream.name for stream in streams], late)
+    relations = tuple(random.choice(shapes)(builder) for _ in range(random.randint(1, queries)))
+    stops = []
+    epoch, width = 0, 1
+    while random.random() < 0.4 and epoch < 4:
+        epoch += random.randint(1, 3)
+        width = random.choice([width, width, 1, 2])
+        stops.append((epoch, width))
+    return Case(seed, streams, relations, tuple(stops))
+
+
+def compile_little(spark: SparkSession, seed: int) -> None:
+    """Three of four cases run without compiled code: over so few rows that is faster, and both ways must be right."""
+    compiled = seed % 4 == 0
+    spark.conf.set("spark.sql.codegen.wholeStage", str(compiled).lower())
+    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if compiled else "NO_CODEGEN")
+
+
+def failures(spark: SparkSession, case: Case, folder: Path) -> list[str]:
+    """What is wrong with the answers of a case; a case of several queries that fails as a whole is run one by one."""
+    try:
+        run_case(spark, case, folder)
+    except (EngineError, ScriptRefused) as error:
+        if len(case.queries) > 1:
+            alone = [replace(case, queries=(query,)) for query in case.queries]
+            places = [folder / f"alone{number}" for number in range(len(alone))]
+            found = [text for one, place in zip(alone, places, strict=True) for text in failures(spark, one, place)]
+            return found or [_report(case, case.queries[0], f"only together: {error}")]
+        return [_report(case, case.queries[0], str(error))]
+    oracle = Oracle(case.streams)
+    found = []
+    for number, query in enumerate(case.queries):
+        theirs = oracle.answer(query.query(ours=False), query.columns)
+        ours, fault = written_rows(folder / f"out{number}.json", query)
+        wrong = fault or difference(ours, theirs)
+        if wrong:
+            found.append(_report(case, query, wrong))
+    oracle.close()
+    return found
+
+
+def run_case(spark: SparkSession, case: Case, folder: Path) -> None:
+    """Run to the end, through all stops."""
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = RunSpec(f"fuzz{case.seed}", case.script(folder), folder / "state")
+    for epoch, width in case.stops:
+        outcome, _ = play(spark, spec, stop_after=epoch)
+        if outcome == "finished":
+            return
+        if width != spec.parallelism:
+            repartition(spec.state_dir, width, lambda: spark)
+            spec = wider(spec, width)
+    outcome, _ = play(spark, spec)
+    assert outcome == "finished", outcome
+
+
+def written_rows(path: Path, query: Relation) -> tuple[list[Row], str]:
+    """The rows that a run has written, or what is wrong with its changes."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    if not query.is_updating:
+        return [_row(line, query) for line in lines], ""
+    table: Counter[Row] = Counter()
+    for line in lines:
+        before, after = (line[name] and _row(line[name], query) for name in ("before", "after"))
+        if before is not None:
+            if not table[before]:
+                return [], f"{line['op']} takes back {before}, which is not there"
+            table[before] -= 1
+        if after is not None:
+            table[after] += 1
+    return list(table.elements()), ""
+
+
+def _row(line: dict[str, object], query: Relation) -> Row:
+    return comparable([line.get(name) for name in query.columns], query.columns)
+
+
+def _report(case: Case, query: Relation, wrong: str) -> str:
+    rows = "\n".join(f"-- rows of {stream.name}\n{shown(stream)}" for stream in case.streams)
+    ours, theirs = query.query(ours=True), query.query(ours=False)
+    return f"seed {case.seed}, stops {case.stops}: {wrong}\n-- ours\n{ours}\n-- the oracle's\n{theirs}\n{rows}"

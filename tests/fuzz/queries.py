@@ -1,0 +1,239 @@
+"""Random queries, each written for us and for the oracle.
+
+A relation is a chain of named parts, as in WITH. The oracle's parts carry two columns more, the event time and the
+watermark of a row, since with the oracle a window is nothing but a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from random import Random
+
+from tests.fuzz.aggregates import Aggregate, random_aggregate
+from tests.fuzz.data import COLUMNS
+from tests.fuzz.expressions import Columns, condition, expression
+
+HIDDEN = '"_at", "_wm"'
+
+
+@dataclass(frozen=True)
+class Relation:
+    """The parts so far, of which the last is the relation. `window` is what it is windowed by, `unique` are columns
+    that tell its rows apart."""
+
+    ours: tuple[str, ...]
+    theirs: tuple[str, ...]
+    name: str
+    columns: Columns
+    window: str | None = None
+    unique: tuple[str, ...] = ()
+    is_updating: bool = False
+
+    def then(self, name: str, ours: str, theirs: str, columns: Columns, **changes: object) -> Relation:
+        """The relation with one more part."""
+        return replace(
+            self,
+            ours=(*self.ours, f"{name} AS ({ours})"),
+            theirs=(*self.theirs, f"{name} AS ({theirs})"),
+            name=name,
+            columns=columns,
+            **changes,  # type: ignore[arg-type]
+        )
+
+    @property
+    def plain(self) -> Columns:
+        """The columns that expressions can be made of."""
+        return {name: kind for name, kind in self.columns.items() if kind in ("i", "d", "t", "b", "ts")}
+
+    def query(self, *, ours: bool) -> str:
+        """The whole as a query."""
+        parts = ",\n".join(self.ours if ours else self.theirs)
+        return f"WITH {parts}\nSELECT {', '.join(map(quoted, self.columns))} FROM {self.name}"
+
+
+@dataclass
+class Builder:
+    """Makes relations; every part gets a name of its own."""
+
+    random: Random
+    tables: Sequence[str]
+    has_late_rows: bool
+
+    def __post_init__(self) -> None:
+        self._numbers = count()
+
+    def name(self) -> str:
+        """A name that no part has yet."""
+        return f"q{next(self._numbers)}"
+
+    def base(self, table: str | None = None) -> Relation:
+        """Rows of a table: filtered, and with computed columns."""
+        random = self.random
+        table = table or random.choice(self.tables)
+        all_columns = {name: kind for name, kind in COLUMNS.items() if kind != "[i]"}
+        picked = ["id", *random.sample(list(all_columns)[1:], random.randint(2, 5))]
+        columns = {name: COLUMNS[name] for name in picked}
+        items = [*picked]
+        for number in range(random.randint(0, 2)):
+            kind = random.choice(["i", "i", "d", "t", "b", "ts"])
+            columns[f"x{number}"] = kind
+            items.append(f"{expression(random, all_columns, kind)} AS x{number}")
+        where = f" WHERE {condition(random, all_columns)}" if random.random() < 0.4 else ""
+        if random.random() < 0.1:
+            columns["xs"] = "[i]"
+            items.append("xs")
+        name = self.name()
+        listed = ", ".join(items)
+        return Relation(
+            (f"{name} AS (SELECT {listed} FROM {table}{where})",),
+            (f'{name} AS (SELECT {listed}, ts AS "_at", "_wm" FROM {table}{where})',),
+            name,
+            columns,
+            unique=("id",),
+        )
+
+    def projected(self, source: Relation) -> Relation:
+        """Some columns, some expressions, some rows."""
+        random = self.random
+        kept = [name for name in source.columns if name in source.unique or random.random() < 0.8 or name == "w"]
+        columns = {name: source.columns[name] for name in kept}
+        items = [quoted(name) for name in kept]
+        if source.plain and "y" not in source.columns and random.random() < 0.6:
+            kind = random.choice(["i", "d", "t", "b"])
+            columns["y"] = kind
+            items.append(f"{expression(random, source.plain, kind)} AS y")
+        where = f" WHERE {condition(random, source.plain)}" if source.plain and random.random() < 0.5 else ""
+        listed = ", ".join(dict.fromkeys(items))
+        ours = f"SELECT {listed} FROM {source.name}{where}"
+        theirs = f"SELECT {listed}, {HIDDEN} FROM {source.name}{where}"
+        return source.then(self.name(), ours, theirs, columns)
+
+    def united(self, one: Relation) -> Relation:
+        """The rows of the relation twice, of which some are left out."""
+        listed = ", ".join(map(quoted, one.columns))
+        where = f" WHERE {condition(self.random, one.plain)}" if one.plain else ""
+        ours = f"SELECT {listed} FROM {one.name} UNION ALL SELECT {listed} FROM {one.name}{where}"
+        theirs = f"SELECT {listed}, {HIDDEN} FROM {one.name} UNION ALL SELECT {listed}, {HIDDEN} FROM {one.name}{where}"
+        return one.then(self.name(), ours, theirs, one.columns, unique=())
+
+    def unnested(self, source: Relation) -> Relation:
+        """A row for every element of an array."""
+        array = next((name for name, kind in source.columns.items() if kind.startswith("[")), None)
+        if array is None:
+            return source
+        kept = {name: kind for name, kind in source.columns.items() if name != array and name != "e"}
+        listed = "".join(f"{quoted(name)}, " for name in kept)
+        ours = f"SELECT {listed}unnest({quoted(array)}) AS e FROM {source.name}"
+        theirs = f"SELECT {listed}unnest({quoted(array)}) AS e, {HIDDEN} FROM {source.name}"
+        columns = {**kept, "e": source.columns[array][1:-1]}
+        return source.then(self.name(), ours, theirs, columns, unique=())
+
+    def windowed(self, source: Relation, window: str | None = None, keys: Sequence[str] | None = None) -> Relation:
+        """An aggregation by a time window, and keys."""
+        window = window or random_window(self.random, sessions=not self.has_late_rows)
+        keys = random_keys(self.random, source) if keys is None else keys
+        name = self.name()
+        sliced = source.then(name, "", f"{_slices(window, source.name, keys)}", source.columns)
+        rows = replace(sliced, ours=source.ours, name=name)
+        late = '"_wm" IS NULL OR w."end" > "_wm"'
+        theirs_from = name if window.startswith("session") else f"(SELECT * FROM {name} WHERE {late})"
+        return self._aggregated(rows, source.name, theirs_from, keys, window, window)
+
+    def nested(self, source: Relation) -> Relation:
+        """An aggregation of what is windowed, by the same window."""
+        keys = random_keys(self.random, replace(source, columns=without_window(source.columns)))
+        may_call = source.window is not None and not source.window.startswith("session")
+        by = str(source.window) if may_call and self.random.random() < 0.4 else "w"
+        return self._aggregated(source, source.name, source.name, keys, by, source.window)
+
+    def _aggregated(
+        self, source: Relation, ours_from: str, theirs_from: str, keys: Sequence[str], by: str, window: str | None
+    ) -> Relation:
+        random = self.random
+        aggregates = [random_aggregate(random, source.plain, source.unique) for _ in range(random.randint(1, 3))]
+        named = {f"a{number}": one for number, one in enumerate(aggregates)}
+        columns = {**{key: source.columns[key] for key in keys}, "w": "w"}
+        columns |= {name: one.kind for name, one in named.items()}
+        having = _having(random, aggregates)
+        listed = "".join(f"{quoted(key)}, " for key in keys)
+        written = "w" if by == "w" else f"{by} AS w"
+        ours = f"SELECT {listed}{written}, {_select(named, ours=True)} FROM {ours_from} GROUP BY {listed}{by}"
+        theirs = (
+            f'SELECT {listed}w, {_select(named, ours=False)}, w."end" - INTERVAL \'1 microsecond\' AS "_at", '
+            f'CAST(NULL AS TIMESTAMP) AS "_wm" FROM {theirs_from} GROUP BY {listed}w'
+        )
+        return source.then(
+            self.name(),
+            ours + _spelt(having, ours=True),
+            theirs + _spelt(having, ours=False),
+            columns,
+            window=window,
+            unique=(*keys, "w"),
+        )
+
+
+def without_window(columns: Columns) -> Columns:
+    """The columns but for windows."""
+    return {name: kind for name, kind in columns.items() if kind != "w"}
+
+
+def random_window(random: Random, *, sessions: bool) -> str:
+    """A call of a time window."""
+    kind = random.choice(["tumble", "tumble", "hop", *["session"] * sessions])
+    seconds = random.choice([1, 10, 60, 300])
+    if kind == "hop":
+        return f"hop(INTERVAL '{seconds} seconds', INTERVAL '{seconds * random.choice([2, 3, 5])} seconds')"
+    return f"{kind}(INTERVAL '{seconds} seconds')"
+
+
+def random_keys(random: Random, source: Relation) -> list[str]:
+    """None, one or two columns to group by."""
+    possible = [name for name, kind in source.columns.items() if kind in ("i", "t", "b", "d", "ts") and name != "id"]
+    return random.sample(possible, min(len(possible), random.choice([0, 1, 1, 2])))
+
+
+def _slices(window: str, source: str, keys: Sequence[str]) -> str:
+    """The rows with the windows they belong to, as the oracle counts them."""
+    lengths = [part.split("'")[0] for part in window.split("INTERVAL '")[1:]]
+    epoch = "TIMESTAMP '1970-01-01'"
+    if window.startswith("session"):
+        over = f"PARTITION BY {', '.join(map(quoted, keys))} " if keys else ""
+        gap = f"INTERVAL '{lengths[0]}'"
+        return (
+            f'SELECT * EXCLUDE (_new, _number), struct_pack("start" := min(_at) OVER ({_also(over, "_number")}), '
+            f'"end" := max(_at) OVER ({_also(over, "_number")}) + {gap}) AS w FROM ('
+            f"SELECT *, sum(_new) OVER ({over}ORDER BY _at ROWS UNBOUNDED PRECEDING) AS _number FROM ("
+            f"SELECT *, CASE WHEN _at - lag(_at) OVER ({over}ORDER BY _at) < {gap} THEN 0 ELSE 1 END AS _new "
+            f"FROM {source}))"
+        )
+    slide, width = (lengths[0], lengths[-1])
+    steps = round(float(width.split()[0]) / float(slide.split()[0]))
+    start = f"time_bucket(INTERVAL '{slide}', _at, {epoch}) - INTERVAL '{slide}' * _step"
+    return (
+        f'SELECT *, struct_pack("start" := {start}, "end" := {start} + INTERVAL \'{width}\') AS w '
+        f"FROM {source}, (SELECT unnest(range({steps})) AS _step)"
+    )
+
+
+def _also(over: str, column: str) -> str:
+    return f"{over}, {column}" if over else f"PARTITION BY {column}"
+
+
+def _select(named: dict[str, Aggregate], *, ours: bool) -> str:
+    return ", ".join(f"{one.ours if ours else one.theirs} AS {name}" for name, one in named.items())
+
+
+def _having(random: Random, aggregates: Sequence[Aggregate]) -> Aggregate | None:
+    numbers = [one for one in aggregates if one.kind == "i"]
+    return random.choice(numbers) if numbers and random.random() < 0.3 else None
+
+
+def _spelt(having: Aggregate | None, *, ours: bool) -> str:
+    return "" if having is None else f" HAVING {having.ours if ours else having.theirs} > 0"
+
+
+def quoted(name: str) -> str:
+    """The name as both dialects take it."""
+    return f'"{name}"'

@@ -1,0 +1,73 @@
+"""Which shapes queries have: chains of steps, each of which takes a relation further."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from tests.fuzz import updating, windows
+from tests.fuzz.queries import Builder, Relation
+
+Step: TypeAlias = Callable[[Relation], Relation]
+Shape: TypeAlias = Callable[[Builder], Relation]
+
+
+def plain(builder: Builder) -> Relation:
+    """One row at a time."""
+    return _some(builder, builder.base(), [builder.projected, builder.united, builder.unnested])
+
+
+def windowed(builder: Builder) -> Relation:
+    """Time windows, and what can be done within them."""
+    return _within(builder, builder.windowed(_rows(builder)))
+
+
+def joining(builder: Builder) -> Relation:
+    """A join of windows, and what can be done within them."""
+    found = windows.joined(builder)
+    return _within(builder, found) if found.window else found
+
+
+def grouped(builder: Builder) -> Relation:
+    """Aggregates that change with every row, one over the other."""
+    found = updating.grouped(builder, _rows(builder))
+    steps: list[Step] = [builder.projected, partial(updating.grouped, builder), partial(updating.distinct, builder)]
+    return _some(builder, found, steps)
+
+
+def distinct(builder: Builder) -> Relation:
+    """Distinct rows, and what is made of them."""
+    found = updating.distinct(builder, _rows(builder))
+    return _some(builder, found, [builder.projected, partial(updating.grouped, builder)])
+
+
+def meeting(builder: Builder) -> Relation:
+    """A join of everything that ever came, of rows or of what is made of them."""
+    found = updating.joined(builder, _side(builder), _side(builder))
+    return _some(builder, found, [builder.projected, partial(updating.grouped, builder)])
+
+
+SHAPES: tuple[Shape, ...] = (plain, windowed, windowed, windowed, joining, grouped, distinct, meeting)
+
+
+def _rows(builder: Builder) -> Relation:
+    return _some(builder, builder.base(), [builder.projected, builder.united])
+
+
+def _side(builder: Builder) -> Relation:
+    rows = _rows(builder)
+    return updating.grouped(builder, rows) if builder.random.random() < 0.3 else rows
+
+
+def _within(builder: Builder, source: Relation) -> Relation:
+    ranked, over = partial(windows.ranked, builder), partial(windows.over, builder)
+    steps: list[Step] = [builder.projected, builder.unnested, builder.united, over, ranked, builder.nested]
+    return _some(builder, source, steps)
+
+
+def _some(builder: Builder, source: Relation, steps: Sequence[Step]) -> Relation:
+    found = source
+    for _ in range(builder.random.choice([0, 0, 1, 1, 2])):
+        found = builder.random.choice(steps)(found)
+    return found

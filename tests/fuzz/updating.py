@@ -1,0 +1,80 @@
+"""Relations whose rows change: aggregates without a window, distinct rows, joins of all there ever was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.fuzz.aggregates import random_aggregate
+from tests.fuzz.queries import Builder, Relation, quoted, random_keys
+
+
+def grouped(builder: Builder, source: Relation) -> Relation:
+    """An aggregation without a window; without keys there is a row only when there is one to count."""
+    random = builder.random
+    keys = random_keys(random, source)
+    unique = () if source.is_updating else source.unique
+    named = {f"a{n}": random_aggregate(random, source.plain, unique) for n in range(random.randint(1, 3))}
+    columns = {key: source.columns[key] for key in keys} | {name: one.kind for name, one in named.items()}
+    listed = "".join(f"{quoted(key)}, " for key in keys)
+    by = f" GROUP BY {', '.join(map(quoted, keys))}" if keys else ""
+    having = next((one for one in named.values() if one.kind == "i" and random.random() < 0.3), None)
+    ours = ", ".join(f"{one.ours} AS {name}" for name, one in named.items())
+    theirs = ", ".join(f"{one.theirs} AS {name}" for name, one in named.items())
+    more = "" if having is None else f" AND {having.theirs} > 0"
+    return source.then(
+        builder.name(),
+        f"SELECT {listed}{ours} FROM {source.name}{by}" + ("" if having is None else f" HAVING {having.ours} > 0"),
+        f"SELECT {listed}{theirs}, {_NO_TIME} FROM {source.name}{by} HAVING count(*) > 0{more}",
+        columns,
+        unique=tuple(keys),
+        is_updating=True,
+    )
+
+
+def distinct(builder: Builder, source: Relation) -> Relation:
+    """Some columns, each combination once."""
+    names = [name for name in source.plain if name != "id"]
+    if not names:
+        return source
+    kept = builder.random.sample(names, min(len(names), 2))
+    listed = ", ".join(map(quoted, kept))
+    return source.then(
+        builder.name(),
+        f"SELECT DISTINCT {listed} FROM {source.name}",
+        f"SELECT {listed}, {_NO_TIME} FROM (SELECT DISTINCT {listed} FROM {source.name})",
+        {name: source.columns[name] for name in kept},
+        unique=tuple(kept),
+        is_updating=True,
+    )
+
+
+def joined(builder: Builder, left: Relation, right: Relation) -> Relation:
+    """All pairs that ever meet."""
+    random = builder.random
+    pairs = [
+        (one, other)
+        for one, kind in left.plain.items()
+        for other, other_kind in right.plain.items()
+        if kind == other_kind and kind in "itb"
+    ]
+    if not pairs:
+        return left
+    kind = random.choice(["inner", "left", "right", "full"])
+    one, other = random.choice(pairs)
+    on = f"l.{quoted(one)} = r.{quoted(other)}"
+    if random.random() < 0.3:
+        one, other = random.choice(pairs)
+        on += f" AND (l.{quoted(one)} < r.{quoted(other)})"
+    sides = {"l": left, "r": right}
+    columns = {f"{side}_{name}": of for side, relation in sides.items() for name, of in relation.columns.items()}
+    listed = ", ".join(
+        f"{side}.{quoted(name)} AS {side}_{name}" for side, relation in sides.items() for name in relation.columns
+    )
+    joining = f"FROM {left.name} l {kind} JOIN {right.name} r ON {on}"
+    both = Relation((*left.ours, *right.ours), (*left.theirs, *right.theirs), "", columns)
+    updating = kind != "inner" or left.is_updating or right.is_updating
+    found = both.then(builder.name(), f"SELECT {listed} {joining}", f"SELECT {listed}, {_NO_TIME} {joining}", columns)
+    return replace(found, is_updating=updating)
+
+
+_NO_TIME = 'CAST(NULL AS TIMESTAMP) AS "_at", CAST(NULL AS TIMESTAMP) AS "_wm"'
