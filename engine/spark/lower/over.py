@@ -34,7 +34,10 @@ def lower_top(node: Top, rows: DataFrame) -> DataFrame:
         if node.limit is not None:
             within += f" AND {_PLACE} <= {node.offset + node.limit}L"
         rows = rows.withColumn(_PLACE, place).filter(within).drop(_PLACE)
-    return rows.orderBy(F.expr(window), *(_sorted(one) for one in node.order)) if node.order else rows
+    if not node.order:
+        return rows
+    # not orderBy: it would look at the rows once more to find its ranges, and so run what keeps state twice
+    return rows.repartition(1).sortWithinPartitions(F.expr(window), *(_sorted(one) for one in node.order))
 
 
 def _sorted(order: Order):  # type: ignore[no-untyped-def]  # pyspark.sql.Column has two homes
