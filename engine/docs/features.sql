@@ -334,6 +334,23 @@ CREATE TABLE t (a STRUCT<b BIGINT>)
 WITH (connector = 'single_file', path = '/t', format = 'json', type = 'source');
 SELECT t.a.b AS b FROM t;
 
+--: array literals, slices, ||, @>
+SELECT [1, 2] || value AS a, tags[2:3] AS b, tags @> ['a'] AS c FROM events;
+
+--: struct(), named_struct(), {name: value}
+SELECT struct(key AS k) AS a, named_struct('k', key) AS b, {k: key} AS c FROM events;
+
+--: raw bytes
+SELECT key::BYTEA = x'00ff' AS same FROM events;
+
+--+ parts of intervals
+SELECT INTERVAL '1 day' / 2 AS a, INTERVAL '1 hour' * 1.5 AS b FROM events;
+
+--+ columns of DATE, TINYINT and SMALLINT
+CREATE TABLE t (a DATE, b TINYINT, c SMALLINT UNSIGNED)
+WITH (connector = 'single_file', path = '/t', format = 'json', type = 'source');
+SELECT a FROM t;
+
 --: == for =
 SELECT key FROM events WHERE value == 1;
 
