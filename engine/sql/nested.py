@@ -28,6 +28,8 @@ def translate_nested(node: exp.Expr, translate: Translate, make_call: MakeCall) 
             return _literal(node, translate)
         case exp.Anonymous() if node.name.lower() == "struct":
             return _call(node, translate)
+        case exp.Anonymous() if node.name.lower() == "named_struct":
+            return _usable(make_call("named_struct", [translate(one) for one in node.expressions]))
         case exp.Bracket():
             return _subscript(node, translate, make_call)
         case exp.ArrayContainsAll() | exp.ArrayOverlaps():
@@ -85,6 +87,12 @@ def _literal(node: exp.Struct, translate: Translate) -> Expr:
 def _call(node: exp.Anonymous, translate: Translate) -> Expr:
     names = [one.alias or f"c{index}" for index, one in enumerate(node.expressions)]
     return _struct(names, [translate(one.unalias()) for one in node.expressions])
+
+
+def _usable(made: Expr) -> Expr:
+    if isinstance(made.type, types.Struct):
+        usable_members([member.name for member in made.type.members])
+    return made
 
 
 def _struct(names: list[str], values: list[Expr]) -> Expr:

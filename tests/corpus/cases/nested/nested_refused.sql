@@ -1,19 +1,21 @@
 -- What has no elements or members, and what does not fit together.
---: error sql.function_arguments 23:24 a value of type BIGINT has no elements
---: error sql.function_arguments 24:24 a value of type JSON has no elements
---: error sql.function_arguments 25:24 a value of type STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>> has no elements
---: error sql.unknown_column 26:24 no member 'country' in STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>>
---: error sql.unknown_column 27:24 no member 'height' in STRUCT<lat DOUBLE, lon DOUBLE>
---: error sql.unknown_column 28:24 'x' is asked of a value of type BIGINT, which has no members
---: error sql.function_arguments 29:24 make_array does not take (BIGINT, TEXT, BOOLEAN)
---: error sql.function_arguments 30:24 array_append does not take (TEXT[], DOUBLE)
---: error sql.type_mismatch 31:24 'x' is not a BIGINT
---: error sql.duplicate_name 32:24 member 'A' is declared twice
---: error sql.function_arguments 33:24 named_struct does not take (TEXT, BIGINT)
---: error sql.type_mismatch 34:24 a value of type TEXT[] cannot become BIGINT
---: error sql.type_mismatch 35:24 a value of type STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>> cannot become STRUCT<a TEXT>
---: error sql.function_arguments 36:24 array_sort does not know 'up'
---: error sql.unsupported 37:24 one subscript at a time
+--: error sql.function_arguments 25:24 a value of type BIGINT has no elements
+--: error sql.function_arguments 26:24 a value of type JSON has no elements
+--: error sql.function_arguments 27:24 a value of type STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>> has no elements
+--: error sql.unknown_column 28:24 no member 'country' in STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>>
+--: error sql.unknown_column 29:24 no member 'height' in STRUCT<lat DOUBLE, lon DOUBLE>
+--: error sql.unknown_column 30:24 'x' is asked of a value of type BIGINT, which has no members
+--: error sql.function_arguments 31:24 make_array does not take (BIGINT, TEXT, BOOLEAN)
+--: error sql.function_arguments 32:24 array_append does not take (TEXT[], DOUBLE)
+--: error sql.type_mismatch 33:24 'x' is not a BIGINT
+--: error sql.duplicate_name 34:24 member 'A' is declared twice
+--: error sql.function_arguments 35:24 named_struct does not take (TEXT, BIGINT)
+--: error sql.type_mismatch 36:24 a value of type TEXT[] cannot become BIGINT
+--: error sql.type_mismatch 37:24 a value of type STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>> cannot become STRUCT<a TEXT>
+--: error sql.function_arguments 38:24 array_sort does not know 'up'
+--: error sql.unsupported 39:24 one subscript at a time
+--: error sql.unusable_name 40:24 '${env:HOME}' cannot be the name of a column
+--: error sql.unusable_name 41:24 '${a}' cannot be the name of a column
 CREATE TABLE nested (
   at TIMESTAMP NOT NULL, id BIGINT NOT NULL, tags TEXT[], numbers BIGINT[], grid BIGINT[][],
   items ARRAY<STRUCT<name TEXT, price DECIMAL(5, 2), at STRUCT<"row" INT, shelf TEXT>>>,
@@ -35,3 +37,5 @@ INSERT INTO out SELECT tags::BIGINT AS x FROM nested;
 INSERT INTO out SELECT place::STRUCT<a TEXT> AS x FROM nested;
 INSERT INTO out SELECT array_sort(tags, 'up') AS x FROM nested;
 INSERT INTO out SELECT numbers[1, 2] AS x FROM nested;
+INSERT INTO out SELECT named_struct('${env:HOME}', 1) AS x FROM nested;
+INSERT INTO out SELECT {"${a}": 1} AS x FROM nested;
