@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import UdfResultError
 from engine.schema import to_arrow
+from engine.types import Array, Struct, Type
 from engine.udf.declared import Hint, Udf
 from engine.udf.loading import explain, load, load_class, shorten
 from engine.udf.waiting import call_async
@@ -95,9 +96,9 @@ def to_array(function: Udf, values: list[Any]) -> pa.Array:
     """What the function gave as an array of its type. Raises UdfResultError when it is something else."""
     import pyarrow as pa  # noqa: PLC0415 - see `call_udf`
 
-    kind, prepare = to_arrow(function.type), _preparing(function)
-    if prepare is not None:
-        values = [None if value is None else prepare(value) for value in values]
+    kind = to_arrow(function.type)
+    if _has_struct(function.type):
+        values = [_plain(value) for value in values]
     try:
         found = pa.array(values, kind)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
@@ -105,17 +106,22 @@ def to_array(function: Udf, values: list[Any]) -> pa.Array:
     return _without_null(function, found)
 
 
-def _preparing(function: Udf) -> Callable[[Any], Any] | None:
-    """How values of classes become what Arrow takes; None when there are none."""
-    if function.kind == "table":
-        return None if function.result.class_name is None else lambda rows: [_as_dict(row) for row in rows]
-    return None if function.result.class_name is None else _as_dict
+def _has_struct(kind: Type) -> bool:
+    return isinstance(kind, Struct) or (isinstance(kind, Array) and _has_struct(kind.element))
 
 
-def _as_dict(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """The value with whatever is of a class of fields as a dict, however deep it lies."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    return value._asdict() if hasattr(value, "_asdict") else value
+        return {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    match value:
+        case dict():
+            return {name: _plain(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_plain(one) for one in value]
+    return value
 
 
 def _values(function: Udf, column: pa.Array, hint: Hint) -> list[Any]:

@@ -96,6 +96,14 @@ def test_decimals_structs_and_lists_go_both_ways() -> None:
     ]
 
 
+def test_classes_in_classes_and_in_lists_are_structs_too() -> None:
+    text = "class P(NamedTuple):\n  x: int\n@dataclass\nclass Q:\n  p: P\n  all: list[P]\n"
+    found = {"p": {"x": 1}, "all": [{"x": 2}, None]}
+
+    assert call(text + "@udf\ndef f(x: int) -> Q: return Q(P(1), [P(2), None])", INTS) == [found, None, found]
+    assert call(text + "@udf\ndef f(x: int) -> list[P]: return [P(x)]", INTS) == [[{"x": 1}], None, [{"x": 3}]]
+
+
 def test_async_answers_come_in_the_order_of_the_rows() -> None:
     slow = "@udf\nasync def f(x: int) -> int:\n  await asyncio.sleep((3 - x) / 100)\n  return x * 2"
 
