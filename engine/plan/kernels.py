@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine import types
-from engine.errors import DataError
+from engine.errors import InvalidValueError
 from engine.functions import FUNCTIONS
 from engine.functions import arrow as computed
 from engine.plan.casts import cast_array, from_nanos, to_instants
@@ -50,8 +50,9 @@ def _computed(call: Call, columns: list[pa.Array]) -> pa.Array:
     """What the function's kernel gives; where it has no answer and must have one, that raises."""
     found = computed.KERNELS[call.function](*columns).cast(to_arrow(call.type))
     there = reduce(pc.and_, map(pc.is_valid, columns), pa.repeat(True, len(found)))
-    if FUNCTIONS[call.function].nullable is any and pc.any(pc.and_(there, pc.is_null(found))).as_py():
-        raise DataError(f"{call.function} has no answer for what it is given")
+    missing = pc.and_(there, pc.is_null(found))
+    if FUNCTIONS[call.function].nullable is any and pc.any(missing).as_py():
+        raise InvalidValueError(f"{call.function} has no answer for {columns[0].filter(missing)[0]}")
     return found
 
 

@@ -56,6 +56,7 @@ _VALUES: tuple[tuple[str, type[errors.DataError], str], ...] = (
     ),
 )
 _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (not in the range of [^\n]*?)(?: SQLSTATE|\n|$)")
+_UNANSWERED = re.compile(r"\[USER_RAISED_EXCEPTION\] (\w+ has no answer for [^\n]*?)(?: SQLSTATE|\n|$)")
 _ADVICE = re.compile(r"( Use [`']|\. Correct the value| If necessary| To return NULL| SQLSTATE).*", re.DOTALL)
 
 
@@ -64,6 +65,9 @@ def _value_error(text: str) -> EngineError | None:
     raised = _RAISED.search(text)
     if raised:
         return errors.OutOfRangeError(raised[1], hint=_VALUES[0][2])
+    unanswered = _UNANSWERED.search(text)
+    if unanswered:
+        return errors.InvalidValueError(unanswered[1], hint="filter such rows out, or leave them to a branch of CASE")
     for named, kind, hint in _VALUES:
         found = re.search(rf"\[(?:{named})\] ([^\n]*)", text)
         if found:

@@ -59,6 +59,11 @@ def test_a_state_that_spark_cannot_read_is_called_so(named: str) -> None:
             OutOfRangeError,
             "not in the range of INT UNSIGNED, -1",
         ),
+        (
+            "[USER_RAISED_EXCEPTION] decode has no answer for x! SQLSTATE: P0001",
+            InvalidValueError,
+            "decode has no answer for x!",
+        ),
         ("[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to", DivisionByZeroError, "Division by zero"),
         (
             '[CAST_INVALID_INPUT] The value \'x\' of the type "STRING" cannot be cast to "INT" because it is '

@@ -248,7 +248,7 @@ def test_a_kernel_without_an_answer_fails_only_where_it_is_asked_for(spark: Spar
 
     guarded = Case(((call("not", [is_zero]) or is_zero, literal(-1)),), multiple, types.BIGINT)
     assert [row[0] for row in rows.select(F.expr(to_sql(guarded))).collect()] == [0, -1]
-    with pytest.raises(PySparkException, match="lcm has no answer"):
+    with pytest.raises(PySparkException, match="lcm has no answer for 3"):
         rows.select(F.expr(to_sql(multiple))).collect()
 
 

@@ -10,7 +10,8 @@ from engine.spark.literals import text_to_sql, type_to_sql
 from engine.spark.printers import Form, Printer
 
 # From here on every DOUBLE is a whole number, and soon too large for a BIGINT.
-_TOO_LARGE = f"raise_error({text_to_sql('the factorial does not fit into BIGINT')})"
+_RANGE = text_to_sql("not in the range of BIGINT, the factorial of ")
+_TOO_LARGE = f"raise_error(concat({_RANGE}, CAST({{0}} AS STRING)))"
 _ALL_WHOLE = "9e15D"
 
 
