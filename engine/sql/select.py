@@ -271,6 +271,12 @@ class Queries:
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
             found = _renamed(self.translate(node), alias, self.script)
             return Side(found, scope_of(found, node.alias or None))
+        if isinstance(node, exp.Unnest):
+            raise UnsupportedClauseError(
+                "unnest is only supported in SELECT statements",
+                hint="put it into the SELECT list: SELECT unnest(tags) AS tag FROM ...",
+                at=self.script.place(node),
+            )
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier) or node.args.get("db"):
             raise UnsupportedClauseError(
                 f"cannot read from {node.sql(dialect='postgres', normalize_functions=False)}",
