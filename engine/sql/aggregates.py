@@ -68,7 +68,7 @@ def translate_aggregate(written: WrittenAggregate, inner: Expressions) -> Aggreg
             raise UnsupportedClauseError(f"{function.name} never looks at NULLs", hint="leave out IGNORE NULLS")
         there = make_call("not", [make_call("is_null", arguments[:1])])
         condition = there if condition is None else make_call("and", [condition, there])
-    given = _resolved(function, arguments, is_star=parts.is_star)
+    given = resolve_aggregate(function, arguments, is_star=parts.is_star)
     heeded = order if function.is_ordered else ()
     return replace(given, distinct=parts.distinct, condition=condition, order=heeded)
 
@@ -110,7 +110,8 @@ def _order(item: exp.Ordered, inner: Expressions) -> Order:
     return Order(inner.translate(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
 
 
-def _resolved(function: AggregateFunction, arguments: Sequence[Expr], *, is_star: bool) -> Aggregate:
+def resolve_aggregate(function: AggregateFunction, arguments: Sequence[Expr], *, is_star: bool) -> Aggregate:
+    """The aggregate of those arguments, cast to what it takes."""
     signature = function.resolve([one.type for one in arguments])
     fits = signature is not None and (function.takes_star or not is_star)
     if signature is None or not fits:

@@ -16,6 +16,7 @@ from engine.plan.calls import coerce
 from engine.plan.expr import Case, Column, Expr, Literal, Member
 from engine.plan.nodes import Frame, NamedOver, Order, Over, Session, Window
 from engine.plan.tree import Node
+from engine.sql.aggregates import resolve_aggregate
 from engine.sql.parse import Script
 from engine.sql.windows import with_window
 
@@ -135,10 +136,8 @@ class OverCalls:
             raise OverError(f"{name}(DISTINCT ...) cannot stand before OVER", hint="aggregate in a query below")
         star = len(written) == 1 and isinstance(written[0], exp.Star)
         arguments = [] if star else [self.translate(one) for one in written]
-        signature = function.resolve([one.type for one in arguments])
-        if signature is None or (star and not function.takes_star):
-            raise _does_not_take(name, arguments, function.usage)
-        cast = _cast(arguments, signature)
+        resolved = resolve_aggregate(function, arguments, is_star=star)
+        cast = resolved.arguments
         if condition is not None:
             if function.name in _COUNTS_NULL or function.by_user:
                 raise OverError(f"{name} takes no FILTER before OVER", hint="filter in a query below")
@@ -152,8 +151,8 @@ class OverCalls:
             shape.partition,
             shape.order,
             shape.frame,
-            signature.result,
-            function.nullable,
+            resolved.type,
+            resolved.nullable,
         )
 
 

@@ -125,9 +125,9 @@ def _unless_empty(gathered: str) -> str:
 
 
 def _median(call: Spelling) -> str:
-    """Spark's is a DOUBLE, in which large whole numbers and decimals are not exact."""
+    """Spark's is a DOUBLE, in which large whole numbers and decimals are not exact, and sees no frames."""
     kind, value = call.aggregate.type, call.arguments[0]
-    if isinstance(kind, types.Float):
+    if isinstance(kind, types.Float) and not call.over:
         return f"CAST({call.of('median', value)} AS {type_to_sql(kind)})"
     values = f"array_sort({call.of('collect_list', value)})"
     low = f"get({values}, CAST((size({values}) - 1) div 2 AS INT))"

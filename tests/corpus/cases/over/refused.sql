@@ -1,39 +1,40 @@
 -- Where OVER and ORDER BY cannot stand, and what they cannot take.
---: error sql.over 43:8 Window functions require already windowed input
---: error sql.over 44:8 Window function requires exactly one window expression in partition_by
+--: error sql.over 44:8 Window functions require already windowed input
 --: error sql.over 45:8 Window function requires exactly one window expression in partition_by
---: error sql.window_mismatch 46:8 window in group by does not match input window: can't window by both tumble(1 minute) and tumble(2 minutes)
---: error sql.unknown_column 47:40 no column 'window' here
---: error sql.over 48:8 OVER takes its words in parentheses
---: error sql.over 49:8 row_number needs OVER
---: error sql.unknown_function 50:8 there is no function 'nothing' to stand before OVER
---: error sql.unknown_function 51:8 there is no function 'upper' to stand before OVER
---: error sql.function_arguments 52:8 row_number does not take (BIGINT)
---: error sql.function_arguments 52:50 argument 1 of ntile cannot be 0
---: error sql.function_arguments 52:87 argument 2 of lag must be a whole number
---: error sql.over 53:8 rank takes no FILTER
---: error sql.over 53:64 rank takes no IGNORE NULLS
---: error sql.over 53:112 sum takes no IGNORE NULLS
---: error sql.over 54:8 count(DISTINCT ...) cannot stand before OVER
---: error sql.function_arguments 54:54 sum does not take (TEXT)
---: error sql.over 55:8 the frame ends before it starts
---: error sql.over 56:8 RANGE goes from or to the current row, or without an end
---: error sql.over 57:8 only frames of ROWS or RANGE are supported
---: error sql.over 58:8 a frame is counted in whole rows
---: error sql.unsupported 59:25 row_number() OVER (PARTITION BY window) is not supported here
---: error sql.unsupported 60:57 rank() OVER (PARTITION BY window) is not supported here
---: error sql.unsupported 61:12 rank() OVER (PARTITION BY window) is not supported here
---: error sql.unsupported 62:24 ORDER BY is not currently supported
---: error sql.unsupported 62:37 LIMIT is not currently supported
---: error sql.unsupported 62:45 OFFSET is not currently supported
---: error sql.column_count 63:28 ORDER BY 2 is not the number of a column
---: error sql.unknown_column 64:28 no column 'nothing' here
---: error sql.unsupported 65:19 LIMIT is not currently supported
---: error sql.unsupported 66:19 FETCH is not currently supported
---: error sql.over 67:25 LIMIT takes a whole number up to 2147483647
---: error sql.unsupported 68:1 ORDER BY beside DISTINCT is not supported
---: error sql.unsupported 69:47 ORDER BY is not currently supported
---: error sql.over 70:1 the input is windowed but does not pass its window on
+--: error sql.over 46:8 Window function requires exactly one window expression in partition_by
+--: error sql.window_mismatch 47:8 window in group by does not match input window: can't window by both tumble(1 minute) and tumble(2 minutes)
+--: error sql.unknown_column 48:40 no column 'window' here
+--: error sql.over 49:8 OVER takes its words in parentheses
+--: error sql.over 50:8 row_number needs OVER
+--: error sql.unknown_function 51:8 there is no function 'nothing' to stand before OVER
+--: error sql.unknown_function 52:8 there is no function 'upper' to stand before OVER
+--: error sql.function_arguments 53:8 row_number does not take (BIGINT)
+--: error sql.function_arguments 53:50 argument 1 of ntile cannot be 0
+--: error sql.function_arguments 53:87 argument 2 of lag must be a whole number
+--: error sql.over 54:8 rank takes no FILTER
+--: error sql.over 54:64 rank takes no IGNORE NULLS
+--: error sql.over 54:112 sum takes no IGNORE NULLS
+--: error sql.function_arguments 55:8 argument 2 of approx_percentile_cont must be a constant that it accepts
+--: error sql.over 56:8 count(DISTINCT ...) cannot stand before OVER
+--: error sql.function_arguments 56:54 sum does not take (TEXT)
+--: error sql.over 57:8 the frame ends before it starts
+--: error sql.over 58:8 RANGE goes from or to the current row, or without an end
+--: error sql.over 59:8 only frames of ROWS or RANGE are supported
+--: error sql.over 60:8 a frame is counted in whole rows
+--: error sql.unsupported 61:25 row_number() OVER (PARTITION BY window) is not supported here
+--: error sql.unsupported 62:57 rank() OVER (PARTITION BY window) is not supported here
+--: error sql.unsupported 63:12 rank() OVER (PARTITION BY window) is not supported here
+--: error sql.unsupported 64:24 ORDER BY is not currently supported
+--: error sql.unsupported 64:37 LIMIT is not currently supported
+--: error sql.unsupported 64:45 OFFSET is not currently supported
+--: error sql.column_count 65:28 ORDER BY 2 is not the number of a column
+--: error sql.unknown_column 66:28 no column 'nothing' here
+--: error sql.unsupported 67:19 LIMIT is not currently supported
+--: error sql.unsupported 68:19 FETCH is not currently supported
+--: error sql.over 69:25 LIMIT takes a whole number up to 2147483647
+--: error sql.unsupported 70:1 ORDER BY beside DISTINCT is not supported
+--: error sql.unsupported 71:47 ORDER BY is not currently supported
+--: error sql.over 72:1 the input is windowed but does not pass its window on
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)
@@ -51,6 +52,7 @@ SELECT nothing() OVER (PARTITION BY window) FROM e;
 SELECT upper(key) OVER (PARTITION BY window) FROM e;
 SELECT row_number(1) OVER (PARTITION BY window), ntile(0) OVER (PARTITION BY window), lag(key, n) OVER (PARTITION BY window) FROM e;
 SELECT rank() FILTER (WHERE n > 1) OVER (PARTITION BY window), rank() IGNORE NULLS OVER (PARTITION BY window), sum(n) IGNORE NULLS OVER (PARTITION BY window) FROM e;
+SELECT approx_percentile_cont(n, n) OVER (PARTITION BY window) FROM e;
 SELECT count(DISTINCT n) OVER (PARTITION BY window), sum(key) OVER (PARTITION BY window) FROM e;
 SELECT sum(n) OVER (PARTITION BY window ROWS BETWEEN 1 FOLLOWING AND 1 PRECEDING) FROM e;
 SELECT sum(n) OVER (PARTITION BY window ORDER BY n RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM e;
