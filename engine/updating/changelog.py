@@ -23,18 +23,19 @@ def changes_between(before: pa.Table | None, after: pa.Table | None, ids: Longs,
     before = before if before is not None else _empty(after)
     after = after if after is not None else before.slice(0, 0)
     old_ids, new_ids = longs(before[ROW_ID]), longs(after[ROW_ID])
-    in_both, old_places, new_places = np.intersect1d(old_ids, new_ids, assume_unique=True, return_indices=True)
-    same = same_rows(before.take(pa.array(old_places)), after.take(pa.array(new_places)))
-    unchanged = in_both[same]
-    old = before.filter(pa.array(~np.isin(old_ids, unchanged, assume_unique=True)))
-    new = after.filter(pa.array(~np.isin(new_ids, unchanged, assume_unique=True)))
-    both = pa.concat_tables([old, new]).combine_chunks()
-    own = longs(both[ROW_ID])
-    is_new = np.arange(both.num_rows) >= old.num_rows
-    order = np.lexsort((is_new, own))
-    both = both.take(pa.array(order)).drop_columns([ROW_ID])
-    times = moments[np.searchsorted(ids, own[order])] if len(own) else own
-    return hidden_added(both, times, ~is_new[order], own[order])
+    places = np.searchsorted(new_ids, old_ids)
+    meets = np.flatnonzero(np.append(new_ids, 0)[places] == old_ids)
+    meets = meets[places[meets] < len(new_ids)]
+    same = same_rows(before.take(pa.array(meets)), after.take(pa.array(places[meets])))
+    goes, comes = np.ones(len(old_ids), bool), np.ones(len(new_ids), bool)
+    goes[meets[same]] = comes[places[meets[same]]] = False
+    rows = np.concatenate([np.flatnonzero(goes), np.flatnonzero(comes) + len(old_ids)])
+    own = np.concatenate([old_ids[goes], new_ids[comes]])
+    order = np.lexsort((rows, own))
+    rows, own = rows[order], own[order]
+    both = pa.concat_tables([before, after]).take(pa.array(rows)).drop_columns([ROW_ID])
+    times = moments[np.searchsorted(ids, own)] if len(own) else own
+    return hidden_added(both, times, rows < len(old_ids), own)
 
 
 def hidden_added(rows: pa.Table, times: Longs, retract: Flags, ids: Longs) -> pa.Table:

@@ -13,6 +13,7 @@ import duckdb
 import pytest
 
 from engine.compile import compile_script
+from engine.errors import SumOverflowError
 from engine.spark.epoch import EpochPart
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import HIDDEN, quoted
@@ -164,3 +165,11 @@ def test_a_run_with_nothing_but_updating_operators_ends_with_its_input(spark: Sp
     assert outcome == "finished"
     assert [report.rows_in for report in seen if report.rows_in] == [len(rows) for rows in EPOCHS]
     assert seen[-1].is_last
+
+
+def test_a_sum_out_of_range_stops_the_run_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    most = "CAST(9223372036854775807 AS BIGINT)"
+    sql = tables(tmp_path) + f"INSERT INTO nowhere SELECT key, sum(number * 0 + {most}) AS s FROM events GROUP BY key;"
+
+    with pytest.raises(SumOverflowError, match="out of the range of BIGINT"):
+        play(spark, RunSpec("events", sql, tmp_path / "state"))

@@ -6,6 +6,8 @@ each with how often it is there, and makes its result from the list.
 
 from __future__ import annotations
 
+from functools import cache
+
 from engine.schema import to_arrow
 from engine.types import Decimal, Float, Integer
 from engine.updating.accumulators.base import Accumulator, Measure
@@ -22,6 +24,7 @@ _ONLY_FORWARD = frozenset({"min", "max", *RESULTS})
 _SAME_WHEN_DISTINCT = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or"})
 
 
+@cache
 def accumulator_of(measure: Measure) -> Accumulator | None:
     """The accumulator of a function; None when it needs the values themselves."""
     kind = measure.arguments[0] if measure.arguments else None
@@ -52,6 +55,7 @@ def accumulator_of(measure: Measure) -> Accumulator | None:
     return None
 
 
+@cache
 def keeps_values(measure: Measure, *, only_appends: bool) -> bool:
     """Whether the values of a group must be kept."""
     if accumulator_of(measure) is None:
