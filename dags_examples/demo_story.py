@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -117,9 +118,9 @@ def demonstrate(folder: Folder) -> int:
     shutil.rmtree(folder.root, ignore_errors=True)
     folder.data.mkdir(parents=True)
     account.tell(f"Everything is in {folder.root}; Airflow's log is airflow.log")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    asked = _listen()
     try:
-        ended_well = _run(folder, account, plane)
+        ended_well = _run(folder, account, plane, asked)
     except KeyboardInterrupt:
         account.show("")
         account.tell("Interrupted; ending what was started")
@@ -130,7 +131,21 @@ def demonstrate(folder: Folder) -> int:
     return _summarize(folder, account, ended_well)
 
 
-def _run(folder: Folder, account: Account, plane: ControlPlane) -> bool:
+def _listen() -> threading.Event:
+    """What is set when somebody asks for an end. The interrupt is raised as well, but whatever runs at that moment may
+    swallow it, and a shell that starts us in the background has it ignored."""
+    asked = threading.Event()
+
+    def interrupt(_number: int, _frame: object) -> None:
+        asked.set()
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    return asked
+
+
+def _run(folder: Folder, account: Account, plane: ControlPlane, asked: threading.Event) -> bool:
     with folder.log.open("wb") as log:
         run = subprocess.Popen(
             [sys.executable, "-m", "dags_examples.demo_run"],
@@ -145,6 +160,8 @@ def _run(folder: Folder, account: Account, plane: ControlPlane) -> bool:
         begun: set[str] = set()
         end = time.monotonic() + LIMIT.total_seconds()
         while run.poll() is None:
+            if asked.is_set():
+                raise KeyboardInterrupt
             _tell_events(events, account, begun)
             account.show(plane.progress())
             if time.monotonic() > end:
