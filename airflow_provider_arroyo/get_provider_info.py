@@ -16,7 +16,7 @@ def get_provider_info() -> dict[str, Any]:
         "integrations": [
             {
                 "integration-name": _NAME,
-                "external-doc-url": "https://pypi.org/project/airflow-provider-arroyo/",
+                "external-doc-url": "https://doc.arroyo.dev/sql",
                 "tags": ["software"],
             }
         ],
