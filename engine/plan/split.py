@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.plan.check import read_by
 from engine.plan.nodes import (
     Branch,
     Filter,
@@ -23,6 +22,7 @@ from engine.plan.nodes import (
     WindowJoin,
     Write,
 )
+from engine.plan.reads import read_by
 from engine.plan.tree import EVENT_TIME, Node, inputs_of, walk, with_inputs
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.compile import Program
-from engine.plan.check import read_by
+from engine.plan.reads import read_by
 from engine.plan.tree import EVENT_TIME, walk
 from engine.spark.epoch import EpochPart, tag
 from engine.spark.kernels import register_kernels

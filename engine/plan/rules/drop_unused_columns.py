@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.plan.expr import columns_of
 from engine.plan.nodes import (
     Filter,
     LookupJoin,
@@ -22,8 +21,7 @@ from engine.plan.nodes import (
     Write,
 )
 from engine.plan.nodes.joins import sides_read
-from engine.plan.nodes.over import columns_read
-from engine.plan.nodes.windowed import Carried
+from engine.plan.reads import read_by
 from engine.plan.tree import EVENT_TIME, Node, rewrite
 from engine.schema import Schema
 
@@ -43,12 +41,12 @@ def _keep(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
             return node
         case Project(source, columns):
             kept = tuple(item for item in columns if item.name in names)
-            below = frozenset[str]().union(*(columns_of(item.expr) for item in kept))
-            return Project(_keep(source, below, used), kept)
-        case Filter(source, condition):
-            return replace(node, input=_keep(source, names | columns_of(condition), used))
-        case Unnest(source, name, array):
-            return replace(node, input=_keep(source, names - {name} | columns_of(array), used))
+            less_wide = Project(source, kept)
+            return replace(less_wide, input=_keep(source, read_by(less_wide), used))
+        case Filter(source) | Top(source):
+            return replace(node, input=_keep(source, names | read_by(node), used))
+        case Unnest(source, name):
+            return replace(node, input=_keep(source, names - {name} | read_by(node), used))
         case Union(inputs):
             return Union(tuple(_keep(one, _by_position(node, one, names), used) for one in inputs))
         case WindowJoin(left, right) | UpdatingJoin(left, right):
@@ -58,43 +56,27 @@ def _keep(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
                 for side, own in zip((left, right), read, strict=True)
             )
             return replace(node, left=kept_left, right=kept_right)
-        case Over(source, window, functions):
-            asked = tuple(one for one in functions if one.name in names)
-            below = frozenset[str]({window}).union(*(columns_read(one) for one in asked))
-            kept_input = _keep(source, names & set(source.schema.names) | below, used)
-            return replace(node, input=kept_input, functions=asked) if asked else kept_input
-        case Top(source, window, order):
-            below = names.union({window}, *(columns_of(one.expr) for one in order))
-            return replace(node, input=_keep(source, below, used))
-        case LookupJoin(source, _, looked_up, _, key):
+        case Over(source, _, functions):
+            fewer = replace(node, functions=tuple(one for one in functions if one.name in names))
+            kept_input = _keep(source, names & set(source.schema.names) | read_by(fewer), used)
+            return replace(fewer, input=kept_input) if fewer.functions else kept_input
+        case LookupJoin(source, _, looked_up):
             wanted = tuple(field for field in looked_up if field.name in names) or looked_up.fields[:1]
-            below = names & set(source.schema.names) | columns_of(key)
+            below = names & set(source.schema.names) | read_by(node)
             return replace(node, input=_keep(source, below, used), columns=Schema(wanted))
         case UpdatingAggregate(_, keys, aggregates):
             # the first one stays where there is no key, since without either nothing would be counted
             wanted_aggregates = tuple(one for one in aggregates if one.name in names) or aggregates[: 0 if keys else 1]
             less = replace(node, aggregates=wanted_aggregates)
-            return replace(less, input=_keep(less.input, _read_by(less), used))
+            return replace(less, input=_keep(less.input, read_by(less), used))
         case WindowAggregate(source):
-            return replace(node, input=_keep(source, _read_by(node), used))
+            return replace(node, input=_keep(source, read_by(node), used))
     return node
 
 
 def _by_position(union: Union, one: Node, names: frozenset[str]) -> frozenset[str]:
     pairs = zip(union.schema.names, one.schema.names, strict=True)
     return frozenset(own for shared, own in pairs if shared in names)
-
-
-def _read_by(node: WindowAggregate | UpdatingAggregate) -> frozenset[str]:
-    found: set[str] = set()
-    if isinstance(node, WindowAggregate) and isinstance(node.window, Carried):
-        found.add(node.window.column)
-    for key in node.keys:
-        found |= columns_of(key.expr)
-    for one in node.aggregates:
-        for part in one.aggregate.expressions:
-            found |= columns_of(part)
-    return frozenset(found)
 
 
 def _narrow(node: Node, used: dict[str, set[str]]) -> Node:
