@@ -204,7 +204,8 @@ def _slices(window: str, source: str, keys: Sequence[str]) -> str:
         return (
             f'SELECT * EXCLUDE (_new, _number), struct_pack("start" := min(_at) OVER ({_also(over, "_number")}), '
             f'"end" := max(_at) OVER ({_also(over, "_number")}) + {gap}) AS w FROM ('
-            f"SELECT *, sum(_new) OVER ({over}ORDER BY _at ROWS UNBOUNDED PRECEDING) AS _number FROM ("
+            # of rows at the same time the one that begins a session must be counted first
+            f"SELECT *, sum(_new) OVER ({over}ORDER BY _at, _new DESC ROWS UNBOUNDED PRECEDING) AS _number FROM ("
             f"SELECT *, CASE WHEN _at - lag(_at) OVER ({over}ORDER BY _at) < {gap} THEN 0 ELSE 1 END AS _new "
             f"FROM {source}))"
         )

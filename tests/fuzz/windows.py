@@ -94,7 +94,8 @@ def joined(builder: Builder, *, chain: bool = False) -> Relation:
     ]
     on = "l.w = r.w"
     for one, other in random.sample(pairs, min(len(pairs), random.choice([0, 1, 1]))):
-        on += f" AND l.{quoted(one)} = r.{quoted(other)}"
+        if left.plain[one] != "d":  # the last digits of a floating point number are nobody's promise
+            on += f" AND l.{quoted(one)} = r.{quoted(other)}"
     kind = "inner" if chain else random.choice(["inner", "left", "right", "full"])
     sides = {"l": left, "r": right}
     items, columns = [], {}
