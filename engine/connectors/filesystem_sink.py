@@ -17,7 +17,7 @@ from engine.connectors.file_partitions import Partitioner
 from engine.connectors.file_segments import FileSegments, join_segments
 from engine.connectors.filesystem import FilesystemSinkOptions
 from engine.connectors.single_file_sink import unwritable
-from engine.delivery.faults import reach
+from engine.delivery.faults import Point, reach
 from engine.delivery.gate import Admission, admit
 from engine.delivery.manifests import Manifest, Published, abandoned, decide_manifest, forget_before, remove_manifest
 from engine.delivery.publish import publish, withdraw
@@ -47,7 +47,7 @@ class FilesystemSink:
                 self._publish(admission, messages)
             except OSError as wrong:
                 raise unwritable(self._options.path, wrong) from wrong
-        reach("after_ledger", epoch.number)
+        reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory)
 
     def _publish(self, admission: Admission, messages: Sequence[bytes]) -> None:
@@ -57,16 +57,17 @@ class FilesystemSink:
             for file in old.files:
                 withdraw(self._options.path / file.name)
             remove_manifest(self._directory, old)
-        reach("before_write", epoch.number)
+        reach(Point.BEFORE_WRITE, epoch.number)
         planned = self._plan(epoch, from_messages(messages))
         sync_names(self._directory, epoch)
+        reach(Point.BEFORE_DECISION, epoch.number)
         manifest = decide_manifest(self._directory, planned)
-        reach("after_manifest", epoch.number)
+        reach(Point.AFTER_DECISION, epoch.number)
         for file in manifest.files:
             segments = [self._directory / segment for segment in file.segments]
             publish(self._options.path / file.name, partial(join_segments, self._table, segments))
-            reach("between_files", epoch.number)
-        reach("after_write", epoch.number)
+            reach(Point.WHILE_PUBLISHING, epoch.number)
+        reach(Point.AFTER_WRITE, epoch.number)
         admission.record(sum(file.rows for file in manifest.files))
         forget_before(self._directory, admission)
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from engine.connectors.base import Epoch, Table
 from engine.connectors.redis import RedisSinkOptions
 from engine.connectors.redis_client import Client, connect, told
-from engine.delivery.faults import reach
+from engine.delivery.faults import Point, reach
 from engine.delivery.gate import admit_unless_taken
 from engine.delivery.segments import Segment, drop_segments, from_messages, segment_path, to_message
 from engine.errors import TargetUnavailableError
@@ -45,11 +45,11 @@ class RedisSink:
         if admission is not None:
             segments = from_messages(messages)
             if segments:
-                reach("before_write", epoch.number)
+                reach(Point.BEFORE_WRITE, epoch.number)
                 self._send(segments)
-                reach("after_write", epoch.number)
+                reach(Point.AFTER_WRITE, epoch.number)
             admission.record(sum(segment.rows for segment in segments))
-        reach("after_ledger", epoch.number)
+        reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory)
 
     def _send(self, segments: Sequence[Segment]) -> None:

@@ -12,7 +12,7 @@ from engine.connectors.base import Epoch, Table
 from engine.connectors.line_writer import LineWriter, line_writer
 from engine.connectors.text_files import compression_of
 from engine.delivery.durable import sync_directory
-from engine.delivery.faults import reach
+from engine.delivery.faults import Point, reach
 from engine.delivery.gate import Admission, admit
 from engine.delivery.segments import Segment, drop_segments, from_messages
 from engine.errors import OutputChangedError, UnwritableTargetError
@@ -36,11 +36,11 @@ class SingleFileSink:
         admission = admit(self._directory, epoch, is_fresh=is_fresh)
         if admission is not None:
             segments = from_messages(messages)
-            reach("before_write", epoch.number)
+            reach(Point.BEFORE_WRITE, epoch.number)
             length = self._append(admission, segments)
-            reach("after_write", epoch.number)
+            reach(Point.AFTER_WRITE, epoch.number)
             admission.record(sum(segment.rows for segment in segments), length)
-        reach("after_ledger", epoch.number)
+        reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory)
 
     def _append(self, admission: Admission, segments: Sequence[Segment]) -> int:
@@ -58,7 +58,7 @@ class SingleFileSink:
                 for segment in segments:
                     with (self._directory / segment.path).open("rb") as written:
                         shutil.copyfileobj(written, file, 1024 * 1024)
-                    reach("between_segments", admission.epoch.number)
+                    reach(Point.WHILE_WRITING, admission.epoch.number)
                 file.flush()
                 os.fsync(file.fileno())
                 length = file.tell()

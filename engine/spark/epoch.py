@@ -18,6 +18,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 
 from engine.connectors import connector_of
 from engine.connectors.base import Epoch, SegmentWriter, Sink, SinkPlace, Table
+from engine.delivery.faults import Point, reach
 from engine.errors import NullValueError
 from engine.plan.nodes import Branch, is_updating
 from engine.plan.split import Parts
@@ -123,8 +124,7 @@ class EpochPart:
         if len(written) < len(self.targets) and not (written and len(self.parts.branches) == 1):
             # what nobody wants must be computed all the same: it may hold state
             frame.write.format("noop").mode("append").save()
-        for index, target in enumerate(self.targets):
-            target.open().commit(epoch, [message for sink, _, message in messages if sink == index])
+        commit_sinks(self.targets, epoch, messages)
         return sum(count for _, count, _ in messages)
 
     def _for_sinks(self, frame: DataFrame, written: Sequence[int]) -> DataFrame:
@@ -139,6 +139,13 @@ class EpochPart:
             for index, schema in zip(written, schemas, strict=True)
         ]
         return frames[0] if len(frames) == 1 else tag(frames, schemas)
+
+
+def commit_sinks(targets: Sequence[Target], epoch: Epoch, messages: Sequence[tuple[int, int, bytes]]) -> None:
+    """Let each sink take the epoch, one after the other; of a message there is the sink's number, the rows, and what
+    the task has said."""
+    for index, target in enumerate(targets):
+        target.open().commit(epoch, [message for sink, _, message in messages if sink == index])
 
 
 def tag(frames: Sequence[DataFrame], schemas: Sequence[Schema]) -> DataFrame:
@@ -213,8 +220,10 @@ def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object
             mine = batch.filter(pc.equal(batch.column(0), number)).column(number + 1)
             take(number, pa.RecordBatch.from_arrays(mine.flatten(), schema=schema))
     for number, writer in writers.items():
+        message = writer.close()
+        reach(Point.WHILE_STAGING, epoch.number)
         yield pa.RecordBatch.from_arrays(
-            [pa.array([number], pa.int32()), pa.array([counts[number]]), pa.array([writer.close()], pa.binary())],
+            [pa.array([number], pa.int32()), pa.array([counts[number]]), pa.array([message], pa.binary())],
             names=["sink", "rows", "message"],
         )
 

@@ -19,6 +19,7 @@ from engine.checkpoints.claim import Claim, claim
 from engine.checkpoints.layout import StatePaths
 from engine.compile import Program, compile_script
 from engine.connectors.base import Epoch, SinkPlace
+from engine.delivery.faults import Point, reach
 from engine.plan.nodes import Scan, is_updating
 from engine.plan.tree import walk
 from engine.spark import notes
@@ -215,7 +216,9 @@ class _Running:
             offsets=hash_offsets(self.paths.checkpoint, number),
             parents=self.held.parents,
         )
+        reach(Point.AFTER_OFFSETS, number)
         self.rows_out[number] = epoch_part.run(rows, epoch)
+        reach(Point.AFTER_SINKS, number)
 
     def _watch(self, query: StreamingQuery) -> Outcome:
         while True:
@@ -264,5 +267,6 @@ class _Running:
                 dropped=self._dropped,
             )
             self.reported = number
+            reach(Point.AFTER_COMMIT, number)
             self.on_epoch(report)
             self.is_ended = self.is_ended or report.is_last

@@ -11,10 +11,17 @@ import pytest
 from engine.errors import EngineError
 from tests.delivery.pipeline import EPOCHS, expected, run, written
 
-FILE_POINTS = ["before_write", "between_segments", "after_write", "after_ledger"]
-DIRECTORY_POINTS = ["before_write", "after_manifest", "between_files", "after_write", "after_ledger"]
+FILE_POINTS = ["before_write", "while_writing", "after_write", "after_ledger"]
+DIRECTORY_POINTS = [
+    "before_write",
+    "before_decision",
+    "after_decision",
+    "while_publishing",
+    "after_write",
+    "after_ledger",
+]
 CRASHES = [("single_file", point) for point in FILE_POINTS] + [("parquet", point) for point in DIRECTORY_POINTS]
-CRASHES += [("gzip", "between_segments"), ("json", "between_files")]
+CRASHES += [("gzip", "while_writing"), ("json", "while_publishing")]
 
 
 def killed_at(point: str, kind: str, root: Path) -> None:
