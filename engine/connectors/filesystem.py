@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from pydantic import AfterValidator, BeforeValidator, field_validator
 from pydantic import Field as Option
-from pydantic import field_validator
 
 from engine import types
 from engine.connectors.base import Connector, Options, SinkPlace, Table
@@ -33,19 +33,25 @@ def _local(value: object) -> object:
     raise ValueError(f"{text.split(':', 1)[0]}: cannot be reached yet; name a directory of this machine")
 
 
-def _pattern(value: str | None) -> str | None:
+def _pattern(value: str) -> str:
     try:
-        re.compile(value or "")
+        re.compile(value)
     except re.error as wrong:
         raise ValueError(f"it is no regular expression: {wrong}") from wrong
     return value
 
 
+LocalPath = Annotated[Path, BeforeValidator(_local)]
+"""A path of this machine; a file: URL is one too."""
+Pattern = Annotated[str, AfterValidator(_pattern)]
+"""A regular expression."""
+
+
 class FilesystemSourceOptions(Options):
     """Which files, and whether to wait for more."""
 
-    path: Path = Option(description="The directory, or one file in it; directories inside are read too.")
-    regex_pattern: str | None = Option(
+    path: LocalPath = Option(description="The directory, or one file in it; directories inside are read too.")
+    regex_pattern: Pattern | None = Option(
         None, alias="source.regex_pattern", description="Only files whose path below `path` has a match."
     )
     compression: Literal["none", "gzip", "zstd"] | None = Option(
@@ -58,43 +64,23 @@ class FilesystemSourceOptions(Options):
         description="How long a file must have been left alone before a watching source takes it.",
     )
 
-    @field_validator("path", mode="before")
-    @classmethod
-    def _is_local(cls, value: object) -> object:
-        return _local(value)
-
-    @field_validator("regex_pattern")
-    @classmethod
-    def _is_pattern(cls, value: str | None) -> str | None:
-        return _pattern(value)
-
 
 class FilesystemLookupOptions(Options):
     """Which files hold the rows that are looked up."""
 
-    path: Path = Option(description="One file, or the directory of several; they are read again when they change.")
-    regex_pattern: str | None = Option(
+    path: LocalPath = Option(description="One file, or the directory of several; they are read again when they change.")
+    regex_pattern: Pattern | None = Option(
         None, alias="lookup.regex_pattern", description="Only files whose path below `path` has a match."
     )
     compression: Literal["none", "gzip", "zstd"] | None = Option(
         None, alias="lookup.compression", description="Of JSON and CSV files; without it, what the file's name says."
     )
 
-    @field_validator("path", mode="before")
-    @classmethod
-    def _is_local(cls, value: object) -> object:
-        return _local(value)
-
-    @field_validator("regex_pattern")
-    @classmethod
-    def _is_pattern(cls, value: str | None) -> str | None:
-        return _pattern(value)
-
 
 class FilesystemSinkOptions(Options):
     """Where the files go, and how rows are spread over them."""
 
-    path: Path = Option(description="The directory; it is made when it is not there.")
+    path: LocalPath = Option(description="The directory; it is made when it is not there.")
     fields: tuple[str, ...] = Option(
         (), alias="partitioning.fields", description="Columns whose values make directories, `column=value`."
     )
@@ -105,11 +91,6 @@ class FilesystemSinkOptions(Options):
     suffix: str | None = Option(
         None, alias="filename.suffix", description="What file names end with, instead of the format's own."
     )
-
-    @field_validator("path", mode="before")
-    @classmethod
-    def _is_local(cls, value: object) -> object:
-        return _local(value)
 
     @field_validator("time_pattern")
     @classmethod
