@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TIERS = {"unit", "spark", "connectors", "provider", "system"}
-TIER_OF_FOLDER = {"provider": "provider", "system": "system", "golden": "system", "dags": "provider", "kafka": "connectors"}
+TIER_OF_FOLDER = {
+    "provider": "provider",
+    "system": "system",
+    "golden": "system",
+    "dags": "provider",
+    "kafka": "connectors",
+}
 
 TIER_OF_FILE = {"test_crashes.py": "system"}
 
