@@ -36,9 +36,10 @@ class Admission:
         write_ledger(self.directory, [*self.kept, entry])
 
 
-def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False) -> Admission | None:
+def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: bool = True) -> Admission | None:
     """Leave to take the epoch, or None when the sink has it already; an error when it must not be taken.
-    `is_fresh` says that the target holds nothing, so a restored pipeline may start it."""
+    `is_fresh` says that the target holds nothing, so a restored pipeline may start it; `takes_back` that the sink can
+    take back what it has written."""
     check_fence(directory, epoch)
     ledger = read_ledger(directory)
     newest = ledger[-1] if ledger else None
@@ -47,8 +48,8 @@ def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False) -> Admission
         ledger,
         epoch,
         ever_committed=epoch.number > restored or (bool(epoch.parents) and not is_fresh),
-        is_newer_known=newest is not None
-        and (state_of(directory) / "checkpoint" / "offsets" / str(newest.epoch)).exists(),
+        is_newer_known=newest is not None and is_planned(directory, newest.epoch),
+        takes_back=takes_back,
     )
     match decision:
         case Write(after, is_rewind):
@@ -58,6 +59,11 @@ def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False) -> Admission
             return None
         case StandDown(error) | Stop(error):
             raise error
+
+
+def is_planned(directory: Path, number: int) -> bool:
+    """Whether the checkpoint that a sink belongs to has planned an epoch."""
+    return (state_of(directory) / "checkpoint" / "offsets" / str(number)).exists()
 
 
 def admit_unless_taken(directory: Path, epoch: Epoch) -> Admission | None:

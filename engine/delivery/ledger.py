@@ -67,16 +67,24 @@ class Stop:
 Decision: TypeAlias = Write | Skip | StandDown | Stop
 
 
-def decide(ledger: Sequence[Entry], epoch: Epoch, *, ever_committed: bool, is_newer_known: bool = False) -> Decision:
+def decide(
+    ledger: Sequence[Entry],
+    epoch: Epoch,
+    *,
+    ever_committed: bool,
+    is_newer_known: bool = False,
+    takes_back: bool = True,
+) -> Decision:
     """What to do with an epoch. `ledger` has the entries of the sink, oldest first. `ever_committed`: the checkpoint
-    says that this sink has taken epochs. `is_newer_known`: the checkpoint has planned the ledger's newest epoch."""
+    says that this sink has taken epochs. `is_newer_known`: the checkpoint has planned the ledger's newest epoch.
+    `takes_back`: the sink can take back what it has written; one that cannot writes on after a restore."""
     if not ledger:
         return Stop(_lost(epoch)) if ever_committed else Write(None)
     newest = ledger[-1]
     if newest.generation > epoch.generation:
         return StandDown(superseded(newest.generation, epoch.generation))
     if newest.lineage != epoch.lineage:
-        return _decide_after_restore(ledger, epoch)
+        return _decide_after_restore(ledger, epoch, takes_back=takes_back)
     if newest.epoch < epoch.number:
         return Write(newest)
     taken = next((entry for entry in reversed(ledger) if is_same_epoch(entry, epoch)), None)
@@ -92,11 +100,13 @@ def is_same_epoch(entry: Entry, epoch: Epoch) -> bool:
     return (entry.lineage, entry.epoch) == (epoch.lineage, epoch.number)
 
 
-def _decide_after_restore(ledger: Sequence[Entry], epoch: Epoch) -> Decision:
+def _decide_after_restore(ledger: Sequence[Entry], epoch: Epoch, *, takes_back: bool) -> Decision:
     kept = dict(epoch.parents)
     shared = [entry for entry in ledger if entry.lineage in kept]
     if not shared:
         return Stop(_foreign(ledger[-1]))
+    if not takes_back:
+        return Write(ledger[-1])
     inherited = [entry for entry in shared if entry.epoch <= kept[entry.lineage]]
     if not inherited:
         return Stop(_too_far(epoch))

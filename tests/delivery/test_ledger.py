@@ -31,6 +31,7 @@ class Case:
     decision: str
     ever_committed: bool = False
     is_newer_known: bool = False
+    takes_back: bool = True
 
 
 CASES = [
@@ -59,20 +60,44 @@ CASES = [
     Case("a parent that wrote nothing", taken("A", 3, 4), asked(6, parents=(("C", 5), ("A", 4))), "Write(A4)"),
     Case("a stranger's ledger stops", taken("X", 1), asked(2, parents=(("A", 1),)), "delivery.ledger_foreign"),
     Case("a restore too far back stops", taken("A", 7, 8), asked(3, parents=(("A", 2),)), "delivery.rewind_too_far"),
+    Case(
+        "a restore of what cannot be taken back",
+        taken("A", 7, 8),
+        asked(3, parents=(("A", 2),)),
+        "Write(A8)",
+        takes_back=False,
+    ),
+    Case(
+        "what cannot be taken back has strangers, too",
+        taken("X", 1),
+        asked(2, parents=(("A", 1),)),
+        "delivery.ledger_foreign",
+        takes_back=False,
+    ),
     Case("a zombie of the parent's", taken("B", 5, generation=4), asked(5, "A", generation=3), "delivery.superseded"),
 ]
 
 
+def asked_of_the_rule(case: Case) -> Decision:
+    return decide(
+        case.ledger,
+        case.epoch,
+        ever_committed=case.ever_committed,
+        is_newer_known=case.is_newer_known,
+        takes_back=case.takes_back,
+    )
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "_"))
 def test_the_rule(case: Case) -> None:
-    decision = decide(case.ledger, case.epoch, ever_committed=case.ever_committed, is_newer_known=case.is_newer_known)
+    decision = asked_of_the_rule(case)
 
     assert said(decision) == case.decision
 
 
 def test_every_refusal_gives_advice() -> None:
     for case in CASES:
-        match decide(case.ledger, case.epoch, ever_committed=case.ever_committed, is_newer_known=case.is_newer_known):
+        match asked_of_the_rule(case):
             case StandDown(error) | Stop(error):
                 assert error.hint
 
