@@ -15,3 +15,7 @@ class Epoch:
     offsets: str
     parents: tuple[tuple[str, int], ...] = ()
     """Lineages this one was restored from, nearest first, each with the last epoch that was taken over."""
+    watermark: int | None = None
+    """Nothing older than this, in microseconds, comes after the epoch; None is not known yet."""
+    is_last: bool = False
+    """Whether nothing at all comes after the epoch."""

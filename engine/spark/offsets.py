@@ -1,9 +1,24 @@
-"""Spark's offset log: where an epoch's input ends."""
+"""Spark's offset log: where an epoch's input ends, and how far its output is settled."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+from dataclasses import dataclass
 from pathlib import Path
+
+from engine.checkpoints.spark_log import read_planned
+from engine.spark.planner import Offset
+from engine.spark.watermarks import END_OF_TIME
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How far an epoch settles its output: nothing older than `watermark`, in microseconds, follows it, and nothing at
+    all when it `is_last`. None is not known yet."""
+
+    watermark: int | None
+    is_last: bool
 
 
 def hash_offsets(checkpoint: Path, epoch: int) -> str:
@@ -11,3 +26,20 @@ def hash_offsets(checkpoint: Path, epoch: int) -> str:
     hold the time of day."""
     lines = (checkpoint / "offsets" / str(epoch)).read_text().splitlines()[2:]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def read_settled(checkpoint: Path, epoch: int, *, closes_windows: bool) -> Settled:
+    """How far a planned epoch will settle its output. A replay reads the same."""
+    planned = read_planned(checkpoint, epoch)
+    ends = [end for end in map(_offset, planned.sources) if end is not None]
+    known = [end.promise for end in ends if end.promise is not None]
+    least = min(known) if known and len(known) == len(planned.sources) else None
+    watermark = planned.watermark if closes_windows else least
+    return Settled(watermark, watermark == END_OF_TIME and least == END_OF_TIME)
+
+
+def _offset(line: str) -> Offset | None:
+    content: object = line
+    while isinstance(content, str) and content != "-":
+        content = json.loads(content)
+    return Offset.from_json(content) if isinstance(content, dict) else None

@@ -25,7 +25,7 @@ from engine.plan.tree import walk
 from engine.spark import notes
 from engine.spark.epoch import EpochPart, Target, sink_directory
 from engine.spark.failures import explain_failure
-from engine.spark.offsets import hash_offsets
+from engine.spark.offsets import hash_offsets, read_settled
 from engine.spark.planner import Offset
 from engine.spark.progress import EpochReport, read_progress
 from engine.spark.session import close_session, open_session
@@ -209,12 +209,16 @@ class _Running:
         if self.control.mode is not None:
             raise StopRequested
         self.begun = number
+        checkpoint, closes_windows = self.paths.checkpoint, self.program.parts.closes_windows
+        settled = read_settled(checkpoint, number, closes_windows=closes_windows)
         epoch = Epoch(
             number=number,
             lineage=self.held.lineage,
             generation=self.held.generation,
-            offsets=hash_offsets(self.paths.checkpoint, number),
+            offsets=hash_offsets(checkpoint, number),
             parents=self.held.parents,
+            watermark=settled.watermark,
+            is_last=settled.is_last,
         )
         reach(Point.AFTER_OFFSETS, number)
         self.rows_out[number] = epoch_part.run(rows, epoch)
