@@ -18,6 +18,7 @@ from engine.connectors.file_segments import FileSegments, join_segments
 from engine.connectors.filesystem import FilesystemSinkOptions
 from engine.connectors.single_file_sink import unwritable
 from engine.delivery.faults import Point, reach
+from engine.delivery.fence import check_fence
 from engine.delivery.gate import Admission, admit
 from engine.delivery.manifests import Manifest, Published, abandoned, decide_manifest, forget_before, remove_manifest
 from engine.delivery.publish import publish, withdraw
@@ -48,12 +49,15 @@ class FilesystemSink:
             except OSError as wrong:
                 raise unwritable(self._options.path, wrong) from wrong
         reach(Point.AFTER_LEDGER, epoch.number)
-        drop_segments(self._directory)
+        drop_segments(self._directory, epoch)
 
     def _publish(self, admission: Admission, messages: Sequence[bytes]) -> None:
         epoch = admission.epoch
         self._options.path.mkdir(parents=True, exist_ok=True)
-        for old in abandoned(self._directory, admission):
+        old_history = abandoned(self._directory, epoch)
+        # asked after the list was made: what a newer run publishes from here on is not in it
+        check_fence(self._directory, epoch)
+        for old in old_history:
             for file in old.files:
                 withdraw(self._options.path / file.name)
             remove_manifest(self._directory, old)
@@ -65,7 +69,12 @@ class FilesystemSink:
         reach(Point.AFTER_DECISION, epoch.number)
         for file in manifest.files:
             segments = [self._directory / segment for segment in file.segments]
-            publish(self._options.path / file.name, partial(join_segments, self._table, segments))
+            publish(
+                self._options.path / file.name,
+                partial(join_segments, self._table, segments),
+                generation=epoch.generation,
+                decided_by=manifest.generation,
+            )
             reach(Point.WHILE_PUBLISHING, epoch.number)
         reach(Point.AFTER_WRITE, epoch.number)
         admission.record(sum(file.rows for file in manifest.files))

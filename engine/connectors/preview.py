@@ -42,7 +42,7 @@ class Preview:
         assert isinstance(self._table.options, PreviewOptions)
         admission = admit_unless_taken(self._directory, epoch)
         if admission is None:
-            drop_segments(self._directory)
+            drop_segments(self._directory, epoch)
             return
         path = preview_file(self._directory)
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
@@ -52,7 +52,7 @@ class Preview:
         if segments:
             replace_durably(path, b"".join(lines[-self._table.options.rows :]))
         admission.record(sum(segment.rows for segment in segments))
-        drop_segments(self._directory)
+        drop_segments(self._directory, epoch)
 
 
 def preview_file(directory: Path) -> Path:

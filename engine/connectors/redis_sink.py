@@ -50,7 +50,7 @@ class RedisSink:
                 reach(Point.AFTER_WRITE, epoch.number)
             admission.record(sum(segment.rows for segment in segments))
         reach(Point.AFTER_LEDGER, epoch.number)
-        drop_segments(self._directory)
+        drop_segments(self._directory, epoch)
 
     def _send(self, segments: Sequence[Segment]) -> None:
         with told(self._options, TargetUnavailableError), closing(connect(self._options)) as client:

@@ -41,7 +41,7 @@ class SingleFileSink:
             reach(Point.AFTER_WRITE, epoch.number)
             admission.record(sum(segment.rows for segment in segments), length)
         reach(Point.AFTER_LEDGER, epoch.number)
-        drop_segments(self._directory)
+        drop_segments(self._directory, epoch)
 
     def _append(self, admission: Admission, segments: Sequence[Segment]) -> int:
         """Cut the file back to what the ledger says, append, and say how long it is now."""

@@ -36,14 +36,14 @@ class Stdout:
 
         admission = admit_unless_taken(self._directory, epoch)
         if admission is None:
-            drop_segments(self._directory)
+            drop_segments(self._directory, epoch)
             return
         segments = from_messages(messages)
         for segment in segments:
             sys.stdout.write((self._directory / segment.path).read_bytes().decode())
         sys.stdout.flush()
         admission.record(sum(segment.rows for segment in segments))
-        drop_segments(self._directory)
+        drop_segments(self._directory, epoch)
 
 
 STDOUT = Connector(

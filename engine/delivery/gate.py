@@ -1,4 +1,8 @@
-"""The way into a sink that keeps its ledger in a file: fence, read the ledger, decide, and afterwards record."""
+"""The way into a sink that keeps its ledger in files: fence, read the ledger, decide, and afterwards record.
+
+A ledger is never changed. The next one is created under the next number, so of two runs that have read the same one
+only the first can record; the other, however late it wakes up, overwrites nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine.delivery.durable import replace_durably
+from engine.delivery.durable import create_durably
 from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence, state_of
-from engine.delivery.ledger import Entry, Skip, StandDown, Stop, Write, decide, is_same_epoch
+from engine.delivery.ledger import Entry, Skip, StandDown, Stop, Write, decide, is_same_epoch, overtaken
 from engine.errors import LedgerLostError
 
 KEPT_ENTRIES = 500
@@ -20,20 +24,24 @@ once per epoch."""
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Leave to take an epoch. `after` is the last epoch that stays; `kept` the ledger up to it."""
+    """Leave to take an epoch. `after` is the last epoch that stays; `kept` the ledger up to it; `version` the number
+    of the ledger that was read."""
 
     directory: Path
     epoch: Epoch
     after: Entry | None
     is_rewind: bool
     kept: tuple[Entry, ...]
+    version: int
 
     def record(self, rows: int, length: int = 0) -> None:
-        """Write down, durably, that the sink has the epoch."""
+        """Write down, durably, that the sink has the epoch; refused when another run has recorded since."""
         check_fence(self.directory, self.epoch)
         mine = self.epoch
         entry = Entry(mine.lineage, mine.number, mine.offsets, mine.generation, rows, length)
-        write_ledger(self.directory, [*self.kept, entry])
+        if not _create(self.directory, self.version + 1, [*self.kept, entry]):
+            newest = read_ledger(self.directory)[-1]
+            raise overtaken(newest, mine)
 
 
 def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: bool = True) -> Admission | None:
@@ -41,7 +49,7 @@ def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: 
     `is_fresh` says that the target holds nothing, so a restored pipeline may start it; `takes_back` that the sink can
     take back what it has written."""
     check_fence(directory, epoch)
-    ledger = read_ledger(directory)
+    version, ledger = _read(directory)
     newest = ledger[-1] if ledger else None
     restored = epoch.parents[0][1] + 1 if epoch.parents else 0
     decision = decide(
@@ -54,7 +62,7 @@ def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: 
     match decision:
         case Write(after, is_rewind):
             kept = ledger[: ledger.index(after) + 1] if after else []
-            return Admission(directory, epoch, after, is_rewind, tuple(kept))
+            return Admission(directory, epoch, after, is_rewind, tuple(kept), version)
         case Skip():
             return None
         case StandDown(error) | Stop(error):
@@ -69,25 +77,54 @@ def is_planned(directory: Path, number: int) -> bool:
 def admit_unless_taken(directory: Path, epoch: Epoch) -> Admission | None:
     """Leave to take the epoch, for sinks that promise nothing: only an epoch that was the last is not repeated."""
     check_fence(directory, epoch)
-    if any(is_same_epoch(entry, epoch) for entry in read_ledger(directory)[-1:]):
+    version, ledger = _read(directory)
+    if any(is_same_epoch(entry, epoch) for entry in ledger[-1:]):
         return None
-    return Admission(directory, epoch, None, False, ())
+    return Admission(directory, epoch, None, False, (), version)
 
 
 def read_ledger(directory: Path) -> list[Entry]:
     """The entries of the sink, oldest first."""
-    try:
-        return [Entry(**entry) for entry in json.loads((directory / "ledger.json").read_bytes())]
-    except FileNotFoundError:
-        return []
-    except (ValueError, TypeError) as broken:
-        raise LedgerLostError(
-            f"the ledger in {directory} cannot be read: {broken}",
-            hint="put the pipeline's sinks directory back from a copy, or start with a fresh state directory",
-        ) from broken
+    return _read(directory)[1]
 
 
-def write_ledger(directory: Path, entries: Sequence[Entry]) -> None:
-    """Put these entries in the place of the ledger, but for the oldest when there are too many."""
+def newest_ledger(directory: Path) -> Path | None:
+    """The file with the newest ledger of a sink; None when there has been none."""
+    return max(_folder(directory).glob("[0-9]*.json"), key=_version, default=None)
+
+
+def _read(directory: Path) -> tuple[int, list[Entry]]:
+    while path := newest_ledger(directory):
+        try:
+            return _version(path), [Entry(**entry) for entry in json.loads(path.read_bytes())]
+        except FileNotFoundError:
+            continue  # a newer one has just taken its place
+        except (ValueError, TypeError) as broken:
+            raise LedgerLostError(
+                f"the ledger {path} cannot be read: {broken}",
+                hint="put the pipeline's sinks directory back from a copy, or start with a fresh state directory",
+            ) from broken
+    return 0, []
+
+
+def _create(directory: Path, version: int, entries: Sequence[Entry]) -> bool:
+    """Add a ledger with these entries, but for the oldest when there are too many; False when the number is taken."""
     lines = ",\n".join(json.dumps(asdict(entry)) for entry in entries[-KEPT_ENTRIES:])
-    replace_durably(directory / "ledger.json", f"[{lines}]\n".encode())
+    mine = _folder(directory) / f"{version:012d}.json"
+    if not create_durably(mine, f"[{lines}]\n".encode()):
+        return False
+    for path in mine.parent.glob("[0-9]*.json"):
+        if _version(path) > version:  # the number was free because it is long past
+            mine.unlink(missing_ok=True)
+            return False
+        if _version(path) < version:
+            path.unlink(missing_ok=True)
+    return True
+
+
+def _folder(directory: Path) -> Path:
+    return directory / "ledger"
+
+
+def _version(path: Path) -> int:
+    return int(path.stem)

@@ -89,7 +89,7 @@ def decide(
         return Write(newest)
     taken = next((entry for entry in reversed(ledger) if is_same_epoch(entry, epoch)), None)
     if newest.epoch > epoch.number:
-        return StandDown(_overtaken(newest, epoch)) if is_newer_known else Stop(_ahead(newest, epoch))
+        return StandDown(overtaken(newest, epoch)) if is_newer_known else Stop(_ahead(newest, epoch))
     if taken is not None and taken.offsets != epoch.offsets:
         return Stop(_differ(epoch))
     return Skip(newest)
@@ -121,17 +121,18 @@ def superseded(theirs: int, ours: int) -> SupersededError:
     )
 
 
+def overtaken(newest: Entry, epoch: Epoch) -> SupersededError:
+    """The error of a run that another one is ahead of."""
+    return SupersededError(
+        f"another driver has already committed epoch {newest.epoch} and this one is at {epoch.number}",
+        hint="restart this run: it goes on from the newest epoch",
+    )
+
+
 def _lost(epoch: Epoch) -> LedgerLostError:
     return LedgerLostError(
         f"the checkpoint is at epoch {epoch.number}, and the sink's ledger is gone",
         hint="put the pipeline's sinks directory back, or start with a fresh state directory to write everything anew",
-    )
-
-
-def _overtaken(newest: Entry, epoch: Epoch) -> SupersededError:
-    return SupersededError(
-        f"another driver has already committed epoch {newest.epoch} while this one is at {epoch.number}",
-        hint="restart this run: it goes on from the newest epoch",
     )
 
 

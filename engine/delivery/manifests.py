@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from engine.delivery.durable import create_durably, sync_directory
+from engine.delivery.epoch import Epoch
 from engine.delivery.gate import KEPT_ENTRIES, Admission
 from engine.errors import OffsetsDifferError
 
@@ -45,11 +47,12 @@ def decide_manifest(directory: Path, planned: Manifest) -> Manifest:
     return decided
 
 
-def abandoned(directory: Path, admission: Admission) -> list[Manifest]:
-    """The manifests behind the last epoch that stays; they belong to a history that a restore has left."""
-    stays = -1 if admission.after is None else admission.after.epoch
-    mine = _path(directory, admission.epoch.number, admission.epoch.lineage)
-    return [_read(path) for path in sorted(_folder(directory).glob("*.json")) if _epoch(path) > stays and path != mine]
+def abandoned(directory: Path, epoch: Epoch) -> list[Manifest]:
+    """The manifests of histories that a restore has left: those of other lineages, but for what was taken over from
+    the lineages before this one."""
+    stays = dict(epoch.parents) | {epoch.lineage: sys.maxsize}
+    left = [path for path in sorted(_folder(directory).glob("*.json")) if _epoch(path) > stays.get(_lineage(path), -1)]
+    return [_read(path) for path in left]
 
 
 def remove_manifest(directory: Path, manifest: Manifest) -> None:
@@ -76,6 +79,10 @@ def _path(directory: Path, epoch: int, lineage: str) -> Path:
 
 def _epoch(path: Path) -> int:
     return int(path.name.split("-", 1)[0])
+
+
+def _lineage(path: Path) -> str:
+    return path.stem.split("-", 1)[1]
 
 
 def _read(path: Path) -> Manifest:

@@ -10,10 +10,11 @@ from engine.delivery.durable import link, sync_directory, sync_file
 from engine.errors import OutputChangedError
 
 
-def publish(target: Path, build: Callable[[Path], object]) -> None:
-    """Have the file that `build` makes at `target`. One that is there already must be equal."""
+def publish(target: Path, build: Callable[[Path], object], *, generation: int = 0, decided_by: int = 0) -> None:
+    """Have the file that `build` makes at `target`; one that is there already must be equal. Each generation has a
+    draft of its own, since one that was replaced may still be at it; what those since `decided_by` left is removed."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.draft")
+    draft = _draft(target, generation)
     build(draft)
     sync_file(draft)
     try:
@@ -26,7 +27,13 @@ def publish(target: Path, build: Callable[[Path], object]) -> None:
             ) from None
     finally:
         draft.unlink(missing_ok=True)
+    for earlier in range(decided_by, generation):
+        _draft(target, earlier).unlink(missing_ok=True)
     sync_directory(target.parent)
+
+
+def _draft(target: Path, generation: int) -> Path:
+    return target.with_name(f".{target.name}.{generation}.draft")
 
 
 def withdraw(target: Path) -> None:

@@ -89,6 +89,11 @@ def from_messages(messages: Sequence[bytes]) -> list[Segment]:
     return [Segment(**segment) for message in messages for segment in json.loads(message)]
 
 
-def drop_segments(directory: Path) -> None:
-    """Forget all segments. Only for the driver, after the newest epoch is in the ledger."""
-    shutil.rmtree(directory / "segments", ignore_errors=True)
+def drop_segments(directory: Path, epoch: Epoch) -> None:
+    """Forget the segments of an epoch that is in the ledger, of those before it, and of the histories before it. What
+    is later, or of a history that it does not know, may belong to a run that has taken over, and stays."""
+    parents = {lineage for lineage, _ in epoch.parents}
+    for folder in (directory / "segments").glob("*-*"):
+        number, lineage = folder.name.split("-", 1)
+        if lineage in parents or (lineage == epoch.lineage and int(number) <= epoch.number):
+            shutil.rmtree(folder, ignore_errors=True)

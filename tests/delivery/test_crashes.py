@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.delivery.gate import newest_ledger
 from engine.errors import EngineError
 from tests.delivery.pipeline import EPOCHS, expected, run, written
 
@@ -116,7 +117,8 @@ def test_a_first_run_writes_over_an_old_file(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_damage_is_named_and_nothing_is_written(damage: str, code: str, tmp_path: Path) -> None:
     run("single_file", tmp_path, until=3)
-    ledger = tmp_path / "state" / "sinks" / "t" / "ledger.json"
+    ledger = newest_ledger(tmp_path / "state" / "sinks" / "t")
+    assert ledger is not None
     match damage:
         case "ledger gone":
             ledger.unlink()

@@ -1,0 +1,100 @@
+"""A run that has been replaced may have read its fence just before, and goes on where it stood still. It must not harm
+what its successor has done since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.delivery.epoch import Epoch
+from engine.delivery.gate import Admission, admit, read_ledger
+from engine.delivery.manifests import Manifest, abandoned, decide_manifest
+from engine.delivery.publish import publish
+from engine.delivery.segments import drop_segments, segment_path
+from engine.errors import SupersededError
+
+
+def epoch(number: int, generation: int, lineage: str = "one", parents: tuple[tuple[str, int], ...] = ()) -> Epoch:
+    return Epoch(number, lineage, generation, f"offsets-{number}", parents)
+
+
+def admitted(directory: Path, which: Epoch) -> Admission:
+    admission = admit(directory, which)
+    assert admission is not None
+    return admission
+
+
+def sink_directory(root: Path) -> Path:
+    directory = root / "state" / "sinks" / "t"
+    directory.mkdir(parents=True)
+    return directory
+
+
+def test_a_ledger_is_not_put_in_the_place_of_a_newer_one(tmp_path: Path) -> None:
+    directory = sink_directory(tmp_path)
+    zombie = admitted(directory, epoch(0, generation=1))
+    for number in range(3):
+        admitted(directory, epoch(number, generation=2)).record(rows=1)
+
+    with pytest.raises(SupersededError) as refused:
+        zombie.record(rows=1)
+
+    assert refused.value.hint
+    assert [entry.epoch for entry in read_ledger(directory)] == [0, 1, 2]
+
+
+def test_a_late_cleaning_up_leaves_the_segments_of_the_successor(tmp_path: Path) -> None:
+    restored = epoch(3, 2, "two", (("one", 2),))
+    kept = [segment_path(tmp_path, epoch(4, 2), 0), segment_path(tmp_path, restored, 0)]
+    gone = segment_path(tmp_path, epoch(3, 1), 0)
+    for path in (*kept, gone):
+        path.touch()
+
+    drop_segments(tmp_path, epoch(3, generation=1))
+
+    assert not gone.exists()
+    assert all(path.exists() for path in kept)
+
+
+def test_a_restored_run_drops_the_segments_of_the_history_it_left(tmp_path: Path) -> None:
+    left = segment_path(tmp_path, epoch(9, 1), 0)
+    left.touch()
+
+    drop_segments(tmp_path, epoch(3, 2, "two", (("one", 2),)))
+
+    assert not left.exists()
+
+
+def test_what_the_successor_has_published_is_no_abandoned_history(tmp_path: Path) -> None:
+    for number, lineage in [(2, "one"), (3, "one"), (4, "one"), (3, "two"), (4, "two"), (5, "two")]:
+        decide_manifest(tmp_path, Manifest(lineage, number, "", 1, ()))
+
+    left = abandoned(tmp_path, epoch(3, 1, "two", (("one", 2),)))
+
+    assert [(each.lineage, each.epoch) for each in left] == [("one", 3), ("one", 4)]
+
+
+def test_a_draft_that_is_still_being_written_spoils_no_file(tmp_path: Path) -> None:
+    target = tmp_path / "x"
+
+    def build_slowly(draft: Path) -> None:
+        with draft.open("wb") as file:
+            file.write(b"half")
+            file.flush()
+            publish(target, lambda other: other.write_bytes(b"half and half"), generation=2, decided_by=2)
+            assert target.read_bytes() == b"half and half"
+            file.write(b" and half")
+
+    publish(target, build_slowly, generation=1, decided_by=1)
+
+    assert target.read_bytes() == b"half and half"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_draft_that_a_killed_run_has_left_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".x.1.draft").write_bytes(b"ha")
+
+    publish(tmp_path / "x", lambda draft: draft.write_bytes(b"half"), generation=3, decided_by=1)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
