@@ -1,0 +1,77 @@
+"""Which options of the Kafka client a script may set.
+
+An allow-list, because the client has options that load a library, open a file, call a URL or weaken what a table
+promises; those are nobody's to set from SQL.
+"""
+
+from __future__ import annotations
+
+import re
+
+TUNING = frozenset(
+    {
+        "batch.num.messages",
+        "batch.size",
+        "broker.address.family",
+        "broker.address.ttl",
+        "check.crcs",
+        "client.dns.lookup",
+        "client.id",
+        "client.rack",
+        "compression.codec",
+        "compression.level",
+        "compression.type",
+        "connections.max.idle.ms",
+        "delivery.timeout.ms",
+        "fetch.error.backoff.ms",
+        "fetch.max.bytes",
+        "fetch.message.max.bytes",
+        "fetch.min.bytes",
+        "fetch.queue.backoff.ms",
+        "fetch.wait.max.ms",
+        "linger.ms",
+        "max.partition.fetch.bytes",
+        "message.max.bytes",
+        "message.timeout.ms",
+        "metadata.max.age.ms",
+        "queue.buffering.max.kbytes",
+        "queue.buffering.max.messages",
+        "queue.buffering.max.ms",
+        "queued.max.messages.kbytes",
+        "queued.min.messages",
+        "receive.message.max.bytes",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "request.timeout.ms",
+        "retries",
+        "retry.backoff.max.ms",
+        "retry.backoff.ms",
+        "socket.connection.setup.timeout.ms",
+        "socket.keepalive.enable",
+        "socket.nagle.disable",
+        "socket.receive.buffer.bytes",
+        "socket.send.buffer.bytes",
+        "socket.timeout.ms",
+        "sticky.partitioning.linger.ms",
+        "topic.metadata.refresh.interval.ms",
+    }
+)
+"""Options that only tune."""
+
+PAIR = re.compile(r"\s*([A-Za-z][A-Za-z0-9._]*)\s*=\s*(.*?)\s*\Z", re.DOTALL)
+
+
+def read_client_configs(text: str) -> dict[str, str]:
+    """The options in `name=value,name=value`. Raises ValueError for what is no pair, or no option a script may set."""
+    found: dict[str, str] = {}
+    for part in filter(str.strip, text.split(",")):
+        pair = PAIR.match(part)
+        if pair is None:
+            raise ValueError(f"{part.strip()!r} is no name=value")
+        name = pair[1].lower()
+        if name not in TUNING:
+            raise ValueError(f"{pair[1]!r} cannot be set from a script")
+        if name in found:
+            raise ValueError(f"{pair[1]!r} is given twice")
+        found[name] = pair[2]
+    return found

@@ -1,0 +1,114 @@
+"""Options of a connection: what a script may say, and what the client is told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from confluent_kafka import KafkaError
+
+from engine.connectors.kafka import KafkaOptions
+from engine.connectors.kafka_client import client_config, explain
+from engine.connectors.options import parse_options
+from engine.errors import OptionError, OptionValueError, ScriptRefused, TargetUnavailableError
+from tests.connectors.tables import given
+
+pytestmark = pytest.mark.unit
+
+LOGIN = {"auth__type": "sasl", "auth__username": "me", "auth__password": "{{ secret:kafka_password }}"}
+
+
+def options(**more: str) -> KafkaOptions:
+    return parse_options(KafkaOptions, given(bootstrap_servers="one:9092,two:9092", **more), table="t")
+
+
+def refusal(**more: str) -> OptionError:
+    with pytest.raises(ScriptRefused) as refused:
+        options(**more)
+    (complaint,) = refused.value.complaints
+    assert isinstance(complaint, OptionError)
+    return complaint
+
+
+def test_a_connection_needs_nothing_but_brokers() -> None:
+    config = client_config(options(), enable_auto_commit=False)
+
+    assert config["bootstrap.servers"] == "one:9092,two:9092"
+    assert config["security.protocol"] == "PLAINTEXT"
+    assert config["enable.auto.commit"] is False
+
+
+def test_a_login_is_encrypted_unless_it_is_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARROYO_SECRET_kafka_password", "a,b=c")
+
+    config = client_config(options(**LOGIN))
+
+    assert config["security.protocol"] == "SASL_SSL"
+    assert (config["sasl.mechanism"], config["sasl.username"], config["sasl.password"]) == ("PLAIN", "me", "a,b=c")
+    assert client_config(options(**LOGIN, auth__protocol="SASL_PLAINTEXT"))["security.protocol"] == "SASL_PLAINTEXT"
+
+
+def test_a_secret_that_is_not_there_is_named_and_other_variables_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("ARROYO_SECRET_kafka_password", raising=False)
+    with pytest.raises(OptionValueError, match="there is no secret 'kafka_password'"):
+        client_config(options(**LOGIN))
+
+    assert client_config(options(**LOGIN | {"auth__password": "{{ HOME }}"}))["sasl.password"] == "{{ HOME }}"
+
+
+def test_certificates_are_texts_and_never_files() -> None:
+    config = client_config(options(auth__protocol="SSL", ssl__ca="CA", ssl__certificate="C", ssl__key="K"))
+
+    assert (config["ssl.ca.pem"], config["ssl.certificate.pem"], config["ssl.key.pem"]) == ("CA", "C", "K")
+
+
+def test_passwords_are_not_shown() -> None:
+    shown = options(**LOGIN | {"auth__password": "hush"}, ssl__certificate="C", ssl__key="hush-hush")
+
+    assert "hush" not in f"{shown!r} {json.dumps(shown.model_dump(mode='json'))}"
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"auth__type": "sasl"}, "needs 'auth.username' and 'auth.password'"),
+        ({**LOGIN, "auth__protocol": "SSL"}, "cannot be spoken over"),
+        ({"auth__username": "me"}, "a login needs auth.type = 'sasl'"),
+        ({"auth__protocol": "SASL_SSL"}, "a login needs auth.type = 'sasl'"),
+        ({"ssl__key": "K"}, "go together"),
+        ({"client_configs": "plugin.library.paths=/tmp/x"}, "'plugin.library.paths' cannot be set from a script"),
+        ({"client_configs": "linger.ms=5,Debug=all"}, "'Debug' cannot be set from a script"),
+        ({"client_configs": "transactional.id=x"}, "'transactional.id' cannot be set from a script"),
+        ({"client_configs": "enable.idempotence=false"}, "'enable.idempotence' cannot be set from a script"),
+        ({"client_configs": "sasl.oauthbearer.token.endpoint.url=http://x"}, "cannot be set from a script"),
+        ({"client_configs": "ssl.engine.location=/x"}, "cannot be set from a script"),
+        ({"client_configs": "ssl.ca.location=/etc/passwd"}, "cannot be set from a script"),
+        ({"client_configs": "acks=0"}, "cannot be set from a script"),
+        ({"client_configs": "isolation.level=read_uncommitted"}, "cannot be set from a script"),
+        ({"client_configs": "linger.ms"}, "'linger.ms' is no name=value"),
+        ({"client_configs": "linger.ms=1,linger.ms=2"}, "given twice"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_is_refused(more: dict[str, str], says: str) -> None:
+    complaint = refusal(**more)
+
+    assert complaint.code == "option.bad_value"
+    assert says in complaint.message
+
+
+def test_options_that_tune_reach_the_client() -> None:
+    config = client_config(options(client_configs=" linger.ms = 5, fetch.min.bytes=1 ,"))
+
+    assert (config["linger.ms"], config["fetch.min.bytes"]) == ("5", "1")
+
+
+def test_an_error_of_the_client_says_which_brokers_and_what_to_look_at() -> None:
+    down = explain(options(), KafkaError(KafkaError._TRANSPORT), TargetUnavailableError)
+    login = explain(options(), KafkaError(KafkaError._AUTHENTICATION), TargetUnavailableError)
+
+    assert "one:9092,two:9092" in down.message
+    assert "can it be reached" in (down.hint or "")
+    assert "auth.password" in (login.hint or "")
