@@ -18,6 +18,7 @@ from engine.plan.split import Parts, split
 from engine.plan.tree import walk
 from engine.plan.used import functions_of
 from engine.schema import Schema
+from engine.sql.connections import read_connections
 from engine.sql.parse import parse
 from engine.sql.statements import translate
 from engine.udf.declared import NO_UDFS, UdfFile, Udfs
@@ -40,12 +41,15 @@ class Program:
         return {node.table: node for write in self.writes for node in walk(write) if isinstance(node, Scan)}
 
 
-def compile_script(text: str, *, default_sink: str = "stdout", udfs: Sequence[UdfFile] = ()) -> Program:
-    """The program of a script and of the files of functions that it may call, which are read and not run. Raises
+def compile_script(
+    text: str, *, default_sink: str = "stdout", udfs: Sequence[UdfFile] = (), connections: str = ""
+) -> Program:
+    """The program of a script and of the files of functions that it may call, which are read and not run. `connections`
+    is the text of an administrator's CREATE CONNECTION statements, which the script may use. Raises
     ScriptRefused with every complaint there is."""
     known = read_udfs(udfs)
     with own_functions(known.own):
-        translation = translate(parse(text), default_sink)
+        translation = translate(parse(text), default_sink, read_connections(connections) if connections.strip() else {})
     writes = optimize(translation.writes)
     check(writes)
     called = _called(writes, known)

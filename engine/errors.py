@@ -363,6 +363,12 @@ class MissingPackageError(RunError):
     code = "run.missing_package"
 
 
+class SecretNotFoundError(RunError):
+    """An option refers to a secret or a variable that is not set where the job is started."""
+
+    code = "run.no_secret"
+
+
 class NoJavaError(RunError):
     """Spark needs Java, and none that is new enough was found."""
 

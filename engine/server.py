@@ -12,6 +12,7 @@ import sys
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from types import FrameType
 
@@ -31,7 +32,7 @@ from engine.jobs.decide import Policy
 from engine.jobs.instants import now
 from engine.jobs.places import Places
 from engine.jobs.runner import WORKER, LocalRunner
-from engine.settings import ApiSettings, PipelineSettings, Settings
+from engine.settings import ApiSettings, PipelineSettings, Settings, read_connections_file
 from engine.store import tokens
 from engine.store.database import Database, open_database, secure
 from engine.store.records import StoredRecords
@@ -74,6 +75,7 @@ def _serve(
     settings: Settings, places: Places, database: Database, listener: socket.socket, hashes: frozenset[str]
 ) -> None:
     changes, heard = Changes(), LastHeard()
+    connections = read_connections_file(settings.connections)
     controller = Controller(
         records=StoredRecords(database),
         runner=LocalRunner(places, settings.pipeline.driver_command or WORKER),
@@ -81,7 +83,7 @@ def _serve(
         places=places,
         clock=now,
         policy=_policy(settings.pipeline),
-        driving=Driving(settings.pipeline.heartbeat_interval, settings.pipeline.lease),
+        driving=Driving(settings.pipeline.heartbeat_interval, settings.pipeline.lease, connections),
         on_change=changes.ring,
     )
     context = Context(
@@ -91,7 +93,7 @@ def _serve(
         wake=controller.wake,
         changes=changes,
         heard=heard,
-        plan=plan_query,
+        plan=partial(plan_query, connections=connections),
         take=take_savepoint,
         version=__version__,
         instance=secrets.token_hex(8),

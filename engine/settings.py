@@ -97,6 +97,9 @@ class Settings(Section):
     data_dir: Path = Field(
         default=Path("~/.local/share/arroyo"), description="Where the control plane keeps everything."
     )
+    connections: Path | None = Field(
+        default=None, description="A file of CREATE CONNECTION statements that every pipeline may use."
+    )
     api: ApiSettings = Field(default=ApiSettings(), description="How the control plane is reached.")
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How jobs are started and watched.")
 
@@ -120,6 +123,16 @@ def load(environ: Mapping[str, str], file: Path | None = None, given: Mapping[st
         name = ".".join(str(part) for part in first["loc"])
         raise SettingError(f"{name}: {first['msg']}", hint="`arroyo serve --help` names the settings") from refused
     return settings.model_copy(update={"data_dir": settings.data_dir.expanduser().absolute()})
+
+
+def read_connections_file(path: Path | None) -> str:
+    """The text of the file of connections; none is none."""
+    try:
+        return "" if path is None else path.expanduser().read_text()
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise SettingError(
+            f"the file of connections, {path}, cannot be read: {wrong}", hint="is its path right?"
+        ) from wrong
 
 
 def _put(values: dict[str, object], path: list[str], value: object) -> None:

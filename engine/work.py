@@ -48,6 +48,7 @@ class SparkWork:
             master=chosen.get("master"),
             memory=chosen.get("memory", "2g"),
             udfs=name_files(assignment.udfs),
+            connections=assignment.connections,
             quick=chosen.get("quick", "false").lower() == "true",
         )
         return run(spec, self._control, lambda report: on_epoch(to_committed(report)), on_started)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from engine.api.context import Planned
 
 
-def plan_query(query: str, udfs: Sequence[str]) -> Planned:
+def plan_query(query: str, udfs: Sequence[str], connections: str = "") -> Planned:
     """Compile a query; UDFs are read, never run. The compiler is loaded late: the server is there sooner."""
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.plan.explain import explain  # noqa: PLC0415
@@ -16,5 +16,5 @@ def plan_query(query: str, udfs: Sequence[str]) -> Planned:
 
     files = name_files(udfs)
     check_requirements(files)
-    program = compile_script(query, udfs=files)
+    program = compile_script(query, udfs=files, connections=connections)
     return Planned(program.fingerprint, explain(program.parts, "json"))

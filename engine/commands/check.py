@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from engine.commands.base import Command
+from engine.commands.connection_file import add_connections_argument, read_connections
 from engine.commands.terminal import complain, read_script, say
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import ScriptRefused
@@ -13,6 +14,7 @@ from engine.errors import ScriptRefused
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the script; - is standard input")
     add_udf_argument(parser)
+    add_connections_argument(parser)
 
 
 def _run(arguments: Namespace) -> int:
@@ -22,7 +24,7 @@ def _run(arguments: Namespace) -> int:
     script, udfs = read_script(arguments.file), read_udf_files(arguments.udf)
     try:
         check_requirements(udfs)
-        program = compile_script(script, udfs=udfs)
+        program = compile_script(script, udfs=udfs, connections=read_connections(arguments))
     except ScriptRefused as refused:
         complain(refused, script)
         count = len(refused.complaints)

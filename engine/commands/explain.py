@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from engine.commands.base import Command
+from engine.commands.connection_file import add_connections_argument, read_connections
 from engine.commands.terminal import complain, read_script
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import ScriptRefused
@@ -13,6 +14,7 @@ from engine.errors import ScriptRefused
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the script; - is standard input")
     add_udf_argument(parser)
+    add_connections_argument(parser)
     parser.add_argument("--format", choices=("text", "json", "dot"), default="text", help="how to show the plan")
 
 
@@ -22,7 +24,7 @@ def _run(arguments: Namespace) -> int:
 
     script = read_script(arguments.file)
     try:
-        program = compile_script(script, udfs=read_udf_files(arguments.udf))
+        program = compile_script(script, udfs=read_udf_files(arguments.udf), connections=read_connections(arguments))
     except ScriptRefused as refused:
         complain(refused, script)
         return 2

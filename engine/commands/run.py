@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.commands.base import Command
+from engine.commands.connection_file import add_connections_argument, read_connections
 from engine.commands.terminal import bold, complain, dim, read_script, say
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.durations import read_duration
@@ -38,6 +39,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "--state-dir", metavar="DIR", type=Path, help="where the state is kept; the same script goes on from there"
     )
     add_udf_argument(parser)
+    add_connections_argument(parser)
     settings = "; ".join(f"{name}: {text}" for name, text in _SETTINGS.items())
     parser.add_argument("--set", metavar="key=value", action="append", default=[], help=f"a setting. {settings}")
     parser.add_argument("--max-epoch-rows", metavar="N", type=_positive, help="at most N rows of a table in an epoch")
@@ -56,11 +58,11 @@ def _run(arguments: Namespace) -> int:
     from engine.udf.requirements import check_requirements  # noqa: PLC0415 - nor for this
 
     script = read_script(arguments.file)
-    udfs = read_udf_files(arguments.udf)
+    udfs, connections = read_udf_files(arguments.udf), read_connections(arguments)
     settings = _settings(arguments.set)
     try:
         check_requirements(udfs)
-        compile_script(script, udfs=udfs)
+        compile_script(script, udfs=udfs, connections=connections)
     except ScriptRefused as refused:
         complain(refused, script)
         return 2
@@ -79,6 +81,7 @@ def _run(arguments: Namespace) -> int:
             master=settings.get("master"),
             memory=settings.get("memory", "2g"),
             udfs=udfs,
+            connections=connections,
             quick=settings.get("quick", "false").lower() == "true",
         )
         return _until_end(spec, as_json=arguments.json_progress)

@@ -8,10 +8,11 @@ from datetime import timedelta
 from difflib import get_close_matches
 from typing import Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from engine.connectors.base import Connector, Direction, Options
+from engine.connectors.secret_values import complaint_about, is_secret
 from engine.errors import (
     EngineError,
     MissingOptionError,
@@ -44,7 +45,7 @@ class TableOptions(Options):
     """The options every table has, whatever its connector."""
 
     connector: str | None = Field(None, description="What the table reads or writes; without it, a memory table.")
-    connection_profile: str | None = Field(None, description="Name of a saved connection; not supported yet.")
+    connection_profile: str | None = Field(None, description="Name of a CREATE CONNECTION whose options it takes.")
     type: Direction | None = Field(None, description="`source`, `sink` or `lookup`, where the connector has several.")
     format: str | None = Field(None, description="How a record is written as bytes.")
     framing: Literal["newline"] | None = Field(None, description="How a message is split into records.")
@@ -71,13 +72,6 @@ class TableOptions(Options):
         description="How long a looked-up row is believed, and that there is none; without it, a row is believed for "
         "ever and a missing one is asked for again.",
     )
-
-    @field_validator("connection_profile")
-    @classmethod
-    def _no_profiles_yet(cls, value: str | None) -> str | None:
-        if value is not None:
-            raise ValueError("saved connections are not supported yet; write the connection's options into the table")
-        return value
 
     @property
     def idle_after(self) -> timedelta | None:
@@ -226,8 +220,12 @@ def _read(model: type[O], given: Given, table: str, at: Place | None) -> tuple[O
         if option.name in values:
             complaints.append(OptionValueError(f"option '{option.name}' is given twice", at=option.at))
         value = read_value(fields[option.name], option.value)
+        wrong_reference = complaint_about(fields[option.name], option.value)
+        if wrong_reference is not None:
+            complaints.append(OptionValueError(f"option '{option.name}': {wrong_reference}", at=option.at))
         if isinstance(value, Unreadable):
-            message = f"expected with option '{option.name}' to be {value.expected}, but it was {_shown(option.value)}"
+            shown = "something else" if is_secret(fields[option.name]) else _shown(option.value)
+            message = f"expected with option '{option.name}' to be {value.expected}, but it was {shown}"
             complaints.append(OptionTypeError(message, at=option.at))
             wrong.add(option.name)
         else:

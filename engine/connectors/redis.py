@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RedisOptions(Options):
-    """Which server, and who asks it. In each of these texts `{{ NAME }}` is a variable of the workers' environment."""
+    """Which server, and who asks it."""
 
     address: str | None = Option(
         None, description="The server, `redis://host:port/database`; `rediss://` is encrypted. Or `cluster.addresses`."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from engine.connectors.redis import RedisOptions
-from engine.errors import EngineError, LookupFailedError, MissingPackageError, OptionValueError
+from engine.errors import EngineError, LookupFailedError, MissingPackageError
 
 try:
     import redis
@@ -26,13 +25,12 @@ Client: TypeAlias = "redis.Redis | RedisCluster"
 
 _SECONDS = 10.0
 _TIMES = 3
-_VARIABLE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 
 def connect(options: RedisOptions) -> Client:
     """A client; it connects when it is first used, and again when the connection is lost."""
-    user = None if options.username is None else filled(options.username)
-    password = None if options.password is None else filled(options.password.get_secret_value())
+    user = options.username
+    password = None if options.password is None else options.password.get_secret_value()
     retry = Retry(ExponentialBackoff(cap=1.0, base=0.05), _TIMES)
     if options.address is not None:
         own = {name: value for name, value in (("username", user), ("password", password)) if value is not None}
@@ -65,22 +63,7 @@ def told(options: RedisOptions, kind: type[EngineError] = LookupFailedError) -> 
         ) from wrong
 
 
-def filled(text: str) -> str:
-    """The text with `{{ NAME }}` replaced by variables of the environment, which must be there."""
-
-    def value(found: re.Match[str]) -> str:
-        known = os.environ.get(found[1])
-        if known is None:
-            raise OptionValueError(
-                f"the environment of a worker has no variable {found[1]!r}", hint="set it where the job runs"
-            )
-        return known
-
-    return _VARIABLE.sub(value, text)
-
-
 def _url(address: str) -> str:
-    address = filled(address)
     return address if "://" in address else f"redis://{address}"
 
 

@@ -23,6 +23,7 @@ class Assignment(BaseModel):
     name: str
     query: str = Field(repr=False)
     udfs: tuple[str, ...] = Field(default=(), repr=False)
+    connections: str = Field(default="", repr=False, description="CREATE CONNECTION statements it may use.")
     settings: dict[str, str] = {}
     parallelism: int = 1
     force: bool = False

@@ -53,6 +53,8 @@ class Driving:
 
     heartbeat: timedelta = timedelta(seconds=1)
     lease: timedelta = timedelta(minutes=10)
+    connections: str = field(default="", repr=False)
+    """CREATE CONNECTION statements that every pipeline may use."""
 
 
 @dataclass(slots=True)
@@ -202,6 +204,7 @@ class Controller:
             name=case.pipeline.name,
             query=version.spec.query,
             udfs=version.spec.udfs,
+            connections=self.driving.connections,
             settings=dict(version.spec.settings),
             parallelism=run.parallelism,
             force=version.force,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
@@ -18,7 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from engine.checkpoints.claim import Claim, claim
 from engine.checkpoints.layout import StatePaths
 from engine.compile import Program, compile_script
-from engine.connectors.base import Epoch, SinkPlace
+from engine.connectors.base import Epoch, SinkPlace, Table
+from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.plan.nodes import Scan, is_updating
 from engine.plan.tree import walk
@@ -59,6 +61,7 @@ class RunSpec:
     default_sink: str = "stdout"
     conf: Mapping[str, str] = field(default_factory=dict)
     udfs: tuple[UdfFile, ...] = ()
+    connections: str = field(default="", repr=False)
 
 
 class StopRequested(Exception):  # noqa: N818 - it is no error
@@ -130,7 +133,13 @@ def run_in(
 
 def _compile(spec: RunSpec) -> Program:
     check_requirements(spec.udfs)
-    return compile_script(spec.sql, default_sink=spec.default_sink, udfs=spec.udfs)
+    program = compile_script(spec.sql, default_sink=spec.default_sink, udfs=spec.udfs, connections=spec.connections)
+    return replace(program, tables={name: _filled_in(table) for name, table in program.tables.items()})
+
+
+def _filled_in(table: Table) -> Table:
+    form = table.format and fill_in(table.format, os.environ)
+    return replace(table, options=fill_in(table.options, os.environ), format=form)
 
 
 def _claim(spec: RunSpec, program: Program) -> Claim:

@@ -90,6 +90,17 @@ class Arroyo(Postgres):
             where = {"description": message, "start": last.start if last else 0}
             raise ParseError(message, [{**where, "highlight": found.text if found else ""}])
 
+        def _parse_create(self) -> exp.Expression:
+            if self._curr is None or self._curr.text.upper() != "CONNECTION":
+                found: exp.Expression = super()._parse_create()
+                return found
+            self._advance()
+            name = self._parse_table_parts()
+            own: exp.Expression = self.expression(
+                exp.Create(this=name, kind="CONNECTION", properties=self._parse_properties())
+            )
+            return own
+
         def _parse_unary(self) -> exp.Expression | None:
             token = self._curr
             return _placed(super()._parse_unary(), token)

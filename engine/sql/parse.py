@@ -35,7 +35,7 @@ MAX_DEPTH = 150
 MAX_STATEMENTS = 1000
 MAX_WORDS = 50_000
 
-STATEMENTS = "a pipeline holds CREATE TABLE, CREATE VIEW, INSERT INTO ... SELECT, SELECT and SET"
+STATEMENTS = "a pipeline holds CREATE CONNECTION, CREATE TABLE, CREATE VIEW, INSERT INTO ... SELECT, SELECT and SET"
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
@@ -166,7 +166,7 @@ def _check_words(piece: Sequence[Token], lines: Sequence[int]) -> None:
     if first.token_type == TokenType.STRING or word not in ("CREATE", "INSERT", "SELECT", "WITH", "SET", "("):
         raise _not_ours(piece)
     kind = next((one.text.upper() for one in piece[1:3] if one.text.upper() not in ("TEMPORARY", "TEMP")), "")
-    if word == "CREATE" and kind not in ("TABLE", "VIEW", "OR"):
+    if word == "CREATE" and kind not in ("CONNECTION", "TABLE", "VIEW", "OR"):
         raise UnsupportedStatementError(f"Unsupported statement: CREATE {kind}".rstrip(), hint=STATEMENTS)
     depth = 0
     for token, after in zip(piece, [*piece[1:], None], strict=True):

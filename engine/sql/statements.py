@@ -13,9 +13,11 @@ from engine.connectors.base import Table
 from engine.durations import read_duration
 from engine.errors import (
     ColumnCountError,
+    DuplicateNameError,
     DurationError,
     EmptyScriptError,
     MemoryTableError,
+    Place,
     ScriptRefused,
     SyntaxRefusedError,
     TooLargeError,
@@ -39,6 +41,7 @@ from engine.sql.catalog import (
 from engine.sql.changes import refuse_chance
 from engine.sql.clauses import refused_clauses
 from engine.sql.complaints import Complaints, placed
+from engine.sql.connections import CONNECTION, Connection, Connections, declare_connection
 from engine.sql.expressions import cast_for, read_interval
 from engine.sql.joins import LookupTable
 from engine.sql.limits import MAX_RELATIONS, count_relations
@@ -56,9 +59,10 @@ class Translation:
     tables: Mapping[str, Table]
 
 
-def translate(script: Script, default_sink: str) -> Translation:
-    """The meaning of a script. Raises ScriptRefused with everything that is wrong with it."""
-    reading = _Reading(script, default_sink)
+def translate(script: Script, default_sink: str, connections: Connections | None = None) -> Translation:
+    """The meaning of a script, which may use these connections beside its own. Raises ScriptRefused with everything
+    that is wrong with it."""
+    reading = _Reading(script, default_sink, dict(connections or {}))
     for complaint in script.complaints:
         reading.complaints.add(complaint)
     for statement in script.statements:
@@ -80,6 +84,7 @@ def _no_query() -> EmptyScriptError:
 class _Reading:
     script: Script
     default_sink: str
+    connections: dict[str, Connection]
     catalog: Catalog = field(default_factory=Catalog)
     complaints: Complaints = field(default_factory=Complaints)
     inserts: dict[str, list[Node]] = field(default_factory=dict)
@@ -139,7 +144,7 @@ class _Reading:
     def _create(self, node: exp.Create) -> None:
         target = node.this.this if isinstance(node.this, exp.Schema) else node.this
         at = self.script.place(target)
-        if node.kind not in ("TABLE", "VIEW") or not isinstance(target, exp.Table):
+        if node.kind not in ("TABLE", "VIEW", CONNECTION) or not isinstance(target, exp.Table):
             raise UnsupportedStatementError(f"Unsupported statement: CREATE {node.kind}", hint=STATEMENTS)
         if target.args.get("db"):
             shown = target.sql(dialect="postgres")
@@ -151,10 +156,22 @@ class _Reading:
                 f"view {target.name} has no query", hint="write CREATE VIEW name AS SELECT ...", at=at
             )
         name = target.name
+        if node.kind == CONNECTION:
+            self._connect(name, node, at or Place(1, 1))
+            return
         self._refuse_variants(node)
         with placed(at):
-            entry = declare_table(node, self.script) if node.expression is None else View(self._named_query(node))
+            entry = (
+                declare_table(node, self.script, self.connections)
+                if node.expression is None
+                else View(self._named_query(node))
+            )
         self.catalog.declare(name, entry, at)
+
+    def _connect(self, name: str, node: exp.Create, at: Place) -> None:
+        if name.lower() in self.connections:
+            raise DuplicateNameError(f"connection {name!r} is declared twice", hint="give one another name", at=at)
+        self.connections[name.lower()] = declare_connection(node, self.script, at)
 
     def _refuse_variants(self, node: exp.Create) -> None:
         for part, word in (("replace", "OR REPLACE"), ("exists", "IF NOT EXISTS"), ("clone", "CLONE")):

@@ -34,6 +34,7 @@ from engine.plan.tree import EVENT_TIME, Node
 from engine.schema import Field, Schema
 from engine.sql.catalog import Entry, MemoryTable, SinkTable, SourceTable
 from engine.sql.complaints import Complaints
+from engine.sql.connections import Connections, with_connection
 from engine.sql.dialect import WatermarkFor
 from engine.sql.expressions import Expressions, cast_for, make_call
 from engine.sql.joins import LookupTable
@@ -46,7 +47,7 @@ _OWN_TIME = "__event_time"
 DEFAULT_DELAY = timedelta(seconds=1)
 
 
-def declare_table(node: exp.Create, script: Script) -> Entry:
+def declare_table(node: exp.Create, script: Script, connections: Connections) -> Entry:
     """The table that a CREATE TABLE declares. Raises ScriptRefused with all that is wrong with it."""
     target = node.this.this if isinstance(node.this, exp.Schema) else node.this
     at = script.place(target) or Place(1, 1)
@@ -54,6 +55,10 @@ def declare_table(node: exp.Create, script: Script) -> Entry:
     complaints = Complaints()
     columns = read_columns(written, script, complaints)
     given = given_options(node, script, complaints, at)
+    with complaints.collect(at):
+        given = with_connection(given, connections)
+    if any(one.name == "connection_profile" for one in given):
+        complaints.raise_any()
     named = next((one for one in given if one.name == "connector"), None)
     if is_temporary(node) and named is None:
         complaints.add(

@@ -18,13 +18,11 @@ from engine import types
 from engine.connectors.base import Cache, Table
 from engine.connectors.lookups import look_up
 from engine.connectors.redis import REDIS
-from engine.connectors.redis_client import filled
 from engine.connectors.redis_lookup import RedisLookup
 from engine.errors import (
     BadRecordError,
     LookupFailedError,
     MissingPackageError,
-    OptionValueError,
     TargetUnavailableError,
 )
 from engine.schema import Field, Schema
@@ -106,23 +104,15 @@ def test_a_value_that_is_no_row_is_told_or_dropped(server: Server) -> None:
     assert [row and row["n"] for row in kept] == [None, 1]
 
 
-def test_a_password_is_taken_from_the_environment_and_never_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SECRET_OF_REDIS", "open sesame")
+def test_a_password_is_given_and_never_told(tmp_path: Path) -> None:
     with running(tmp_path, "--requirepass", "open sesame", password="open sesame") as one:
         one.client.set("a", '{"n": 7}')
 
-        assert ask(lookup_table(address=one.address, password="{{ SECRET_OF_REDIS }}"), "a")[0]["n"] == 7
+        assert ask(lookup_table(address=one.address, password="open sesame"), "a")[0]["n"] == 7
         with pytest.raises(LookupFailedError) as refused:
             ask(lookup_table(address=f"redis://:closed@127.0.0.1:{one.port}"), "a")
         assert "closed" not in str(refused.value)
     assert "open sesame" not in repr(lookup_table(address=one.address, password="open sesame"))
-
-
-def test_a_variable_that_is_not_there_is_named() -> None:
-    with pytest.raises(OptionValueError, match="no variable 'NO_SUCH_VARIABLE'"):
-        filled("x {{ NO_SUCH_VARIABLE }}")
 
 
 def test_without_the_package_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@
 --: error option.wrong_type 20:30 invalid with option: connector; expected an `=` delimited key-value pair
 --: error option.wrong_type 20:41 invalid with option: path; expected an `=` delimited key-value pair
 --: error option.bad_value 21:55 connector 'blackhole' has no format
---: error option.bad_value 22:104 option 'connection_profile': saved connections are not supported yet; write the connection's options into the table
+--: error option.bad_value 22:104 there is no connection 'p'
 --: error option.bad_value 23:104 late_rows = 'drop' is all there is so far
 --: error option.missing 24:14 required option 'path' not set
 --: error option.wrong_type 24:57 the value of option 'path' cannot be read: 1 + 1

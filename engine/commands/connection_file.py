@@ -1,0 +1,23 @@
+"""The file of connections that a command may be given."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from engine.settings import PREFIX, read_connections_file
+
+_VARIABLE = f"{PREFIX}CONNECTIONS"
+
+
+def add_connections_argument(parser: ArgumentParser) -> None:
+    """The option that names it."""
+    text = f"CREATE CONNECTION statements that the script may use; else what {_VARIABLE} names"
+    parser.add_argument("--connections", metavar="FILE.sql", type=Path, help=text)
+
+
+def read_connections(arguments: Namespace) -> str:
+    """Its text."""
+    named = arguments.connections or os.environ.get(_VARIABLE) or None
+    return read_connections_file(None if named is None else Path(named))

@@ -1,0 +1,75 @@
+"""Secrets and variables that options refer to: checked when a script is read, filled in when a driver starts.
+
+`{{ secret:NAME }}` is the environment variable `ARROYO_SECRET_NAME` of the driver, or the file NAME in its directory
+`ARROYO_SECRETS_DIR`. `{{ NAME }}` is a plain variable, whose name must begin with `ARROYO_VAR_`: a script must not be
+able to read whatever else the driver's environment holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar, get_args
+
+from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
+
+from engine.errors import SecretNotFoundError
+
+M = TypeVar("M", bound=BaseModel)
+
+SECRET_PREFIX = "ARROYO_SECRET_"  # noqa: S105 - the name of a variable
+VARIABLE_PREFIX = "ARROYO_VAR_"
+SECRETS_DIR = "ARROYO_SECRETS_DIR"
+_REFERENCE = re.compile(r"\{\{\s*(secret:)?([^{}]*?)\s*\}\}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def is_secret(info: FieldInfo) -> bool:
+    """Whether an option's value never prints."""
+    return info.annotation is SecretStr or SecretStr in get_args(info.annotation)
+
+
+def complaint_about(info: FieldInfo, value: object) -> str | None:
+    """What is wrong with the references in an option's value, in words, or None."""
+    for kind, name in _REFERENCE.findall(value) if isinstance(value, str) else ():
+        if not _NAME.fullmatch(name):
+            return f"{name!r} is no name of a secret or variable; a name is letters, digits and underscores"
+        if kind and not is_secret(info):
+            return "it is shown in plans and logs, so no secret may stand in it"
+        if not kind and not name.startswith(VARIABLE_PREFIX):
+            return (
+                f"the variable {name!r} cannot be read: only those that begin with {VARIABLE_PREFIX} can; "
+                f"for a secret write {{{{ secret:NAME }}}} and set {SECRET_PREFIX}NAME where the job is started"
+            )
+    return None
+
+
+def fill_in(options: M, environ: Mapping[str, str]) -> M:
+    """The options with every reference replaced by what it stands for."""
+    filled: dict[str, object] = {}
+    for name in type(options).model_fields:
+        match getattr(options, name):
+            case SecretStr() as secret if _REFERENCE.search(secret.get_secret_value()):
+                filled[name] = SecretStr(_filled(secret.get_secret_value(), environ))
+            case str() as text if _REFERENCE.search(text):
+                filled[name] = _filled(text, environ)
+    return options.model_copy(update=filled) if filled else options
+
+
+def _filled(text: str, environ: Mapping[str, str]) -> str:
+    return _REFERENCE.sub(lambda found: _value(found[2], environ, is_secret=found[1] is not None), text)
+
+
+def _value(name: str, environ: Mapping[str, str], *, is_secret: bool) -> str:
+    variable = f"{SECRET_PREFIX}{name}" if is_secret else name
+    if variable in environ and (is_secret or name.startswith(VARIABLE_PREFIX)):
+        return environ[variable]
+    if is_secret and _NAME.fullmatch(name) and SECRETS_DIR in environ:
+        file = Path(environ[SECRETS_DIR]) / name
+        if file.is_file():
+            return file.read_text().rstrip("\r\n")
+    what = f"secret {name!r}" if is_secret else f"variable {name!r}"
+    hint = f"set {variable} where the job is started"
+    raise SecretNotFoundError(f"there is no {what}", hint=f"{hint}, or put it into a file" if is_secret else hint)

@@ -1,0 +1,24 @@
+-- What is wrong with a connection, or with a table that uses it, is said where it stands.
+--: error option.missing 13:19 required option 'connector' not set
+--: error option.bad_value 14:33 there is no connector 'carrier_pigeon'
+--: error option.unknown 15:76 'target' is no option that all redis tables have
+--: error option.bad_value 16:52 option 'address': the variable 'HOME' cannot be read: only those that begin with ARROYO_VAR_ can; for a secret write {{ secret:NAME }} and set ARROYO_SECRET_NAME where the job is started
+--: error option.bad_value 16:84 option 'password': 'A B' is no name of a secret or variable; a name is letters, digits and underscores
+--: error sql.duplicate_name 17:19 connection 'Cache' is declared twice
+--: error option.bad_value 18:51 option 'address': it is shown in plans and logs, so no secret may stand in it
+--: error option.wrong_type 18:90 expected with option 'password' to be a string, but it was something else
+--: error option.bad_value 19:74 there is no connection 'cash'
+--: error option.bad_value 20:32 connection 'cache' is for connector 'redis', not 'stdout'
+--: error option.bad_value 22:37 option 'address' is given by connection 'cache' as well
+CREATE CONNECTION nothing WITH (address = 'redis://a');
+CREATE CONNECTION unheard WITH (connector = 'carrier_pigeon');
+CREATE CONNECTION narrow WITH (connector = 'redis', address = 'redis://a', target = 'list');
+CREATE CONNECTION cache WITH (connector = 'redis', address = 'redis://{{ HOME }}', password = '{{ secret:A B }}');
+CREATE CONNECTION Cache WITH (connector = 'redis', address = 'redis://b');
+CREATE CONNECTION told WITH (connector = 'redis', address = 'redis://{{ secret:HOST }}', password = 5);
+CREATE TEMPORARY TABLE a (id TEXT METADATA FROM 'key' PRIMARY KEY) WITH (connection_profile = 'cash', format = 'json');
+CREATE TABLE b (id TEXT) WITH (connector = 'stdout', connection_profile = 'cache');
+CREATE TEMPORARY TABLE c (id TEXT METADATA FROM 'key' PRIMARY KEY)
+WITH (connection_profile = 'cache', address = 'redis://c', format = 'json');
+CREATE TEMPORARY TABLE d (id TEXT METADATA FROM 'key' PRIMARY KEY, v INT) WITH (connection_profile = 'cache', format = 'json');
+CREATE TEMPORARY TABLE e (id TEXT METADATA FROM 'key' PRIMARY KEY, v INT) WITH (connection_profile = 'told', format = 'json');
