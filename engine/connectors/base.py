@@ -30,6 +30,8 @@ Position: TypeAlias = Json
 """How far a partition has been read. Made by the connector, kept in Spark's offset log, compared with ==."""
 
 Direction = Literal["source", "sink", "lookup"]
+BadData = Literal["fail", "drop", "dead_letter"]
+"""What a record that cannot be decoded does: end the run, go, or go and be kept beside."""
 
 
 class Options(BaseModel):
@@ -58,21 +60,33 @@ class Table:
     schema: Schema
     format: FormatOptions | None = None
     metadata: tuple[tuple[str, str], ...] = ()
-    bad_data: Literal["fail", "drop"] = "fail"
+    bad_data: BadData = "fail"
     idle_time: timedelta | None = timedelta(minutes=5)
     framing: Literal["newline"] | None = None
     framing_max_length: int | None = None
     primary_key: tuple[str, ...] = ()
     cache: Cache | None = None
+    dead_letters: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A record that could not be decoded: where it was found, what is wrong with it, and its bytes."""
+
+    origin: str
+    error: str
+    record: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Decoded rows: the table's schema, then its metadata columns, as one Arrow batch. `dropped` counts the
-    records left out because they could not be decoded and `bad_data` is `drop`."""
+    records left out because they could not be decoded and `bad_data` is not `fail`; `letters` are those of them that
+    a `dead_letter` table keeps."""
 
     rows: pa.RecordBatch
     dropped: int = 0
+    letters: tuple[Letter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.connectors.base import Chunk, Table
+from engine.connectors.base import Chunk, Letter, Table
 from engine.connectors.text_files import Compression, lines_before, read_blocks
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
@@ -37,7 +37,11 @@ class LineReader:
             decoded = self.decoder.decode_lines(block if longest is None else cut_lines(block, longest))
             if decoded.bad and self.table.bad_data == "fail":
                 raise bad_record(path, lines_before(path, compression, byte) + 1, decoded.bad[0])
-            yield from chunks(self._with_metadata(decoded, path, line), dropped=len(decoded.bad))
+            letters: tuple[Letter, ...] = ()
+            if decoded.bad and self.table.bad_data == "dead_letter":
+                first = lines_before(path, compression, byte) + 1
+                letters = tuple(Letter(f"{path}, line {first + one.index}", one.reason, one.raw) for one in decoded.bad)
+            yield from chunks(self._with_metadata(decoded, path, line), len(decoded.bad), letters)
             byte += len(block)
             line += count_lines(block) if needs_lines else 0
 
@@ -64,12 +68,12 @@ def line_reader(table: Table) -> LineReader:
     return LineReader(table, make_decoder(table.format, table.schema))
 
 
-def chunks(rows: pa.RecordBatch, dropped: int = 0) -> Iterator[Chunk]:
-    """The rows in batches of a size that Spark likes, with the count of dropped records on the first."""
-    if not rows.num_rows and dropped:
-        yield Chunk(rows, dropped)
-    for start in range(0, rows.num_rows, ROWS_PER_BATCH):
-        yield Chunk(rows.slice(start, ROWS_PER_BATCH), dropped if start == 0 else 0)
+def chunks(rows: pa.RecordBatch, dropped: int = 0, letters: tuple[Letter, ...] = ()) -> Iterator[Chunk]:
+    """The rows in batches of a size that Spark likes, with what was dropped on the first."""
+    if dropped or rows.num_rows:
+        yield Chunk(rows.slice(0, ROWS_PER_BATCH), dropped, letters)
+    for start in range(ROWS_PER_BATCH, rows.num_rows, ROWS_PER_BATCH):
+        yield Chunk(rows.slice(start, ROWS_PER_BATCH))
 
 
 def bad_record(path: Path, first_line: int, record: BadRecord) -> BadRecordError:
@@ -77,5 +81,5 @@ def bad_record(path: Path, first_line: int, record: BadRecord) -> BadRecordError
     shown = record.raw[:120].decode("utf-8", "replace") + ("..." if len(record.raw) > 120 else "")
     return BadRecordError(
         f"{path}, line {first_line + record.index}: {record.reason}. The record is: {shown}",
-        hint="mend the record, or leave such records out and count them with bad_data = 'drop'",
+        hint="mend the record, or leave such records out with bad_data = 'drop' or 'dead_letter'",
     )

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from engine.connectors.base import Connector, Direction, Options
+from engine.connectors.base import BadData, Connector, Direction, Options
 from engine.connectors.secret_values import complaint_about, is_secret
 from engine.errors import (
     EngineError,
@@ -52,7 +53,16 @@ class TableOptions(Options):
     framing_newline_max_length: int | None = Field(
         None, alias="framing.newline.max_length", ge=1, description="Longer records are cut to this many bytes."
     )
-    bad_data: Literal["fail", "drop"] = Field("fail", description="What a record that cannot be decoded does.")
+    bad_data: BadData = Field(
+        "fail",
+        description="What a record that cannot be decoded does: end the run, be dropped and counted, or that and be "
+        "kept in `dead_letter.path`.",
+    )
+    dead_letter_path: Path | None = Field(
+        None,
+        alias="dead_letter.path",
+        description="Directory that takes such records as JSON lines, each with its origin and what is wrong with it.",
+    )
     event_time_field: str | None = Field(None, description="Column that is the event time.")
     watermark_field: str | None = Field(None, description="Column whose value is the watermark.")
     idle_micros: int | None = Field(None, description="Older spelling of `idle_time`, in microseconds; -1 is off.")
@@ -72,6 +82,12 @@ class TableOptions(Options):
         description="How long a looked-up row is believed, and that there is none; without it, a row is believed for "
         "ever and a missing one is asked for again.",
     )
+
+    @model_validator(mode="after")
+    def _letters_go_somewhere(self) -> TableOptions:
+        if (self.dead_letter_path is not None) != (self.bad_data == "dead_letter"):
+            raise ValueError("'dead_letter.path' is needed with bad_data = 'dead_letter', and only there")
+        return self
 
     @property
     def idle_after(self) -> timedelta | None:

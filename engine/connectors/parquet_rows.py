@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from engine.connectors.base import Chunk, Table
+from engine.connectors.base import Chunk, Letter, Table
 from engine.connectors.line_rows import ROWS_PER_BATCH
 from engine.errors import BadRecordError, UnreadableFileError
 from engine.schema import arrow_schema
@@ -83,6 +84,7 @@ def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | Non
     ]
     taken = pa.RecordBatch.from_arrays(arrays, schema=target)
     dropped = 0
+    letters: tuple[Letter, ...] = ()
     holes = [
         array.is_null()
         for array, field in zip(arrays, table.schema, strict=True)
@@ -93,15 +95,25 @@ def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | Non
         if table.bad_data == "fail":
             raise BadRecordError(
                 f"{path}, among rows {last - rows.num_rows + 1} to {last}: a NOT NULL column of {table.name} is null",
-                hint="mend the file, or leave such rows out and count them with bad_data = 'drop'",
+                hint="mend the file, or leave such rows out with bad_data = 'drop' or 'dead_letter'",
             )
         dropped = pc.sum(bad).as_py()
+        letters = _letters(table, path, taken, bad, last) if table.bad_data == "dead_letter" else ()
         taken = taken.filter(pc.invert(bad))
     for name, key in table.metadata:
         if key != "filename":
             raise UnreadableFileError(f"Parquet files have no {key!r}", hint="leave the metadata column out")
         taken = taken.append_column(name, pa.repeat(pa.scalar(str(path)), taken.num_rows))
-    return Chunk(taken, dropped)
+    return Chunk(taken, dropped, letters)
+
+
+def _letters(table: Table, path: Path, rows: pa.RecordBatch, bad: pa.Array, last: int) -> tuple[Letter, ...]:
+    first = last - rows.num_rows + 1
+    error = f"a NOT NULL column of {table.name} is null"
+    return tuple(
+        Letter(f"{path}, row {first + at}", error, json.dumps(rows.slice(at, 1).to_pylist()[0], default=str).encode())
+        for at in pc.indices_nonzero(bad).to_pylist()
+    )
 
 
 def _cast(array: pa.Array, field: pa.Field, path: Path) -> pa.Array:

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from engine import types
 from engine.connectors import connector_of
 from engine.connectors.base import Json, Position, Slice, Source, Table
+from engine.connectors.dead_letters import DeadLetters
 from engine.formats.row_ids import row_ids
 from engine.plan.evaluate import evaluate
 from engine.plan.nodes import RETRACT, ROW_ID, Scan
@@ -166,14 +167,20 @@ class Reader(DataSourceStreamReader):
     def _read_piece(self, source: Source, task: Task, piece: Piece) -> Iterator[pa.RecordBatch]:
         tail = _Tail()
         dropped = 0
+        kept = self.spec.table.dead_letters
+        letters = None if kept is None else DeadLetters(kept, self.spec.table.name, piece.piece)
         for chunk in source.read(piece.piece):
             dropped += chunk.dropped
+            if letters is not None:
+                letters.add(chunk.letters)
             if chunk.rows.num_rows == 0:
                 continue
             times = _event_times(self.spec.scan, chunk.rows, task.planned)
             rows = chunk.rows.append_column(EVENT_TIME, times)
             tail.add(evaluate(self.spec.scan.watermark, rows))
             yield _finish(self.spec, rows, task.watermark)
+        if letters is not None:
+            letters.close()
         notes.leave(self.spec.notes, piece.piece.partition, piece.index, notes.Note(piece.end, tail.least(), dropped))
 
 

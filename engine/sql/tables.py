@@ -153,6 +153,12 @@ class _Declaration:
     places: Mapping[str, Place]
 
     def entry(self) -> Entry:
+        if self.options.direction != "source" and self.options.general.bad_data == "dead_letter":
+            raise OptionValueError(
+                f"bad_data = 'dead_letter' is for sources, and {self.name} is none",
+                hint="write bad_data = 'drop', or leave it out",
+                at=self.places["bad_data"],
+            )
         match self.options.direction:
             case "source":
                 return self._source()
@@ -172,6 +178,7 @@ class _Declaration:
             format=self.options.format,
             metadata=metadata,
             bad_data=general.bad_data,
+            dead_letters=general.dead_letter_path,
             idle_time=general.idle_after,
             framing=general.framing,
             framing_max_length=general.framing_newline_max_length,

@@ -1,0 +1,58 @@
+"""Records that could not be decoded, kept for a person to look at: one file for every slice that had any.
+
+A file's name says which slice it belongs to, and what a slice holds never changes. So a slice that is read again, by a
+retry or after a crash, writes the very same file in the place of the one before, and no record is there twice.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.connectors.base import Letter, Slice
+from engine.delivery.durable import replace_durably
+from engine.errors import UnwritableTargetError
+
+
+@dataclass(slots=True)
+class DeadLetters:
+    """Takes the records of one slice of a table, and writes them when the slice has been read."""
+
+    directory: Path
+    table: str
+    piece: Slice
+    _lines: list[bytes] = field(default_factory=list)
+
+    def add(self, letters: Sequence[Letter]) -> None:
+        """Take some records."""
+        self._lines += [self._line(letter) for letter in letters]
+
+    def close(self) -> None:
+        """Write the file, if there is anything to write; it is durable afterwards."""
+        if not self._lines:
+            return
+        path = self.directory / f"{self.table}-{self._name()}.json"
+        try:
+            replace_durably(path, b"".join(self._lines))
+        except OSError as wrong:
+            raise UnwritableTargetError(
+                f"the records that {self.table} cannot decode cannot be kept in {self.directory}: {wrong}",
+                hint="make 'dead_letter.path' writable, or free space on it; nothing is lost, the epoch is run again",
+            ) from wrong
+
+    def _name(self) -> str:
+        piece = self.piece
+        what = json.dumps([piece.partition, piece.start, piece.end], sort_keys=True)
+        return hashlib.sha256(what.encode()).hexdigest()[:16]
+
+    def _line(self, letter: Letter) -> bytes:
+        try:
+            record = {"record": letter.record.decode()}
+        except UnicodeDecodeError:
+            record = {"record_base64": base64.b64encode(letter.record).decode()}
+        said = {"table": self.table, "partition": self.piece.partition, "origin": letter.origin, "error": letter.error}
+        return json.dumps({**said, **record}, ensure_ascii=False).encode() + b"\n"

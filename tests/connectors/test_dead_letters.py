@@ -1,0 +1,88 @@
+"""Records that cannot be decoded and are kept: whole, with where they were and what is wrong, and once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.connectors.base import Letter, Slice
+from engine.connectors.dead_letters import DeadLetters
+from engine.errors import UnwritableTargetError
+from engine.spark.run import RunSpec
+from tests.streams.play import kill_in_epoch, play, read_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCRIPT = """
+CREATE TABLE input (n BIGINT NOT NULL) WITH (
+  connector = 'filesystem', path = '{folder}/in', type = 'source', format = '{form}',
+  bad_data = 'dead_letter', 'dead_letter.path' = '{folder}/letters'
+);
+CREATE TABLE output (n BIGINT)
+WITH (connector = 'single_file', path = '{folder}/out.json', format = 'json', type = 'sink');
+INSERT INTO output SELECT n FROM input;
+"""
+
+
+def spec_of(folder: Path, form: str = "json", **changes: int) -> RunSpec:
+    (folder / "in").mkdir()
+    return RunSpec("letters", SCRIPT.format(folder=folder, form=form), folder / "state", **changes)
+
+
+def letters_in(folder: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for file in sorted(folder.glob("letters/*")) for line in file.read_text().splitlines()]
+
+
+def test_good_records_go_on_and_bad_ones_are_kept_once_through_a_crash(spark: SparkSession, tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, max_epoch_rows=2)
+    (tmp_path / "in/a.json").write_bytes(b'{"n": 1}\n{"n": "one"}\n{"n": 2}\nnothing\n\xff{\n{"n": null}\n{"n": 3}\n')
+
+    kill_in_epoch(spec, 0)
+    outcome, _ = play(spark, spec)
+
+    assert outcome == "finished"
+    assert [row["n"] for row in read_rows(tmp_path / "out.json")] == [1, 2, 3]
+    found = letters_in(tmp_path)
+    assert sorted(one["origin"].rsplit(", ")[1] for one in found) == ["line 2", "line 4", "line 5", "line 6"]
+    assert {one.get("record") for one in found} == {'{"n": "one"}', "nothing", '{"n": null}', None}
+    assert all(one["table"] == "input" and one["error"] for one in found)
+
+
+def test_rows_of_parquet_are_kept_as_json(spark: SparkSession, tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, "parquet")
+    pq.write_table(pa.table({"n": pa.array([1, None, 3], pa.int64())}), tmp_path / "in/a.parquet")
+
+    play(spark, spec)
+
+    assert [row["n"] for row in read_rows(tmp_path / "out.json")] == [1, 3]
+    assert [(one["origin"].rsplit(", ")[1], one["record"]) for one in letters_in(tmp_path)] == [
+        ("row 2", '{"n": null}')
+    ]
+
+
+def test_a_slice_that_is_read_again_writes_the_same_file(tmp_path: Path) -> None:
+    for _ in range(2):
+        letters = DeadLetters(tmp_path, "t", Slice("p", 0, 5))
+        letters.add([Letter("here", "wrong", b"\xff")])
+        letters.close()
+    DeadLetters(tmp_path, "t", Slice("p", 5, 9)).close()
+
+    (file,) = tmp_path.iterdir()
+    assert json.loads(file.read_text()) == {
+        "table": "t", "partition": "p", "origin": "here", "error": "wrong", "record_base64": "/w=="
+    }  # fmt: skip
+
+
+def test_letters_that_cannot_be_kept_end_the_epoch_by_name(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    letters = DeadLetters(tmp_path / "file", "t", Slice("p", 0, 5))
+    letters.add([Letter("here", "wrong", b"x")])
+
+    with pytest.raises(UnwritableTargetError, match="cannot be kept"):
+        letters.close()
