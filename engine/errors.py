@@ -369,6 +369,12 @@ class SecretNotFoundError(RunError):
     code = "run.no_secret"
 
 
+class AddressRefusedError(RunError):
+    """A script would talk to an address that only this machine or its network can reach."""
+
+    code = "run.address_refused"
+
+
 class NoJavaError(RunError):
     """Spark needs Java, and none that is new enough was found."""
 
@@ -570,6 +576,12 @@ class LookupFailedError(DataError):
 
     code = "data.lookup_failed"
     retryable = True
+
+
+class RowRefusedError(DataError):
+    """What a sink writes to has refused rows for good."""
+
+    code = "data.row_refused"
 
 
 class FilesChangedError(DataError):

@@ -12,6 +12,7 @@ from engine.connectors.redis import REDIS
 from engine.connectors.scripted import SCRIPTED
 from engine.connectors.single_file import SINGLE_FILE
 from engine.connectors.stdout import STDOUT
+from engine.connectors.webhook import WEBHOOK
 
 CONNECTORS: tuple[Connector, ...] = (
     BLACKHOLE,
@@ -23,6 +24,7 @@ CONNECTORS: tuple[Connector, ...] = (
     SCRIPTED,
     SINGLE_FILE,
     STDOUT,
+    WEBHOOK,
 )
 
 

@@ -208,6 +208,8 @@ class Connector:
     hidden: bool = False
     only_shows: bool = False
     """Whether its rows are for people to look at, who see changes as changes whatever the format."""
+    may_refuse_rows: bool = False
+    """Whether what its sink writes to can refuse a single row, so that `bad_data` has a meaning there."""
     drops_all: bool = False
     """Whether rows for it need not even leave Spark."""
 

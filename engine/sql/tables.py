@@ -153,9 +153,10 @@ class _Declaration:
     places: Mapping[str, Place]
 
     def entry(self) -> Entry:
-        if self.options.direction != "source" and self.options.general.bad_data == "dead_letter":
+        takes_letters = self.options.direction == "source" or self.connector.may_refuse_rows
+        if self.options.general.bad_data == "dead_letter" and not takes_letters:
             raise OptionValueError(
-                f"bad_data = 'dead_letter' is for sources, and {self.name} is none",
+                f"bad_data = 'dead_letter' is for sources, and for sinks that can refuse a row; {self.name} is neither",
                 hint="write bad_data = 'drop', or leave it out",
                 at=self.places["bad_data"],
             )

@@ -52,6 +52,7 @@ def table(
         metadata=tuple((metadata or {}).items()),
         bad_data=read.general.bad_data,
         idle_time=read.general.idle_after,
+        dead_letters=read.general.dead_letter_path,
     )
 
 

@@ -1,0 +1,65 @@
+"""Which addresses a script may make the engine talk to over HTTP.
+
+Whoever may write SQL must not reach what only this machine can: services on loopback, the private network, the metadata
+service of a cloud. So a host is resolved once, every address is checked, and the one that was checked is connected to.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address, ip_network
+from urllib.parse import urlsplit
+
+from engine.errors import AddressRefusedError, TargetUnavailableError
+
+ALLOWED = "ARROYO_NET_ALLOW"
+"""Names a variable: host names and networks, comma-separated, that scripts may talk to though they are not public."""
+
+Resolve = Callable[[str, int], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reachable:
+    """A URL whose host was resolved and checked: where to connect, and the host's own name."""
+
+    url: str
+    host: str
+    server_name: str
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of a host."""
+    return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
+def check_url(url: str, environ: Mapping[str, str], lookup: Resolve = resolve) -> Reachable:
+    """The URL with the address of its host in the place of its name; refused when that is not for scripts."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        addresses = lookup(host, port)
+    except OSError as wrong:
+        raise TargetUnavailableError(f"the host {host!r} is not known: {wrong}", hint="is its name right?") from wrong
+    allowed = [one.strip().lower() for one in environ.get(ALLOWED, "").split(",") if one.strip()]
+    for address in addresses:
+        if host.lower() not in allowed and not _is_open(address, allowed):
+            raise AddressRefusedError(
+                f"{host} is {address}, which is not a public address",
+                hint=f"if pipelines may talk to it, name it where the job is started: {ALLOWED}={host}",
+            )
+    address = addresses[0]
+    shown = f"[{address}]" if ":" in address else address
+    name = host if parts.port is None else f"{host}:{parts.port}"
+    return Reachable(parts._replace(netloc=f"{shown}:{port}").geturl(), name, host)
+
+
+def _is_open(text: str, allowed: Sequence[str]) -> bool:
+    address = ip_address(text.split("%", maxsplit=1)[0])
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    if address.is_global and not address.is_multicast:
+        return True
+    return any(address in ip_network(one, strict=False) for one in allowed if one[0].isdigit() or ":" in one)

@@ -1,0 +1,87 @@
+"""A webhook: every row is one POST."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pydantic import Field as Option
+from pydantic import SecretStr, field_validator
+
+from engine.connectors.base import Connector, Options, SinkPlace, Table
+
+if TYPE_CHECKING:
+    from engine.connectors.webhook_sink import WebhookSink
+
+
+class WebhookOptions(Options):
+    """Where rows are posted to, and how patiently."""
+
+    endpoint: str = Option(description="The URL that rows are posted to; a redirect is not followed.")
+    headers: SecretStr = Option(
+        SecretStr(""), description="Further headers, `name: value, name: value`; they may hold secrets and never print."
+    )
+    max_in_flight: int = Option(
+        50,
+        alias="sink.max_in_flight",
+        ge=1,
+        le=1000,
+        description="How many rows are on their way at once; 1 keeps order.",
+    )
+    timeout: timedelta = Option(
+        timedelta(seconds=30),
+        alias="sink.timeout",
+        description="How long one answer may take before it is asked again.",
+    )
+    retry_timeout: timedelta = Option(
+        timedelta(minutes=5),
+        alias="sink.retry_timeout",
+        description="How long one row is tried again when the answer is 408, 429, 5xx or none; then the run stops.",
+    )
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_url(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("it must begin with http:// or https:// and name a host")
+        if parts.username is not None or parts.password is not None:
+            raise ValueError("user and password belong into 'headers', which never print")
+        return value
+
+    @field_validator("headers")
+    @classmethod
+    def _are_headers(cls, value: SecretStr) -> SecretStr:
+        read_headers(value.get_secret_value())
+        return value
+
+
+def read_headers(text: str) -> dict[str, str]:
+    """The headers of `name: value, name: value`."""
+    headers = {}
+    for one in filter(None, (part.strip() for part in text.split(","))):
+        name, colon, value = one.partition(":")
+        if not colon or not name.strip() or any(mark in one for mark in "\r\n"):
+            raise ValueError("headers are written as 'name: value, name: value'")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _open_sink(table: Table, place: SinkPlace) -> WebhookSink:
+    from engine.connectors.webhook_sink import WebhookSink  # noqa: PLC0415 - checks must not pay for Arrow
+
+    assert isinstance(table.options, WebhookOptions)
+    return WebhookSink(table, table.options, place.directory)
+
+
+WEBHOOK = Connector(
+    name="webhook",
+    summary="Posts each row to a URL, with a key by which the receiver can tell a row that is sent again.",
+    options={"sink": WebhookOptions},
+    formats=frozenset({"json", "debezium_json", "raw_string"}),
+    default_format="json",
+    open_sink=_open_sink,
+    guarantee="at-least-once",
+    may_refuse_rows=True,
+)

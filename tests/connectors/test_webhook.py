@@ -1,0 +1,207 @@
+"""Posting rows to a real server: which are taken, which are tried again, which are refused, and what a repeat says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from engine.connectors.addresses import ALLOWED, check_url
+from engine.connectors.webhook import WebhookOptions
+from engine.connectors.webhook_sink import Poster
+from engine.delivery.gate import read_ledger
+from engine.errors import AddressRefusedError, RowRefusedError, ScriptRefused, TargetUnavailableError
+from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
+
+
+class Receiver(ThreadingHTTPServer):
+    """Takes rows; `answers` are what it says first, with the headers beside; then it says 200."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: list[tuple[int, dict[str, str]]] = []
+        self.seen: list[tuple[str, dict[str, object]]] = []
+        self.headers: list[dict[str, str]] = []
+        self.guard = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.server_address[1]}/rows"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        assert isinstance(self.server, Receiver)
+        with self.server.guard:
+            status, headers = self.server.answers.pop(0) if self.server.answers else (200, {})
+            if body.get("n") == -1:
+                status, headers = 422, {}
+            self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
+            if status == 200:
+                self.server.seen.append((self.headers["idempotency-key"], body))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    monkeypatch.setenv(ALLOWED, "localhost")
+    with serving() as one:
+        yield one
+
+
+@contextmanager
+def serving() -> Iterator[Receiver]:
+    server = Receiver()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def post(receiver: Receiver, bodies: Sequence[object], **options: object) -> tuple[list[str], list[float]]:
+    """Why rows were refused, and how long the poster waited each time."""
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    given = WebhookOptions.model_validate({"endpoint": receiver.url, **options})
+    target = check_url(given.endpoint, {ALLOWED: "localhost"})
+    poster = Poster(given, target, sleep=sleep, clock=lambda: sum(waits))
+    refused = asyncio.run(poster.post_all("l/t/1", (json.dumps(one).encode() for one in bodies)))
+    return [letter.error for letter in refused], waits
+
+
+def test_every_row_is_posted_once_and_in_order_with_one_in_flight(receiver: Receiver) -> None:
+    refused, _ = post(receiver, [{"n": n} for n in range(200)], **{"sink.max_in_flight": 1})
+
+    assert refused == []
+    assert [body["n"] for _, body in receiver.seen] == list(range(200))
+    assert len({key for key, _ in receiver.seen}) == 200
+
+
+def test_what_may_pass_is_tried_again_as_late_as_the_answer_asks(receiver: Receiver) -> None:
+    receiver.answers = [(503, {}), (429, {"Retry-After": "7"}), (500, {})]
+
+    refused, waits = post(receiver, [{"n": 1}], **{"sink.max_in_flight": 1})
+
+    assert refused == []
+    assert waits == [0.1, 7.0, 0.4]
+    assert len({one["idempotency-key"] for one in receiver.headers}) == 1
+
+
+def test_a_receiver_that_does_not_recover_ends_the_epoch(receiver: Receiver) -> None:
+    receiver.answers = [(503, {})] * 500
+
+    with pytest.raises(TargetUnavailableError, match="503"):
+        post(receiver, [{"n": 1}], **{"sink.max_in_flight": 1, "sink.retry_timeout": timedelta(minutes=1)})
+
+
+def test_headers_are_sent_and_never_print(receiver: Receiver) -> None:
+    options = WebhookOptions(endpoint=receiver.url, headers=SecretStr("Authorization: Bearer open sesame, X-A: b"))
+
+    post(receiver, [{"n": 1}], headers="Authorization: Bearer open sesame, X-A: b")
+
+    assert receiver.headers[0]["authorization"] == "Bearer open sesame"
+    assert receiver.headers[0]["host"] == receiver.url.split("/")[2]
+    assert "sesame" not in repr(options)
+
+
+def options_of(receiver: Receiver, **more: object) -> dict[str, object]:
+    return {"endpoint": receiver.url, "type": "sink", **more}
+
+
+def test_an_epoch_is_posted_again_only_when_it_is_not_in_the_ledger(receiver: Receiver, tmp_path: Path) -> None:
+    one = sink(table("webhook", NUMBERS, **options_of(receiver)), tmp_path)
+
+    take(one, epoch(0), [batch(NUMBERS, (1, "a"), (2, "b"))])
+    take(one, epoch(0), [batch(NUMBERS, (1, "a"), (2, "b"))])
+    assert Counter(body["n"] for _, body in receiver.seen) == {1: 1, 2: 1}
+
+    for file in tmp_path.rglob("*ledger*"):
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+    take(one, epoch(0), [batch(NUMBERS, (1, "a"), (2, "b"))])
+    assert len(receiver.seen) == 4
+    assert len({key for key, _ in receiver.seen}) == 2, "a receiver can tell that they are the same"
+
+
+@pytest.mark.parametrize("bad_data", ["fail", "drop", "dead_letter"])
+def test_rows_that_are_refused_for_good_end_the_run_or_are_left_out_or_kept(
+    receiver: Receiver, tmp_path: Path, bad_data: str
+) -> None:
+    letters = {"dead_letter.path": str(tmp_path / "letters")} if bad_data == "dead_letter" else {}
+    one = sink(table("webhook", NUMBERS, **options_of(receiver, bad_data=bad_data, **letters)), tmp_path / "own")
+
+    if bad_data == "fail":
+        with pytest.raises(RowRefusedError, match="422"):
+            take(one, epoch(0), [batch(NUMBERS, (1, "a"), (-1, "b"))])
+        assert read_ledger(tmp_path / "own") == []
+        return
+    take(one, epoch(0), [batch(NUMBERS, (1, "a"), (-1, "b"))])
+
+    kept = [json.loads(line) for file in tmp_path.glob("letters/*") for line in file.read_text().splitlines()]
+    assert [json.loads(one["record"])["n"] for one in kept] == ([-1] if bad_data == "dead_letter" else [])
+
+
+@pytest.mark.parametrize(
+    ("address", "allowed", "is_open"),
+    [
+        ("93.184.216.34", "", True),
+        ("127.0.0.1", "", False),
+        ("10.1.2.3", "", False),
+        ("10.1.2.3", "10.0.0.0/8", True),
+        ("10.1.2.3", "inner.example", True),
+        ("169.254.169.254", "", False),
+        ("::1", "", False),
+        ("::ffff:127.0.0.1", "", False),
+        ("fe80::1%eth0", "", False),
+        ("2606:2800:220:1:248:1893:25c8:1946", "", True),
+    ],
+)
+def test_a_script_reaches_public_addresses_and_what_is_allowed(address: str, allowed: str, *, is_open: bool) -> None:
+    def lookup(_: str, __: int) -> list[str]:
+        return ["93.184.216.34", address]
+
+    if is_open:
+        assert check_url("http://inner.example:81/x?y", {ALLOWED: allowed}, lookup).host == "inner.example:81"
+    else:
+        with pytest.raises(AddressRefusedError, match="not a public address"):
+            check_url("https://inner.example/x", {ALLOWED: allowed}, lookup)
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_asked() -> None:
+    found = check_url("https://example.org/a?b=c", {}, lambda host, port: ["93.184.216.34"])
+
+    assert (found.url, found.host, found.server_name) == (
+        "https://93.184.216.34:443/a?b=c", "example.org", "example.org",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["ftp://example.org", "example.org", "http://user:secret@example.org", "file:///etc/passwd"]
+)
+def test_what_is_no_url_to_post_to_is_refused(endpoint: str) -> None:
+    with pytest.raises(ScriptRefused):
+        table("webhook", NUMBERS, endpoint=endpoint, type="sink")
