@@ -143,11 +143,19 @@ SELECT key FROM events LIMIT 1;
 --: IN (sub-query)
 SELECT key FROM events WHERE key IN (SELECT key FROM events);
 
+--: NOT IN (sub-query)
+SELECT key FROM events WHERE key NOT IN (SELECT key FROM events);
+
 --! scalar sub-query
 SELECT key FROM events WHERE value > (SELECT max(value) FROM events);
 
---: EXISTS
-SELECT key FROM events AS e WHERE EXISTS (SELECT 1 FROM events AS f WHERE f.key = e.key);
+--: EXISTS, NOT EXISTS
+SELECT key FROM events AS e
+WHERE EXISTS (SELECT 1 FROM events AS f WHERE f.key = e.key AND f.value > e.value)
+AND NOT EXISTS (SELECT 1 FROM events AS g WHERE g.key = e.key AND g.value = 0);
+
+--: EXISTS without an equality
+SELECT key FROM events AS e WHERE EXISTS (SELECT 1 FROM events AS f WHERE f.value > e.value);
 
 --: recursive WITH
 WITH RECURSIVE e AS (SELECT key FROM events UNION ALL SELECT key FROM e) SELECT key FROM e;

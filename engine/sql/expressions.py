@@ -193,7 +193,7 @@ class Expressions:
 
     def _in(self, node: exp.In) -> Expr:
         if node.args.get("query") or node.args.get("unnest"):
-            raise UnsupportedClauseError("IN with a sub-query is not supported", hint="list the values")
+            raise UnsupportedClauseError("IN with a sub-query is not supported here", hint=_ASKED)
         return self._call("in", [node.this, *node.expressions])
 
     def _case(self, node: exp.Case) -> Expr:
@@ -385,9 +385,12 @@ def _clipped(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+_ASKED = "WHERE can ask it, alone or beside other conditions with AND"
+
+
 def _hint_for(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
-        return "sub-queries stand in FROM only"
+        return _ASKED if isinstance(node, exp.Exists) else "sub-queries stand in FROM only"
     if isinstance(node, exp.Window):
         return "OVER stands in the SELECT list; use what it gives in a query around it"
     return None

@@ -80,7 +80,7 @@ class Joining:
         """Both sides joined, by windows when they have them, else for all time."""
         kind = self._kind()
         self._refuse_same_name(left, right)
-        right = _apart(right, left)
+        right = apart(right, left)
         matching = self._matching(left, right)
         joined = choose_join(left.node, right.node, kind, matching, self.ttl, self._at)
         side = Side(joined, Scope((*left.scope.columns, *right.scope.columns)))
@@ -102,7 +102,7 @@ class Joining:
         found = scope_of(_Columns(right.columns), alias)
         side = Side(_Columns(right.columns), found)
         self._refuse_same_name(left, side)
-        left = _apart(left, side)
+        left = apart(left, side)
         key = self._lookup_key(self._matching(left, side), right)
         chosen: Literal["inner", "left"] = "left" if kind == "LEFT" else "inner"
         joined = LookupJoin(left.node, right.table.name, right.columns, chosen, key)
@@ -144,10 +144,7 @@ class Joining:
             raise JoinError("can't handle join constraint other than ON", hint="write ON a.x = b.x", at=self._at)
         elif not using:
             tests += self._from_where(left, right, both)
-        found = [(test, _pair(test, left, right)) for test in tests]
-        rest = [test for test, pair in found if pair is None]
-        condition = None if not rest else rest[0] if len(rest) == 1 else make_call("and", rest)
-        return Matching(tuple(pair for _, pair in found if pair is not None), condition)
+        return matching_of(tests, left.node, right.node)
 
     def _from_where(self, left: Side, right: Side, both: Scope) -> list[Expr]:
         """The equalities between the two sides among the conditions of WHERE, which hold above the join as well."""
@@ -157,7 +154,7 @@ class Joining:
                 test = Expressions(self.script, both).translate(node)
             except EngineError:
                 continue  # it may be about a table that is joined later; WHERE itself will tell
-            if _pair(test, left, right) is not None:
+            if _pair(test, left.node, right.node) is not None:
                 found.append(test)
         return found
 
@@ -253,7 +250,7 @@ def choose_join(left: Node, right: Node, kind: JoinKind, matching: Matching, ttl
 def _refuse_uncomputable(left: Node, right: Node, condition: Expr, at: Place | None) -> None:
     if take_apart(condition, left.schema, right.schema) is None:
         raise JoinError(
-            "the condition of an outer join without windows is too intricate",
+            "this condition is too intricate for a join without windows that is not an inner one",
             hint="compute what it needs of each side in a column of its own, and compare those",
             at=at,
         )
@@ -294,7 +291,15 @@ def _conjuncts(expr: Expr) -> list[Expr]:
     return [expr]
 
 
-def _pair(test: Expr, left: Side, right: Side) -> Pair | None:
+def matching_of(tests: Sequence[Expr], left: Node, right: Node) -> Matching:
+    """The equalities between two relations among some tests, and all other tests as a condition."""
+    found = [(test, _pair(test, left, right)) for test in tests]
+    rest = [test for test, pair in found if pair is None]
+    condition = None if not rest else rest[0] if len(rest) == 1 else make_call("and", rest)
+    return Matching(tuple(pair for _, pair in found if pair is not None), condition)
+
+
+def _pair(test: Expr, left: Node, right: Node) -> Pair | None:
     """The two sides of an equality between the left and the right input."""
     if not isinstance(test, Call) or test.function != "=":
         return None
@@ -306,12 +311,12 @@ def _pair(test: Expr, left: Side, right: Side) -> Pair | None:
     return None
 
 
-def _is_of(expr: Expr, side: Side) -> bool:
+def _is_of(expr: Expr, side: Node) -> bool:
     names = columns_of(expr)
-    return bool(names) and names <= set(side.node.schema.names)
+    return bool(names) and names <= set(side.schema.names)
 
 
-def _apart(side: Side, other: Side) -> Side:
+def apart(side: Side, other: Side) -> Side:
     """The side with columns renamed where the other has one of the same name."""
     taken = {name.lower() for name in other.node.schema.names}
     if not any(name.lower() in taken for name in side.node.schema.names):

@@ -33,6 +33,8 @@ class Scope:
     """The columns in reach, in order."""
 
     columns: tuple[Visible, ...] = ()
+    around: Scope | None = None
+    """What a sub-query sees of the query around it, where it has no such name itself."""
 
     @property
     def shown(self) -> tuple[Visible, ...]:
@@ -41,6 +43,24 @@ class Scope:
 
     def resolve(self, parts: Sequence[str]) -> Expr:
         """What a dotted name means: table and column, or column, each followed by members of structs."""
+        try:
+            return self._own(parts)
+        except UnknownColumnError:
+            if self.around is None or not (self.around.has(parts[0]) or self.around.has_table(parts)):
+                raise
+            return self.around.resolve(parts)
+
+    def has(self, name: str) -> bool:
+        """Whether a column of that name can be reached."""
+        return any(_same(one.name, name) for one in self.shown) or (self.around is not None and self.around.has(name))
+
+    def has_table(self, parts: Sequence[str]) -> bool:
+        """Whether a dotted name begins with that of a table."""
+        if len(parts) > 1 and any(_same(one.table, parts[0]) for one in self.columns):
+            return True
+        return self.around is not None and self.around.has_table(parts)
+
+    def _own(self, parts: Sequence[str]) -> Expr:
         if len(parts) > 1:
             owned = [one.column for one in self.columns if _same(one.table, parts[0]) and _same(one.name, parts[1])]
             if owned:

@@ -34,7 +34,7 @@ from engine.sql.over import OverCalls
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, scope_of
 from engine.sql.selected import aliases, group_item, name_of, unique
-from engine.sql.subqueries import members_of
+from engine.sql.subqueries import asked_of, conditions_of, tested
 from engine.sql.top import ordered
 from engine.sql.unnest import Unnesting
 from engine.sql.windows import held_window, is_window_call, translate_window, window_over
@@ -137,7 +137,8 @@ class Queries:
             raise SyntaxRefusedError(
                 "SELECT needs a list of columns", hint="* is all of them", at=self.script.place(node)
             )
-        source, scope = self._from(node)
+        side = self.read_from(node)
+        source, scope = side.node, side.scope
         complaints = Complaints()
         source = self._filtered(source, scope, node, complaints)
         group, having = node.args.get("group"), node.args.get("having")
@@ -165,15 +166,15 @@ class Queries:
         if where is None:
             return source
         inputs = Expressions(self.script, scope)
-        conditions = _conditions(node)
-        if not any(_is_membership(one) for one in conditions):
+        conditions = conditions_of(node)
+        if not any(asked_of(one) for one in conditions):
             conditions = [where.this]
         rest: list[Expr] = []
         for one in conditions:
             with complaints.collect(self.script.place(where if len(conditions) == 1 else one)):
-                if _is_membership(one):
-                    others, at = self.translate(one.args["query"]), self.script.place(one)
-                    source = members_of(source, inputs.translate(one.this), others, self.updating_ttl, at)
+                asked = asked_of(one)
+                if asked is not None:
+                    source = tested(self, Side(source, scope), asked)
                 else:
                     rest.append(inputs.condition(one))
         if not rest:
@@ -226,14 +227,14 @@ class Queries:
 
         return OverCalls(self.script, None if found is None else (found[0], column), inputs.translate, partition)
 
-    def _from(self, node: exp.Select) -> tuple[Node, Scope]:
+    def read_from(self, node: exp.Select) -> Side:
+        """The relation in the FROM of a SELECT, and what its columns are called."""
         clause = node.args.get("from_")
         if clause is None:
             raise UnsupportedClauseError(
                 "a query without FROM has no rows to read", hint="select from a table", at=self.script.place(node)
             )
-        side = self._joined(clause.this, node.args.get("joins") or [], _conditions(node))
-        return side.node, side.scope
+        return self._joined(clause.this, node.args.get("joins") or [], conditions_of(node))
 
     def _joined(self, first: exp.Expr, joins: Sequence[exp.Join], where: Sequence[exp.Expr]) -> Side:
         """Relations joined from left to right. All of them are looked at, so that every complaint is heard."""
@@ -359,15 +360,3 @@ def _renamed(node: Node, alias: exp.Expr | None, script: Script) -> Node:
             at=script.place(alias),
         )
     return as_columns(node, [(name, field.type) for name, field in zip(names, node.schema, strict=True)])
-
-
-def _is_membership(node: exp.Expr) -> bool:
-    return isinstance(node, exp.In) and node.args.get("query") is not None
-
-
-def _conditions(node: exp.Select) -> list[exp.Expr]:
-    """The conditions of WHERE that must all hold."""
-    where = node.args.get("where")
-    if where is None:
-        return []
-    return list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]

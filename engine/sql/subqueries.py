@@ -1,40 +1,223 @@
-"""Sub-queries in WHERE: the rows whose value is IN another relation are those that meet it in a join."""
+"""Sub-queries in WHERE: the rows that meet a row of another relation, or none, are those of a semi or an anti join."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Literal, Protocol
 
+from sqlglot import exp
+
+from engine import types
 from engine.errors import ColumnCountError, Place, UnsupportedClauseError
-from engine.plan.expr import Column, Expr, Named
-from engine.plan.nodes import Carried, UpdatingAggregate, WindowAggregate
+from engine.functions.coercion import can_cast
+from engine.plan.calls import coerce
+from engine.plan.expr import Case, Column, Expr, Named, columns_of, is_nullable
+from engine.plan.expr import Literal as Constant
+from engine.plan.nodes import Filter, Project, Session, Unnest
 from engine.plan.tree import Node
-from engine.sql.expressions import make_call
-from engine.sql.joins import Matching, choose_join
+from engine.sql.expressions import Expressions, make_call
+from engine.sql.grouping import has_aggregate
+from engine.sql.joins import Side, apart, choose_join, matching_of
 from engine.sql.names import count_columns
-from engine.sql.windows import held_window, with_window
+from engine.sql.parse import Script
+from engine.sql.scope import Scope, scope_of
+from engine.sql.windows import held_window
+
+_PARTS = "0123456789abcdef"
+"""What the digits of a digest can be: so many parts are the rows dealt out to that all meet the same NULL."""
+_KEY = "__part"
 
 
-def members_of(rows: Node, value: Expr, others: Node, ttl: timedelta, at: Place | None) -> Node:
-    """The rows whose value is in the one column of `others`, each once; NULL is in nothing. Within a window when both
-    have one, else for all time."""
-    if len(others.schema) != 1:
-        raise ColumnCountError(
-            f"IN takes a query of 1 column, not of {count_columns(len(others.schema))}", hint="select one", at=at
-        )
-    column = others.schema.fields[0]
-    number = sum(name.startswith("__in") for name in rows.schema.names)
-    name, window = f"__in{number}", f"__in{number}_window"
-    key = Named(name, Column(column.name, column.type, column.nullable))
-    held = held_window(others)
-    once: Node
-    if held is None:
-        once = UpdatingAggregate(others, (key,), (), ttl)
-    elif held[1] is None:
-        raise UnsupportedClauseError(
-            "a query of sessions cannot stand behind IN", hint="write a join that names the window of both", at=at
-        )
-    else:
-        once = WindowAggregate(with_window(others), Carried(held[1]), window, (key,), ())
-    test = make_call("=", [value, Column(name, column.type, column.nullable)])
+class Queries(Protocol):
+    """What gives a meaning to the queries that stand inside."""
+
+    @property
+    def script(self) -> Script:
+        """The script that the queries are in."""
+
+    @property
+    def updating_ttl(self) -> timedelta:
+        """For how long rows are kept that no window closes."""
+
+    def translate(self, node: exp.Expr) -> Node:
+        """The relation that a query describes."""
+
+    def read_from(self, node: exp.Select) -> Side:
+        """The relation in the FROM of a query, and what its columns are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A test of rows by a sub-query: whether `value` is in what it gives, or whether it gives anything."""
+
+    written: exp.Expr
+    value: exp.Expr | None
+    query: exp.Expr
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """What a sub-query reads: its rows, the value that it selects of them, and what else must hold of two rows."""
+
+    rows: Node
+    value: Expr | None
+    tests: tuple[Expr, ...]
+
+
+def asked_of(node: exp.Expr) -> Asked | None:
+    """The test that a condition is; None when it asks no sub-query, or does so inside something else."""
+    negated = False
+    while isinstance(node, exp.Paren | exp.Not):
+        negated ^= isinstance(node, exp.Not)
+        node = node.this
+    match node:
+        case exp.In() if node.args.get("query") is not None:
+            return Asked(node, node.this, node.args["query"], negated)
+        case exp.Exists():
+            return Asked(node, None, node.this, negated)
+    return None
+
+
+def conditions_of(node: exp.Select) -> list[exp.Expr]:
+    """The conditions of WHERE that must all hold."""
+    where = node.args.get("where")
+    if where is None:
+        return []
+    return list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+
+
+def tested(queries: Queries, rows: Side, asked: Asked) -> Node:
+    """The rows for which the test is true, as they are. Within a window when both relations have one, else for all
+    time."""
+    at = queries.script.place(asked.written)
+    value = None if asked.value is None else Expressions(queries.script, rows.scope).translate(asked.value)
+    others = _others(queries, rows, asked, at)
+    tests = list(others.tests)
+    found = others.value
+    if value is not None and found is not None:
+        value, found = _alike(value, found)
+        tests.append(make_call("=", [value, found]))
+    kept = _joined(rows.node, others.rows, tests, "anti" if asked.negated else "semi", queries.updating_ttl, at)
+    if asked.negated and value is not None and found is not None:
+        return _without_unknown(kept, value, replace(others, value=found), queries.updating_ttl, at)
+    return kept
+
+
+def _alike(value: Expr, found: Expr) -> tuple[Expr, Expr]:
+    """Both sides of an equality as the type in which they are compared."""
+    test = make_call("=", [value, found])
     left, right = test.arguments  # type: ignore[union-attr]  # a comparison is a call
-    return choose_join(rows, once, "inner", Matching(((left, right),), None), ttl, at)
+    return left, right
+
+
+def _joined(
+    rows: Node,
+    others: Node,
+    tests: Sequence[Expr],
+    kind: Literal["semi", "anti"],
+    ttl: timedelta,
+    at: Place | None,
+) -> Node:
+    """The join, which reads no more of the others than it needs, so that equal ones are kept once."""
+    matching = matching_of(tests, rows, others)
+    wanted = set[str]().union(*(columns_of(test) for test in tests))
+    held = held_window(others)
+    if held is not None:
+        wanted.add(held[1] or "")
+    columns = tuple(one for one in others.schema if one.name in wanted) or others.schema.fields[:1]
+    narrow = Project(others, tuple(Named(one.name, Column(one.name, one.type, one.nullable)) for one in columns))
+    return choose_join(rows, narrow, kind, matching, ttl, at)
+
+
+def _without_unknown(kept: Node, value: Expr, others: _Others, ttl: timedelta, at: Place | None) -> Node:
+    """Those of the rows for which NOT IN is not unknown: a NULL is not known to be out of what is not empty, and
+    nothing is known to be out of what has a NULL.
+
+    Every other row says so to the rows without a value, and one without a value says it to all, in all their parts.
+    """
+    found = others.value
+    assert found is not None
+    if not is_nullable(value) and not is_nullable(found):
+        return kept
+    own: Expr = Constant(_PARTS[0], types.TEXT)
+    if can_cast(value.type, types.TEXT):
+        digest = make_call("md5", [coerce(value, types.TEXT)])
+        own = make_call("substr", [digest, Constant(1, types.BIGINT), Constant(1, types.BIGINT)])
+    nowhere = Constant("", types.TEXT)
+    if is_nullable(value):
+        own = Case(((make_call("is_null", [value]), nowhere),), own, types.TEXT)
+    rows, unknown = others.rows, make_call("is_null", [found])
+    everywhere = make_call("make_array", [Constant(part, types.TEXT) for part in ("", *_PARTS)])
+    if not is_nullable(value):
+        rows = Filter(rows, unknown)
+        part: Expr = everywhere
+    else:
+        part = Case(((unknown, everywhere),), make_call("make_array", [nowhere]), everywhere.type)
+    dealt = Unnest(rows, _KEY, part)
+    same = make_call("=", [own, Column(_KEY, types.TEXT)])
+    return _joined(kept, dealt, [*others.tests, same], "anti", ttl, at)
+
+
+def _others(queries: Queries, rows: Side, asked: Asked, at: Place | None) -> _Others:
+    query = asked.query
+    while isinstance(query, exp.Subquery | exp.Paren):
+        query = query.this
+    if isinstance(query, exp.Select) and _is_plain(query):
+        return _of_plain(queries, rows, query, asked, at)
+    found = queries.translate(query)
+    held = held_window(found)
+    if held is not None and held[1] is None and isinstance(held[0], Session):
+        raise UnsupportedClauseError(
+            "a query of sessions cannot stand behind IN or EXISTS",
+            hint="write a join that names the window of both",
+            at=at,
+        )
+    side = apart(Side(found, scope_of(found, None)), rows)
+    return _Others(side.node, None if asked.value is None else _only(side.scope, at), ())
+
+
+def _is_plain(query: exp.Select) -> bool:
+    """Whether a query gives its rows one by one, so that it may look at the rows around it. That equal ones come once
+    makes no difference to a test."""
+    clauses = ("with_", "group", "having", "order", "limit", "offset")
+    if any(query.args.get(name) for name in clauses) or query.args.get("from_") is None:
+        return False
+    return not has_aggregate(query.expressions) and not any(
+        isinstance(part, exp.Window | exp.Query) or (isinstance(part, exp.Anonymous) and part.name.lower() == "unnest")
+        for item in query.expressions
+        for part in item.walk()
+    )
+
+
+def _of_plain(queries: Queries, rows: Side, query: exp.Select, asked: Asked, at: Place | None) -> _Others:
+    side = apart(queries.read_from(query), rows)
+    node, scope = side.node, replace(side.scope, around=rows.scope)
+    inputs = Expressions(queries.script, scope)
+    own: list[Expr] = []
+    shared: list[Expr] = []
+    for one in conditions_of(query):
+        inner = asked_of(one)
+        if inner is not None:
+            node = tested(queries, Side(node, side.scope), inner)
+            continue
+        test = inputs.condition(one)
+        (own if columns_of(test) <= set(side.node.schema.names) else shared).append(test)
+    if own:
+        node = Filter(node, own[0] if len(own) == 1 else make_call("and", own))
+    selected = [inputs.translate(item.unalias()) for item in query.expressions if not item.is_star]
+    if asked.value is None:
+        return _Others(node, None, tuple(shared))
+    if len(query.expressions) != 1 or not selected:
+        return _Others(node, _only(side.scope, at, len(query.expressions)), tuple(shared))
+    return _Others(node, selected[0], tuple(shared))
+
+
+def _only(scope: Scope, at: Place | None, selected: int = 1) -> Column:
+    """The one column there is."""
+    count = len(scope.shown) if selected == 1 else selected
+    if count != 1:
+        raise ColumnCountError(f"IN takes a query of 1 column, not of {count_columns(count)}", hint="select one", at=at)
+    return scope.shown[0].column

@@ -15,18 +15,20 @@ import pyarrow as pa
 from engine.plan.evaluate import evaluate
 from engine.plan.expr import Expr
 from engine.plan.nodes import RETRACT, ROW_ID, JoinKind
+from engine.plan.nodes.joins import joined_schema
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Schema, arrow_schema
 from engine.updating.changelog import hidden_added
 from engine.updating.chunks import Chunks
 from engine.updating.columns import LAST, MATCH, ROW, WATERMARK, WEIGHT
 from engine.updating.groups import Flags, Longs, flags, group, longs, moments, ranges
+from engine.updating.ids import mixed
 from engine.updating.packing import deal, from_bytes, to_bytes
 from engine.updating.step import NEVER, Kept, Outcome
 
 _SIDES = ("left", "right")
 _KEYS = (MATCH, ROW)
-_FIRST, _SECOND = np.int64(0x1B873593), np.int64(-0x61C8864680B583EB)
+_FIRST = np.int64(0x1B873593)
 _NOBODY = np.int64(0x2545F4914F6CDD1D)
 
 
@@ -48,6 +50,11 @@ class JoinSpec:
     def sides(self) -> tuple[Schema, Schema]:
         """The columns of both sides."""
         return self.left, self.right
+
+    @property
+    def out(self) -> Schema:
+        """The columns that go out."""
+        return joined_schema(self.left, self.right, self.kind)
 
     @property
     def padded(self) -> tuple[bool, bool]:
@@ -158,6 +165,8 @@ def _replaced(rows: pa.Table, name: str, values: Longs) -> pa.Table:
 
 def _joined(spec: JoinSpec, left: _Side, right: _Side) -> pa.Table:
     """The changes of the join: of pairs of which a row changed, and of rows that match nothing now or did before."""
+    if spec.kind in ("semi", "anti"):
+        return _tested(spec, left, right)
     changed = np.flatnonzero(left.changed)
     same = np.flatnonzero(~left.changed)
     moved = np.flatnonzero(right.changed)
@@ -177,6 +186,14 @@ def _joined(spec: JoinSpec, left: _Side, right: _Side) -> pa.Table:
     counts = np.abs(weights)
     lefts, rights, taken_back = np.repeat(lefts, counts), np.repeat(rights, counts), np.repeat(weights < 0, counts)
     return _rows(spec, left, right, lefts, rights, taken_back)
+
+
+def _tested(spec: JoinSpec, left: _Side, right: _Side) -> pa.Table:
+    """The changes of the rows of the left that meet a row of the right, or none."""
+    alone = _alone(spec, left, right, turned=False)
+    weights = alone if spec.kind == "anti" else left.new - left.old - alone
+    lefts = np.repeat(np.arange(len(weights)), np.abs(weights))
+    return _rows(spec, left, right, lefts, np.full(len(lefts), -1), np.repeat(weights < 0, np.abs(weights)))
 
 
 def _pairs(spec: JoinSpec, left: _Side, right: _Side, some: Longs, others: Longs) -> tuple[Longs, Longs]:
@@ -221,10 +238,10 @@ def _rows(spec: JoinSpec, left: _Side, right: _Side, lefts: Longs, rights: Longs
             taken = side.rows.take(where) if side.rows.num_rows else _nothing(side.rows, len(places))
             columns += [taken[name].combine_chunks() for name in schema.names]
             own = np.where(is_there, longs(taken[ROW_ID].fill_null(0)), _NOBODY)
-            ids = _mixed(ids * np.int64(31) + own)
+            ids = mixed(ids * np.int64(31) + own)
             times = np.maximum(times, np.where(is_there, longs(taken[LAST].fill_null(0)), NEVER))
-    names = [*spec.left.names, *spec.right.names]
-    rows = pa.table(columns, names)
+    names = spec.out.names
+    rows = pa.table(columns[: len(names)], names)
     if not spec.changes:
         return rows.append_column(EVENT_TIME, pa.array(times).cast(_INSTANT))
     order = np.lexsort((~taken_back, ids))
@@ -234,11 +251,6 @@ def _rows(spec: JoinSpec, left: _Side, right: _Side, lefts: Longs, rights: Longs
 
 def _nothing(rows: pa.Table, count: int) -> pa.Table:
     return pa.table([pa.nulls(count, field.type) for field in rows.schema], schema=rows.schema)
-
-
-def _mixed(numbers: Longs) -> Longs:
-    mixed: Longs = (numbers ^ (numbers >> 31)) * _SECOND
-    return mixed ^ (mixed >> 29)
 
 
 def _without_forgotten(spec: JoinSpec, kept: Kept) -> Kept:

@@ -70,6 +70,12 @@ QUERIES = {
       max(v) OVER (PARTITION BY w ORDER BY key ROWS BETWEEN 2 FOLLOWING AND UNBOUNDED FOLLOWING) AS x FROM h""",
     "best": """SELECT s, k, a FROM (SELECT w.start AS s, key AS k, n AS a,
       row_number() OVER (PARTITION BY w ORDER BY n DESC, key) AS place FROM h) WHERE place <= 2""",
+    "exists": """SELECT e.w.start AS s, key AS k FROM e
+      WHERE EXISTS (SELECT 1 FROM c WHERE c.w = e.w AND c.key = e.key AND c.n >= e.n)""",
+    "not_exists": """SELECT w.start AS s, key AS k, n AS a FROM e
+      WHERE n > 1 AND NOT EXISTS (SELECT * FROM c WHERE c.w = e.w AND c.key = e.key)""",
+    "not_in": """SELECT w.start AS s, key AS k, n AS a FROM e
+      WHERE key NOT IN (SELECT key FROM c WHERE c.w = e.w AND c.n > 1)""",
     "over_join": """SELECT e.w.start AS s, e.key AS k, c.key AS o,
       row_number() OVER (PARTITION BY e.w ORDER BY e.n + c.n, e.key, c.key) AS r FROM e JOIN c ON e.w = c.w""",
 }

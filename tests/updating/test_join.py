@@ -63,19 +63,20 @@ def random_rows(chance: Random) -> list[dict[str, Any]]:
 def batch_answer(sides: Sequence[Sequence[dict[str, Any]]], kind: str, *, larger: bool) -> Counter[tuple[object, ...]]:
     with duckdb.connect() as database:
         for name, rows in zip("lr", sides, strict=True):
-            columns = {
+            values = {
                 "key": pa.array([row["key"] for row in rows], pa.string()),
                 "value": pa.array([row["value"] for row in rows], pa.int64()),
             }
-            database.register(name, pa.table(columns))
+            database.register(name, pa.table(values))
         also = " AND l.value < r.value" if larger else ""
-        query = f"SELECT l.key, l.value, r.key, r.value FROM l {kind} JOIN r ON l.key = r.key{also}"
+        columns = "l.key, l.value" + ("" if kind in ("semi", "anti") else ", r.key, r.value")
+        query = f"SELECT {columns} FROM l {kind} JOIN r ON l.key = r.key{also}"
         return Counter(database.execute(query).fetchall())
 
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("larger", [True, False])
-@pytest.mark.parametrize("kind", ["inner", "left", "right", "full"])
+@pytest.mark.parametrize("kind", ["inner", "left", "right", "full", "semi", "anti"])
 def test_the_folded_changes_are_the_batch_answer(kind: JoinKind, larger: bool, seed: int) -> None:
     chance = Random(seed)
     spec = spec_of(kind, condition=LARGER if larger else None)
@@ -109,6 +110,21 @@ def test_a_row_of_an_outer_join_goes_when_its_partner_comes_and_comes_again_when
     assert came(0, False, left) == [(False, 1, None)]
     assert came(1, False, right) == [(False, 1, 9), (True, 1, None)]
     assert came(1, True, right) == [(False, 1, None), (True, 1, 9)]
+
+
+def test_a_row_that_is_tested_comes_once_however_many_partners_it_has() -> None:
+    spec = spec_of("semi", changes=False)
+    operators = [JoinSide(spec, number) for number in (0, 1)]
+    running = Buckets(operators[0])
+    left, rights = {"key": "a", "value": 1, "at": 0}, [{"key": "a", "value": value, "at": 0} for value in (7, 8, 9)]
+
+    def came(number: int, *rows: dict[str, Any]) -> list[object]:
+        part = packed(number, [(False, row) for row in rows], only_appends=True)
+        return [row["l1"] for row in running.run([(operators[number], part)])]
+
+    assert came(0, left) == []
+    assert came(1, *rights[:2]) == [1]
+    assert came(1, rights[2]) == []
 
 
 def test_rows_meet_only_within_the_time_to_live() -> None:

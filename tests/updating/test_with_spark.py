@@ -118,6 +118,18 @@ QUERIES = {
         SELECT o.key, count(*) AS n, count(e.key) AS m, sum(e.number * o.size) AS s
         FROM others o LEFT JOIN events e ON e.key = o.key GROUP BY o.key
     """,
+    "in": "SELECT key, number FROM events WHERE key IN (SELECT key FROM others)",
+    "not in": "SELECT key, number FROM events WHERE key NOT IN (SELECT key FROM others WHERE size < 2 AND key > 'a')",
+    "not in what has a NULL": "SELECT key, size FROM others WHERE key NOT IN (SELECT key FROM events WHERE number > 4)",
+    "not in what is empty": "SELECT * FROM events WHERE number NOT IN (SELECT size FROM others WHERE size > 9)",
+    "exists": """
+        SELECT key, number FROM events e WHERE EXISTS (SELECT 1 FROM others o WHERE o.key = e.key AND o.size > e.number)
+    """,
+    "not exists": """
+        SELECT key, number FROM events e WHERE number > 0 AND NOT EXISTS (
+          SELECT 1 FROM (SELECT key, count(*) AS n FROM others GROUP BY key) o WHERE o.key = e.key AND o.n > 1
+        )
+    """,
     "union": "SELECT key FROM events UNION SELECT key FROM others",
 }
 

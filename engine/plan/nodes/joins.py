@@ -10,7 +10,8 @@ from engine.plan.expr import Expr, columns_of
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
 
-JoinKind: TypeAlias = Literal["inner", "left", "right", "full"]
+JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "semi", "anti"]
+"""Semi and anti joins give the rows of the left that meet one of the right, or none, each once and as they are."""
 Pair: TypeAlias = tuple[Expr, Expr]
 """An equality: an expression of the left side, and one of the right side of the same type."""
 
@@ -30,14 +31,14 @@ class WindowJoin(Node):
 
     @property
     def schema(self) -> Schema:
-        """The columns of the left, then of the right; those of a side that may be missing are nullable."""
+        """The columns of the left, then of the right unless it is only tested; nullable where a side may be missing."""
         return joined_schema(self.left.schema, self.right.schema, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
 class UpdatingJoin(Node):
     """Pairs of rows, whenever they come, for which all equalities and the condition are true. Both sides are kept for
-    `ttl` after their last change. It gives changes, unless it is inner and both sides only ever append."""
+    `ttl` after their last change. It gives changes, unless it is inner or semi and both sides only ever append."""
 
     left: Node
     right: Node
@@ -48,7 +49,7 @@ class UpdatingJoin(Node):
 
     @property
     def schema(self) -> Schema:
-        """The columns of the left, then of the right; those of a side that may be missing are nullable."""
+        """The columns of the left, then of the right unless it is only tested; nullable where a side may be missing."""
         return joined_schema(self.left.schema, self.right.schema, self.kind)
 
 
@@ -71,7 +72,9 @@ class LookupJoin(Node):
 
 
 def joined_schema(left: Schema, right: Schema, kind: JoinKind) -> Schema:
-    """The columns of both sides; those of a side that may be missing are nullable."""
+    """The columns of both sides; those of a side that may be missing are nullable, those of a mere test not there."""
+    if kind in ("semi", "anti"):
+        return left
     first = _nullable(left) if kind in ("right", "full") else left
     second = _nullable(right) if kind in ("left", "full") else right
     return Schema((*first, *second))

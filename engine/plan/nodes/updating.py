@@ -50,7 +50,7 @@ def is_updating(node: Node) -> bool:
         case UpdatingAggregate():
             return True
         case UpdatingJoin(left, right, kind):
-            return kind != "inner" or is_updating(left) or is_updating(right)
+            return kind not in ("inner", "semi") or is_updating(left) or is_updating(right)
         case Scan(is_changes=is_changes):
             return is_changes
     return any(is_updating(below) for below in inputs_of(node))

@@ -24,6 +24,8 @@ _ABOVE: dict[JoinKind, tuple[bool, bool]] = {
     "left": (True, False),
     "right": (False, True),
     "full": (False, False),
+    "semi": (True, False),
+    "anti": (True, False),
 }
 """Whether a condition above the join may be asked of the left and of the right side: its rows must never be missing."""
 _WITHIN: dict[JoinKind, tuple[bool, bool]] = {
@@ -31,6 +33,8 @@ _WITHIN: dict[JoinKind, tuple[bool, bool]] = {
     "left": (False, True),
     "right": (True, False),
     "full": (False, False),
+    "semi": (True, True),
+    "anti": (False, True),
 }
 """The same of a condition of the join itself: a row that fails it must not stand alone."""
 

@@ -28,7 +28,8 @@ def lower_window_join(node: WindowJoin, left: DataFrame, right: DataFrame) -> Da
     if node.condition is not None:
         tests.append(to_sql(node.condition))
     joined = sides[0].join(sides[1], on=F.expr(" AND ".join(tests)), how=node.kind)
-    time = [F.greatest(*_TIMES).alias(EVENT_TIME)] if timed else []
+    agreed = F.col(_TIMES[0]) if node.kind in ("semi", "anti") else F.greatest(*_TIMES)
+    time = [agreed.alias(EVENT_TIME)] if timed else []
     return joined.select(*map(quoted, node.schema.names), *time)
 
 

@@ -27,11 +27,12 @@ from engine.updating.aggregate import AggregateOperator, AggregateSpec
 from engine.updating.columns import MATCH, ROW
 from engine.updating.join import JoinSide, JoinSpec
 
-_CHANGE = (
+CHANGE = (
     Field(EVENT_TIME, types.TIMESTAMP),
     Field(RETRACT, types.BOOLEAN, nullable=False),
     Field(ROW_ID, types.BIGINT, nullable=False),
 )
+"""The hidden columns of changes."""
 
 
 def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame) -> DataFrame:
@@ -61,9 +62,9 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame) -> DataFr
         values += [Column(f"o{index}_{place}", one.type) for place, one in enumerate(measures[index].order)]
         hashes[f"v{index}"] = F.expr(hash_to_sql(values or [Literal(0, types.BIGINT)]))
     operator = AggregateOperator(spec)
-    shape = Schema((*spec.schema, *_CHANGE))
+    shape = Schema((*spec.schema, *CHANGE))
     stepped = run_in_buckets([(prepared.withColumns(hashes), operator)], operator, spark_schema(shape))
-    return _called(node, stepped.toDF(*node.schema.names, *(field.name for field in _CHANGE)))
+    return _called(node, stepped.toDF(*node.schema.names, *(field.name for field in CHANGE)))
 
 
 def _measure(call: Aggregate) -> Measure:
@@ -110,16 +111,16 @@ def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -
         hidden = [EVENT_TIME, *([RETRACT] if is_updating(one) else []), *([WATERMARK] if has_watermark else [])]
         columns = [MATCH, ROW, ROW_ID, *own[number].names, *(extra.name for extra in extras[number]), *hidden]
         parts.append((prepared.select(*columns), JoinSide(spec, number)))
-    ends = _CHANGE if spec.changes else _CHANGE[:1]
+    ends = CHANGE if spec.changes else CHANGE[:1]
     marks = (Field(WATERMARK, types.TIMESTAMP),) if has_watermark else ()
-    shape = Schema((*spec.left, *spec.right, *ends, *marks))
+    shape = Schema((*spec.out, *ends, *marks))
     stepped = run_in_buckets(parts, parts[0][1], spark_schema(shape))
     joined = stepped.toDF(*node.schema.names, *(field.name for field in (*ends, *marks)))
     if has_watermark:
         time = quoted(EVENT_TIME).alias(EVENT_TIME, metadata=EVENT_TIME_MARK)
         joined = joined.select(*map(quoted, node.schema.names), time, WATERMARK)
     if node.condition is not None and apart is None:
-        assert node.kind == "inner", "an outer join whose condition only Spark can compute is refused before"
+        assert node.kind == "inner", "another join whose condition only Spark can compute is refused before"
         joined = joined.filter(F.expr(to_sql(node.condition)))
     return joined
 

@@ -1,13 +1,17 @@
 -- Sub-queries that stand behind IN, or would, and cannot.
---: error sql.column_count 18:30 IN takes a query of 1 column, not of 2 columns
---: error sql.unsupported 19:30 IN with a sub-query is not supported
---: error sql.window_mismatch 20:30 can't handle mixed windowing between left (non-windowed) and right (windowed).
---: error sql.function_arguments 21:30 = does not take (BIGINT, TEXT)
---: error sql.unsupported 22:40 IN with a sub-query is not supported
---: error sql.unsupported 23:25 a query of sessions cannot stand behind IN
---: error sql.unknown_column 24:49 no column 'nothing' here
---: error sql.unsupported 25:35 EXISTS(SELECT 1 FROM clicks AS y WHERE y.key = x.key) is not supported here
---: error sql.unsupported 26:8 (SELECT max(key) FROM clicks) is not supported here
+--: error sql.column_count 22:30 IN takes a query of 1 column, not of 2 columns
+--: error sql.unsupported 23:40 IN with a sub-query is not supported
+--: error sql.window_mismatch 24:30 can't handle mixed windowing between left (non-windowed) and right (windowed).
+--: error sql.function_arguments 25:30 = does not take (BIGINT, TEXT)
+--: error sql.unsupported 26:40 IN with a sub-query is not supported
+--: error sql.unsupported 27:25 a query of sessions cannot stand behind IN or EXISTS
+--: error sql.unknown_column 28:30 no column 'nothing' here
+--: error sql.unsupported 29:44 EXISTS(SELECT 1 FROM clicks AS y WHERE y.key = x.key) is not supported here
+--: error sql.join 30:35 Updating joins must include an equijoin condition
+--: error sql.unknown_column 31:83 no column 'nothing' here
+--: error sql.unknown_column 32:91 no column 'x' here
+--: error sql.join 33:62 Updating joins must include an equijoin condition
+--: error sql.unsupported 34:8 (SELECT max(key) FROM clicks) is not supported here
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)
@@ -16,11 +20,15 @@ CREATE TABLE out WITH (connector = 'single_file', path = '$output', format = 'js
 CREATE VIEW e AS SELECT tumble('1 minute') AS window, key, count(*) AS n FROM events GROUP BY window, key;
 CREATE VIEW c AS SELECT tumble('1 minute') AS window, key, page, count(*) AS n FROM clicks GROUP BY window, key, page;
 SELECT key FROM events WHERE key IN (SELECT key, page FROM clicks);
-SELECT key FROM events WHERE key NOT IN (SELECT key FROM clicks);
+SELECT key FROM events WHERE active OR key NOT IN (SELECT key FROM clicks);
 SELECT key FROM events WHERE key IN (SELECT key FROM c);
 SELECT key FROM events WHERE value IN (SELECT key FROM clicks);
 SELECT key FROM events WHERE active OR key IN (SELECT key FROM clicks);
 SELECT key FROM e WHERE n IN (SELECT count(*) FROM events GROUP BY session('1 minute'));
 SELECT key FROM events WHERE nothing IN (SELECT nothing FROM clicks);
-SELECT key FROM events AS x WHERE EXISTS (SELECT 1 FROM clicks AS y WHERE y.key = x.key);
+SELECT key FROM events AS x WHERE active = EXISTS (SELECT 1 FROM clicks AS y WHERE y.key = x.key);
+SELECT key FROM events AS x WHERE EXISTS (SELECT 1 FROM clicks AS y WHERE y.page > x.key);
+SELECT key FROM events AS x WHERE EXISTS (SELECT 1 FROM clicks AS y WHERE y.key = x.nothing);
+SELECT key FROM events AS x WHERE EXISTS (SELECT max(page) FROM clicks AS y WHERE y.key = x.key);
+SELECT key FROM events WHERE key IN (SELECT key FROM clicks, events);
 SELECT (SELECT max(key) FROM clicks) FROM events;

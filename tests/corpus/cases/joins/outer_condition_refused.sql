@@ -1,5 +1,5 @@
 -- Conditions of outer joins without windows that only Spark could compute for every pair of rows.
---: error sql.join 9:66 the condition of an outer join without windows is too intricate
+--: error sql.join 9:66 this condition is too intricate for a join without windows that is not an inner one
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)

@@ -1,0 +1,22 @@
+"""Ids of rows that are made of others: equal parts give equal ids."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.updating.groups import Longs
+
+_SPREAD = np.int64(-0x61C8864680B583EB)
+
+
+def mixed(numbers: Longs) -> Longs:
+    """The numbers with every bit spread over all others."""
+    with np.errstate(over="ignore"):
+        once: Longs = (numbers ^ (numbers >> 31)) * _SPREAD
+        return once ^ (once >> 29)
+
+
+def combined(first: Longs, second: Longs) -> Longs:
+    """A number for each pair of numbers, another one when they are swapped."""
+    with np.errstate(over="ignore"):
+        return mixed(mixed(first) * np.int64(31) + second)
