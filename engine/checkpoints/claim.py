@@ -11,9 +11,11 @@ from engine.checkpoints.doctor import examine
 from engine.checkpoints.layout import StatePaths, read_json, read_text, unreadable, write_json, write_text
 from engine.checkpoints.lineage import Lineage, new_id, read_lineage, write_lineage
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
+from engine.delivery.standing import OPEN_FILES
 from engine.errors import ForeignStateError, OtherQueryError, StateInUseError, SupersededError
 
-_OURS = {"logs", "savepoints", "lock", "generation", "lineage.json", "sinks", "watermarks", "replaced", "staging"}
+_OURS = {"logs", "savepoints", "lock", "generation", "lineage.json", "sinks", "watermarks"}
+_OURS |= {OPEN_FILES, "replaced", "staging"}
 
 
 class Hold:

@@ -19,10 +19,11 @@ from pathlib import Path
 
 from engine.checkpoints import contents, spark_log
 from engine.checkpoints.layout import StatePaths, read_json, unreadable
-from engine.checkpoints.lineage import read_lineage
+from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.manifest import Manifest, SavedFile, damaged, read_manifest, write_manifest
 from engine.checkpoints.swap import is_swapping
 from engine.delivery.durable import sync_directory
+from engine.delivery.standing import OPEN_FILES, open_files, saved_name, write_saved
 from engine.errors import NothingToSaveError, SavepointError, UnreadableStateError
 
 ATTEMPTS = 5
@@ -107,6 +108,19 @@ def copy_epoch(paths: StatePaths, target: Path, epoch: int) -> list[Path]:
     return copied
 
 
+def copy_open_files(paths: StatePaths, target: Path, lineage: Lineage, epoch: int) -> list[Path]:
+    """Copy what the sinks had left open at an epoch of a history below `target`, and say what was copied. One that
+    vanishes meanwhile raises FileNotFoundError."""
+    copied: list[Path] = []
+    for name, manifest, segments in open_files(paths.sinks, lineage.id, {**dict(lineage.parents), lineage.id: epoch}):
+        folder = Path(OPEN_FILES) / name
+        for number, segment in enumerate(segments):
+            link(segment, target / folder / saved_name(number))
+            copied.append(folder / saved_name(number))
+        copied.append(folder / write_saved(target / folder, manifest))
+    return copied
+
+
 def link(source: Path, target: Path) -> None:
     """A second name for a file that will never change; a copy of it where that cannot be."""
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -137,10 +151,13 @@ def _save(
         )
     planned = spark_log.read_planned(paths.checkpoint, epoch)
     try:
-        files = tuple(_describe(draft, file) for file in sorted(copy_epoch(paths, draft, epoch)))
+        copied = copy_epoch(paths, draft, epoch)
+        lineage = read_lineage(draft / paths.lineage.name)
+        copied += copy_open_files(paths, draft, lineage, epoch)
+        files = tuple(_describe(draft, file) for file in sorted(copied))
     except (zipfile.BadZipFile, KeyError, IndexError, json.JSONDecodeError) as error:
         raise _unreadable_snapshot(paths) from error
-    pipeline, lineage = read_json(draft / paths.pipeline.name), read_lineage(draft / paths.lineage.name)
+    pipeline = read_json(draft / paths.pipeline.name)
     manifest = Manifest(
         id=savepoint_id,
         label=label,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.connectors.time_folders import end_of
 from engine.errors import UnwritableTargetError
 from engine.schema import Schema
 
@@ -17,16 +19,26 @@ _SAFE = " !$'()*+,;@&-._~"
 _HOUR = 3_600_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of one directory; and when its time is over, where directories are named by time."""
+
+    directory: str
+    rows: pa.RecordBatch
+    until: int | None = None
+
+
 class Partitioner:
-    """Splits batches by directory: `time pattern/column=value/...`."""
+    """Splits batches by directory: `time pattern/column=value/...`. `written` has the columns that go into files."""
 
     def __init__(self, schema: Schema, fields: Sequence[str], time_pattern: str | None) -> None:
+        self.written = schema
         self._width = len(schema)
         self._fields = [self._index(schema, name) for name in fields]
         self._names = [schema.names[index] for index in self._fields]
         self._pattern = time_pattern
 
-    def split(self, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def split(self, rows: pa.RecordBatch) -> Iterator[Part]:
         """The rows of each directory, in their order, without the event time; the directories as they first come."""
         names = rows.schema.names
         table_rows = rows.select([at for at, name in enumerate(names) if at < self._width or name != EVENT_TIME])
@@ -36,14 +48,18 @@ class Partitioner:
         keys += [rows.column(index) for index in self._fields]
         if not keys:
             if rows.num_rows:
-                yield "", table_rows
+                yield Part("", table_rows)
             return
         codes = _codes(keys)
         for code in codes.dictionary:
             chosen = pc.equal(codes.indices, pc.index(codes.dictionary, code))
-            part = table_rows.filter(chosen)
             first = pc.index(chosen, True).as_py()
-            yield self._folder([key[first] for key in keys]), part
+            values = [key[first] for key in keys]
+            until = None if self._pattern is None else self._end(pc.max(rows.column(EVENT_TIME).filter(chosen)))
+            yield Part(self._folder(values), table_rows.filter(chosen), until)
+
+    def _end(self, latest: pa.Scalar) -> int | None:
+        return end_of(latest.as_py(), self._pattern or "") if latest.is_valid else None
 
     def _folder(self, values: list[pa.Scalar]) -> str:
         parts = []

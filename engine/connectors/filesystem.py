@@ -7,11 +7,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, field_validator
+from pydantic import AfterValidator, BeforeValidator
 from pydantic import Field as Option
 
 from engine import types
 from engine.connectors.base import Connector, Options, SinkPlace, Table
+from engine.connectors.file_sink_options import TimedFileSinkOptions
 from engine.schema import Field
 
 if TYPE_CHECKING:
@@ -77,34 +78,12 @@ class FilesystemLookupOptions(Options):
     )
 
 
-class FilesystemSinkOptions(Options):
-    """Where the files go, and how rows are spread over them."""
+class FilesystemSinkOptions(TimedFileSinkOptions):
+    """Where the files go, how rows are spread over them, and when a file becomes final: with every epoch, unless a
+    `rolling_policy` says when. Only final files can be seen; the rest is kept with the pipeline's state, and goes on to
+    be filled after a stop. At the end of the input all files become final."""
 
     path: LocalPath = Option(description="The directory; it is made when it is not there.")
-    fields: tuple[str, ...] = Option(
-        (), alias="partitioning.fields", description="Columns whose values make directories, `column=value`."
-    )
-    time_pattern: str | None = Option(
-        None, alias="partitioning.time_pattern", description="Directory by event time, as strftime writes it."
-    )
-    prefix: str = Option("", alias="filename.prefix", description="What file names start with.")
-    suffix: str | None = Option(
-        None, alias="filename.suffix", description="What file names end with, instead of the format's own."
-    )
-
-    @field_validator("time_pattern")
-    @classmethod
-    def _stays_inside(cls, value: str | None) -> str | None:
-        if value is not None and (value.startswith("/") or ".." in value.split("/")):
-            raise ValueError("it must name a directory below `path`")
-        return value
-
-    @field_validator("prefix", "suffix")
-    @classmethod
-    def _is_name(cls, value: str | None) -> str | None:
-        if value is not None and "/" in value:
-            raise ValueError("it must be part of a file's name")
-        return value
 
 
 def _open_source(table: Table) -> FilesystemSource:
@@ -115,10 +94,10 @@ def _open_source(table: Table) -> FilesystemSource:
 
 
 def _open_sink(table: Table, place: SinkPlace) -> FilesystemSink:
-    from engine.connectors.filesystem_sink import FilesystemSink  # noqa: PLC0415 - see `_open_source`
+    from engine.connectors.filesystem_sink import open_filesystem_sink  # noqa: PLC0415 - see `_open_source`
 
     assert isinstance(table.options, FilesystemSinkOptions)
-    return FilesystemSink(table, table.options, place.directory)
+    return open_filesystem_sink(table, table.options, place.directory)
 
 
 def _open_lookup(table: Table) -> FilesystemLookup:
@@ -146,7 +125,7 @@ def _needs_event_time(options: Options) -> bool:
 
 FILESYSTEM = Connector(
     name="filesystem",
-    summary="Reads the files of a directory, looks rows up in them, and writes one file per epoch and partition.",
+    summary="Reads the files of a directory, looks rows up in them, and writes files exactly once.",
     options={"source": FilesystemSourceOptions, "sink": FilesystemSinkOptions, "lookup": FilesystemLookupOptions},
     formats=frozenset({"json", "debezium_json", "parquet", "raw_string", "csv"}),
     metadata={

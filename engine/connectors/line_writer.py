@@ -36,9 +36,9 @@ class LineWriter:
         """Finish the segment and name it, for sinks that copy it before they record the epoch."""
         return to_message([self._segment.close(sync=False)])
 
-    def finish(self, partition: str) -> Segment:
-        """Make the segment durable; its rows belong to that partition of the target."""
-        return self._segment.close(partition)
+    def finish(self, partition: str, until: int | None) -> Segment:
+        """Make the segment durable; its rows belong to that partition of the target, which is over then."""
+        return self._segment.close(partition, until=until)
 
 
 def line_writer(table: Table, directory: Path, epoch: Epoch, task: int, compression: str = "none") -> LineWriter:

@@ -1,4 +1,4 @@
-"""Manifests: what an epoch publishes. The one that is created first decides."""
+"""Manifests: what an epoch publishes, and what it leaves open. The one that is created first decides."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from engine.delivery.durable import create_durably, sync_directory
 from engine.delivery.epoch import Epoch
 from engine.delivery.gate import KEPT_ENTRIES, Admission
-from engine.errors import OffsetsDifferError
+from engine.delivery.rolling import Folder, OpenFile
+from engine.delivery.segments import Segment
+from engine.errors import LedgerLostError, OffsetsDifferError
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A file, by its name below the target directory, and the segments it is made of."""
+    """A file, by its name below the target directory, and the segments it is made of. One of none is empty."""
 
     name: str
     rows: int
@@ -24,21 +27,28 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All files of one epoch."""
+    """All files of one epoch; the files that are open after it, and the directories that are not yet complete."""
 
     lineage: str
     epoch: int
     offsets: str
     generation: int
     files: tuple[Published, ...]
+    open: tuple[OpenFile, ...] = ()
+    incomplete: tuple[Folder, ...] = ()
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The segments of the files that are open."""
+        return frozenset(segment.path for file in self.open for segment in file.segments)
 
 
 def decide_manifest(directory: Path, planned: Manifest) -> Manifest:
     """The manifest of an epoch: the planned one, or the one that was decided before."""
     path = _path(directory, planned.epoch, planned.lineage)
-    if create_durably(path, json.dumps(asdict(planned), indent=1).encode()):
+    if write_manifest_file(path, planned):
         return planned
-    decided = _read(path)
+    decided = read_manifest_file(path)
     if decided.offsets != planned.offsets:
         raise OffsetsDifferError(
             f"epoch {planned.epoch} was decided over another range of input",
@@ -47,12 +57,18 @@ def decide_manifest(directory: Path, planned: Manifest) -> Manifest:
     return decided
 
 
+def find_manifest(directory: Path, lineage: str, epoch: int) -> Manifest | None:
+    """The manifest of an epoch, None when there is none."""
+    path = _path(directory, epoch, lineage)
+    return read_manifest_file(path) if path.exists() else None
+
+
 def abandoned(directory: Path, epoch: Epoch) -> list[Manifest]:
     """The manifests of histories that a restore has left: those of other lineages, but for what was taken over from
     the lineages before this one."""
     stays = dict(epoch.parents) | {epoch.lineage: sys.maxsize}
     left = [path for path in sorted(_folder(directory).glob("*.json")) if _epoch(path) > stays.get(_lineage(path), -1)]
-    return [_read(path) for path in left]
+    return [read_manifest_file(path) for path in left]
 
 
 def remove_manifest(directory: Path, manifest: Manifest) -> None:
@@ -85,7 +101,25 @@ def _lineage(path: Path) -> str:
     return path.stem.split("-", 1)[1]
 
 
-def _read(path: Path) -> Manifest:
-    raw = json.loads(path.read_bytes())
-    files = tuple(Published(file["name"], file["rows"], tuple(file["segments"])) for file in raw.pop("files"))
-    return Manifest(**raw, files=files)
+def write_manifest_file(path: Path, manifest: Manifest) -> bool:
+    """Create a file with a manifest; False when there is one already."""
+    return create_durably(path, json.dumps(asdict(manifest), indent=1).encode())
+
+
+def read_manifest_file(path: Path) -> Manifest:
+    """The manifest in a file; refused when it is damaged."""
+    try:
+        raw = json.loads(path.read_bytes())
+        files = tuple(Published(**{**file, "segments": tuple(file["segments"])}) for file in raw.pop("files"))
+        open_files = tuple(_open_file(file) for file in raw.pop("open", ()))
+        incomplete = tuple(Folder(**folder) for folder in raw.pop("incomplete", ()))
+        return Manifest(**raw, files=files, open=open_files, incomplete=incomplete)
+    except (ValueError, TypeError, KeyError, AttributeError) as broken:
+        raise LedgerLostError(
+            f"the manifest {path} cannot be read: {broken}",
+            hint="put the pipeline's sinks directory back from a copy, or start with a fresh state directory",
+        ) from broken
+
+
+def _open_file(raw: dict[str, Any]) -> OpenFile:
+    return OpenFile(**{**raw, "segments": tuple(Segment(**segment) for segment in raw["segments"])})

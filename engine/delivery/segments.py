@@ -11,7 +11,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -30,6 +30,10 @@ class Segment:
     sha256: str
     partition: str = ""
     """Where in the target its rows belong, for targets with partitions."""
+    until: int | None = None
+    """When that part of the target is over, in microseconds of event time, for parts of time."""
+    level: int = 0
+    """How often its rows have been gathered into a larger segment."""
 
 
 class SegmentFile:
@@ -50,14 +54,14 @@ class SegmentFile:
         self._bytes += len(contents)
         self.rows += rows
 
-    def close(self, partition: str = "", *, sync: bool = True) -> Segment:
+    def close(self, partition: str = "", *, until: int | None = None, sync: bool = True) -> Segment:
         """Finish the segment, and make its contents durable with `sync`; its name is with `sync_names`."""
         with self._file:
             self._file.flush()
             if sync:
                 os.fsync(self._file.fileno())
         name = str(self.path.relative_to(self._root))
-        return Segment(name, self.rows, self._bytes, self._hash.hexdigest(), partition)
+        return Segment(name, self.rows, self._bytes, self._hash.hexdigest(), partition, until)
 
 
 def segment_path(directory: Path, epoch: Epoch, task: int, suffix: str = "") -> Path:
@@ -89,11 +93,25 @@ def from_messages(messages: Sequence[bytes]) -> list[Segment]:
     return [Segment(**segment) for message in messages for segment in json.loads(message)]
 
 
-def drop_segments(directory: Path, epoch: Epoch) -> None:
-    """Forget the segments of an epoch that is in the ledger, of those before it, and of the histories before it. What
-    is later, or of a history that it does not know, may belong to a run that has taken over, and stays."""
+def drop_segments(directory: Path, epoch: Epoch, keep: Collection[str] = ()) -> None:
+    """Forget the segments of an epoch that is in the ledger, of those before it, and of the histories before it, but
+    for the paths in `keep`. What is later, or of a history that it does not know, may belong to a run that has taken
+    over, and stays."""
     parents = {lineage for lineage, _ in epoch.parents}
     for folder in (directory / "segments").glob("*-*"):
         number, lineage = folder.name.split("-", 1)
         if lineage in parents or (lineage == epoch.lineage and int(number) <= epoch.number):
-            shutil.rmtree(folder, ignore_errors=True)
+            _clear(folder, {directory / path for path in keep})
+
+
+def drop_attempts(directory: Path, epoch: Epoch, keep: Collection[str] = ()) -> None:
+    """Forget the segments of an epoch that is in the ledger already, but for the paths in `keep`."""
+    _clear(_folder(directory, epoch), {directory / path for path in keep})
+
+
+def _clear(folder: Path, kept: set[Path]) -> None:
+    found = set(folder.iterdir()) if folder.is_dir() else set()
+    if found.isdisjoint(kept):
+        shutil.rmtree(folder, ignore_errors=True)
+    for path in found - kept:
+        path.unlink(missing_ok=True)

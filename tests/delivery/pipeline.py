@@ -4,13 +4,18 @@ fault point and started again. Run as a program it goes on from where the log en
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage import Lineage
+from engine.checkpoints.savepoints import copy_open_files
 from engine.connectors.base import Table
 from engine.delivery.epoch import Epoch
+from engine.delivery.standing import OPEN_FILES
 from tests.connectors.tables import NUMBERS, Row, batch, sink, table, take
 
 EPOCHS = 6
@@ -29,6 +34,11 @@ def target(kind: str, root: Path) -> Table:
         case "parquet":
             path = root / "out"
             return table("filesystem", NUMBERS, path=path, type="sink", format="parquet", partitioning__fields=parts)
+        case "rolling-json" | "rolling-parquet":
+            form = kind.removeprefix("rolling-")
+            rolling = {"rolling_policy.file_size": 80 if form == "json" else 2500}
+            options = {"path": root / "out", "type": "sink", "format": form, "partitioning__fields": parts}
+            return table("filesystem", NUMBERS, **options, **rolling)
     raise ValueError(kind)
 
 
@@ -41,7 +51,7 @@ def written(kind: str, root: Path) -> list[Row]:
             import gzip
 
             found = gzip.decompress((root / "out.json.gz").read_bytes()).decode().splitlines()
-        case "json":
+        case "json" | "rolling-json":
             found = [line for path in (root / "out").rglob("[!.]*.json") for line in path.read_text().splitlines()]
         case _:
             read = [pq.ParquetFile(path).read().to_pylist() for path in (root / "out").rglob("[!.]*.parquet")]
@@ -69,11 +79,30 @@ def run(
     done = [int(line) for line in log.read_text().split()]
     for number in range(done[-1] + 1 if done else 0, until):
         values = [(each["n"], each["name"]) for each in expected(number + 1)[number * 10 :]]
-        which = Epoch(number, lineage, generation, f"offsets-{number}", parents)
+        # the input ends with the last epoch, so that every row can be seen
+        is_last = number == until - 1
+        which = Epoch(number, lineage, generation, f"offsets-{number}", parents, is_last=is_last)
         one, other = batch(NUMBERS, *values[:5]), batch(NUMBERS, *values[5:])
         take(sink(target(kind, root), root / "state" / "sinks" / "t"), which, [one], [other])
+        save(root, which)
         with log.open("a") as file:
             file.write(f"{number}\n")
+
+
+def save(root: Path, epoch: Epoch) -> None:
+    """Keep what a savepoint of the epoch keeps of the sink."""
+    shutil.rmtree(root / "saved" / str(epoch.number), ignore_errors=True)
+    state = StatePaths(root / "state")
+    copy_open_files(state, root / "saved" / str(epoch.number), Lineage(epoch.lineage, epoch.parents), epoch.number)
+
+
+def restore(root: Path, number: int) -> None:
+    """Put the checkpoint back to an epoch, and beside the sink what was saved of it; the sink's own directory and its
+    target stay as they are."""
+    (root / "commits").write_text("".join(f"{each}\n" for each in range(number + 1)))
+    shutil.rmtree(root / "state" / OPEN_FILES, ignore_errors=True)
+    if (root / "saved" / str(number) / OPEN_FILES).is_dir():
+        shutil.copytree(root / "saved" / str(number) / OPEN_FILES, root / "state" / OPEN_FILES)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 
 from engine.delivery.gate import newest_ledger
 from engine.errors import EngineError
-from tests.delivery.pipeline import EPOCHS, expected, run, written
+from tests.delivery.pipeline import EPOCHS, expected, restore, run, written
 
 FILE_POINTS = ["before_write", "while_writing", "after_write", "after_ledger"]
 DIRECTORY_POINTS = [
@@ -23,6 +23,7 @@ DIRECTORY_POINTS = [
 ]
 CRASHES = [("single_file", point) for point in FILE_POINTS] + [("parquet", point) for point in DIRECTORY_POINTS]
 CRASHES += [("gzip", "while_writing"), ("json", "while_publishing")]
+CRASHES += [("rolling-json", point) for point in ("after_decision", "while_publishing", "after_ledger")]
 
 
 def killed_at(point: str, kind: str, root: Path) -> None:
@@ -53,7 +54,7 @@ def test_faults_strike_only_where_they_are_allowed(tmp_path: Path, monkeypatch: 
     assert written("single_file", tmp_path) == expected(1)
 
 
-@pytest.mark.parametrize("kind", ["single_file", "gzip", "json", "parquet"])
+@pytest.mark.parametrize("kind", ["single_file", "gzip", "json", "parquet", "rolling-parquet"])
 @pytest.mark.parametrize("restored", [0, 2, 5])
 def test_a_restore_takes_back_what_came_later(kind: str, restored: int, tmp_path: Path) -> None:
     run(kind, tmp_path)
@@ -64,7 +65,7 @@ def test_a_restore_takes_back_what_came_later(kind: str, restored: int, tmp_path
     assert written(kind, tmp_path) == expected(EPOCHS)
 
 
-@pytest.mark.parametrize("kind", ["single_file", "parquet"])
+@pytest.mark.parametrize("kind", ["single_file", "parquet", "rolling-json"])
 def test_a_restore_behind_another_restore_takes_back_both(kind: str, tmp_path: Path) -> None:
     run(kind, tmp_path)
     restore(tmp_path, 3)
@@ -162,8 +163,3 @@ def test_a_ledger_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     assert refused.value.code == "delivery.rewind_too_far"
     assert written("parquet", tmp_path) == expected(EPOCHS)
-
-
-def restore(root: Path, number: int) -> None:
-    """Put the checkpoint back to an epoch; the sink's own directory and its target stay as they are."""
-    (root / "commits").write_text("".join(f"{each}\n" for each in range(number + 1)))

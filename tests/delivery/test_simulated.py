@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.delivery.pipeline import expected, run, written
+from tests.delivery.pipeline import expected, restore, run, written
 
 # a crash closes no file, and here the files live on without their process
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-KINDS = ["single_file", "json", "parquet"]
+KINDS = ["single_file", "json", "parquet", "rolling-json", "rolling-parquet"]
 
 
 class Crash(BaseException):
@@ -50,7 +50,7 @@ def crash_at_sync(number: int) -> Iterator[list[int]]:
 def test_a_crash_at_any_sync_is_repaired(kind: str, is_restored: bool, tmp_path: Path) -> None:
     history = {"lineage": "two", "generation": 2, "parents": (("one", 1),)} if is_restored else {}
     run(kind, tmp_path / "before", until=4 if is_restored else 2)
-    (tmp_path / "before" / "commits").write_text("0\n1\n")
+    restore(tmp_path / "before", 1)
     number = 0
     while True:
         number += 1
@@ -85,7 +85,7 @@ def test_any_history_of_crashes_and_restores_ends_well(kind: str, seed: int, tmp
         owners = {number: owners.get(number, lineage) for number in done}
         if done and chance.random() < 0.4:
             back = chance.choice(done)
-            (tmp_path / "commits").write_text("".join(f"{number}\n" for number in range(back + 1)))
+            restore(tmp_path, back)
             owners = {number: owner for number, owner in owners.items() if number <= back}
             parent = owners[back]
             parents = [(parent, back), *(link for link in ancestry[parent] if link[1] < back)]

@@ -1,0 +1,72 @@
+"""Where final files go. Deciding what they are is somebody else's; a target only puts them in front of readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from engine.connectors.single_file_sink import unwritable
+from engine.delivery.epoch import Epoch
+from engine.delivery.manifests import Manifest
+from engine.delivery.publish import publish, withdraw
+
+Build: TypeAlias = Callable[[Path], object]
+"""Makes a file at a place of this machine; the same file every time."""
+
+
+class Target(Protocol):
+    """A place with files, by their names below it."""
+
+    def is_fresh(self) -> bool:
+        """Whether it holds nothing."""
+
+    def has(self, name: str) -> bool:
+        """Whether a file is there."""
+
+    def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
+        """Have the file that `build` makes there, whole; one that is there already must be equal."""
+
+    def withdraw(self, name: str) -> None:
+        """Take a file away that was published."""
+
+    def clean(self, epoch: Epoch) -> None:
+        """Clear away what earlier runs have left unfinished. Called when a run takes its first epoch."""
+
+
+class Directory:
+    """A directory of this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def is_fresh(self) -> bool:
+        """Whether it is not there."""
+        return not self._path.exists()
+
+    def has(self, name: str) -> bool:
+        """Whether a file is there."""
+        return (self._path / name).exists()
+
+    def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
+        """Make the file beside its place and link it into it."""
+        with self._complaining():
+            publish(self._path / name, build, generation=epoch.generation, decided_by=manifest.generation)
+
+    def withdraw(self, name: str) -> None:
+        """Remove the file; the directories of partitions stay."""
+        with self._complaining():
+            withdraw(self._path / name)
+
+    def clean(self, epoch: Epoch) -> None:
+        """Make the directory; drafts are removed with the files that they were made for."""
+        with self._complaining():
+            self._path.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def _complaining(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as wrong:
+            raise unwritable(self._path, wrong) from wrong

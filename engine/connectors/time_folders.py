@@ -1,0 +1,59 @@
+"""Directories that are named by event time: what they are called, and when one of them is over."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+Unit = Literal["second", "minute", "hour", "day", "week", "month", "year"]
+
+_DIRECTIVES: tuple[tuple[Unit, str], ...] = (
+    ("second", "fSscXTr"),
+    ("minute", "MR"),
+    ("hour", "HIklp"),
+    ("day", "dejDFxaAwu"),
+    ("week", "UWV"),
+    ("month", "mbBh"),
+    ("year", "YyGC"),
+)
+_DIRECTIVE = re.compile(r"%[-_0^#]?([A-Za-z])")
+_LENGTHS: dict[Unit, timedelta] = {
+    "second": timedelta(seconds=1),
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(days=7),
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def unit_of(pattern: str) -> Unit | None:
+    """The finest unit that a pattern of strftime tells apart; None when it tells nothing apart."""
+    letters = set(_DIRECTIVE.findall(pattern.replace("%%", "")))
+    return next((unit for unit, mine in _DIRECTIVES if letters & set(mine)), "second" if letters else None)
+
+
+def end_of(instant: datetime, pattern: str) -> int | None:
+    """When the unit of time that an instant lies in is over, in microseconds; None when the pattern has no unit."""
+    unit = unit_of(pattern)
+    if unit is None:
+        return None
+    try:
+        return (_next(instant, unit, starts_on_sunday="%U" in pattern) - _EPOCH) // timedelta(microseconds=1)
+    except (OverflowError, ValueError):
+        return None  # there is no year 10000
+
+
+def _next(instant: datetime, unit: Unit, *, starts_on_sunday: bool) -> datetime:
+    match unit:
+        case "year":
+            return datetime(instant.year + 1, 1, 1, tzinfo=UTC)
+        case "month":
+            return datetime(instant.year + instant.month // 12, instant.month % 12 + 1, 1, tzinfo=UTC)
+        case "week":
+            day = instant.isoweekday() % 7 if starts_on_sunday else instant.weekday()
+            start = instant.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=day)
+            return start + _LENGTHS[unit]
+    length = _LENGTHS[unit]
+    return instant - (instant - _EPOCH) % length + length

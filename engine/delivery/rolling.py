@@ -1,0 +1,98 @@
+"""Which of the files that are open become final: a pure function of what they hold and of one look at the clocks.
+
+Instants are whole microseconds since the Unix epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from engine.delivery.segments import Segment
+
+_MICRO = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What makes an open file final, besides the end of the input: its size, its age, that nothing came for it, or that
+    the watermark has closed its directory; whichever comes first. Without any of them every epoch does."""
+
+    file_size: int | None = None
+    interval: timedelta | None = None
+    inactivity: timedelta | None = None
+    at_watermark: bool = False
+
+    @property
+    def is_every_epoch(self) -> bool:
+        """Whether no file stays open."""
+        return self == Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What the clock and the watermark say when an epoch is decided, and whether it is the last one."""
+
+    now: int
+    watermark: int | None = None
+    is_last: bool = False
+
+    def has_passed(self, until: int | None) -> bool:
+        """Whether the watermark is at or behind an instant; never, for none."""
+        return until is not None and self.watermark is not None and until <= self.watermark
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """Rows of one partition that are taken and not yet published: since when there are any, and when the last came."""
+
+    partition: str
+    since: int
+    last: int
+    segments: tuple[Segment, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return sum(segment.rows for segment in self.segments)
+
+    @property
+    def bytes(self) -> int:
+        """How large it is about to be."""
+        return sum(segment.bytes for segment in self.segments)
+
+    @property
+    def until(self) -> int | None:
+        """When its directory ends, for directories of event time."""
+        return max((segment.until for segment in self.segments if segment.until is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A directory of event time that has got rows, and when its time is over."""
+
+    name: str
+    until: int
+
+
+def grow(files: Sequence[OpenFile], segments: Sequence[Segment], now: int) -> list[OpenFile]:
+    """The open files with an epoch's segments added, each to the file of its partition, in order."""
+    grown = {file.partition: file for file in files}
+    for segment in segments:
+        known = grown.get(segment.partition)
+        before, since = (known.segments, known.since) if known else ((), now)
+        grown[segment.partition] = OpenFile(segment.partition, since, now, (*before, segment))
+    return list(grown.values())
+
+
+def is_due(file: OpenFile, policy: Policy, moment: Moment) -> bool:
+    """Whether an open file becomes final now."""
+    return (
+        moment.is_last
+        or policy.is_every_epoch
+        or (policy.file_size is not None and file.bytes >= policy.file_size)
+        or (policy.interval is not None and (moment.now - file.since) * _MICRO >= policy.interval)
+        or (policy.inactivity is not None and (moment.now - file.last) * _MICRO >= policy.inactivity)
+        or (policy.at_watermark and moment.has_passed(file.until))
+    )

@@ -1,0 +1,56 @@
+"""When an open file becomes final."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from engine.delivery.rolling import Moment, OpenFile, Policy, grow, is_due
+from engine.delivery.segments import Segment
+
+SECOND = 1_000_000
+
+
+def segment(size: int = 10, partition: str = "", until: int | None = None) -> Segment:
+    return Segment(f"s{size}", 1, size, "", partition, until)
+
+
+FILE = OpenFile("hour", since=100 * SECOND, last=160 * SECOND, segments=(segment(300, "hour", 7), segment(200, "hour")))
+
+
+@pytest.mark.parametrize(
+    ("policy", "moment", "is_final"),
+    [
+        (Policy(), Moment(0), True),
+        (Policy(file_size=501), Moment(0), False),
+        (Policy(file_size=500), Moment(0), True),
+        (Policy(interval=timedelta(seconds=100)), Moment(199 * SECOND), False),
+        (Policy(interval=timedelta(seconds=100)), Moment(200 * SECOND), True),
+        (Policy(inactivity=timedelta(seconds=60)), Moment(219 * SECOND), False),
+        (Policy(inactivity=timedelta(seconds=60)), Moment(220 * SECOND), True),
+        (Policy(at_watermark=True), Moment(0, watermark=6), False),
+        (Policy(at_watermark=True), Moment(0, watermark=None), False),
+        (Policy(at_watermark=True), Moment(0, watermark=7), True),
+        (Policy(file_size=501), Moment(0, watermark=7), False),
+        (Policy(file_size=501), Moment(0, is_last=True), True),
+        (Policy(file_size=501, interval=timedelta(seconds=1)), Moment(200 * SECOND), True),
+    ],
+)
+def test_the_first_thing_that_comes_true_makes_a_file_final(policy: Policy, moment: Moment, is_final: bool) -> None:
+    assert is_due(FILE, policy, moment) == is_final
+
+
+def test_a_file_without_an_end_in_time_is_not_closed_by_the_watermark() -> None:
+    file = OpenFile("", 0, 0, (segment(),))
+
+    assert not is_due(file, Policy(at_watermark=True), Moment(0, watermark=10**18))
+
+
+def test_segments_go_behind_those_that_their_file_has() -> None:
+    grown = grow([OpenFile("a", 1, 1, (segment(1, "a"),))], [segment(2, "b"), segment(3, "a"), segment(4, "b")], now=9)
+
+    assert grown == [
+        OpenFile("a", 1, 9, (segment(1, "a"), segment(3, "a"))),
+        OpenFile("b", 9, 9, (segment(2, "b"), segment(4, "b"))),
+    ]
