@@ -590,6 +590,31 @@ class FilesChangedError(DataError):
     code = "data.files_changed"
 
 
+class SourceUnavailableError(DataError):
+    """What a table reads from does not answer."""
+
+    code = "data.source_unavailable"
+    retryable = True
+
+
+class MissingTopicError(DataError):
+    """A topic that a table reads is not there."""
+
+    code = "data.missing_topic"
+
+
+class RecordsLostError(DataError):
+    """Records that a table has not read yet are gone from where it reads them."""
+
+    code = "data.records_lost"
+
+
+class TopicRecreatedError(DataError):
+    """A topic was deleted and made again: the records that follow the last one read are not those that are there."""
+
+    code = "data.topic_recreated"
+
+
 class UnwritableTargetError(DataError):
     """The place that a table writes to cannot be written."""
 

@@ -6,6 +6,7 @@ from engine.connectors.base import Connector, Table
 from engine.connectors.blackhole import BLACKHOLE
 from engine.connectors.filesystem import FILESYSTEM
 from engine.connectors.impulse import IMPULSE
+from engine.connectors.kafka import KAFKA
 from engine.connectors.nexmark import NEXMARK
 from engine.connectors.preview import PREVIEW
 from engine.connectors.redis import REDIS
@@ -18,6 +19,7 @@ CONNECTORS: tuple[Connector, ...] = (
     BLACKHOLE,
     FILESYSTEM,
     IMPULSE,
+    KAFKA,
     NEXMARK,
     PREVIEW,
     REDIS,

@@ -7,11 +7,11 @@ lives in positions, messages and the sink's own directory, never in the object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -51,7 +51,8 @@ class Cache:
 @dataclass(frozen=True, slots=True)
 class Table:
     """A declared table as its connector sees it. `schema` holds the columns that are decoded from a
-    record; `metadata` the columns filled from around it, with the key each one is filled from."""
+    record; `metadata` the columns filled from around it, with the key each one is filled from; `job` is who runs it,
+    once it runs."""
 
     name: str
     connector: str
@@ -65,6 +66,7 @@ class Table:
     framing: Literal["newline"] | None = None
     framing_max_length: int | None = None
     primary_key: tuple[str, ...] = ()
+    job: str = ""
     cache: Cache | None = None
     dead_letters: Path | None = None
 
@@ -122,6 +124,23 @@ class Source(Protocol):
 
     def read(self, piece: Slice) -> Iterator[Chunk]:
         """The rows of a slice, in order, in chunks of at most 8,192 rows times a small factor."""
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """A source whose partitions do not begin at the same place every time one asks. Where they begin is written down
+    before anything is read, so that a replay begins there too."""
+
+    def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
+        """Where partitions begin that were not there before; it `is_first` when the pipeline has read nothing yet."""
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A source that tells others how far it was read."""
+
+    def acknowledge(self, at: Mapping[str, Position]) -> None:
+        """An epoch that ended there is committed. Said late or never at times; nothing that is read depends on it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field as Option
 from pydantic import SecretStr, field_validator, model_validator
 
 from engine import types
-from engine.connectors.base import Connector, Options
+from engine.connectors.base import Connector, Options, Table
 from engine.connectors.kafka_configs import read_client_configs
+from engine.option_values import ByteCount
 from engine.schema import Field
+
+if TYPE_CHECKING:
+    from engine.connectors.kafka_source import KafkaSource
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
 
 class KafkaOptions(Options):
-    """Which brokers, and who asks them. A text may name a secret, `{{ secret:NAME }}`, which is the variable
-    `ARROYO_SECRET_NAME` of the workers' environment."""
+    """Which brokers, and who asks them."""
 
     bootstrap_servers: str = Option(description="Some of the brokers, `host:port`, comma-separated.", min_length=1)
     auth_type: Literal["none", "sasl"] = Option(
@@ -73,6 +80,104 @@ class KafkaOptions(Options):
         return self.auth_protocol or ("SASL_SSL" if self.auth_type == "sasl" else "PLAINTEXT")
 
 
+class KafkaSourceOptions(KafkaOptions):
+    """Which topics, where to begin, and how much to read at once."""
+
+    topic: str | None = Option(None, description="The topic, or several, comma-separated.")
+    topic_pattern: str | None = Option(
+        None,
+        alias="source.topic_pattern",
+        description="Instead of `topic`: every topic whose whole name matches this regular expression.",
+    )
+    offset: Literal["latest", "earliest", "group"] = Option(
+        "latest",
+        alias="source.offset",
+        description="Where a pipeline without a checkpoint begins: behind the last record, at the first one, or where "
+        "the consumer group is, which without a commit is at the first one. Partitions that are found later "
+        "are read from their first record.",
+    )
+    read_mode: Literal["read_committed", "read_uncommitted"] = Option(
+        "read_committed",
+        alias="source.read_mode",
+        description="Whether records of transactions that are open or were aborted are left out.",
+    )
+    group_id: str | None = Option(
+        None,
+        alias="source.group_id",
+        min_length=1,
+        description="The consumer group that is told how far the table was read, for those who watch it; the pipeline "
+        "itself goes by its checkpoint. Without it `arroyo`, the pipeline and the table, joined by dashes.",
+    )
+    group_id_prefix: str | None = Option(
+        None, alias="source.group_id_prefix", min_length=1, description="Instead of `arroyo` in that name."
+    )
+    on_data_loss: Literal["fail", "continue"] = Option(
+        "fail",
+        description="What happens when records that were not read yet are gone: the pipeline stops, or goes on with "
+        "those that are there and counts the others as dropped.",
+    )
+    max_rows: int = Option(
+        2_000_000, alias="source.max_rows_per_epoch", gt=0, description="How many records an epoch reads at most."
+    )
+    max_bytes: ByteCount | None = Option(
+        None,
+        alias="source.max_bytes_per_epoch",
+        gt=0,
+        description="About how many bytes of records an epoch reads at most, by the size of some of them.",
+    )
+    discovery_interval: timedelta = Option(
+        timedelta(seconds=10),
+        alias="source.discovery_interval",
+        description="How often the brokers are asked for new partitions and topics.",
+    )
+
+    @field_validator("topic")
+    @classmethod
+    def _are_topics(cls, value: str | None) -> str | None:
+        for name in () if value is None else value.split(","):
+            if not _TOPIC.fullmatch(name.strip()):
+                raise ValueError(f"{name.strip()!r} is no name of a topic; source.topic_pattern takes an expression")
+        return value
+
+    @field_validator("topic_pattern")
+    @classmethod
+    def _is_pattern(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except re.error as wrong:
+            raise ValueError(f"it is no regular expression: {wrong}") from wrong
+        return value
+
+    @model_validator(mode="after")
+    def _one_way_to_name_topics(self) -> KafkaSourceOptions:
+        if (self.topic is None) == (self.topic_pattern is None):
+            raise ValueError("exactly one of 'topic' and 'source.topic_pattern' must be set")
+        if self.group_id is not None and self.group_id_prefix is not None:
+            raise ValueError("'source.group_id' is a whole name and takes no 'source.group_id_prefix'")
+        return self
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics by name; none when there is a pattern."""
+        return tuple(dict.fromkeys(name.strip() for name in (self.topic or "").split(",") if name.strip()))
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether only committed records are read."""
+        return self.read_mode == "read_committed"
+
+    def group(self, job: str, table: str) -> str:
+        """The consumer group."""
+        return self.group_id or "-".join(filter(None, (self.group_id_prefix or "arroyo", job, table)))
+
+
+def _open_source(table: Table) -> KafkaSource:
+    from engine.connectors.kafka_source import KafkaSource  # noqa: PLC0415 - checks must not pay for Arrow
+
+    assert isinstance(table.options, KafkaSourceOptions)
+    return KafkaSource(table, table.options)
+
+
 METADATA = {
     "topic": Field("topic", types.TEXT, nullable=False),
     "partition": Field("partition", types.INT, nullable=False),
@@ -90,10 +195,11 @@ an instant."""
 
 KAFKA = Connector(
     name="kafka",
-    summary="Reads the topics of Kafka, and writes one.",
-    options={},
+    summary="Reads topics of Kafka.",
+    options={"source": KafkaSourceOptions},
     formats=frozenset({"json", "debezium_json", "raw_string"}),
     metadata=METADATA,
     event_time="event_time",
+    open_source=_open_source,
     guarantee="exactly-once",
 )

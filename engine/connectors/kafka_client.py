@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
 from engine.connectors.kafka import KafkaOptions
 from engine.connectors.kafka_configs import read_client_configs
-from engine.connectors.secrets import reveal
 from engine.errors import EngineError, MissingPackageError, OptionValueError
 
 try:
@@ -28,7 +27,7 @@ def client_config(options: KafkaOptions, **more: str | int | float | bool) -> Cl
         "client.id": "arroyo",
         "reconnect.backoff.max.ms": 1000,
         **read_client_configs(options.client_configs),
-        "bootstrap.servers": reveal(options.bootstrap_servers),
+        "bootstrap.servers": options.bootstrap_servers,
         "security.protocol": options.protocol,
         # without it the client writes every lost connection to stderr, over and over
         "log_level": 0,
@@ -37,23 +36,25 @@ def client_config(options: KafkaOptions, **more: str | int | float | bool) -> Cl
         assert options.auth_username is not None
         assert options.auth_password is not None
         config["sasl.mechanism"] = options.auth_mechanism or "PLAIN"
-        config["sasl.username"] = reveal(options.auth_username)
-        config["sasl.password"] = reveal(options.auth_password.get_secret_value())
+        config["sasl.username"] = options.auth_username
+        config["sasl.password"] = options.auth_password.get_secret_value()
     if options.ssl_ca is not None:
-        config["ssl.ca.pem"] = reveal(options.ssl_ca)
+        config["ssl.ca.pem"] = options.ssl_ca
     if options.ssl_certificate is not None and options.ssl_key is not None:
-        config["ssl.certificate.pem"] = reveal(options.ssl_certificate)
-        config["ssl.key.pem"] = reveal(options.ssl_key.get_secret_value())
+        config["ssl.certificate.pem"] = options.ssl_certificate
+        config["ssl.key.pem"] = options.ssl_key.get_secret_value()
     return config | {name.replace("_", "."): value for name, value in more.items()}
 
 
 @contextmanager
-def told(options: KafkaOptions, kind: type[EngineError]) -> Iterator[None]:
-    """Whatever the client complains about inside is an error of ours of `kind`, which holds no password."""
+def told(options: KafkaOptions, kind: type[EngineError], trouble: Sequence[KafkaError] = ()) -> Iterator[None]:
+    """Whatever the client complains about inside is an error of ours of `kind`, which holds no password. A client that
+    cannot log in only says that it waited in vain; `trouble` is what its `error_cb` was told meanwhile."""
     try:
         yield
     except KafkaException as wrong:
-        raise explain(options, wrong.args[0], kind) from wrong
+        refused = [error for error in trouble if error.code() in _LOGIN]
+        raise explain(options, refused[-1] if refused else wrong.args[0], kind) from wrong
 
 
 def explain(options: KafkaOptions, error: KafkaError, kind: type[EngineError]) -> EngineError:

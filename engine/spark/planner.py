@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from engine.connectors.base import Json, Position, Source
+from engine.connectors.base import Json, Position, Recorded, Source
 from engine.spark import notes
 from engine.spark.watermarks import END_OF_TIME, Activity, Marks, advance, follow
 
@@ -86,9 +86,12 @@ class Planner:
 
     def next(self, start: Offset) -> Offset:
         """Where the epoch after `start` ends; `start` itself when there is nothing to do."""
-        at = {name: start.positions.get(name, self.source.start(name)) for name in self._partitions(start)}
+        begun = self._begin(start)
+        at = {**start.positions, **begun}
         taken = {name: notes.collect(self.directory, name, count, at[name]) for name, count in start.moved.items()}
-        target = dict(self.source.advance(at, self.max_rows))
+        is_recorded = isinstance(self.source, Recorded)
+        readable = {name: place for name, place in at.items() if not (is_recorded and name in begun)}
+        target = dict(self.source.advance(readable, self.max_rows))
         now = self.clock()
         moving = [name for name in at if target.get(name, at[name]) != at[name]]
         moved = {name: max(1, self.slices // len(moving)) for name in moving}
@@ -99,7 +102,8 @@ class Planner:
         # Spark forgets at a restart how far each source was, so each must say so once more
         again = self.is_first and (watermark is not None or start.is_end)
         self.is_first = False
-        if not moved and watermark == start.watermark and is_end == start.is_end and not again:
+        must_record = is_recorded and (bool(begun) or start.beat == 0)
+        if not moved and watermark == start.watermark and is_end == start.is_end and not again and not must_record:
             return start
         return Offset(
             self.table,
@@ -113,8 +117,12 @@ class Planner:
             is_end=is_end,
         )
 
-    def _partitions(self, start: Offset) -> list[str]:
-        return list(dict.fromkeys([*start.positions, *self.source.partitions()]))
+    def _begin(self, start: Offset) -> Mapping[str, Position]:
+        """Where the partitions begin that are new. Those of a `Recorded` source are read from the next epoch on."""
+        new = [name for name in self.source.partitions() if name not in start.positions]
+        if isinstance(self.source, Recorded):
+            return self.source.begin(new, is_first=start.beat == 0)
+        return {name: self.source.start(name) for name in new}
 
     def _watermark(
         self,

@@ -194,7 +194,7 @@ class _Running:
         ]
         epoch_part = EpochPart(self.program.parts, targets, self.program.tables)
         limits = Limits(self.spec.parallelism, self.spec.max_epoch_rows)
-        frame = stream_part(self.spark, self.program, epoch_part, self.paths.watermarks, limits)
+        frame = stream_part(self.spark, self.program, epoch_part, self.paths.watermarks, limits, self.spec.name)
         query = (
             frame.writeStream.foreachBatch(lambda rows, number: self._epoch(epoch_part, rows, number))
             .option("checkpointLocation", str(self.paths.checkpoint))

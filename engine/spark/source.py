@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from engine import types
 from engine.connectors import connector_of
-from engine.connectors.base import Json, Position, Slice, Source, Table
+from engine.connectors.base import Json, Position, Slice, Source, Table, Watched
 from engine.connectors.dead_letters import DeadLetters
 from engine.formats.row_ids import row_ids
 from engine.plan.evaluate import evaluate
@@ -142,9 +142,7 @@ class Reader(DataSourceStreamReader):
         pieces = [
             Piece(piece, index, last.positions[name])
             for name, count in last.moved.items()
-            for index, piece in enumerate(
-                source.slices(name, first.positions.get(name, source.start(name)), last.positions[name], count)
-            )
+            for index, piece in enumerate(source.slices(name, _start(source, first, name), last.positions[name], count))
         ]
         count = max(1, min(tasks, len(pieces)))
         bounds = [len(pieces) * step // count for step in range(count + 1)]
@@ -153,6 +151,12 @@ class Reader(DataSourceStreamReader):
             Task(tuple(pieces[low:high]), last.watermark or 0, last.planned, beat if low == 0 else None)
             for low, high in pairwise(bounds)
         ]
+
+    def commit(self, end: Mapping[str, Json]) -> None:
+        """An epoch is committed."""
+        source = self.planner.source
+        if isinstance(source, Watched):
+            source.acknowledge(Offset.from_json(end).positions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task, then a note for the planner about each slice."""
@@ -204,6 +208,10 @@ def source_class(spec: ScanSpec) -> type[DataSource]:
 def format_name(table: str) -> str:
     """The name a table's data source is registered under."""
     return f"arroyo_{safe_name(table)}"
+
+
+def _start(source: Source, first: Offset, partition: str) -> Position:
+    return first.positions[partition] if partition in first.positions else source.start(partition)
 
 
 class _Tail:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -27,10 +27,12 @@ class Limits:
     max_epoch_rows: int | None
 
 
-def stream_part(spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits) -> DataFrame:
+def stream_part(
+    spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits, job: str = ""
+) -> DataFrame:
     """One frame with the rows of every branch. A table that several branches read is one source to Spark."""
     register_kernels(spark, (*program.parts.branches, *program.parts.writes))
-    tables = open_tables(spark, program, epoch, notes, limits)
+    tables = open_tables(spark, program, epoch, notes, limits, job)
     register_udfs(spark, program.udfs)
     lowering = stream_lowering(tables, program.tables)
     frames = [
@@ -41,7 +43,7 @@ def stream_part(spark: SparkSession, program: Program, epoch: EpochPart, notes: 
 
 
 def open_tables(
-    spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits
+    spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits, job: str = ""
 ) -> Mapping[str, DataFrame]:
     """The source tables of a program by name, each opened once."""
     branches = [node for branch in program.parts.branches for node in walk(branch)]
@@ -52,7 +54,7 @@ def open_tables(
     tables: dict[str, DataFrame] = {}
     for name, scan in program.scans.items():
         others = tuple(path for other, path in directories.items() if other != name)
-        table, own = program.tables[name], directories[name]
+        table, own = replace(program.tables[name], job=job), directories[name]
         spec = ScanSpec(table, scan, own, others, limits.tasks, limits.max_epoch_rows, hidden)
         spark.dataSource.register(source_class(spec))
         raw = spark.readStream.format(format_name(name)).load()

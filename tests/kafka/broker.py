@@ -103,7 +103,7 @@ class Broker:
             except KafkaException:
                 return False
 
-        self._until(all_are_up)
+        self.until(all_are_up)
 
     def restart(self) -> None:
         """Start every node that does not run, and wait until it answers."""
@@ -123,18 +123,18 @@ class Broker:
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
         new = NewTopic(name, partitions, min(3, len(self.nodes)), config=settings)
         self.admin.create_topics([new], operation_timeout=SECONDS)[name].result(SECONDS)
-        self._until(lambda: self._partitions(name) == partitions)
+        self.until(lambda: self._partitions(name) == partitions)
         return name
 
     def delete_topic(self, name: str) -> None:
         """Take a topic away, and wait until nobody sees it any more."""
         self.admin.delete_topics([name], operation_timeout=SECONDS)[name].result(SECONDS)
-        self._until(lambda: self._partitions(name) == 0)
+        self.until(lambda: self._partitions(name) == 0)
 
     def add_partitions(self, topic: str, total: int) -> None:
         """Let a topic have `total` partitions."""
         self.admin.create_partitions([NewPartitions(topic, total)])[topic].result(SECONDS)
-        self._until(lambda: self._partitions(topic) == total)
+        self.until(lambda: self._partitions(topic) == total)
 
     def configure(self, topic: str, **config: object) -> None:
         """Set options of a topic."""
@@ -192,13 +192,25 @@ class Broker:
                     found.append(message)
         return found
 
+    def commit(self, group: str, topic: str, offset: int, partition: int = 0) -> None:
+        """Let a consumer group be at an offset."""
+        with closing(Consumer(self.client_options(group_id=group, enable_auto_commit=False))) as consumer:
+            consumer.commit(offsets=[TopicPartition(topic, partition, offset)], asynchronous=False)
+
+    def committed(self, group: str, topic: str, partition: int = 0) -> int:
+        """Where a consumer group is."""
+        with closing(Consumer(self.client_options(group_id=group, enable_auto_commit=False))) as consumer:
+            (found,) = consumer.committed([TopicPartition(topic, partition)], SECONDS)
+            return int(found.offset)
+
     def _partitions(self, topic: str) -> int:
         found = self.admin.list_topics(timeout=SECONDS).topics.get(topic)
         if found is None or found.error is not None:
             return 0
         return sum(1 for one in found.partitions.values() if one.leader >= 0)
 
-    def _until(self, holds: Callable[[], bool]) -> None:
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Ask again until it holds, but not for ever."""
         for _ in range(600):
             if holds():
                 return

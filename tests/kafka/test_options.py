@@ -10,7 +10,8 @@ from confluent_kafka import KafkaError
 from engine.connectors.kafka import KafkaOptions
 from engine.connectors.kafka_client import client_config, explain
 from engine.connectors.options import parse_options
-from engine.errors import OptionError, OptionValueError, ScriptRefused, TargetUnavailableError
+from engine.connectors.secret_values import fill_in
+from engine.errors import OptionError, ScriptRefused, TargetUnavailableError
 from tests.connectors.tables import given
 
 pytestmark = pytest.mark.unit
@@ -38,24 +39,12 @@ def test_a_connection_needs_nothing_but_brokers() -> None:
     assert config["enable.auto.commit"] is False
 
 
-def test_a_login_is_encrypted_unless_it_is_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ARROYO_SECRET_kafka_password", "a,b=c")
-
-    config = client_config(options(**LOGIN))
+def test_a_login_is_encrypted_unless_it_is_said_otherwise() -> None:
+    config = client_config(fill_in(options(**LOGIN), {"ARROYO_SECRET_kafka_password": "a,b=c"}))
 
     assert config["security.protocol"] == "SASL_SSL"
     assert (config["sasl.mechanism"], config["sasl.username"], config["sasl.password"]) == ("PLAIN", "me", "a,b=c")
     assert client_config(options(**LOGIN, auth__protocol="SASL_PLAINTEXT"))["security.protocol"] == "SASL_PLAINTEXT"
-
-
-def test_a_secret_that_is_not_there_is_named_and_other_variables_cannot_be_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("ARROYO_SECRET_kafka_password", raising=False)
-    with pytest.raises(OptionValueError, match="there is no secret 'kafka_password'"):
-        client_config(options(**LOGIN))
-
-    assert client_config(options(**LOGIN | {"auth__password": "{{ HOME }}"}))["sasl.password"] == "{{ HOME }}"
 
 
 def test_certificates_are_texts_and_never_files() -> None:

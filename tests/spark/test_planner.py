@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -58,6 +58,54 @@ def test_the_watermark_is_that_of_the_slowest_partition(tmp_path: Path) -> None:
     note(tmp_path, "b", 10, 200)
 
     assert plan.next(first).watermark == 200
+
+
+@dataclass
+class MovingSource(FakeSource):
+    """Its partitions begin somewhere else every time one asks."""
+
+    asked: list[bool] = field(default_factory=list)
+
+    def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
+        self.asked.append(is_first)
+        return {name: 100 * len(self.asked) for name in partitions}
+
+
+def test_where_a_moving_source_begins_is_written_down_before_it_is_read(tmp_path: Path) -> None:
+    source = MovingSource({"a": 150})
+    plan = planner(source, tmp_path)
+
+    begun = plan.next(plan.first())
+    read = planner(source, tmp_path).next(begun)
+
+    assert (begun.positions, begun.moved) == ({"a": 100}, {})
+    assert (read.positions, read.moved) == ({"a": 150}, {"a": 1})
+    assert source.asked == [True, False]
+
+
+def test_partitions_found_later_are_written_down_while_the_others_are_read(tmp_path: Path) -> None:
+    source = MovingSource({"a": 150})
+    plan = planner(source, tmp_path)
+    begun = plan.next(plan.first())
+    source.ends = {"a": 170, "b": 500}
+
+    read = plan.next(begun)
+
+    assert (read.positions, read.moved) == ({"a": 170, "b": 200}, {"a": 1})
+    assert plan.next(read).positions == {"a": 170, "b": 500}
+    assert source.asked == [True, False, False]
+
+
+def test_a_moving_source_without_partitions_has_begun_all_the_same(tmp_path: Path) -> None:
+    source = MovingSource({})
+    plan = planner(source, tmp_path)
+
+    begun = plan.next(plan.first())
+    source.ends = {"a": 150}
+    plan.next(begun)
+
+    assert begun.beat == 1
+    assert source.asked == [True, False]
 
 
 def test_a_partition_that_has_shown_nothing_holds_the_watermark_back(tmp_path: Path) -> None:

@@ -1,0 +1,54 @@
+"""Where a reader of Kafka stands, and how far it may go: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.connectors.base import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The offset of the next record of a partition, and the id of the topic it was found in: a topic that is deleted
+    and made again has the same name and another id. Brokers that know no ids give None."""
+
+    offset: int
+    topic_id: str | None = None
+
+    def to_json(self) -> Position:
+        """As it stands in Spark's offset log."""
+        return {"offset": self.offset, "topic_id": self.topic_id}
+
+    @classmethod
+    def from_json(cls, position: Position) -> Place:
+        """Read back from the offset log."""
+        assert isinstance(position, dict)
+        offset, topic_id = position["offset"], position["topic_id"]
+        assert isinstance(offset, int)
+        assert topic_id is None or isinstance(topic_id, str)
+        return cls(offset, topic_id)
+
+
+def partition_name(topic: str, number: int) -> str:
+    """What a partition is called; no topic has a slash in its name."""
+    return f"{topic}/{number}"
+
+
+def split_name(partition: str) -> tuple[str, int]:
+    """The topic and the number of a partition."""
+    topic, _, number = partition.rpartition("/")
+    return topic, int(number)
+
+
+def share(backlog: Mapping[str, int], limit: int | None) -> dict[str, int]:
+    """How many of the waiting records of each partition are read next: at most `limit` together, each partition in
+    proportion to what waits in it, so that all of them are done at about the same time."""
+    total = sum(backlog.values())
+    if limit is None or total <= limit:
+        return dict(backlog)
+    shares = {name: waiting * limit // total for name, waiting in backlog.items()}
+    rest = limit - sum(shares.values())
+    for name in sorted(backlog, key=lambda one: (shares[one] - backlog[one] * limit / total, one))[:rest]:
+        shares[name] += 1
+    return shares
