@@ -234,8 +234,11 @@ FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GR
 SELECT w, rank() OVER (PARTITION BY w ORDER BY n) AS a
 FROM (SELECT session(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS t;
 
---: OVER without a window
-SELECT row_number() OVER (PARTITION BY key ORDER BY value) AS a FROM events;
+--+ ROW_NUMBER, RANK, DENSE_RANK without a window
+SELECT key, value FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY value DESC) AS place FROM events) WHERE place <= 3;
+
+--: other functions OVER without a window
+SELECT lag(value) OVER (PARTITION BY key ORDER BY value) AS a FROM events;
 
 --+ ORDER BY, LIMIT within a window
 SELECT w, key, n FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS t ORDER BY n DESC LIMIT 3;

@@ -30,6 +30,7 @@ from engine.plan.nodes import (
     Unnest,
     UpdatingAggregate,
     UpdatingJoin,
+    UpdatingTop,
     Window,
     WindowAggregate,
     WindowJoin,
@@ -98,6 +99,12 @@ def describe(node: Node) -> str:
             by = f" by {', '.join(show(key.expr) for key in keys)}" if keys else ""
             what = ", ".join(_aggregate(one.aggregate) for one in aggregates) or "distinct"
             return f"UpdatingAggregate {what}{by}, keeps each row for {ttl} after its last change"
+        case UpdatingTop(_, function, partition, order, number, limit, ttl):
+            some = "all rows" if limit is None else f"{limit} row{'s' * (limit > 1)}"
+            each = f" of each {', '.join(map(show, partition))}" if partition else ""
+            shown = f" as {number}" if number else ""
+            by = f" by {_orders(order)}" if order else ""
+            return f"UpdatingTop {some}{each}{by}, {function}{shown}, keeps them for {ttl} after its last change"
         case Write(_, table):
             return f"Write {table}"
     raise TypeError(type(node).__name__)

@@ -15,6 +15,7 @@ from engine.plan.nodes import (
     Tumble,
     UpdatingAggregate,
     UpdatingJoin,
+    UpdatingTop,
     WindowAggregate,
     is_updating,
 )
@@ -62,6 +63,9 @@ def state_of(node: Node) -> str | None:
             return f"a row{_values(kept_whole)} of each key, for {spell(ttl)} after its last change"
         case UpdatingJoin(ttl=ttl):
             return f"every row of both sides, for {spell(ttl)} after its last change"
+        case UpdatingTop(source, _, _, _, _, limit, ttl):
+            some = "every row" if limit is None or is_updating(source) else f"the first {limit} row{'s' * (limit > 1)}"
+            return f"{some} of each partition, for {spell(ttl)} after its last change"
     return None
 
 

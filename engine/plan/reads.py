@@ -14,6 +14,7 @@ from engine.plan.nodes import (
     Unnest,
     UpdatingAggregate,
     UpdatingJoin,
+    UpdatingTop,
     WindowAggregate,
     WindowJoin,
 )
@@ -44,6 +45,8 @@ def read_by(node: Node) -> frozenset[str]:
             return nothing.union({window}, *(columns_read(one) for one in functions))
         case Top(_, window, order):
             return nothing.union({window}, *(columns_of(one.expr) for one in order))
+        case UpdatingTop(_, _, partition, order):
+            return nothing.union(*map(columns_of, partition), *(columns_of(one.expr) for one in order))
         case LookupJoin(key=key):
             return columns_of(key)
     return nothing

@@ -18,6 +18,7 @@ from engine.plan.nodes import (
     Top,
     UpdatingAggregate,
     UpdatingJoin,
+    UpdatingTop,
     WindowAggregate,
     WindowJoin,
     Write,
@@ -41,7 +42,7 @@ class Parts:
     @property
     def is_updating(self) -> bool:
         """Whether the stream part keeps rows that may change."""
-        kinds = (UpdatingAggregate, UpdatingJoin)
+        kinds = (UpdatingAggregate, UpdatingJoin, UpdatingTop)
         return any(isinstance(node, kinds) for branch in self.branches for node in walk(branch))
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from engine.errors import UpdatingQueryError
 from engine.functions import FUNCTIONS
 from engine.plan.expr import Call, Column, Expr, walk
-from engine.plan.nodes import Filter, Project, UpdatingAggregate, is_updating
+from engine.plan.nodes import Filter, Project, UpdatingAggregate, UpdatingTop, is_updating
 from engine.plan.tree import EVENT_TIME, Node, inputs_of
 
 
@@ -36,6 +36,8 @@ def _computed(node: Node) -> Iterator[Expr]:
             yield from (item.expr for item in columns)
         case Filter(_, condition):
             yield condition
+        case UpdatingTop(_, _, partition, order):
+            yield from (*partition, *(one.expr for one in order))
         case UpdatingAggregate(_, keys, aggregates):
             yield from (key.expr for key in keys)
             for one in aggregates:

@@ -64,6 +64,7 @@ class Grouping:
     script: Script
     source: Node
     scope: Scope
+    ttl: timedelta
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     keys: list[Named] = field(default_factory=list)
     window: Window | None = None
@@ -118,7 +119,7 @@ class Grouping:
         """The functions among the rows that the aggregation gives."""
         if self._overs is None:
             held = None if self.window is None or self.written_window is None else (self.written_window, _WINDOW_COLUMN)
-            self._overs = OverCalls(self.script, held, self._named_value, self._named_value)
+            self._overs = OverCalls(self.script, held, self._named_value, self._named_value, self.ttl)
         return self._overs
 
     def _named_value(self, node: exp.Expr) -> Expr:
@@ -185,12 +186,12 @@ class Grouping:
         self.aggregates.append(NamedAggregate(column, aggregate))
         return Column(column, aggregate.type, aggregate.nullable)
 
-    def build(self, item: exp.Expr, ttl: timedelta) -> Node:
+    def build(self, item: exp.Expr) -> Node:
         """The aggregation: within its window, or else over all there ever was, as a stream of changes."""
         keys, aggregates = tuple(self.keys), tuple(self.aggregates)
         with placed(self.script.place(item)):
             if self.window is None:
-                return _without_window(UpdatingAggregate(self.source, keys, aggregates, ttl))
+                return _without_window(UpdatingAggregate(self.source, keys, aggregates, self.ttl))
             return _windowed(WindowAggregate(self.source, self.window, _WINDOW_COLUMN.name, keys, aggregates))
 
 

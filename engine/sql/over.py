@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from sqlglot import exp
 
@@ -18,6 +19,7 @@ from engine.plan.nodes import Frame, NamedOver, Order, Over, Session, Window
 from engine.plan.tree import Node
 from engine.sql.aggregates import resolve_aggregate
 from engine.sql.parse import Script
+from engine.sql.ranked import RANKINGS, ranked, refuse_unordered
 from engine.sql.windows import with_window
 
 Translate = Callable[[exp.Expr], Expr]
@@ -28,12 +30,14 @@ _MOST = 2**31 - 1
 @dataclass(slots=True)
 class OverCalls:
     """The functions among rows that a SELECT list calls. `window` is that of the rows and the column that holds it;
-    `translate` gives the value of an expression over those rows, `partition` the same where a window may be called."""
+    `translate` gives the value of an expression over those rows, `partition` the same where a window may be called.
+    Rows that no window closes are kept for `ttl`."""
 
     script: Script
     window: tuple[Window, Column | None] | None
     translate: Translate
     partition: Translate
+    ttl: timedelta
     functions: list[NamedOver] = field(default_factory=list)
 
     def value_of(self, node: exp.Expr) -> Expr | None:
@@ -55,13 +59,16 @@ class OverCalls:
         """The rows with a column for every function that was called."""
         if not self.functions:
             return rows
+        if self.window is None:
+            return ranked(rows, self.functions, self.ttl)
         return Over(with_window(rows), self._column().name, tuple(self.functions))
 
     def _column(self) -> Column:
         if self.window is None:
             raise OverError(
                 "Window functions require already windowed input",
-                hint="aggregate by tumble(...), hop(...) or session(...) in a sub-query, and use OVER around it",
+                hint="aggregate by tumble(...), hop(...) or session(...) in a sub-query, and use OVER around it; "
+                "row_number, rank and dense_rank need no window",
             )
         if self.window[1] is None:
             raise OverError(
@@ -70,11 +77,13 @@ class OverCalls:
         return self.window[1]
 
     def _read(self, node: exp.Window) -> NamedOver:
-        window = self._column()
+        window = None if self._is_ranking(node) else self._column()
         if node.args.get("alias") is not None or node.args.get("first") is not None:
             raise OverError("OVER takes its words in parentheses", hint="write OVER (PARTITION BY ... ORDER BY ...)")
         partition = self._partition(node, window)
         order = orders_of(node.args.get("order"), self.translate)
+        if window is None:
+            refuse_unordered(order)
         call, condition, ignores = _taken_apart(node.this)
         name = call.name.lower()
         function = find_over(name)
@@ -94,8 +103,14 @@ class OverCalls:
         nullable = function.nullable
         return NamedOver(shown, function.name, arguments, partition, order, frame, kind, nullable, ignores)
 
-    def _partition(self, node: exp.Window, window: Column) -> tuple[Expr, ...]:
+    def _is_ranking(self, node: exp.Window) -> bool:
+        """Whether it places rows that no window holds together."""
+        return self.window is None and isinstance(node.this, exp.Anonymous) and node.this.name.lower() in RANKINGS
+
+    def _partition(self, node: exp.Window, window: Column | None) -> tuple[Expr, ...]:
         parts = tuple(self.partition(one) for one in node.args.get("partition_by") or [])
+        if window is None:
+            return parts
         if any(isinstance(one, Column) and one.name == window.name for one in parts):
             return parts
         assert self.window is not None

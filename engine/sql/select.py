@@ -182,7 +182,7 @@ class Queries:
         return Filter(source, rest[0] if len(rest) == 1 else make_call("and", rest))
 
     def _grouped(self, node: exp.Select, source: Node, scope: Scope, complaints: Complaints) -> Node:
-        grouping = Grouping(self.script, source, scope, aliases(node, scope))
+        grouping = Grouping(self.script, source, scope, self.updating_ttl, aliases(node, scope))
         group, having = node.args.get("group"), node.args.get("having")
         for item in group.expressions if group else []:
             with complaints.collect(self.script.place(item)):
@@ -203,7 +203,7 @@ class Queries:
         complaints.raise_any()
 
         def build() -> Node:
-            aggregated = grouping.build(group or node.expressions[0], self.updating_ttl)
+            aggregated = grouping.build(group or node.expressions[0])
             kept = aggregated if condition is None else Filter(aggregated, condition)
             return grouping.unnesting.over(grouping.overs.over(kept))
 
@@ -225,7 +225,8 @@ class Queries:
                 else inputs.translate(item)
             )
 
-        return OverCalls(self.script, None if found is None else (found[0], column), inputs.translate, partition)
+        held = None if found is None else (found[0], column)
+        return OverCalls(self.script, held, inputs.translate, partition, self.updating_ttl)
 
     def read_from(self, node: exp.Select) -> Side:
         """The relation in the FROM of a SELECT, and what its columns are called."""

@@ -17,7 +17,7 @@ import pytest
 from engine.connectors.nexmark_events import EventMaker
 from engine.spark.run import Control, RunSpec, run_in
 from tests.fuzz.oracle import Row, comparable, difference
-from tests.nexmark.queries import STATELESS, UPDATING, VIEWS, WINDOWED, Query
+from tests.nexmark.queries import SIDE, STATELESS, UPDATING, VIEWS, WINDOWED, Query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +48,8 @@ def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
         database.execute(f"CREATE TABLE {name}s AS SELECT * REPLACE ({casts}) FROM {name}")
         database.execute(f"DROP VIEW {name}")
         database.execute(f"ALTER TABLE {name}s RENAME TO {name}")
+    database.execute("CREATE TABLE side (key BIGINT, name TEXT)")
+    database.executemany("INSERT INTO side VALUES (?, ?)", list(SIDE.items()))
     yield database
     database.close()
 
@@ -66,7 +68,11 @@ def test_the_queries_give_the_batch_answer(
 
 def script(queries: Sequence[Query], folder: Path) -> str:
     """One pipeline for all of them."""
+    side = folder / "side.csv"
+    side.write_text("key,name\n" + "".join(f"{key},{name}\n" for key, name in SIDE.items()))
     text = TABLE + VIEWS
+    text += f"""CREATE TEMPORARY TABLE side (key BIGINT PRIMARY KEY, name TEXT)
+      WITH (connector = 'filesystem', path = '{side}', format = 'csv');"""
     for one in queries:
         form = "debezium_json" if one.is_updating else "json"
         options = f"connector = 'single_file', path = '{folder / one.name}.json', format = '{form}', type = 'sink'"

@@ -2,6 +2,7 @@
 
 from engine.plan.nodes.joins import JoinKind, LookupJoin, UpdatingJoin, WindowJoin
 from engine.plan.nodes.over import Frame, NamedOver, Order, Over, Top
+from engine.plan.nodes.ranked import UpdatingTop
 from engine.plan.nodes.rows import Branch, Filter, Project, Scan, Union, Write
 from engine.plan.nodes.unnest import Unnest
 from engine.plan.nodes.updating import RETRACT, ROW_ID, UpdatingAggregate, is_updating
@@ -41,6 +42,7 @@ __all__ = [
     "Unnest",
     "UpdatingAggregate",
     "UpdatingJoin",
+    "UpdatingTop",
     "Window",
     "WindowAggregate",
     "WindowJoin",

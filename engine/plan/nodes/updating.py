@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from engine.plan.expr import Named, is_nullable
 from engine.plan.nodes.joins import UpdatingJoin
+from engine.plan.nodes.ranked import UpdatingTop
 from engine.plan.nodes.rows import Scan
 from engine.plan.nodes.windowed import NamedAggregate
 from engine.plan.tree import Node, inputs_of
@@ -47,7 +48,7 @@ class UpdatingAggregate(Node):
 def is_updating(node: Node) -> bool:
     """Whether the rows of a relation can be taken back."""
     match node:
-        case UpdatingAggregate():
+        case UpdatingAggregate() | UpdatingTop():
             return True
         case UpdatingJoin(left, right, kind):
             return kind not in ("inner", "semi") or is_updating(left) or is_updating(right)

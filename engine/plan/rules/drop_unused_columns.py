@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from engine.plan.expr import Column, Named
 from engine.plan.nodes import (
     Filter,
     LookupJoin,
@@ -16,6 +17,7 @@ from engine.plan.nodes import (
     Unnest,
     UpdatingAggregate,
     UpdatingJoin,
+    UpdatingTop,
     WindowAggregate,
     WindowJoin,
     Write,
@@ -60,6 +62,10 @@ def _keep(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
             fewer = replace(node, functions=tuple(one for one in functions if one.name in names))
             kept_input = _keep(source, names & set(source.schema.names) | read_by(fewer), used)
             return replace(fewer, input=kept_input) if fewer.functions else kept_input
+        case UpdatingTop(source, number=number):
+            below = names & set(source.schema.names) | read_by(node)
+            kept_input = _only(_keep(source, below, used), below)
+            return replace(node, input=kept_input, number=number if number in names else None)
         case LookupJoin(source, _, looked_up):
             wanted = tuple(field for field in looked_up if field.name in names) or looked_up.fields[:1]
             below = names & set(source.schema.names) | read_by(node)
@@ -72,6 +78,14 @@ def _keep(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
         case WindowAggregate(source):
             return replace(node, input=_keep(source, read_by(node), used))
     return node
+
+
+def _only(node: Node, names: frozenset[str]) -> Node:
+    """The relation without columns that it has for other readers, so that they are not kept."""
+    wanted = tuple(field for field in node.schema if field.name in names) or node.schema.fields[:1]
+    if len(wanted) == len(node.schema):
+        return node
+    return Project(node, tuple(Named(one.name, Column(one.name, one.type, one.nullable)) for one in wanted))
 
 
 def _by_position(union: Union, one: Node, names: frozenset[str]) -> frozenset[str]:

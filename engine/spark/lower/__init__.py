@@ -22,6 +22,7 @@ from engine.plan.nodes import (
     Unnest,
     UpdatingAggregate,
     UpdatingJoin,
+    UpdatingTop,
     WindowAggregate,
     WindowJoin,
     Write,
@@ -31,6 +32,7 @@ from engine.spark.columns import to_sql
 from engine.spark.lower.joins import lower_window_join
 from engine.spark.lower.lookup import lower_lookup_join
 from engine.spark.lower.over import lower_over, lower_top
+from engine.spark.lower.ranked import lower_updating_top
 from engine.spark.lower.rows import lower_project, lower_scan, lower_union
 from engine.spark.lower.unnest import lower_unnest
 from engine.spark.lower.updating import lower_updating_aggregate, lower_updating_join
@@ -73,6 +75,8 @@ class Lowering:
                 return lower_updating_aggregate(node, self.lower(source))
             case UpdatingJoin(left, right):
                 return lower_updating_join(node, self.lower(left), self.lower(right))
+            case UpdatingTop(source):
+                return lower_updating_top(node, self.lower(source))
             case Over(source):
                 return lower_over(node, self.lower(source))
             case Top(source):

@@ -1,47 +1,48 @@
 -- Where OVER and ORDER BY cannot stand, and what they cannot take.
---: error sql.over 44:8 Window functions require already windowed input
---: error sql.over 45:8 Window function requires exactly one window expression in partition_by
+--: error sql.over 45:8 Window functions require already windowed input
+--: error sql.over 45:38 values of type BIGINT[] have no order
 --: error sql.over 46:8 Window function requires exactly one window expression in partition_by
---: error sql.window_mismatch 47:8 window in group by does not match input window: can't window by both tumble(1 minute) and tumble(2 minutes)
---: error sql.unknown_column 48:40 no column 'window' here
---: error sql.over 49:8 OVER takes its words in parentheses
---: error sql.over 50:8 row_number needs OVER
---: error sql.unknown_function 51:8 there is no function 'nothing' to stand before OVER
---: error sql.unknown_function 52:8 there is no function 'upper' to stand before OVER
---: error sql.function_arguments 53:8 row_number does not take (BIGINT)
---: error sql.function_arguments 53:50 argument 1 of ntile cannot be 0
---: error sql.function_arguments 53:87 argument 2 of lag must be a whole number
---: error sql.over 54:8 rank takes no FILTER
---: error sql.over 54:64 rank takes no IGNORE NULLS
---: error sql.over 54:112 sum takes no IGNORE NULLS
---: error sql.function_arguments 55:8 argument 2 of approx_percentile_cont must be a constant that it accepts
---: error sql.over 56:8 count(DISTINCT ...) cannot stand before OVER
---: error sql.function_arguments 56:54 sum does not take (TEXT)
---: error sql.over 57:8 the frame ends before it starts
---: error sql.over 58:8 RANGE goes from or to the current row, or without an end
---: error sql.over 59:8 only frames of ROWS or RANGE are supported
---: error sql.over 60:8 a frame is counted in whole rows
---: error sql.unsupported 61:25 row_number() OVER (PARTITION BY window) is not supported here
---: error sql.unsupported 62:57 rank() OVER (PARTITION BY window) is not supported here
---: error sql.unsupported 63:12 rank() OVER (PARTITION BY window) is not supported here
---: error sql.unsupported 64:24 ORDER BY is not currently supported
---: error sql.unsupported 64:37 LIMIT is not currently supported
---: error sql.unsupported 64:45 OFFSET is not currently supported
---: error sql.column_count 65:28 ORDER BY 2 is not the number of a column
---: error sql.unknown_column 66:28 no column 'nothing' here
---: error sql.unsupported 67:19 LIMIT is not currently supported
---: error sql.unsupported 68:19 FETCH is not currently supported
---: error sql.over 69:25 LIMIT takes a whole number up to 2147483647
---: error sql.unsupported 70:1 ORDER BY beside DISTINCT is not supported
---: error sql.unsupported 71:47 ORDER BY is not currently supported
---: error sql.over 72:1 the input is windowed but does not pass its window on
+--: error sql.over 47:8 Window function requires exactly one window expression in partition_by
+--: error sql.window_mismatch 48:8 window in group by does not match input window: can't window by both tumble(1 minute) and tumble(2 minutes)
+--: error sql.unknown_column 49:40 no column 'window' here
+--: error sql.over 50:8 OVER takes its words in parentheses
+--: error sql.over 51:8 row_number needs OVER
+--: error sql.unknown_function 52:8 there is no function 'nothing' to stand before OVER
+--: error sql.unknown_function 53:8 there is no function 'upper' to stand before OVER
+--: error sql.function_arguments 54:8 row_number does not take (BIGINT)
+--: error sql.function_arguments 54:50 argument 1 of ntile cannot be 0
+--: error sql.function_arguments 54:87 argument 2 of lag must be a whole number
+--: error sql.over 55:8 rank takes no FILTER
+--: error sql.over 55:64 rank takes no IGNORE NULLS
+--: error sql.over 55:112 sum takes no IGNORE NULLS
+--: error sql.function_arguments 56:8 argument 2 of approx_percentile_cont must be a constant that it accepts
+--: error sql.over 57:8 count(DISTINCT ...) cannot stand before OVER
+--: error sql.function_arguments 57:54 sum does not take (TEXT)
+--: error sql.over 58:8 the frame ends before it starts
+--: error sql.over 59:8 RANGE goes from or to the current row, or without an end
+--: error sql.over 60:8 only frames of ROWS or RANGE are supported
+--: error sql.over 61:8 a frame is counted in whole rows
+--: error sql.unsupported 62:25 row_number() OVER (PARTITION BY window) is not supported here
+--: error sql.unsupported 63:57 rank() OVER (PARTITION BY window) is not supported here
+--: error sql.unsupported 64:12 rank() OVER (PARTITION BY window) is not supported here
+--: error sql.unsupported 65:24 ORDER BY is not currently supported
+--: error sql.unsupported 65:37 LIMIT is not currently supported
+--: error sql.unsupported 65:45 OFFSET is not currently supported
+--: error sql.column_count 66:28 ORDER BY 2 is not the number of a column
+--: error sql.unknown_column 67:28 no column 'nothing' here
+--: error sql.unsupported 68:19 LIMIT is not currently supported
+--: error sql.unsupported 69:19 FETCH is not currently supported
+--: error sql.over 70:25 LIMIT takes a whole number up to 2147483647
+--: error sql.unsupported 71:1 ORDER BY beside DISTINCT is not supported
+--: error sql.unsupported 72:47 ORDER BY is not currently supported
+--: error sql.over 73:1 the input is windowed but does not pass its window on
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)
 WITH (connector = 'single_file', path = '$inputs/clicks.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE out WITH (connector = 'single_file', path = '$output', format = 'json', type = 'sink');
 CREATE VIEW e AS SELECT tumble('2 minutes') AS window, key, count(*) AS n, max(value) AS v FROM events GROUP BY window, key;
-SELECT row_number() OVER (ORDER BY key) FROM events;
+SELECT lag(key) OVER (ORDER BY key), rank() OVER (ORDER BY [value]) FROM events;
 SELECT row_number() OVER (ORDER BY key) FROM e;
 SELECT row_number() OVER (PARTITION BY key) FROM e;
 SELECT row_number() OVER (PARTITION BY tumble('1 minute')) FROM e;
