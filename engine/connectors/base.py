@@ -220,6 +220,8 @@ class Connector:
     """What is wrong with a table as a whole, in words, or None; called when its columns are known."""
     needs_event_time: Callable[[Options], bool] = lambda options: False
     """Whether a sink with these options wants the event time, as one more column `_timestamp` behind the table's."""
+    wakes_after: Callable[[Options], timedelta | None] = lambda options: None
+    """How long the input may be silent before a sink with these options wants an epoch all the same."""
     open_source: Callable[[Table], Source] | None = None
     open_sink: Callable[[Table, SinkPlace], Sink] | None = None
     open_lookup: Callable[[Table], Lookup] | None = None

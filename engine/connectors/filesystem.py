@@ -123,6 +123,10 @@ def _needs_event_time(options: Options) -> bool:
     return isinstance(options, FilesystemSinkOptions) and options.time_pattern is not None
 
 
+def _wakes_after(options: Options) -> timedelta | None:
+    return options.wakes_after if isinstance(options, FilesystemSinkOptions) else None
+
+
 FILESYSTEM = Connector(
     name="filesystem",
     summary="Reads the files of a directory, looks rows up in them, and writes files exactly once.",
@@ -134,6 +138,7 @@ FILESYSTEM = Connector(
     },
     check=_check,
     needs_event_time=_needs_event_time,
+    wakes_after=_wakes_after,
     open_source=_open_source,
     open_sink=_open_sink,
     open_lookup=_open_lookup,

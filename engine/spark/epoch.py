@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,11 @@ class Target:
         return connector_of(self.table).needs_event_time(self.table.options)
 
     @property
+    def wakes_after(self) -> timedelta | None:
+        """How long the input may be silent before it wants an epoch all the same."""
+        return connector_of(self.table).wakes_after(self.table.options)
+
+    @property
     def schema(self) -> Schema:
         """The columns that its writer is given."""
         hidden = (Field(EVENT_TIME, TIMESTAMP),) if self.needs_event_time else ()
@@ -94,6 +100,11 @@ class EpochPart:
     def carries_time(self) -> bool:
         """Whether a sink or the epoch part itself wants the event time, so that branches must carry it."""
         return self.parts.reads_time or any(target.needs_event_time for target in self.targets)
+
+    @property
+    def wakes_after(self) -> timedelta | None:
+        """How long the input may be silent before a sink wants an epoch all the same."""
+        return min(filter(None, (target.wakes_after for target in self.targets)), default=None)
 
     @property
     def is_plain(self) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from engine.connectors.base import Json, Position, Recorded, Source
@@ -68,7 +68,8 @@ class Offset:
 
 @dataclass(slots=True)
 class Planner:
-    """Plans the epochs of one source, one after the other. `others` are the notes of the pipeline's other sources."""
+    """Plans the epochs of one source, one after the other. `others` are the notes of the pipeline's other sources.
+    After a silence of `wakes_after` an epoch without rows is planned."""
 
     table: str
     source: Source
@@ -78,6 +79,7 @@ class Planner:
     clock: Callable[[], datetime]
     slices: int = 1
     max_rows: int | None = None
+    wakes_after: timedelta | None = None
     is_first: bool = True
 
     def first(self) -> Offset:
@@ -100,7 +102,7 @@ class Planner:
         watermark, marks, idle = self._watermark(start, at, taken, moved, now)
         self._tell(watermark, idle=idle, is_end=is_end)
         # Spark forgets at a restart how far each source was, so each must say so once more
-        again = self.is_first and (watermark is not None or start.is_end)
+        again = (self.is_first and (watermark is not None or start.is_end)) or self._wakes(start, now)
         self.is_first = False
         must_record = is_recorded and (bool(begun) or start.beat == 0)
         if not moved and watermark == start.watermark and is_end == start.is_end and not again and not must_record:
@@ -123,6 +125,12 @@ class Planner:
         if isinstance(self.source, Recorded):
             return self.source.begin(new, is_first=start.beat == 0)
         return {name: self.source.start(name) for name in new}
+
+    def _wakes(self, start: Offset, now: datetime) -> bool:
+        """Whether it has been silent for so long that a sink wants an epoch all the same."""
+        if self.wakes_after is None or start.is_end or not start.beat:
+            return False
+        return now - datetime.fromtimestamp(start.planned / 1_000_000, UTC) >= self.wakes_after
 
     def _watermark(
         self,

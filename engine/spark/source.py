@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -62,6 +62,7 @@ class ScanSpec:
     tasks: int
     max_rows: int | None
     hidden: Schema
+    wakes_after: timedelta | None = None
 
     @property
     def schema(self) -> Schema:
@@ -118,7 +119,9 @@ class Reader(DataSourceStreamReader):
             clock = getattr(source, "now", _now)
             spec = self.spec
             name = spec.table.name
-            self._planner = Planner(name, source, spec.notes, spec.others, activity, clock, spec.tasks, spec.max_rows)
+            self._planner = Planner(
+                name, source, spec.notes, spec.others, activity, clock, spec.tasks, spec.max_rows, spec.wakes_after
+            )
         return self._planner
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name

@@ -55,7 +55,7 @@ def open_tables(
     for name, scan in program.scans.items():
         others = tuple(path for other, path in directories.items() if other != name)
         table, own = replace(program.tables[name], job=job), directories[name]
-        spec = ScanSpec(table, scan, own, others, limits.tasks, limits.max_epoch_rows, hidden)
+        spec = ScanSpec(table, scan, own, others, limits.tasks, limits.max_epoch_rows, hidden, epoch.wakes_after)
         spark.dataSource.register(source_class(spec))
         raw = spark.readStream.format(format_name(name)).load()
         tables[name] = open_table(raw)

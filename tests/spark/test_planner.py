@@ -240,3 +240,19 @@ def test_marks_never_go_back() -> None:
 def test_who_follows_nobody_stays() -> None:
     assert follow(5, []) == 5
     assert follow(5, [None, 9]) == 5
+
+
+def test_a_sink_that_waits_for_the_clock_gets_an_epoch_after_a_silence(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10})
+    plan = planner(source, tmp_path)
+    plan.wakes_after = timedelta(seconds=30)
+    first = plan.next(plan.first())
+    source.now = START + timedelta(seconds=29)
+    assert plan.next(first) is first
+
+    source.now = START + timedelta(seconds=30)
+    woken = plan.next(first)
+
+    assert woken != first
+    assert (woken.positions, woken.moved) == (first.positions, {})
+    assert plan.next(woken) is woken
