@@ -18,6 +18,7 @@ TIER_OF_FOLDER = {
     "golden": "system",
     "dags": "provider",
     "kafka": "connectors",
+    "s3": "connectors",
 }
 
 TIER_OF_FILE = {"test_crashes.py": "system"}

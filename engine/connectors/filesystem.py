@@ -13,6 +13,7 @@ from pydantic import Field as Option
 from engine import types
 from engine.connectors.base import Connector, Options, SinkPlace, Table
 from engine.connectors.file_sink_options import TimedFileSinkOptions
+from engine.connectors.storage import Prefix, StorageOptions, WritablePath, read_place
 from engine.schema import Field
 
 if TYPE_CHECKING:
@@ -78,12 +79,20 @@ class FilesystemLookupOptions(Options):
     )
 
 
-class FilesystemSinkOptions(TimedFileSinkOptions):
+class FilesystemSinkOptions(TimedFileSinkOptions, StorageOptions):
     """Where the files go, how rows are spread over them, and when a file becomes final: with every epoch, unless a
     `rolling_policy` says when. Only final files can be seen; the rest is kept with the pipeline's state, and goes on to
     be filled after a stop. At the end of the input all files become final."""
 
-    path: LocalPath = Option(description="The directory; it is made when it is not there.")
+    path: WritablePath = Option(
+        description="The directory, which is made when it is not there; or `s3://bucket/prefix`, or at another server "
+        "`s3::https://endpoint/bucket/prefix`."
+    )
+
+    @property
+    def place(self) -> Path | Prefix:
+        """Where `path` is."""
+        return read_place(self.path)
 
 
 def _open_source(table: Table) -> FilesystemSource:
@@ -97,7 +106,7 @@ def _open_sink(table: Table, place: SinkPlace) -> FilesystemSink:
     from engine.connectors.filesystem_sink import open_filesystem_sink  # noqa: PLC0415 - see `_open_source`
 
     assert isinstance(table.options, FilesystemSinkOptions)
-    return open_filesystem_sink(table, table.options, place.directory)
+    return open_filesystem_sink(table, table.options, place)
 
 
 def _open_lookup(table: Table) -> FilesystemLookup:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from engine.connectors.base import Epoch, Table
+from engine.connectors.base import Epoch, SinkPlace, Table
 from engine.connectors.file_joining import join_segments
 from engine.connectors.file_names import Chance
 from engine.connectors.file_partitions import Partitioner
@@ -24,9 +24,10 @@ from engine.connectors.file_segments import FileSegments
 from engine.connectors.file_target import Directory, Target
 from engine.connectors.filesystem import FilesystemSinkOptions
 from engine.connectors.single_file_sink import unwritable
+from engine.connectors.storage import Prefix, StorageOptions
 from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
-from engine.delivery.gate import Admission, admit
+from engine.delivery.gate import Admission, admit, newest_ledger
 from engine.delivery.manifests import (
     Manifest,
     abandoned,
@@ -74,7 +75,7 @@ class FilesystemSink:
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Decide the epoch and publish its files, once."""
-        admission = admit(self._directory, epoch, is_fresh=self._target.is_fresh())
+        admission = admit(self._directory, epoch, is_fresh=self._is_fresh(epoch))
         if admission is None:
             decided = find_manifest(self._directory, epoch.lineage, epoch.number)
             drop_attempts(self._directory, epoch, decided.needed if decided else frozenset())
@@ -89,6 +90,10 @@ class FilesystemSink:
         keep = manifest.needed | before.needed
         drop_segments(self._directory, epoch, keep)
         forget_restored(self._directory, epoch, keep)
+
+    def _is_fresh(self, epoch: Epoch) -> bool:
+        """Whether a restored pipeline may begin here; nobody else asks."""
+        return bool(epoch.parents) and newest_ledger(self._directory) is None and self._target.is_fresh()
 
     def _take(self, admission: Admission, before: Standing, segments: Sequence[Segment]) -> Manifest:
         epoch = admission.epoch
@@ -145,13 +150,22 @@ class FilesystemWriter:
             raise unwritable(self._directory, wrong) from wrong
 
 
-def open_filesystem_sink(table: Table, options: FilesystemSinkOptions, directory: Path) -> FilesystemSink:
+def open_filesystem_sink(table: Table, options: FilesystemSinkOptions, own: SinkPlace) -> FilesystemSink:
     """The sink of a table of files."""
     suffix = suffix_of(table) if options.suffix is None else options.suffix
     marks = options.time_pattern is not None and options.complete_marker
     layout = Layout(options.prefix, suffix, options.strategy, options.policy, len(options.fields), marks)
     partitioner = Partitioner(table.schema, options.fields, options.time_pattern)
-    return FilesystemSink(table, layout, partitioner, Directory(options.path), directory)
+    return FilesystemSink(table, layout, partitioner, open_target(options.place, options, own), own.directory)
+
+
+def open_target(place: Path | Prefix, options: StorageOptions, own: SinkPlace) -> Target:
+    """The directory or bucket that a table's files go to."""
+    if isinstance(place, Path):
+        return Directory(place)
+    from engine.connectors.s3_target import Bucket  # noqa: PLC0415 - only buckets need boto3
+
+    return Bucket(place, options, own.directory, own.job)
 
 
 def suffix_of(table: Table) -> str:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.connectors.base import Table
+from engine.connectors.base import SinkPlace, Table
 from engine.connectors.file_names import stem
 from engine.connectors.filesystem import FilesystemSinkOptions
 from engine.connectors.filesystem_sink import FilesystemSink, open_filesystem_sink
@@ -49,7 +49,8 @@ class Stream:
     def sink(self) -> FilesystemSink:
         (self.root / "state" / "sinks" / "t").mkdir(parents=True, exist_ok=True)
         assert isinstance(self.table.options, FilesystemSinkOptions)
-        opened = open_filesystem_sink(self.table, self.table.options, self.root / "state" / "sinks" / "t")
+        place = SinkPlace(self.root / "state" / "sinks" / "t")
+        opened = open_filesystem_sink(self.table, self.table.options, place)
         opened._clock = lambda: self.now * 1_000_000
         return opened
 

@@ -1,0 +1,99 @@
+"""Where files are kept that are written: a directory of this machine, or a prefix in a bucket that speaks S3."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, SecretStr
+from pydantic import Field as Option
+
+from engine.connectors.base import Options
+from engine.option_values import ByteCount
+
+_SCHEME = re.compile(r"([a-z0-9]+)::?//|([a-z0-9]+)::", re.IGNORECASE)
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,62}", re.IGNORECASE)
+_SMALLEST_PART = 5 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """All keys of a bucket that begin with `prefix`; without an endpoint it is one of Amazon's."""
+
+    bucket: str
+    prefix: str
+    endpoint: str | None = None
+
+    def key(self, name: str) -> str:
+        """The key of a file by its name below the prefix."""
+        return f"{self.prefix}/{name}" if self.prefix else name
+
+    def __str__(self) -> str:
+        start = f"s3::{self.endpoint}/" if self.endpoint else "s3://"
+        return f"{start}{self.bucket}/{self.prefix}"
+
+
+def read_place(text: str) -> Path | Prefix:
+    """The place that a path names; ValueError, with what is wrong, when it is none that can be written."""
+    found = _SCHEME.match(text)
+    if found is None:
+        return Path(text)
+    if text.lower().startswith("file://"):
+        return Path(text[len("file://") :])
+    endpoint, rest = None, text[len("s3://") :]
+    if text.lower().startswith(("s3::https://", "s3::http://")):
+        parts = urlsplit(text[len("s3::") :])
+        if parts.username is not None or parts.password is not None:
+            raise ValueError(
+                "keys belong into 'storage.access_key_id' and 'storage.secret_access_key', which never print"
+            )
+        endpoint, rest = f"{parts.scheme}://{parts.netloc}", parts.path.lstrip("/")
+    elif not text.lower().startswith("s3://"):
+        raise ValueError(f"{text.split(':', 1)[0]}: cannot be written; name a directory, s3:// or s3::https://")
+    bucket, _, prefix = rest.partition("/")
+    if not _BUCKET.fullmatch(bucket):
+        raise ValueError("it names no bucket: write s3://bucket/prefix or s3::https://endpoint/bucket/prefix")
+    return Prefix(bucket, prefix.strip("/"), endpoint)
+
+
+def _is_place(text: str) -> str:
+    read_place(text)
+    return text
+
+
+WritablePath = Annotated[str, AfterValidator(_is_place)]
+"""A path of this machine, or a prefix in a bucket."""
+
+
+class StorageOptions(Options):
+    """How a bucket is asked. What is not said is found as Amazon's own tools find it: variables, files, roles."""
+
+    endpoint: str | None = Option(
+        None, alias="storage.endpoint", description="Of a bucket: the server's URL, where it is not in the path."
+    )
+    region: str | None = Option(None, alias="storage.region", description="Of a bucket: its region.")
+    access_key_id: SecretStr | None = Option(
+        None, alias="storage.access_key_id", description="Of a bucket: who asks. Without it, whoever the driver is."
+    )
+    secret_access_key: SecretStr | None = Option(
+        None, alias="storage.secret_access_key", description="Of a bucket: the key that belongs to it."
+    )
+    session_token: SecretStr | None = Option(
+        None, alias="storage.session_token", description="Of a bucket: the token that goes with keys for a time."
+    )
+    part_size: ByteCount = Option(
+        32 * 1024 * 1024,
+        ge=_SMALLEST_PART,
+        alias="multipart.target_part_size",
+        description="Of a bucket: larger files are sent in parts of this size, smaller ones at once.",
+    )
+    max_parts: int = Option(
+        1000,
+        ge=1,
+        le=10_000,
+        alias="multipart.max_parts",
+        description="Of a bucket: of how many parts a file may be; parts of larger files are larger.",
+    )

@@ -1,0 +1,35 @@
+"""An S3 of the tests' own, over HTTP, and tables that write to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from tests.s3.store import Store
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The URL of the server."""
+    running = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    yield f"http://{host}:{port}"
+    running.stop()
+
+
+@pytest.fixture
+def store(server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A bucket that nobody else has."""
+    monkeypatch.setenv("ARROYO_NET_ALLOW", "127.0.0.1")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    client: Any = boto3.client(
+        "s3", endpoint_url=server, region_name="us-east-1", aws_access_key_id="me", aws_secret_access_key="mine"
+    )
+    bucket = f"b{abs(hash(request.node.nodeid)):x}"
+    client.create_bucket(Bucket=bucket)
+    return Store(client, server, bucket)

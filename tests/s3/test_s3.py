@@ -1,0 +1,205 @@
+"""Files in a bucket: each once, whatever answers are lost and whoever else is at it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.connectors.base import SinkPlace
+from engine.connectors.filesystem import FilesystemSinkOptions
+from engine.connectors.s3_target import Bucket
+from engine.connectors.storage import Prefix, read_place
+from engine.delivery.gate import Admission
+from engine.errors import AddressRefusedError, EngineError, OutputChangedError, ScriptRefused
+from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
+from tests.s3.proxy import losing
+from tests.s3.store import Store
+
+LARGE = [(number, f"{number:0200d}") for number in range(30_000)]  # more than a part of five megabytes
+SMALL_PARTS = {"multipart__target_part_size": "5mb"}
+
+
+def place(root: Path) -> Path:
+    return root / "state" / "sinks" / "t"
+
+
+def numbers(store: Store) -> list[int]:
+    return [row["n"] for row in store.rows()]
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_rows_come_into_the_bucket(form: str, store: Store, tmp_path: Path) -> None:
+    of = store.table(form, partitioning__fields=("name",))
+    for number in range(3):
+        take(sink(of, place(tmp_path)), epoch(number), [batch(NUMBERS, (number, "a"))], [batch(NUMBERS, (9, "b"))])
+
+    assert numbers(store) == [0, 1, 2, 9, 9, 9]
+    assert store.keys()[0].startswith("name=a/0000000000-one.")
+    head = store.client.head_object(Bucket=store.bucket, Key=f"out/{store.keys()[0]}")
+    assert {"arroyo-lineage", "arroyo-epoch", "arroyo-job", "arroyo-sha256"} <= set(head["Metadata"])
+
+
+def test_a_large_file_goes_in_parts(store: Store, tmp_path: Path) -> None:
+    take(sink(store.table(**SMALL_PARTS), place(tmp_path)), epoch(0), [batch(NUMBERS, *LARGE)])
+
+    [name] = store.keys()
+    head = store.client.head_object(Bucket=store.bucket, Key=f"out/{name}")
+    assert head["ETag"].endswith('-2"')
+    assert len(numbers(store)) == len(LARGE)
+    assert store.uploads() == []
+    assert not list(place(tmp_path).rglob("drafts/*/*"))
+
+
+def is_complete(request: bytes) -> bool:
+    return request.startswith(b"POST") and b"uploadId=" in request.partition(b"\r\n")[0]
+
+
+def is_put(request: bytes) -> bool:
+    return request.startswith(b"PUT")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(("rows", "loses"), [(LARGE, is_complete), (LARGE[:9], is_put)], ids=["in parts", "at once"])
+def test_an_answer_that_is_lost_loses_and_doubles_nothing(
+    rows: list[tuple[int, str]], loses: Any, times: int, store: Store, tmp_path: Path
+) -> None:
+    with losing(store.endpoint, loses) as proxy:
+        of = store.table(endpoint=proxy.url, **SMALL_PARTS)
+        take(sink(of, place(tmp_path)), epoch(0), [batch(NUMBERS, (-1, "first"))])
+        proxy.drops = times
+        take(sink(of, place(tmp_path)), epoch(1), [batch(NUMBERS, *rows)])
+
+    assert proxy.dropped == times
+    assert numbers(store) == [-1, *(number for number, _ in rows)]
+    assert store.uploads() == []
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+def test_files_that_are_there_already_are_compared(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        raise Crash
+
+    def run() -> None:
+        take(sink(store.table(), place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Admission, "record", crash)
+        with pytest.raises(Crash):
+            run()
+    before = store.read("0000000000-one.json")
+    run()
+    assert store.read("0000000000-one.json") == before
+
+
+def test_an_object_of_somebody_else_is_left_alone(store: Store, tmp_path: Path) -> None:
+    theirs = b'{"n":1,"name":"b"}\n'  # as long as ours
+    store.client.put_object(Bucket=store.bucket, Key="out/0000000000-one.json", Body=theirs)
+
+    with pytest.raises(OutputChangedError) as refused:
+        take(sink(store.table(), place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
+
+    assert refused.value.hint
+    assert store.read("0000000000-one.json") == theirs
+
+
+def test_a_restore_takes_objects_away_again(store: Store, tmp_path: Path) -> None:
+    for number in range(3):
+        take(sink(store.table(), place(tmp_path)), epoch(number), [batch(NUMBERS, (number, "a"))])
+
+    restored = epoch(1, "two", generation=2, parents=(("one", 0),))
+    take(sink(store.table(), place(tmp_path)), restored, [batch(NUMBERS, (7, "a"))])
+
+    assert numbers(store) == [0, 7]
+
+
+def test_a_restored_pipeline_may_begin_where_there_is_nothing(store: Store, tmp_path: Path) -> None:
+    begun = epoch(1, "two", generation=2, parents=(("one", 0),))
+    take(sink(store.table(), place(tmp_path)), begun, [batch(NUMBERS, (7, "a"))])
+    assert numbers(store) == [7]
+
+    with pytest.raises(EngineError) as refused:
+        take(sink(store.table(), place(tmp_path / "other")), begun, [batch(NUMBERS, (8, "a"))])
+
+    assert refused.value.code == "delivery.ledger_lost"
+
+
+def test_uploads_that_nobody_has_finished_for_a_day_are_aborted(store: Store, tmp_path: Path) -> None:
+    for key in ("out/mine", "elsewhere/theirs"):
+        store.client.create_multipart_upload(Bucket=store.bucket, Key=key)
+    of = store.table()
+    assert isinstance(of.options, FilesystemSinkOptions)
+    where = of.options.place
+    assert isinstance(where, Prefix)
+
+    [begun, _] = [one["Initiated"] for one in store.client.list_multipart_uploads(Bucket=store.bucket)["Uploads"]]
+
+    for hours, left in ((23, ["elsewhere/theirs", "out/mine"]), (25, ["elsewhere/theirs"])):
+        later = begun + timedelta(hours=hours)
+        Bucket(where, of.options, tmp_path, "job", clock=lambda later=later: later).clean(epoch(0))
+        assert sorted(store.uploads()) == left
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [("no bucket", "data.unwritable_target"), ("no server", "delivery.unavailable"), ("no leave", "net.refused")],
+)
+def test_a_bucket_that_cannot_be_written_is_named(
+    change: str, code: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.connectors.s3_client._TIMES", 1)
+    of = store.table()
+    if change == "no bucket":
+        store.client.delete_bucket(Bucket=store.bucket)
+    if change == "no server":
+        of = store.table(endpoint="http://127.0.0.1:9")
+    if change == "no leave":
+        monkeypatch.delenv("ARROYO_NET_ALLOW")
+        code = AddressRefusedError.code
+
+    with pytest.raises(EngineError) as refused:
+        take(sink(of, place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
+
+    assert refused.value.code == code
+    assert refused.value.hint
+    assert "mine" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "read"),
+    [
+        ("s3://bucket/a/b/", Prefix("bucket", "a/b")),
+        ("s3://bucket", Prefix("bucket", "")),
+        ("s3::https://minio.example:9000/bucket/a", Prefix("bucket", "a", "https://minio.example:9000")),
+        ("file:///data", Path("/data")),
+        ("data/out", Path("data/out")),
+    ],
+)
+def test_a_path_may_be_a_bucket(path: str, read: Path | Prefix) -> None:
+    assert read_place(path) == read
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"path": "gs://bucket/x"}, "cannot be written"),
+        ({"path": "s3://"}, "names no bucket"),
+        ({"path": "s3::https://me:mine@host/bucket/x"}, "never print"),
+        ({"path": "s3://bucket/x", "multipart__target_part_size": "1mb"}, "greater than or equal to 5242880"),
+    ],
+)
+def test_buckets_that_cannot_be_are_refused(options: dict[str, str], said: str) -> None:
+    with pytest.raises(ScriptRefused, match=said):
+        table("filesystem", NUMBERS, type="sink", format="json", **options)
+
+
+def test_a_key_without_a_prefix_is_the_name() -> None:
+    assert Prefix("b", "").key("x") == "x"
+    assert SinkPlace(Path()).job == ""
