@@ -10,7 +10,7 @@ CONSTRAINTS := constraints/python3.11.txt
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test demo docs golden fuzz fuzz-parser bench format constraints clean
+.PHONY: help setup check style types layers units test demo docs golden fuzz fuzz-parser chaos bench format constraints clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ fuzz: $(READY) ## Random queries over random streams against the batch answer: C
 
 fuzz-parser: $(READY) ## 50,000 broken scripts: each is read or refused, in two seconds and one GiB
 	$(BIN)/python -m tests.corpus.mutations $(or $(COUNT),50000) --seed $(or $(SEED),1)
+
+chaos: $(READY) ## Drivers of a sink are killed and paused: SINK=filesystem CYCLES=100 EVENTS=1000000 SEED=1 LEDGER=off
+	$(BIN)/python -m tests.chaos $(or $(SINK),filesystem) --cycles $(or $(CYCLES),10) --seed $(or $(SEED),1) \
+		--events $(or $(EVENTS),0) --ledger $(or $(LEDGER),on)
 
 bench: $(READY) ## Our runs against plain PySpark, side by side
 	$(BIN)/python -m benchmarks

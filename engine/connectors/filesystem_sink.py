@@ -38,6 +38,7 @@ from engine.delivery.manifests import (
 )
 from engine.delivery.segments import Segment, drop_attempts, drop_segments, from_messages, sync_names
 from engine.delivery.standing import Standing, forget_restored, standing_after
+from engine.errors import UnwritableTargetError
 from engine.formats.json import JsonOptions
 from engine.formats.parquet import ParquetOptions
 
@@ -83,7 +84,11 @@ class FilesystemSink:
         before = standing_after(self._directory, admission)
         try:
             manifest = self._take(admission, before, from_messages(messages))
-        except OSError as wrong:
+        except (OSError, UnwritableTargetError) as wrong:
+            # a successor may have tidied up what this run had decided to publish
+            check_fence(self._directory, epoch)
+            if isinstance(wrong, UnwritableTargetError):
+                raise
             raise unwritable(self._directory, wrong) from wrong
         reach(Point.AFTER_LEDGER, epoch.number)
         # what was open before stays too: until Spark has committed this epoch, savepoints are of the one before

@@ -15,9 +15,9 @@ def publish(target: Path, build: Callable[[Path], object], *, generation: int = 
     draft of its own, since one that was replaced may still be at it; what those since `decided_by` left is removed."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = _draft(target, generation)
-    build(draft)
-    sync_file(draft)
     try:
+        build(draft)
+        sync_file(draft)
         link(draft, target)
     except FileExistsError:
         if not filecmp.cmp(draft, target, shallow=False):

@@ -195,18 +195,17 @@ def _writer(targets: Sequence[Target], epoch: Epoch) -> Callable[[Iterator[objec
     """What a task does with its rows; made on the driver, run in a worker."""
 
     def write(batches: Iterator[object]) -> Iterator[object]:
-        return write_task(targets, epoch, batches)
+        context = TaskContext.get()
+        return write_task(targets, epoch, batches, context.partitionId() if context is not None else 0)
 
     return write
 
 
-def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object]) -> Iterator[object]:
+def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object], task: int) -> Iterator[object]:
     """Write a task's rows into the segments of each sink, and answer with a message for each that got any."""
     import pyarrow as pa  # noqa: PLC0415 - only tasks need it
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    context = TaskContext.get()
-    task = context.partitionId() if context is not None else 0
     writers: dict[int, SegmentWriter] = {}
     counts: dict[int, int] = {}
 
