@@ -578,6 +578,13 @@ class LookupFailedError(DataError):
     retryable = True
 
 
+class SchemaRegistryError(DataError):
+    """A schema registry does not answer, or refuses what it is asked."""
+
+    code = "data.schema_registry"
+    retryable = True
+
+
 class RowRefusedError(DataError):
     """What a sink writes to has refused rows for good."""
 

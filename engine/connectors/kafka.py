@@ -10,8 +10,9 @@ from pydantic import Field as Option
 from pydantic import SecretStr, field_validator, model_validator
 
 from engine import types
-from engine.connectors.base import Connector, Options, Table
+from engine.connectors.base import Connector, Table
 from engine.connectors.kafka_configs import read_client_configs
+from engine.connectors.schema_registry import RegistryOptions, registry_complaint
 from engine.option_values import ByteCount
 from engine.schema import Field
 
@@ -24,7 +25,7 @@ Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
-class KafkaOptions(Options):
+class KafkaOptions(RegistryOptions):
     """Which brokers, and who asks them."""
 
     bootstrap_servers: str = Option(description="Some of the brokers, `host:port`, comma-separated.", min_length=1)
@@ -197,9 +198,10 @@ KAFKA = Connector(
     name="kafka",
     summary="Reads topics of Kafka.",
     options={"source": KafkaSourceOptions},
-    formats=frozenset({"json", "debezium_json", "raw_string"}),
+    formats=frozenset({"json", "debezium_json", "raw_string", "raw_bytes", "avro", "protobuf"}),
     metadata=METADATA,
     event_time="event_time",
+    check=registry_complaint,
     open_source=_open_source,
     guarantee="exactly-once",
 )

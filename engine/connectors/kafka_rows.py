@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from engine.connectors.base import Chunk, Letter, Table
 from engine.connectors.kafka import METADATA
+from engine.connectors.schema_registry import subject_of
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
 from engine.formats.framing import split_messages
@@ -26,7 +27,7 @@ class RowMaker:
     def __init__(self, table: Table) -> None:
         assert table.format is not None
         self._table = table
-        self._decoder = make_decoder(table.format, table.schema)
+        self._decoder = make_decoder(table.format, table.schema, subject_of(table, ""))
 
     def chunk(self, records: Records) -> Chunk:
         """The rows of some records. Records without a value are skipped; those that are lost count as dropped."""

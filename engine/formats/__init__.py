@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.formats.avro import AVRO
 from engine.formats.base import Format, FormatOptions
 from engine.formats.csv import CSV
 from engine.formats.debezium import DEBEZIUM_JSON
 from engine.formats.json import JSON
 from engine.formats.parquet import PARQUET
+from engine.formats.protobuf import PROTOBUF
+from engine.formats.raw_bytes import RAW_BYTES
 from engine.formats.raw_string import RAW_STRING
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder
+    from engine.formats.registry import Subject
     from engine.schema import Schema
 
-FORMATS: tuple[Format, ...] = (JSON, DEBEZIUM_JSON, RAW_STRING, PARQUET, CSV)
+FORMATS: tuple[Format, ...] = (JSON, DEBEZIUM_JSON, RAW_STRING, RAW_BYTES, AVRO, PROTOBUF, PARQUET, CSV)
 
 
 def find_format(name: str) -> Format:
@@ -23,17 +27,17 @@ def find_format(name: str) -> Format:
     return next(each for each in FORMATS if each.name == name)
 
 
-def make_decoder(options: FormatOptions, schema: Schema) -> Decoder:
-    """What turns records of a format into rows of `schema`."""
+def make_decoder(options: FormatOptions, schema: Schema, subject: Subject | None = None) -> Decoder:
+    """What turns records of a format into rows of `schema`. `subject` is where a registry knows them, if one does."""
     make = find_format(options.format).decoder
     if make is None:
         raise TypeError(f"{options.format} is not read record by record")
-    return make(options, schema)
+    return make(options, schema, subject)
 
 
-def make_encoder(options: FormatOptions, schema: Schema) -> Encoder:
+def make_encoder(options: FormatOptions, schema: Schema, subject: Subject | None = None) -> Encoder:
     """What turns rows of `schema` into records of a format."""
     make = find_format(options.format).encoder
     if make is None:
         raise TypeError(f"{options.format} is not written record by record")
-    return make(options, schema)
+    return make(options, schema, subject)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from engine.formats.registry import Subject
     from engine.schema import Schema
 
 
@@ -77,8 +78,8 @@ class Format:
     prefix: str
     """What its options' names start with, before the dot."""
     options: type[FormatOptions]
-    decoder: Callable[[FormatOptions, Schema], Decoder] | None = None
-    encoder: Callable[[FormatOptions, Schema], Encoder] | None = None
+    decoder: Callable[[FormatOptions, Schema, Subject | None], Decoder] | None = None
+    encoder: Callable[[FormatOptions, Schema, Subject | None], Encoder] | None = None
     check: Callable[[FormatOptions, Schema, Literal["source", "sink", "lookup"], str], str | None] = (
         lambda options, schema, direction, connector: None
     )

@@ -11,6 +11,7 @@ from engine.formats.json import JSON, TIMESTAMP_FORMAT, JsonOptions, TimestampFo
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder, FormatOptions
+    from engine.formats.registry import Subject
     from engine.schema import Schema
 
 
@@ -37,14 +38,14 @@ def _check(
     return JSON.check(options, schema, direction, connector)
 
 
-def _decoder(options: FormatOptions, schema: Schema) -> Decoder:
+def _decoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Decoder:
     from engine.formats.debezium_decode import DebeziumDecoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
 
     assert isinstance(options, DebeziumOptions)
     return DebeziumDecoder(options, schema)
 
 
-def _encoder(options: FormatOptions, schema: Schema) -> Encoder:
+def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Encoder:
     from engine.formats.debezium_encode import DebeziumEncoder  # noqa: PLC0415 - see `_decoder`
 
     assert isinstance(options, DebeziumOptions)

@@ -10,6 +10,7 @@ from engine.formats.base import Format, FormatOptions
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder
+    from engine.formats.registry import Subject
     from engine.schema import Schema
 
 TimestampFormat = Literal["rfc3339", "unix_millis", "unix_micros"]
@@ -63,24 +64,27 @@ def _check(
     if options.compression != "none" and (connector, direction) != ("filesystem", "sink"):
         return "'json.compression' is only supported for the filesystem connector"
     if options.confluent_schema_registry and direction == "sink":
-        return "'json.confluent_schema_registry' needs a schema registry to write, and no registry can be named yet"
+        if connector != "kafka":
+            return "'json.confluent_schema_registry' is only supported for the kafka connector"
+        if options.format != "json":
+            return "'json.confluent_schema_registry' cannot be written with debezium_json"
     if options.unstructured and [(field.name, str(field.type)) for field in schema] != [("value", "JSON")]:
         return "'json.unstructured' requires a schema with a single field called `value` of type JSON"
     return None
 
 
-def _decoder(options: FormatOptions, schema: Schema) -> Decoder:
+def _decoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Decoder:
     from engine.formats.json_decode import JsonDecoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
 
     assert isinstance(options, JsonOptions)
     return JsonDecoder(options, schema)
 
 
-def _encoder(options: FormatOptions, schema: Schema) -> Encoder:
+def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Encoder:
     from engine.formats.json_encode import JsonEncoder  # noqa: PLC0415 - see `_decoder`
 
     assert isinstance(options, JsonOptions)
-    return JsonEncoder(options, schema)
+    return JsonEncoder(options, schema, subject)
 
 
 JSON = Format(

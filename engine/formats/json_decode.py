@@ -16,10 +16,10 @@ from engine.formats.json import JsonOptions
 from engine.formats.json_rows import decode_rows, read_decimal_bytes
 from engine.formats.json_structs import struct_decoder
 from engine.formats.lines import count_lines, join_lines, split_block, split_lines
+from engine.formats.registry import HEADER_BYTES
 from engine.formats.timestamps import ARROW_TIMESTAMP, from_millis, from_nanos
 from engine.schema import Schema, arrow_schema, to_arrow
 
-_REGISTRY_HEADER = 5
 _SMALL = 32 * 1024
 _PIECES = 8
 _MARK = b"\xef\xbb\xbf"
@@ -55,7 +55,7 @@ class JsonDecoder:
             origin = pc.indices_nonzero(payloads.is_valid()).cast(pa.int64())
             payloads = payloads.drop_null()
         if self._options.confluent_schema_registry:
-            payloads = pc.binary_slice(payloads, _REGISTRY_HEADER)
+            payloads = pc.binary_slice(payloads, HEADER_BYTES)
         if not len(payloads):
             return Decoded(_empty(self._target), None)
         return _renumber(self.decode_lines(join_lines(payloads)), origin)

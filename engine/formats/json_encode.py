@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 
 from engine import types
 from engine.formats.json import JsonOptions
+from engine.formats.json_schema import json_schema
+from engine.formats.registry import Subject, header
 from engine.formats.timestamps import to_millis, to_text
 from engine.schema import Schema
 
@@ -22,8 +24,12 @@ _LAST_CONTROL = 0x1F
 class JsonEncoder:
     """Encodes rows of one schema: the columns in order, NULLs written out, no blanks."""
 
-    def __init__(self, options: JsonOptions, schema: Schema) -> None:
+    def __init__(self, options: JsonOptions, schema: Schema, subject: Subject | None = None) -> None:
         self._options = options
+        self._header = b""
+        if options.confluent_schema_registry and subject is not None:
+            text = json.dumps(json_schema(schema, options))
+            self._header = header(subject.registry.register(subject.name, "JSON", text))
         self._kind = types.Struct(tuple(types.Member(field.name, field.type) for field in schema))
         self._head = f'{{"schema":{_connect_schema(schema, options)},"payload":' if options.include_schema else ""
         self._tail = "}" if options.include_schema else ""
@@ -34,7 +40,8 @@ class JsonEncoder:
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
         """One payload per row."""
-        return self.texts(rows).cast(pa.binary())
+        records = self.texts(rows).cast(pa.binary())
+        return pc.binary_join_element_wise(self._header, records, b"") if self._header else records
 
     def texts(self, rows: pa.RecordBatch) -> pa.StringArray:
         """One text per row."""

@@ -10,6 +10,7 @@ from engine.formats.base import Format, FormatOptions
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder
+    from engine.formats.registry import Subject
     from engine.schema import Schema
 
 
@@ -27,13 +28,13 @@ def _check(
     return "raw_string format requires a schema with a single field called `value` of type TEXT"
 
 
-def _decoder(options: FormatOptions, schema: Schema) -> Decoder:
+def _decoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Decoder:
     from engine.formats.raw_text import RawTextDecoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
 
     return RawTextDecoder()
 
 
-def _encoder(options: FormatOptions, schema: Schema) -> Encoder:
+def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Encoder:
     from engine.formats.raw_text import RawTextEncoder  # noqa: PLC0415 - see `_decoder`
 
     return RawTextEncoder()

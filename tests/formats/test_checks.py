@@ -22,7 +22,7 @@ def test_writing_with_a_registry_names_what_is_missing() -> None:
     said = JSON.check(JsonOptions(confluent_schema_registry=True), NUMBERS, "sink", "single_file")
 
     assert said is not None
-    assert "no registry can be named yet" in said
+    assert "only supported for the kafka connector" in said
 
 
 def test_unstructured_json_wants_its_one_column() -> None:

@@ -1,0 +1,125 @@
+"""Records as plain Python values to rows: for formats that Arrow cannot read itself."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal as Exact
+
+import pyarrow as pa
+
+from engine import types
+from engine.formats.base import BadRecord, Decoded
+from engine.schema import Field, Schema, arrow_schema, to_arrow
+
+Record = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record, or what is wrong with it; `index` says which payload it came from."""
+
+    index: int
+    raw: bytes
+    record: Record | None
+    wrong: str = ""
+
+
+def to_rows(found: Sequence[Found], schema: Schema) -> Decoded:
+    """The records as rows; columns are found by name, without regard to case, and one that is not there is NULL."""
+    good: list[tuple[int, tuple[object, ...]]] = []
+    bad: list[BadRecord] = []
+    fields = [(field, field.name.lower()) for field in schema]
+    for one in found:
+        if one.record is None:
+            bad.append(BadRecord(one.index, one.wrong, one.raw))
+            continue
+        values = {name.lower(): value for name, value in one.record.items()}
+        try:
+            good.append((one.index, tuple(_column(field, values.get(name)) for field, name in fields)))
+        except (ValueError, OverflowError, ArithmeticError, pa.ArrowException) as wrong:
+            bad.append(BadRecord(one.index, str(wrong), one.raw))
+    target = arrow_schema(schema)
+    columns = zip(*(values for _, values in good), strict=True) if good else [()] * len(target)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, target, strict=True)]
+    origin = pa.array([index for index, _ in good], pa.int64())
+    return Decoded(pa.RecordBatch.from_arrays(arrays, schema=target), origin, bad)
+
+
+def _column(field: Field, value: object) -> object:
+    if value is None:
+        if not field.nullable:
+            raise ValueError(f"column {field.name!r} is NOT NULL")
+        return None
+    try:
+        return to_value(field.type, value)
+    except (TypeError, ValueError, ArithmeticError, pa.ArrowException) as wrong:
+        raise ValueError(f"column {field.name!r}: expected {field.type}, found {_shown(value)}") from wrong
+
+
+def to_value(kind: types.Type, value: object) -> object:
+    """A value as Arrow takes it for a type. Raises ValueError or TypeError when it is not of that type."""
+    if value is None:
+        return None
+    match kind, value:
+        case types.Boolean(), bool():
+            return value
+        case types.Integer(bits, signed), int() if not isinstance(value, bool):
+            low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << min(bits, 63)) - 1)
+            if low <= value <= high:
+                return value
+        case types.Float(), int() | float() if not isinstance(value, bool):
+            return float(value)
+        case types.Decimal(), int() | Exact() if not isinstance(value, bool):
+            return pa.scalar(Exact(value), to_arrow(kind)).as_py()
+        case types.Text(), str():
+            return value
+        case types.Text(), bool() | int() | float() | Exact():
+            return json.dumps(value, default=str)
+        case types.Bytes(), bytes():
+            return value
+        case types.Json(), _:
+            return as_json(value)
+        case types.Timestamp(), datetime():
+            return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        case types.Timestamp(), int() if not isinstance(value, bool):
+            return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=value)
+        case types.Date(), date() if not isinstance(value, datetime):
+            return value
+        case types.Interval(), timedelta():
+            return value
+        case types.Interval(), int() if not isinstance(value, bool):
+            return timedelta(microseconds=value)
+        case types.Struct(members), Mapping():
+            parts = {str(name).lower(): part for name, part in value.items()}
+            return {member.name: to_value(member.type, parts.get(member.name.lower())) for member in members}
+        case types.Array(element), list() | tuple():
+            return [to_value(element, part) for part in value]
+    raise ValueError
+
+
+def as_json(value: object) -> str:
+    """A value as JSON text: times as RFC 3339, bytes as base64, exact numbers as numbers."""
+    return json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":"))
+
+
+_PLAIN: Mapping[type, Callable[..., object]] = {
+    bytes: lambda value: b64encode(value).decode(),
+    datetime: lambda value: value.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+    date: lambda value: value.isoformat(),
+    timedelta: lambda value: value // timedelta(microseconds=1),
+    Exact: float,
+}
+
+
+def _plain(value: object) -> object:
+    make = _PLAIN.get(type(value), str)
+    return make(value)
+
+
+def _shown(value: object) -> str:
+    text = as_json(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
