@@ -1,9 +1,9 @@
 -- Sub-queries that stand behind IN, or would, and cannot.
 --: error sql.column_count 22:30 IN takes a query of 1 column, not of 2 columns
---: error sql.unsupported 23:40 IN with a sub-query is not supported
+--: error sql.unsupported 23:40 IN with a sub-query is not supported here
 --: error sql.window_mismatch 24:30 can't handle mixed windowing between left (non-windowed) and right (windowed).
 --: error sql.function_arguments 25:30 = does not take (BIGINT, TEXT)
---: error sql.unsupported 26:40 IN with a sub-query is not supported
+--: error sql.unsupported 26:40 IN with a sub-query is not supported here
 --: error sql.unsupported 27:25 a query of sessions cannot stand behind IN or EXISTS
 --: error sql.unknown_column 28:30 no column 'nothing' here
 --: error sql.unsupported 29:44 EXISTS(SELECT 1 FROM clicks AS y WHERE y.key = x.key) is not supported here
