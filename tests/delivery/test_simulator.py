@@ -1,0 +1,40 @@
+"""Schedules by chance over the real sinks; `python -m tests.delivery.simulator` plays more of them."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.delivery.mutants import MUTANTS, replaced
+from tests.delivery.simulator import Wrong, play
+
+SCHEDULES = int(os.environ.get("SIMULATED_SCHEDULES", "1000"))
+ENOUGH = 2000
+
+# a driver that is killed closes no file, and its files live on with the process
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.timeout(900),
+]
+
+
+@pytest.mark.parametrize("kind", ["plain", "rolling"])
+def test_no_schedule_loses_or_doubles_a_row(kind: str) -> None:
+    for seed in range(SCHEDULES):
+        play(kind, seed)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_sink_that_leaves_something_out_is_found_out(mutant: str) -> None:
+    with replaced(MUTANTS[mutant]()):
+        assert any(_is_wrong(seed) for seed in range(ENOUGH))
+
+
+def _is_wrong(seed: int) -> bool:
+    try:
+        play("plain", seed)
+    except Wrong:
+        return True
+    return False
