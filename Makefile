@@ -41,8 +41,8 @@ layers: $(READY) ## Only the import contracts
 units: $(READY) ## Only the tests that need nothing but Python
 	$(BIN)/python -m pytest -q -m unit
 
-test: $(READY) ## All tests
-	$(BIN)/python -m pytest
+test: $(READY) ## All tests, two at a time
+	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal
 
 demo: $(READY) ## The example DAG, live on the terminal, in under three minutes
 	$(BIN)/python -m dags_examples.demo
