@@ -134,14 +134,13 @@ def test_the_options_of_table_format_and_connector_are_read_together() -> None:
 
 
 def test_complaints_about_all_parts_of_a_table_come_together() -> None:
-    options = given(type="source", format="json", json__bla=1, pat="x", bad_data="maybe", connection_profile="p")
+    options = given(type="source", format="json", json__bla=1, pat="x", bad_data="maybe")
 
     with pytest.raises(ScriptRefused) as refused:
         read_table_options(connector("single_file"), options, table="t", at=Place(1, 1))
 
     assert {each.code for each in refused.value.complaints} == {"option.unknown", "option.missing", "option.bad_value"}
     assert "WITH clause: 'json.bla', 'pat'" in str(refused.value)
-    assert "saved connections are not supported yet" in str(refused.value)
 
 
 @pytest.mark.parametrize(
