@@ -226,6 +226,9 @@ class Connector:
     open_sink: Callable[[Table, SinkPlace], Sink] | None = None
     open_lookup: Callable[[Table], Lookup] | None = None
     guarantee: Literal["exactly-once", "at-least-once", "best effort"] = "best effort"
+    """What holds of every row that its sink writes."""
+    limits: tuple[str, ...] = ()
+    """What its sink cannot promise, or only under a condition: sentences for the reference page."""
     hidden: bool = False
     only_shows: bool = False
     """Whether its rows are for people to look at, who see changes as changes whatever the format."""

@@ -152,4 +152,10 @@ FILESYSTEM = Connector(
     open_sink=_open_sink,
     open_lookup=_open_lookup,
     guarantee="exactly-once",
+    limits=(
+        "The files of one epoch do not appear all at once in a bare directory; wait for the watermark, or for the "
+        "marker of a complete partition.",
+        "A rule of the store that deletes unfinished uploads, or whoever deletes the pipeline's own segments and "
+        "manifests, ends the guarantee; the pipeline stops rather than guess.",
+    ),
 )

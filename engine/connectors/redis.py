@@ -112,4 +112,9 @@ REDIS = Connector(
     open_sink=_open_sink,
     open_lookup=_open_lookup,
     guarantee="at-least-once",
+    limits=(
+        "Strings and hashes come out the same when an epoch is sent again after a crash; values of a list are then "
+        "there twice.",
+        "A Redis that loses what it has acknowledged, as with appendfsync everysec or a failover, loses it unnoticed.",
+    ),
 )

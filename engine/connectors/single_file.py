@@ -49,4 +49,5 @@ SINGLE_FILE = Connector(
     open_source=_open_source,
     open_sink=_open_sink,
     guarantee="exactly-once",
+    limits=("A reader that looks while an epoch is written may see a part of it, which a crash would cut off again.",),
 )

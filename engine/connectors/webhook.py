@@ -83,5 +83,11 @@ WEBHOOK = Connector(
     default_format="json",
     open_sink=_open_sink,
     guarantee="at-least-once",
+    limits=(
+        "A row that is posted again, by a retry or after a crash, has the same `Idempotency-Key`, by which the "
+        "receiver can leave it out; the key is a hash of history, table, epoch and the row's place in the epoch.",
+        "Rows arrive in order only with `sink.max_in_flight = 1`.",
+        "Hosts that are not public must be named where the job is started: `ARROYO_NET_ALLOW=host,10.0.0.0/8`.",
+    ),
     may_refuse_rows=True,
 )

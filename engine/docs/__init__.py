@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.docs.api import api_page
 from engine.docs.cli import cli_page
-from engine.docs.connectors import connectors_page
+from engine.docs.connectors import connector_pages, connectors_page
 from engine.docs.errors import errors_page
 from engine.docs.formats import formats_page
 from engine.docs.functions import functions_page
@@ -19,6 +19,7 @@ FOLDER = Path("docs") / "reference"
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "connectors": connectors_page,
+    **connector_pages(),
     "formats": formats_page,
     "functions": functions_page,
     "sql-support": sql_support_page,
@@ -44,4 +45,6 @@ def write_pages(root: Path) -> None:
     """Write all pages anew."""
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
     for name, page in PAGES.items():
-        (root / FOLDER / f"{name}.md").write_text(page())
+        path = root / FOLDER / f"{name}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(page())

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from engine.connectors import CONNECTORS
 from engine.connectors.base import Connector
 from engine.connectors.options import TableOptions
 from engine.docs.markdown import code, page, section, table
 from engine.docs.models import options_table
+
+_PROMISES = """\
+- **exactly-once**: every row is there once, whatever is killed when, for readers that honour it: published files, table
+  snapshots, `read_committed`. What a sink has taken stands in a ledger of its own, beside or within the target.
+- **at-least-once**: no row is lost; after a crash some may be there twice, with a key by which they can be told.
+- **best effort**: for looking at.
+
+What nobody can promise:
+
+- Restoring an older savepoint writes again what was written since, except where the sink takes it back (files do).
+- Deleting ledgers (files of the state directory, consumer groups, topics) or checkpoints ends the guarantee. The
+  pipeline then stops with a name for what it found, rather than guess.
+- A target that loses what it has acknowledged (Redis without fsync, an unclean election of a Kafka leader,
+  `min.insync.replicas = 1`, an asynchronous replica that takes over) loses it behind our back.
+- Functions of the user's are code of their author, and are run as such.
+- The output of a query that is not deterministic is written once; the state that it leaves behind may come from another
+  run of the same epoch."""
 
 
 def connectors_page() -> str:
@@ -16,7 +36,7 @@ def connectors_page() -> str:
         ["connector", "reads", "writes", "is looked up", "guarantee when writing", ""],
         [
             [
-                f"[{one.name}](#{one.name})",
+                f"[{one.name}](connectors/{one.name}.md)",
                 "yes" if "source" in one.options else "",
                 "yes" if "sink" in one.options else "",
                 "yes" if "lookup" in one.options else "",
@@ -28,12 +48,18 @@ def connectors_page() -> str:
     )
     general = section("Options of every table", options_table(TableOptions))
     introduction = "A table is declared with `CREATE TABLE name (columns) WITH (connector = '...', ...)`."
-    return page("Connectors", f"{introduction}\n\n{overview}", [general, *map(_connector, shown)])
+    return page("Connectors", f"{introduction}\n\n{overview}", [general, section("What is promised", _PROMISES)])
 
 
-def _connector(connector: Connector) -> str:
+def connector_pages() -> dict[str, Callable[[], str]]:
+    """A page for every connector that is not hidden, by its path without the ending."""
+    return {f"connectors/{one.name}": partial(connector_page, one) for one in CONNECTORS if not one.hidden}
+
+
+def connector_page(connector: Connector) -> str:
+    """What a connector does, what it promises, and its options."""
     formats = ", ".join(map(code, sorted(connector.formats)))
-    paragraphs = [connector.summary]
+    paragraphs = []
     if formats:
         default = f", {code(connector.default_format)} by default" if connector.default_format else ""
         paragraphs.append(f"Formats: {formats}{default}.")
@@ -45,6 +71,10 @@ def _connector(connector: Connector) -> str:
         paragraphs.append(f"`METADATA FROM` knows {keys}.")
     for direction, options in connector.options.items():
         listing = options_table(options)
-        paragraphs.append(f"### {connector.name} as {direction}")
+        paragraphs.append(f"## As {direction}")
+        if direction == "sink":
+            paragraphs.append(f"Guarantee: **{connector.guarantee}**.")
+            paragraphs.append("\n".join(f"- {limit}" for limit in connector.limits))
         paragraphs.append(listing or "No options.")
-    return section(connector.name, *paragraphs)
+    paragraphs.append("Options that every table has are on [another page](../connectors.md).")
+    return page(connector.name, connector.summary, [text for text in paragraphs if text])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.connectors import CONNECTORS
 from engine.docs import FOLDER, PAGES, stale_pages
 from engine.docs.models import spell_default, spell_interval, walk_settings
 from engine.docs.sql_support import read_features, refusal
@@ -17,7 +18,14 @@ def test_the_pages_are_fresh() -> None:
 
 
 def test_there_is_no_page_that_nothing_writes() -> None:
-    assert {path.stem for path in (ROOT / FOLDER).glob("*.md")} == set(PAGES)
+    folder = ROOT / FOLDER
+    assert {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.md")} == set(PAGES)
+
+
+def test_every_sink_that_promises_something_says_what_it_cannot() -> None:
+    promising = [one for one in CONNECTORS if "sink" in one.options and one.guarantee != "best effort"]
+
+    assert [one.name for one in promising if not one.limits] == []
 
 
 def test_every_setting_has_a_description() -> None:
