@@ -262,6 +262,8 @@ class _Running:
         return offset.dropped + sum(note.dropped for some in found for note in some)
 
     def _report(self, query: StreamingQuery) -> None:
+        if not self.rows_out:
+            return  # nothing was written that is not reported: Spark need not turn its reports into text
         scans: dict[str, int] = {}
         for branch in self.program.parts.branches:
             for node in walk(branch):
