@@ -271,6 +271,12 @@ class UnreadableStateError(StateError):
     code = "state.unreadable"
 
 
+class OtherFormatError(StateError):
+    """The state was kept by a version of the engine that writes it in another way."""
+
+    code = "state.other_format"
+
+
 class ForeignStateError(StateError):
     """The directory named as the state directory holds something else."""
 

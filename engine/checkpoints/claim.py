@@ -12,7 +12,8 @@ from engine.checkpoints.layout import StatePaths, read_json, read_text, unreadab
 from engine.checkpoints.lineage import Lineage, new_id, read_lineage, write_lineage
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
 from engine.delivery.standing import OPEN_FILES
-from engine.errors import ForeignStateError, OtherQueryError, StateInUseError, SupersededError
+from engine.errors import ForeignStateError, OtherFormatError, OtherQueryError, StateInUseError, SupersededError
+from engine.plan.fingerprint import differ_in_format
 
 _OURS = {"logs", "savepoints", "lock", "generation", "lineage.json", "sinks", "watermarks"}
 _OURS |= {OPEN_FILES, "replaced", "staging"}
@@ -152,6 +153,11 @@ def _is_to_start_empty(paths: StatePaths, fingerprint: str, *, force: bool) -> b
     known = read_json(paths.pipeline)
     if known is None or known.get("fingerprint") == fingerprint:
         return False
+    if not force and differ_in_format(str(known.get("fingerprint")), fingerprint):
+        raise OtherFormatError(
+            f"the state in {paths.root} was kept by another version of the engine",
+            hint="go on with that version, or start empty with --force, which keeps the old state aside",
+        )
     if not force:
         raise OtherQueryError(
             f"the state in {paths.root} belongs to another query, that of {known.get('name')!r}",

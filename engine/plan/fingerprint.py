@@ -5,11 +5,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from engine.plan.nodes import Write
+from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, Write
+from engine.plan.tree import walk
+
+UPDATING_FORMAT = 2
+"""One more whenever updating operators write their state in another way: the head of a bucket, the columns of chunks,
+the hash of keys, the number of buckets or what they are called."""
+_MARK = "+"
 
 
 def fingerprint(writes: Sequence[Write], tables: Mapping[str, str]) -> str:
     """The same text for the same plan over the same tables, another one for any other; spelling, comments and
-    layout of the script do not matter. `tables` describes each table that is touched."""
+    layout of the script do not matter. `tables` describes each table that is touched. Where updating operators keep
+    state, the format of it stands at the end."""
     parts = [repr(write) for write in writes] + [f"{name}={tables[name]}" for name in sorted(tables)]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    plain = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    keeps_buckets = any(isinstance(node, UpdatingAggregate | UpdatingJoin) for write in writes for node in walk(write))
+    return f"{plain}{_MARK}{UPDATING_FORMAT}" if keeps_buckets else plain
+
+
+def differ_in_format(one: str, other: str) -> bool:
+    """Whether two different fingerprints are of the same plan, with its state in different formats."""
+    return one != other and one.partition(_MARK)[0] == other.partition(_MARK)[0]

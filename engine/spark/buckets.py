@@ -6,8 +6,8 @@ value.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from pyspark.sql import DataFrame, Row
@@ -17,12 +17,17 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from engine.updating.chunks import Chunks
+    from engine.updating.head import Large, Stored
+    from engine.updating.recent import RecentChunks
     from engine.updating.step import Kept, Outcome
 
 PACKED = "bucket int, payload binary"
-_INLINE = 16_384
-"""Chunks up to so many bytes are kept beside the list of chunks, which saves a call for each."""
+LABELS = (
+    22362, 14516, 2769, 23448, 10632, 3429, 10128, 4288, 2478, 9968, 13154, 10200, 11261, 5168, 24584, 4532,
+    36311, 5904, 7980, 3289, 7231, 29594, 8141, 3473, 77571, 32254, 52694, 38566, 26776, 32186, 40463, 10805,
+)  # fmt: skip
+"""What buckets are called in Spark's state: the least numbers whose hash leaves 0, 1, 2, ... when divided by 10,080. So
+any number of tasks that divides it gets buckets in turn, and no task more than one above another."""
 
 
 class Bucketed(Protocol):
@@ -69,7 +74,7 @@ def _packer(operator: Bucketed) -> Callable[[Iterator[pa.RecordBatch]], Iterator
         import pyarrow as pa  # noqa: PLC0415 - see above
 
         buckets, payloads = zip(*operator.pack(rows), strict=True)
-        columns = [pa.array(buckets, pa.int32()), pa.array(payloads, pa.binary())]
+        columns = [pa.array([LABELS[bucket] for bucket in buckets], pa.int32()), pa.array(payloads, pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, names=["bucket", "payload"])
 
     return pack
@@ -85,7 +90,7 @@ def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class BucketProcessor(StatefulProcessor):
-    """Keeps what a bucket keeps: a list of chunks with the small ones, and the large ones by number."""
+    """Keeps what a bucket keeps: a head with the list of chunks and the small ones, and the large ones by number."""
 
     def __init__(self, operator: Bucketed) -> None:
         self._operator = operator
@@ -94,82 +99,50 @@ class BucketProcessor(StatefulProcessor):
         """Name the state."""
         self._head = handle.getValueState("head", "list string, small binary")
         self._large = handle.getMapState("chunks", "number int", "chunk binary")
+        recent_chunks().begin_round()
 
     def handleInputRows(self, key: object, rows: Iterator[Row], timerValues: object) -> Iterator[Row]:  # noqa: N802, N803
         """One step of one bucket."""
-        from engine.updating.packing import to_bytes  # noqa: PLC0415 - only tasks need it
+        from engine.updating.head import Stored, read_head  # noqa: PLC0415 - only tasks need it
+        from engine.updating.packing import to_bytes  # noqa: PLC0415
 
-        stored = self._load()
+        head = self._head.get()
+        stored = Stored() if head is None else read_head(head[0], bytes(head[1]), self._chunk)
         outcome = self._operator.step(stored.kept, [row.payload for row in rows])
-        self._save(stored, outcome.kept)
+        self._write(stored, outcome.kept)
         if outcome.out.num_rows:
             yield Row(payload=to_bytes([outcome.out]))
 
     def close(self) -> None:
         """There is nothing to close."""
 
-    def _load(self) -> _Stored:
-        from engine.updating.chunks import Chunks  # noqa: PLC0415 - see above
-        from engine.updating.packing import from_bytes  # noqa: PLC0415
-        from engine.updating.step import Kept  # noqa: PLC0415
-
-        head = self._head.get()
-        if head is None:
-            return _Stored(Kept(), {}, 0)
-        content = json.loads(head[0])
-        small = iter(from_bytes(bytes(head[1])))
-        numbers: dict[int, pa.Table] = {}
-        tables: dict[str, Chunks] = {}
-        for name, (keys, places) in content["tables"].items():
-            chunks = []
-            for number in places:
-                if number is None:
-                    chunks.append(next(small))
-                    continue
-                numbers[number] = self._chunk(number)
-                chunks.append(numbers[number])
-            tables[name] = Chunks(tuple(keys), tuple(chunks))
-        return _Stored(Kept(tables, *content["marks"]), numbers, content["next"])
-
-    def _chunk(self, number: int) -> pa.Table:
+    def _chunk(self, one: Large) -> pa.Table:
         from engine.updating.packing import from_bytes  # noqa: PLC0415 - see above
 
-        found = self._large.getValue((number,))
-        if found is None:
-            raise AssertionError(number)
-        return from_bytes(bytes(found[0]))[0]
+        def load() -> pa.Table:
+            found = self._large.getValue((one.number,))
+            if found is None:
+                raise AssertionError(one)
+            return from_bytes(bytes(found[0]))[0]
 
-    def _save(self, stored: _Stored, kept: Kept) -> None:
-        from engine.updating.packing import to_bytes  # noqa: PLC0415 - see above
+        return recent_chunks().get(one.digest, load)
 
-        known = {id(table): number for number, table in stored.numbers.items()}
-        following, staying = stored.following, set[int]()
-        small: list[pa.Table] = []
-        tables: dict[str, tuple[Sequence[str], list[int | None]]] = {}
-        for name, chunks in kept.tables.items():
-            places: list[int | None] = []
-            for table in chunks.tables:
-                number = known.get(id(table))
-                if number is None and table.nbytes <= _INLINE:
-                    small.append(table)
-                elif number is None:
-                    number, following = following, following + 1
-                    self._large.updateValue((number,), (to_bytes([table]),))
-                if number is not None:
-                    staying.add(number)
-                places.append(number)
-            tables[name] = (chunks.keys, places)
-        for number in stored.numbers.keys() - staying:
-            self._large.removeKey((number,))
-        marks = (kept.newest, kept.rows_seen, kept.swept)
-        content = {"tables": tables, "next": following, "marks": marks}
-        self._head.update((json.dumps(content), to_bytes(small)))
+    def _write(self, stored: Stored, kept: Kept) -> None:
+        from engine.updating.head import write_head  # noqa: PLC0415 - see above
+
+        written = write_head(stored, kept)
+        for one, (table, content) in written.new.items():
+            self._large.updateValue((one.number,), (content,))
+            recent_chunks().keep(one.digest, table)
+        for one in written.gone:
+            self._large.removeKey((one.number,))
+            recent_chunks().forget(one.digest)
+        self._head.update((written.listing, written.small))
 
 
-class _Stored:
-    """What was read of a bucket, with the large chunks by number."""
+@cache
+def recent_chunks() -> RecentChunks:
+    """What this process remembers: Spark uses it for many tasks, each with a processor of its own."""
+    from engine.updating.recent import RecentChunks  # noqa: PLC0415 - see above
 
-    def __init__(self, kept: Kept, numbers: Mapping[int, pa.Table], following: int) -> None:
-        self.kept = kept
-        self.numbers = numbers
-        self.following = following
+    return RecentChunks()

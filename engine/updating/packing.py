@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from engine.updating.groups import Longs, group
 
-BUCKETS = 64
+BUCKETS = 32
 """Also the most tasks that an operator can be spread over."""
 _SHIFT = 64 - (BUCKETS - 1).bit_length()
 

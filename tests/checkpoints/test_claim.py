@@ -9,6 +9,7 @@ from engine.checkpoints.doctor import examine
 from engine.checkpoints.layout import StatePaths
 from engine.errors import (
     ForeignStateError,
+    OtherFormatError,
     OtherQueryError,
     StateInUseError,
     SupersededError,
@@ -58,6 +59,11 @@ def test_another_query_is_refused_and_nothing_is_changed(paths: StatePaths) -> N
         take(paths, "f2")
 
     assert before == {path: path.read_bytes() for path in paths.root.rglob("*") if path.is_file()}
+
+
+def test_state_in_a_former_format_is_refused_by_name(paths: StatePaths) -> None:
+    with pytest.raises(OtherFormatError, match="kept by another version"):
+        take(paths, "f1+2")
 
 
 def test_with_force_another_query_starts_empty_and_the_old_state_is_kept(paths: StatePaths) -> None:

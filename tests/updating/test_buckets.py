@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import Row
 
 from engine.schema import Field, Schema
-from engine.spark.buckets import BucketProcessor
+from engine.spark.buckets import LABELS, BucketProcessor, recent_chunks
 from engine.types import BIGINT, TEXT
 from engine.updating.accumulators.base import Measure
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
 from engine.updating.changelog import fold
-from engine.updating.packing import from_bytes
+from engine.updating.packing import BUCKETS, from_bytes
 from tests.updating.streams import INSTANT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class OneValue:
@@ -57,7 +61,8 @@ class State:
         return self.numbered
 
 
-def test_much_state_comes_back_as_it_was_left() -> None:
+@pytest.mark.parametrize("remembers", [True, False])
+def test_much_state_comes_back_as_it_was_left(remembers: bool) -> None:
     spec = AggregateSpec(
         schema=Schema((Field("c0", TEXT), Field("c1", BIGINT))),
         key_count=1,
@@ -81,6 +86,8 @@ def test_much_state_comes_back_as_it_was_left() -> None:
             }
         )
         expected.update({f"key {key}": epoch * count for key, count in Counter(keys).items()})
+        if not remembers:
+            recent_chunks.cache_clear()  # as in a process that is new
         processor = BucketProcessor(operator)
         processor.init(state)  # type: ignore[arg-type]
         payloads = [Row(payload=payload) for _, payload in operator.pack(rows)]
@@ -90,3 +97,17 @@ def test_much_state_comes_back_as_it_was_left() -> None:
 
     assert fold(changes) == Counter(expected.items())
     assert 1 <= len(state.numbered) <= most < 10
+
+
+def test_every_bucket_has_a_label_of_its_own() -> None:
+    assert len(set(LABELS)) == BUCKETS
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3, 4, 5, 6, 7, 8, 16, 32])
+def test_no_task_gets_two_buckets_more_than_another(spark: SparkSession, tasks: int) -> None:
+    labels = spark.createDataFrame([(label,) for label in LABELS], "label int")
+    dealt = labels.selectExpr(f"pmod(hash(label), {tasks}) AS task").groupBy("task").count().collect()
+
+    counts = [row["count"] for row in dealt]
+    assert (sum(counts), len(counts)) == (BUCKETS, tasks)
+    assert max(counts) - min(counts) <= 1

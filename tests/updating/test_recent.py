@@ -1,0 +1,66 @@
+"""Chunks that a process remembers: none is taken for another, and there are never too many."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from engine.updating.recent import RecentChunks
+
+
+def table(number: int) -> pa.Table:
+    return pa.table({"number": pa.array([number] * 10, pa.int64())})
+
+
+SIZE = table(0).nbytes
+
+
+class Loads:
+    """Counts how often a chunk had to be loaded."""
+
+    def __init__(self, recent: RecentChunks) -> None:
+        self.recent = recent
+        self.loaded: list[int] = []
+
+    def get(self, number: int) -> int:
+        def load() -> pa.Table:
+            self.loaded.append(number)
+            return table(number)
+
+        return self.recent.get(str(number), load)["number"][0].as_py()  # type: ignore[no-any-return]
+
+
+def test_a_chunk_is_loaded_once() -> None:
+    loads = Loads(RecentChunks())
+
+    assert [loads.get(number) for number in (1, 2, 1, 2)] == [1, 2, 1, 2]
+    assert loads.loaded == [1, 2]
+
+
+def test_a_chunk_that_was_written_need_not_be_loaded_until_it_is_gone() -> None:
+    loads = Loads(RecentChunks())
+    loads.recent.keep("1", table(1))
+
+    assert (loads.get(1), loads.loaded) == (1, [])
+    loads.recent.forget("1")
+    assert (loads.get(1), loads.loaded) == (1, [1])
+
+
+def test_those_that_find_no_room_do_not_push_out_those_that_are_in_use() -> None:
+    loads = Loads(RecentChunks(2 * SIZE))
+
+    for _ in range(20):
+        loads.recent.begin_round()
+        assert [loads.get(number) for number in (1, 2, 3)] == [1, 2, 3]
+
+    assert loads.loaded == [1, 2, *[3] * 20]
+
+
+def test_those_out_of_use_make_room() -> None:
+    loads = Loads(RecentChunks(2 * SIZE))
+    loads.get(1)
+
+    for _ in range(20):
+        loads.recent.begin_round()
+        assert [loads.get(number) for number in (2, 3)] == [2, 3]
+
+    assert loads.loaded.count(3) == 17
