@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Member
 from engine.plan.expr import Literal as Constant
-from engine.plan.kept import kept, state_of
+from engine.plan.kept import kept, spell, state_of
 from engine.plan.nodes import (
     Aggregate,
     Branch,
@@ -85,7 +86,7 @@ def describe(node: Node) -> str:
             same = "the event time" if windows is None else f"the window {windows[0]} = {windows[1]}"
             return f"WindowJoin {kind} by {' and '.join([same, *_matching(node)])}, within an epoch"
         case UpdatingJoin(kind=kind, ttl=ttl):
-            kept = f"keeps both sides for {ttl} after their last change"
+            kept = f"keeps both sides for {spell(ttl)} after their last change"
             return f"UpdatingJoin {kind} by {' and '.join(_matching(node))}, {kept}"
         case Over(_, window, functions):
             return f"Over {window}: {'; '.join(_over(one) for one in functions)}, within an epoch"
@@ -98,13 +99,13 @@ def describe(node: Node) -> str:
         case UpdatingAggregate(_, keys, aggregates, ttl):
             by = f" by {', '.join(show(key.expr) for key in keys)}" if keys else ""
             what = ", ".join(_aggregate(one.aggregate) for one in aggregates) or "distinct"
-            return f"UpdatingAggregate {what}{by}, keeps each row for {ttl} after its last change"
+            return f"UpdatingAggregate {what}{by}, keeps each row for {spell(ttl)} after its last change"
         case UpdatingTop(_, function, partition, order, number, limit, ttl):
             some = "all rows" if limit is None else f"{limit} row{'s' * (limit > 1)}"
             each = f" of each {', '.join(map(show, partition))}" if partition else ""
             shown = f" as {number}" if number else ""
             by = f" by {_orders(order)}" if order else ""
-            return f"UpdatingTop {some}{each}{by}, {function}{shown}, keeps them for {ttl} after its last change"
+            return f"UpdatingTop {some}{each}{by}, {function}{shown}, keeps them for {spell(ttl)} after its last change"
         case Write(_, table):
             return f"Write {table}"
     raise TypeError(type(node).__name__)
@@ -115,6 +116,8 @@ def show(expr: Expr) -> str:
     match expr:
         case Column(name):
             return name
+        case Constant(timedelta() as length):
+            return _interval(length)
         case Constant(value):
             return "NULL" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
         case Call(function, arguments):
@@ -243,13 +246,17 @@ def _matching(join: WindowJoin | UpdatingJoin) -> list[str]:
     return [*(f"{show(left)} = {show(right)}" for left, right in join.equal), *condition]
 
 
+def _interval(length: timedelta) -> str:
+    return f"INTERVAL '{spell(length)}'"
+
+
 def _window(window: Window) -> str:
     match window:
         case Tumble(width):
-            return f"tumble({width})"
+            return f"tumble({_interval(width)})"
         case Hop(slide, width):
-            return f"hop({slide}, {width})"
+            return f"hop({_interval(slide)}, {_interval(width)})"
         case Session(gap):
-            return f"session({gap})"
+            return f"session({_interval(gap)})"
         case Carried(column):
             return f"the window {column}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, Write
+from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, Write
 from engine.plan.tree import walk
 
 UPDATING_FORMAT = 2
 """One more whenever updating operators write their state in another way: the head of a bucket, the columns of chunks,
 the hash of keys, the number of buckets or what they are called."""
 _MARK = "+"
+_BUCKETED = UpdatingAggregate | UpdatingJoin | UpdatingTop
 
 
 def fingerprint(writes: Sequence[Write], tables: Mapping[str, str]) -> str:
@@ -20,7 +21,7 @@ def fingerprint(writes: Sequence[Write], tables: Mapping[str, str]) -> str:
     state, the format of it stands at the end."""
     parts = [repr(write) for write in writes] + [f"{name}={tables[name]}" for name in sorted(tables)]
     plain = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
-    keeps_buckets = any(isinstance(node, UpdatingAggregate | UpdatingJoin) for write in writes for node in walk(write))
+    keeps_buckets = any(isinstance(node, _BUCKETED) for write in writes for node in walk(write))
     return f"{plain}{_MARK}{UPDATING_FORMAT}" if keeps_buckets else plain
 
 

@@ -87,13 +87,18 @@ def needs_values(aggregate: Aggregate, *, only_appends: bool) -> bool:
 
 
 def spell(length: timedelta) -> str:
-    """A length of time as a person would say it."""
+    """A length of time as a person would say it, and as an interval of SQL has it between its quotes."""
     micros = length // timedelta(microseconds=1)
-    sizes = (("day", 86_400_000_000), ("hour", 3_600_000_000), ("minute", 60_000_000), ("second", 1_000_000))
-    for name, size in sizes:
-        if micros and micros % size == 0:
+    for name, size in _SIZES:
+        if micros % size == 0:
             return f"{micros // size} {name}{'' if micros == size else 's'}"
-    return str(length)
+    return f"{micros} microseconds"
+
+
+_SIZES = (
+    ("day", 86_400_000_000), ("hour", 3_600_000_000), ("minute", 60_000_000), ("second", 1_000_000),
+    ("millisecond", 1_000),
+)  # fmt: skip
 
 
 def _plain(aggregates: Sequence[NamedAggregate]) -> list[Aggregate]:

@@ -76,12 +76,20 @@ def refused_clauses(node: exp.Expr, script: Script) -> Iterator[EngineError]:
 
 def refused_clause(part: exp.Expr, name: str, script: Script) -> EngineError:
     """A complaint about one clause of a part of a statement."""
+    if isinstance(part, exp.SetItem) and name == "kind":
+        return _refused_kind(part, script)
     value = part.args[name]
     inside = value[0] if isinstance(value, list) else value
     words = _WORDS.get(name, name.strip("_").replace("_", " ").upper())
     words = _WORDS_OF.get(type(inside), words)
     at = script.place_of_word(words.split()[0], part, inside)
     return UnsupportedClauseError(f"{words} is not currently supported", hint=_HINTS.get(name), at=at)
+
+
+def _refused_kind(part: exp.SetItem, script: Script) -> EngineError:
+    kind = str(part.args["kind"]).upper()
+    at = script.place_of_word(kind, part, part.this)
+    return UnsupportedClauseError(f"SET {kind} is not currently supported", hint=f"leave out {kind}", at=at)
 
 
 _HINTS = {

@@ -295,8 +295,8 @@ def _read_ttl(value: exp.Expr) -> timedelta:
         case _:
             shown = value.sql(dialect="postgres")
             raise DurationError(f"updating_ttl is a length of time, not {shown}", hint=hint)
-    if length < timedelta(0):
-        raise DurationError("updating_ttl cannot be negative", hint=hint)
+    if length <= timedelta(0):
+        raise DurationError("updating_ttl must be longer than nothing", hint=hint)
     if length > _LONGEST_TTL:
         raise DurationError(f"updating_ttl is {_LONGEST_TTL.days} days at most", hint="leave out what is never needed")
     return length

@@ -15,7 +15,7 @@ import pyarrow as pa
 from engine.plan.nodes import RETRACT, ROW_ID
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Schema, arrow_schema
-from engine.updating.accumulators import Measure, accumulator_of, keeps_values
+from engine.updating.accumulators import Measure, keeps_values, summing
 from engine.updating.accumulators.values import result_of_values
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
@@ -72,9 +72,7 @@ def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
             named |= {f"o{place}": _whole(rows[f"o{index}_{place}"]) for place in range(len(measure.order))}
             parts[f"m{index}"] = _values(named, taking, ids, longs(rows[f"v{index}"]))
         else:
-            accumulator = accumulator_of(measure)
-            assert accumulator is not None
-            started = accumulator.start(arguments, taking, found)
+            started = summing(measure).start(arguments, taking, found)
             columns |= {f"m{index}.{place}": column for place, column in enumerate(started)}
     return {"rows": pa.table(columns), **parts}
 
@@ -140,10 +138,8 @@ def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
     columns |= {name: _whole(rows[name]).take(first) for name in spec.keys}
     for index, measure in enumerate(spec.measures):
         if index not in spec.kept_values:
-            accumulator = accumulator_of(measure)
-            assert accumulator is not None
             names = _columns_of(rows, index)
-            merged = accumulator.merge([_whole(rows[name]) for name in names], found)
+            merged = summing(measure).merge([_whole(rows[name]) for name in names], found)
             columns |= dict(zip(names, merged, strict=True))
     return pa.table(columns)
 
@@ -189,9 +185,7 @@ def _results(spec: AggregateSpec, rows: pa.Table, values: Mapping[int, pa.Table 
         if index in spec.kept_values:
             columns.append(result_of_values(measure, values[index], ids))
         else:
-            accumulator = accumulator_of(measure)
-            assert accumulator is not None
-            columns.append(accumulator.finish([_whole(rows[name]) for name in _columns_of(rows, index)]))
+            columns.append(summing(measure).finish([_whole(rows[name]) for name in _columns_of(rows, index)]))
     shape = arrow_schema(spec.schema)
     cast = [
         column.cast(kind.type) if column.type != kind.type else column

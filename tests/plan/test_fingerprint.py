@@ -18,6 +18,7 @@ WITH (connector = 'single_file', path = '/rows.json', format = 'json', type = 's
     [
         "SELECT key, count(*) FROM rows GROUP BY key",
         "SELECT one.key FROM rows one JOIN rows other ON one.key = other.key",
+        "SELECT * FROM (SELECT key, row_number() OVER (PARTITION BY key ORDER BY at) AS n FROM rows) WHERE n = 1",
         "SELECT count(*) FROM (SELECT max(at) FROM rows GROUP BY key)",
     ],
 )

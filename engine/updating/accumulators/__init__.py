@@ -18,7 +18,7 @@ from engine.updating.accumulators.lists import LISTS
 from engine.updating.accumulators.moments import RESULTS, Moments
 from engine.updating.accumulators.whole import Whole
 
-__all__ = ["Accumulator", "Measure", "accumulator_of", "is_known", "keeps_values"]
+__all__ = ["Accumulator", "Measure", "accumulator_of", "is_known", "keeps_values", "summing"]
 
 _ONLY_FORWARD = frozenset({"min", "max", *RESULTS})
 _SAME_WHEN_DISTINCT = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or"})
@@ -53,6 +53,13 @@ def accumulator_of(measure: Measure) -> Accumulator | None:
         case name, _ if name in RESULTS:
             return Moments(name)
     return None
+
+
+def summing(measure: Measure) -> Accumulator:
+    """The accumulator of a function whose values are not kept, which has one."""
+    found = accumulator_of(measure)
+    assert found is not None, measure.function
+    return found
 
 
 @cache
