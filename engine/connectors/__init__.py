@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.connectors.base import Connector, Table
 from engine.connectors.blackhole import BLACKHOLE
+from engine.connectors.delta import DELTA
 from engine.connectors.filesystem import FILESYSTEM
 from engine.connectors.impulse import IMPULSE
 from engine.connectors.kafka import KAFKA
@@ -17,6 +18,7 @@ from engine.connectors.webhook import WEBHOOK
 
 CONNECTORS: tuple[Connector, ...] = (
     BLACKHOLE,
+    DELTA,
     FILESYSTEM,
     IMPULSE,
     KAFKA,

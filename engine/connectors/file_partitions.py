@@ -14,7 +14,7 @@ from engine.errors import UnwritableTargetError
 from engine.schema import Schema
 
 EVENT_TIME = "_timestamp"
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _SAFE = " !$'()*+,;@&-._~"
 _HOUR = 3_600_000_000
 
@@ -29,19 +29,29 @@ class Part:
 
 
 class Partitioner:
-    """Splits batches by directory: `time pattern/column=value/...`. `written` has the columns that go into files."""
+    """Splits batches by directory: `time pattern/column=value/...`. `written` has the columns that go into files: all,
+    or without `keeps_fields` those that make no directories."""
 
-    def __init__(self, schema: Schema, fields: Sequence[str], time_pattern: str | None) -> None:
-        self.written = schema
-        self._width = len(schema)
+    def __init__(
+        self, schema: Schema, fields: Sequence[str], time_pattern: str | None, *, keeps_fields: bool = True
+    ) -> None:
         self._fields = [self._index(schema, name) for name in fields]
         self._names = [schema.names[index] for index in self._fields]
         self._pattern = time_pattern
+        self._left_out = frozenset() if keeps_fields else frozenset(self._fields)
+        self._width = len(schema)
+        self.written = Schema(tuple(field for at, field in enumerate(schema) if at not in self._left_out))
 
     def split(self, rows: pa.RecordBatch) -> Iterator[Part]:
         """The rows of each directory, in their order, without the event time; the directories as they first come."""
         names = rows.schema.names
-        table_rows = rows.select([at for at, name in enumerate(names) if at < self._width or name != EVENT_TIME])
+        table_rows = rows.select(
+            [
+                at
+                for at, name in enumerate(names)
+                if at not in self._left_out and (at < self._width or name != EVENT_TIME)
+            ]
+        )
         keys: list[pa.Array] = []
         if self._pattern is not None:
             keys.append(_coarse(rows.column(EVENT_TIME), self._pattern))
@@ -66,7 +76,7 @@ class Partitioner:
         if self._pattern is not None:
             parts.append(_time_folder(values.pop(0), self._pattern))
         for name, value in zip(self._names, values, strict=True):
-            text = _NO_VALUE if not value.is_valid else quote(_spelled(value), safe=_SAFE) or _NO_VALUE
+            text = NO_VALUE if not value.is_valid else quote(_spelled(value), safe=_SAFE) or NO_VALUE
             parts.append(f"{quote(name, safe=_SAFE)}={text}")
         return "/".join(parts)
 
@@ -104,7 +114,7 @@ def _codes(keys: list[pa.Array]) -> pa.DictionaryArray:
 
 def _time_folder(value: pa.Scalar, pattern: str) -> str:
     if not value.is_valid:
-        return _NO_VALUE
+        return NO_VALUE
     return str(value.as_py().strftime(pattern)).strip("/")
 
 

@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 from engine.connectors.single_file_sink import unwritable
 from engine.delivery.epoch import Epoch
+from engine.delivery.gate import Admission
 from engine.delivery.manifests import Manifest
 from engine.delivery.publish import publish, withdraw
 
@@ -28,11 +29,18 @@ class Target(Protocol):
     def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
         """Have the file that `build` makes there, whole; one that is there already must be equal."""
 
-    def withdraw(self, name: str) -> None:
-        """Take a file away that was published."""
+    def size(self, name: str) -> int:
+        """How long a file is that is there."""
 
-    def clean(self, epoch: Epoch) -> None:
-        """Clear away what earlier runs have left unfinished. Called when a run takes its first epoch."""
+    def begin(self, admission: Admission) -> None:
+        """Make the place and clear away what earlier runs have left unfinished. Called when a run takes its first
+        epoch."""
+
+    def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
+        """Take away what was published for a manifest."""
+
+    def finish(self, admission: Admission, manifest: Manifest) -> None:
+        """All files of a manifest are there; have them seen where that takes more."""
 
 
 class Directory:
@@ -54,12 +62,20 @@ class Directory:
         with self._complaining():
             publish(self._path / name, build, generation=epoch.generation, decided_by=manifest.generation)
 
-    def withdraw(self, name: str) -> None:
-        """Remove the file; the directories of partitions stay."""
-        with self._complaining():
-            withdraw(self._path / name)
+    def size(self, name: str) -> int:
+        """How long a file is that is there."""
+        return (self._path / name).stat().st_size
 
-    def clean(self, epoch: Epoch) -> None:
+    def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
+        """Remove the files; the directories of partitions stay."""
+        with self._complaining():
+            for file in manifest.files:
+                withdraw(self._path / file.name)
+
+    def finish(self, admission: Admission, manifest: Manifest) -> None:
+        """Whoever lists the directory has seen the files already."""
+
+    def begin(self, admission: Admission) -> None:
         """Make the directory; drafts are removed with the files that they were made for."""
         with self._complaining():
             self._path.mkdir(parents=True, exist_ok=True)

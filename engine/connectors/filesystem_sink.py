@@ -103,7 +103,7 @@ class FilesystemSink:
     def _take(self, admission: Admission, before: Standing, segments: Sequence[Segment]) -> Manifest:
         epoch = admission.epoch
         if admission.after is None or admission.after.generation != epoch.generation:
-            self._target.clean(epoch)
+            self._target.begin(admission)
         self._withdraw_abandoned(epoch)
         reach(Point.BEFORE_WRITE, epoch.number)
         planned = plan(epoch, before, segments, self._layout, self._clock(), self._chance, self._target.has)
@@ -116,6 +116,7 @@ class FilesystemSink:
             build = partial(join_segments, self._table.format, self._partitioner.written, paths)
             self._target.publish(file.name, build, epoch, manifest)
             reach(Point.WHILE_PUBLISHING, epoch.number)
+        self._target.finish(admission, manifest)
         reach(Point.AFTER_WRITE, epoch.number)
         admission.record(sum(file.rows for file in manifest.files))
         forget_before(self._directory, admission)
@@ -126,8 +127,7 @@ class FilesystemSink:
         # asked after the list was made: what a newer run publishes from here on is not in it
         check_fence(self._directory, epoch)
         for old in old_history:
-            for file in old.files:
-                self._target.withdraw(file.name)
+            self._target.withdraw(epoch, old)
             remove_manifest(self._directory, old)
 
 

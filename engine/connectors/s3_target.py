@@ -24,6 +24,7 @@ from engine.connectors.s3_client import connect, is_gone, is_taken, knows_no_con
 from engine.connectors.storage import Prefix, StorageOptions
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
+from engine.delivery.gate import Admission
 from engine.delivery.manifests import Manifest
 from engine.errors import OutputChangedError, TargetUnavailableError
 
@@ -85,15 +86,23 @@ class Bucket:
         finally:
             draft.unlink(missing_ok=True)
 
-    def withdraw(self, name: str) -> None:
-        """Delete the object."""
-        with told(self._place):
-            self._client.delete_object(Bucket=self._place.bucket, Key=self._place.key(name))
+    def size(self, name: str) -> int:
+        """How long an object is that is there."""
+        return int(self._head(name)["ContentLength"])
 
-    def clean(self, epoch: Epoch) -> None:
+    def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
+        """Delete the objects."""
+        with told(self._place):
+            for file in manifest.files:
+                self._client.delete_object(Bucket=self._place.bucket, Key=self._place.key(file.name))
+
+    def finish(self, admission: Admission, manifest: Manifest) -> None:
+        """Whoever lists the bucket has seen the objects already."""
+
+    def begin(self, admission: Admission) -> None:
         """Remove drafts of earlier runs, and abort uploads below the prefix that nobody has finished for a day."""
         for folder in self._drafts.glob("*"):
-            if folder.name.isdigit() and int(folder.name) < epoch.generation:
+            if folder.name.isdigit() and int(folder.name) < admission.epoch.generation:
                 shutil.rmtree(folder, ignore_errors=True)
         with told(self._place):
             for upload in self._uploads():

@@ -31,6 +31,11 @@ class Prefix:
         """The key of a file by its name below the prefix."""
         return f"{self.prefix}/{name}" if self.prefix else name
 
+    @property
+    def url(self) -> str:
+        """As those name it who are told the server otherwise."""
+        return f"s3://{self.bucket}/{self.prefix}"
+
     def __str__(self) -> str:
         start = f"s3::{self.endpoint}/" if self.endpoint else "s3://"
         return f"{start}{self.bucket}/{self.prefix}"

@@ -209,6 +209,7 @@ def strip(row: dict[str, object]) -> dict[str, object]:
 
 
 SINKS: dict[str, Callable[[Path], Table]] = {
+    "delta": lambda folder: table("delta", NUMBERS, path=folder / "out"),
     "blackhole": lambda folder: table("blackhole", NUMBERS),
     "filesystem": lambda folder: table("filesystem", NUMBERS, type="sink", path=folder / "out", format="json"),
     "preview": lambda folder: table("preview", NUMBERS),

@@ -34,6 +34,9 @@ def target(kind: str, root: Path) -> Table:
         case "parquet":
             path = root / "out"
             return table("filesystem", NUMBERS, path=path, type="sink", format="parquet", partitioning__fields=parts)
+        case "delta":
+            options = {"path": root / "out", "rolling_policy.file_size": 1000, "partitioning__fields": parts}
+            return table("delta", NUMBERS, **options)
         case "rolling-json" | "rolling-parquet":
             form = kind.removeprefix("rolling-")
             rolling = {"rolling_policy.file_size": 80 if form == "json" else 2500}
@@ -53,6 +56,11 @@ def written(kind: str, root: Path) -> list[Row]:
             found = gzip.decompress((root / "out.json.gz").read_bytes()).decode().splitlines()
         case "json" | "rolling-json":
             found = [line for path in (root / "out").rglob("[!.]*.json") for line in path.read_text().splitlines()]
+        case "delta":
+            from deltalake import DeltaTable
+
+            rows = DeltaTable(root / "out").to_pyarrow_table().select(["n", "name"]).to_pylist()
+            return sorted(rows, key=lambda row: row["n"])
         case _:
             read = [pq.ParquetFile(path).read().to_pylist() for path in (root / "out").rglob("[!.]*.parquet")]
             return sorted((row for rows in read for row in rows), key=lambda row: row["n"])

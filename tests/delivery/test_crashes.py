@@ -23,6 +23,7 @@ DIRECTORY_POINTS = [
 ]
 CRASHES = [("single_file", point) for point in FILE_POINTS] + [("parquet", point) for point in DIRECTORY_POINTS]
 CRASHES += [("gzip", "while_writing"), ("json", "while_publishing")]
+CRASHES += [("delta", point) for point in ("after_decision", "while_publishing", "after_write")]
 CRASHES += [("rolling-json", point) for point in ("after_decision", "while_publishing", "after_ledger")]
 
 
@@ -54,7 +55,7 @@ def test_faults_strike_only_where_they_are_allowed(tmp_path: Path, monkeypatch: 
     assert written("single_file", tmp_path) == expected(1)
 
 
-@pytest.mark.parametrize("kind", ["single_file", "gzip", "json", "parquet", "rolling-parquet"])
+@pytest.mark.parametrize("kind", ["single_file", "gzip", "json", "parquet", "rolling-parquet", "delta"])
 @pytest.mark.parametrize("restored", [0, 2, 5])
 def test_a_restore_takes_back_what_came_later(kind: str, restored: int, tmp_path: Path) -> None:
     run(kind, tmp_path)
@@ -65,7 +66,7 @@ def test_a_restore_takes_back_what_came_later(kind: str, restored: int, tmp_path
     assert written(kind, tmp_path) == expected(EPOCHS)
 
 
-@pytest.mark.parametrize("kind", ["single_file", "parquet", "rolling-json"])
+@pytest.mark.parametrize("kind", ["single_file", "parquet", "rolling-json", "delta"])
 def test_a_restore_behind_another_restore_takes_back_both(kind: str, tmp_path: Path) -> None:
     run(kind, tmp_path)
     restore(tmp_path, 3)

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-KINDS = ["single_file", "json", "parquet", "rolling-json", "rolling-parquet"]
+KINDS = ["single_file", "json", "parquet", "rolling-json", "rolling-parquet", "delta"]
 
 
 class Crash(BaseException):

@@ -143,7 +143,8 @@ def test_uploads_that_nobody_has_finished_for_a_day_are_aborted(store: Store, tm
 
     for hours, left in ((23, ["elsewhere/theirs", "out/mine"]), (25, ["elsewhere/theirs"])):
         later = begun + timedelta(hours=hours)
-        Bucket(where, of.options, tmp_path, "job", clock=lambda later=later: later).clean(epoch(0))
+        target = Bucket(where, of.options, tmp_path, "job", clock=lambda later=later: later)
+        target.begin(Admission(tmp_path, epoch(0), None, False, (), 0))
         assert sorted(store.uploads()) == left
 
 

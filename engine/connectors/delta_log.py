@@ -1,0 +1,159 @@
+"""The log of a Delta table: what a sink has added to it is told by a transaction of its own in the same commit.
+
+The transaction's version is the epoch. It is read and written on one and the same handle, so of two who have read the
+same version only one commits. A restored pipeline has a transaction of its own; it closes that of the history it left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from engine.delivery.epoch import Epoch
+from engine.errors import MissingPackageError, TargetUnavailableError, UnwritableTargetError
+
+try:
+    from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+    from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+    from deltalake.transaction import AddAction, RemoveAction
+except ImportError as missing:
+    raise MissingPackageError(
+        "the connector 'delta' needs the Python package deltalake", hint="pip install 'airflow-provider-arroyo[delta]'"
+    ) from missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CLOSED = 2**62
+"""A version that no epoch reaches."""
+_TIMES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file that is in its place already; `keys` has the columns that are in no file."""
+
+    name: str
+    rows: int
+    size: int
+    keys: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaLog:
+    """The log of one table, as one sink writes it. `app` is what its transactions are called, but for the lineage."""
+
+    uri: str
+    storage: Mapping[str, str]
+    schema: pa.Schema
+    keys: tuple[str, ...]
+    app: str
+
+    def exists(self) -> bool:
+        """Whether there is a table."""
+        with self._told():
+            return bool(DeltaTable.is_deltatable(self.uri, dict(self.storage)))
+
+    def create(self) -> None:
+        """Make the table unless there is one; refused when that one has other columns."""
+        with self._told():
+            table = DeltaTable.create(
+                self.uri,
+                Schema.from_arrow(self.schema),
+                mode="ignore",
+                partition_by=list(self.keys) or None,
+                storage_options=dict(self.storage),
+            )
+            theirs = {field.name: field.type for field in table.schema().fields}
+            ours = {field.name: field.type for field in Schema.from_arrow(self.schema).fields}
+            divided = tuple(table.metadata().partition_columns)
+        if theirs != ours or divided != self.keys:
+            said = ", ".join(f"{name} {kind.type}" for name, kind in theirs.items())
+            raise UnwritableTargetError(
+                f"the Delta table {self.uri} has other columns: {said}; divided by {', '.join(divided) or 'none'}",
+                hint="write into another path, or declare columns and 'partitioning.fields' as they are there",
+            )
+
+    def add(self, epoch: Epoch, files: Sequence[DataFile], now: int) -> None:
+        """Commit an epoch's files, once."""
+
+        def actions(_: DeltaTable) -> list[AddAction | RemoveAction]:
+            return [
+                AddAction(file.name, file.size, file.keys, now // 1000, True, f'{{"numRecords": {file.rows}}}')
+                for file in files
+            ]
+
+        self._commit(self._name(epoch.lineage), epoch.number, actions, epoch)
+
+    def remove(self, epoch: Epoch, lineage: str, names: Iterable[str], now: int) -> None:
+        """Take away the files of a history that was left, and let it commit no more."""
+        doomed = set(names)
+
+        def actions(table: DeltaTable) -> list[AddAction | RemoveAction]:
+            found = doomed & _names(table)
+            return [RemoveAction(path=name, data_change=True, deletion_timestamp=now // 1000) for name in sorted(found)]
+
+        self._commit(self._name(lineage), _CLOSED, actions, epoch, always=bool(doomed))
+
+    def _name(self, lineage: str) -> str:
+        return f"{self.app}/{lineage}"
+
+    def _commit(
+        self,
+        name: str,
+        version: int,
+        actions: Callable[[DeltaTable], list[AddAction | RemoveAction]],
+        epoch: Epoch,
+        *,
+        always: bool = False,
+    ) -> None:
+        """Commit these actions together with the version, unless it is there."""
+        about = {"lineage": epoch.lineage, "epoch": str(epoch.number), "generation": str(epoch.generation)}
+        refused: Exception | None = None
+        for _ in range(_TIMES):
+            with self._told():
+                table = DeltaTable(self.uri, storage_options=dict(self.storage))
+                wanted = actions(table)
+                known = table.transaction_version(name)
+                if known is not None and known >= version and not (always and wanted):
+                    return
+                properties = CommitProperties(custom_metadata=about, app_transactions=[Transaction(name, version)])
+                try:
+                    table.create_write_transaction(
+                        wanted, "append", table.schema(), partition_by=list(self.keys) or None,
+                        commit_properties=properties,
+                    )  # fmt: skip
+                except CommitFailedError as wrong:
+                    refused = wrong  # by somebody else, or by ourselves with an answer that was lost: look again
+                else:
+                    return
+        raise TargetUnavailableError(
+            f"the Delta table {self.uri} refuses commits: {refused}", hint="others commit too often; try again"
+        ) from refused
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except TableNotFoundError as wrong:
+            raise UnwritableTargetError(
+                f"there is no Delta table at {self.uri} any more",
+                hint="put it back, or start with a fresh state directory to write everything anew",
+            ) from wrong
+        except CommitFailedError:
+            raise
+        except (DeltaError, OSError) as wrong:
+            raise TargetUnavailableError(
+                f"the Delta table {self.uri} cannot be written: {wrong}",
+                hint="check the option 'path', its permissions, and the 'storage' options",
+            ) from wrong
+
+
+def _names(table: DeltaTable) -> set[str]:
+    paths: Any = pa.table(table.get_add_actions(flatten=True)).column("path")
+    return {unquote(path) for path in paths.to_pylist()}

@@ -1,0 +1,210 @@
+"""Delta tables, read back with deltalake."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from engine.connectors.base import Table
+from engine.connectors.delta_log import DataFile, DeltaLog
+from engine.delivery.epoch import Epoch
+from engine.errors import EngineError, LedgerLostError, TargetUnavailableError, UnwritableTargetError
+from engine.schema import Field, Schema, arrow_schema
+from engine.types import BIGINT, BOOLEAN, INT, TEXT, TIMESTAMP, Array, Date, Interval
+from tests.connectors.tables import NUMBERS, batch, connector, epoch, sink, table, take
+
+KEYED = Schema((Field("n", BIGINT), Field("day", Date()), Field("shop", TEXT), Field("paid", BOOLEAN)))
+
+
+def place(root: Path) -> Path:
+    return root / "state" / "sinks" / "t"
+
+
+def delta(root: Path, schema: Schema = NUMBERS, **options: Any) -> Table:
+    return table("delta", schema, path=root / "out", **options)
+
+
+def rows(root: Path) -> list[dict[str, Any]]:
+    found = DeltaTable(root / "out").to_pyarrow_table().to_pylist()
+    return sorted(found, key=lambda row: row["n"])
+
+
+def test_each_epoch_with_rows_is_a_version(tmp_path: Path) -> None:
+    for number in range(3):
+        some = [batch(NUMBERS, (number, "a"))] if number != 1 else []
+        take(sink(delta(tmp_path), place(tmp_path)), epoch(number), some, some)
+
+    assert [row["n"] for row in rows(tmp_path)] == [0, 0, 2, 2]
+    versions = DeltaTable(tmp_path / "out").history()
+    assert [version["operation"] for version in versions] == ["WRITE", "WRITE", "CREATE TABLE"]
+    assert versions[0]["epoch"] == "2"
+    assert len(DeltaTable(tmp_path / "out").file_uris()) == 2
+
+
+def test_a_version_is_made_when_files_become_final(tmp_path: Path) -> None:
+    of = delta(tmp_path, rolling_policy__interval="1 hour")
+    take(sink(of, place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
+    assert DeltaTable(tmp_path / "out").version() == 0
+
+    last = Epoch(1, "one", 1, "offsets-1", is_last=True)
+    take(sink(of, place(tmp_path)), last, [batch(NUMBERS, (2, "a"))])
+
+    assert DeltaTable(tmp_path / "out").version() == 1
+    assert [row["n"] for row in rows(tmp_path)] == [1, 2]
+
+
+def test_rows_are_divided_by_columns_that_are_in_no_file(tmp_path: Path) -> None:
+    of = delta(tmp_path, KEYED, partitioning__fields=("day", "shop", "paid"))
+    given = [
+        (1, date(2024, 5, 6), "a/b c=%d", True), (2, date(2024, 5, 6), "ä", False),
+        (3, None, None, None), (4, date(2024, 5, 7), "x", None),
+    ]  # fmt: skip
+
+    take(sink(of, place(tmp_path)), epoch(0), [batch(KEYED, *given)])
+
+    assert [tuple(row.values()) for row in rows(tmp_path)] == given
+    assert DeltaTable(tmp_path / "out").metadata().partition_columns == ["day", "shop", "paid"]
+    assert all("shop" not in pa.parquet.read_schema(path).names for path in (tmp_path / "out").rglob("*.parquet"))
+
+
+def test_all_kinds_of_values_come_back(tmp_path: Path) -> None:
+    schema = Schema((Field("n", INT), Field("at", TIMESTAMP), Field("some", Array(BIGINT))))
+    some = batch(schema, (1, 1_700_000_000_000_000, [1, None]), (2, None, None))
+
+    take(sink(delta(tmp_path, schema), place(tmp_path)), epoch(0), [some])
+
+    assert rows(tmp_path) == some.to_pylist()
+
+
+def log(root: Path) -> DeltaLog:
+    return DeltaLog(str(root / "out"), {}, arrow_schema(NUMBERS), (), "job/t")
+
+
+def data_file(root: Path, name: str) -> DataFile:
+    rows = pa.Table.from_batches([batch(NUMBERS, (1, "a"))])
+    pa.parquet.write_table(rows, root / "out" / name)
+    return DataFile(name, 1, (root / "out" / name).stat().st_size, {})
+
+
+def test_an_epoch_that_is_committed_is_not_committed_again(tmp_path: Path) -> None:
+    log(tmp_path).create()
+    file = data_file(tmp_path, "a.parquet")
+
+    for _ in range(2):
+        log(tmp_path).add(epoch(3), [file], 0)
+    log(tmp_path).add(epoch(2), [data_file(tmp_path, "b.parquet")], 0)
+
+    assert DeltaTable(tmp_path / "out").version() == 1
+    assert DeltaTable(tmp_path / "out").transaction_version("job/t/one") == 3
+
+
+def test_of_two_who_commit_an_epoch_at_once_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log(tmp_path).create()
+    file = data_file(tmp_path, "a.parquet")
+    original = DeltaTable.create_write_transaction
+    met = []
+
+    def meanwhile(self: DeltaTable, *args: Any, **more: Any) -> None:
+        if not met:
+            met.append(self)
+            log(tmp_path).add(epoch(0), [file], 0)
+        original(self, *args, **more)
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", meanwhile)
+    log(tmp_path).add(epoch(0), [file], 0)
+
+    assert met
+    assert DeltaTable(tmp_path / "out").version() == 1
+    assert len(rows(tmp_path)) == 1
+
+
+def test_a_history_that_was_left_commits_no_more(tmp_path: Path) -> None:
+    log(tmp_path).create()
+    log(tmp_path).remove(epoch(1, "two", parents=(("one", 0),)), "one", (), 0)
+
+    log(tmp_path).add(epoch(1), [data_file(tmp_path, "a.parquet")], 0)
+
+    assert rows(tmp_path) == []
+
+
+def test_what_others_add_is_left_alone(tmp_path: Path) -> None:
+    for number in range(2):
+        take(sink(delta(tmp_path), place(tmp_path)), epoch(number), [batch(NUMBERS, (number, "a"))])
+    write_deltalake(tmp_path / "out", pa.Table.from_batches([batch(NUMBERS, (100, "theirs"))]), mode="append")
+
+    restored = epoch(1, "two", generation=2, parents=(("one", 0),))
+    take(sink(delta(tmp_path), place(tmp_path)), restored, [batch(NUMBERS, (7, "a"))])
+
+    assert [row["n"] for row in rows(tmp_path)] == [0, 7, 100]
+
+
+def test_a_table_with_other_columns_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "out", pa.table({"n": [1.5]}))
+
+    with pytest.raises(UnwritableTargetError, match="n double") as refused:
+        take(sink(delta(tmp_path), place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
+
+    assert refused.value.hint
+    assert DeltaTable(tmp_path / "out").version() == 0
+
+
+def test_a_table_that_is_gone_is_missed(tmp_path: Path) -> None:
+    take(sink(delta(tmp_path), place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
+    (tmp_path / "out").rename(tmp_path / "elsewhere")
+
+    with pytest.raises(LedgerLostError) as lost:
+        take(sink(delta(tmp_path), place(tmp_path)), epoch(1, generation=2), [batch(NUMBERS, (2, "a"))])
+    assert lost.value.hint
+
+    (tmp_path / "elsewhere").rename(tmp_path / "out")
+    take(sink(delta(tmp_path), place(tmp_path)), epoch(1, generation=2), [batch(NUMBERS, (2, "a"))])
+    assert [row["n"] for row in rows(tmp_path)] == [1, 2]
+
+
+def test_a_log_that_refuses_every_commit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltalake.exceptions import CommitFailedError
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise CommitFailedError("no")
+
+    log(tmp_path).create()
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", refuse)
+
+    with pytest.raises(TargetUnavailableError) as refused:
+        log(tmp_path).add(epoch(0), [], 0)
+
+    assert refused.value.retryable
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+
+    with pytest.raises(EngineError) as refused:
+        take(sink(delta(tmp_path), place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
+
+    assert refused.value.code in {"data.unwritable_target", "delivery.unavailable"}
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("schema", "fields", "said"),
+    [
+        (NUMBERS, ("town",), "names 'town'; the table's columns are n, name"),
+        (Schema((Field("n", BIGINT), Field("at", TIMESTAMP))), ("at",), "'at' is TIMESTAMP"),
+        (NUMBERS, ("n", "name"), "nothing is left for the files"),
+        (Schema((Field("n", BIGINT), Field("gap", Interval()))), (), "cannot hold column 'gap' of type INTERVAL"),
+        (NUMBERS, ("name",), None),
+    ],
+)
+def test_tables_that_cannot_be_are_refused(
+    schema: Schema, fields: tuple[str, ...], said: str | None, tmp_path: Path
+) -> None:
+    found = connector("delta").check(delta(tmp_path, schema, partitioning__fields=fields))
+
+    assert (found is None) == (said is None)
+    assert said is None or said in str(found)
