@@ -1,6 +1,8 @@
 """What updating aggregates cost: count and sum by key with a million keys in state, ten thousand touched per epoch.
 
-`python -m benchmarks.updating [KEYS [ROWS_PER_EPOCH [EPOCHS]]]` prints rows per second and the CPU that each row took.
+`python -m benchmarks.updating [KEYS [ROWS_PER_EPOCH [EPOCHS]]]` prints rows per second, the CPU that they took, and the
+most memory that Java and the largest of Spark's Python processes ever held. Medians of the last ten epochs: Java is
+still compiling in those before.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ def write_rows(path: Path, keys: int, per_epoch: int, epochs: int) -> int:
     return len(numbers)
 
 
-def cpu_seconds() -> float:
-    """The CPU that this process and all below it have used."""
+def processes_below() -> dict[int, float]:
+    """This process and all below it, with the CPU seconds that each has used, and those of its children that ended."""
     parents: dict[int, int] = {}
     used: dict[int, float] = {}
     for entry in Path("/proc").iterdir():
@@ -60,26 +62,51 @@ def cpu_seconds() -> float:
     while True:
         below = {child for child, parent in parents.items() if parent in mine} - mine
         if not below:
-            return sum(used[one] for one in mine)
+            return {one: used[one] for one in mine}
         mine |= below
+
+
+def cpu_seconds() -> float:
+    """The CPU that this process and all below it have used."""
+    return sum(processes_below().values())
+
+
+def peak_memory() -> tuple[int, int]:
+    """The most megabytes that Java, and the largest of Spark's Python workers, has held at a time."""
+    peaks = {"java": 0, "pyspark.daemon": 0}
+    for process in processes_below():
+        entry = Path("/proc") / str(process)
+        try:
+            command = (entry / "cmdline").read_bytes().split(b"\0")
+            lines = (entry / "status").read_text().splitlines()
+        except OSError:
+            continue
+        most = next((int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM")), 0)
+        for name, known in list(peaks.items()):
+            if any(part.decode(errors="replace").endswith(name) for part in command[:4]):
+                peaks[name] = max(known, most)
+    return peaks["java"], peaks["pyspark.daemon"]
 
 
 def main() -> None:
     """Run it once in a folder of its own."""
-    keys, per_epoch, epochs = (int(text) for text in [*sys.argv[1:], "1000000", "100000", "12"][:3])
+    keys, per_epoch, epochs = (int(text) for text in [*sys.argv[1:], "1000000", "100000", "40"][:3])
     scratch = Path(tempfile.mkdtemp(prefix="updating-"))
     write_rows(scratch / "rows.json", keys, per_epoch, epochs)
     spark = open_session(app_name="updating", log_dir=scratch, master="local[1]", parallelism=1)
     seen: list[tuple[float, float, EpochReport]] = []
+    peaks: list[tuple[int, int]] = []
 
     def note(report: EpochReport) -> None:
         seen.append((time.monotonic(), cpu_seconds(), report))
+        peaks.append(peak_memory())
 
     spec = RunSpec("updating", _SQL.format(path=scratch / "rows.json"), scratch / "state", max_epoch_rows=per_epoch)
     run_in(spark, spec, Control(), note)
-    steady = [pair for pair in itertools.pairwise(seen) if pair[1][2].rows_in == per_epoch][-(epochs - 2) :]
+    steady = [pair for pair in itertools.pairwise(seen) if pair[1][2].rows_in == per_epoch][-10:]
     cpu = median(after[1] - before[1] for before, after in steady)
     wall = median(after[2].duration.total_seconds() for _, after in steady)
+    java, python = peaks[-1]
     result = {
         "keys": keys,
         "rows per epoch": per_epoch,
@@ -87,7 +114,8 @@ def main() -> None:
         "cpu seconds per epoch": round(cpu, 3),
         "rows per cpu second": round(per_epoch / cpu),
         "rows per second": round(per_epoch / wall),
-        "state bytes": seen[-1][2].state_bytes,
+        "java peak MB": java,
+        "python worker peak MB": python,
     }
     sys.stdout.write(json.dumps(result) + "\n")
     shutil.rmtree(scratch, ignore_errors=True)
