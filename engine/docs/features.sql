@@ -129,7 +129,10 @@ SELECT key FROM events UNION ALL SELECT 'x' FROM events;
 SELECT key FROM events UNION SELECT 'x' FROM events;
 
 --: EXCEPT, INTERSECT
-SELECT key FROM events EXCEPT SELECT 'x' FROM events;
+SELECT key FROM events EXCEPT SELECT 'x' FROM events INTERSECT SELECT key FROM events;
+
+--: EXCEPT ALL, INTERSECT ALL
+SELECT key FROM events EXCEPT ALL SELECT 'x' FROM events;
 
 --: SELECT DISTINCT
 SELECT DISTINCT key FROM events;
@@ -146,8 +149,14 @@ SELECT key FROM events WHERE key IN (SELECT key FROM events);
 --: NOT IN (sub-query)
 SELECT key FROM events WHERE key NOT IN (SELECT key FROM events);
 
---! scalar sub-query
-SELECT key FROM events WHERE value > (SELECT max(value) FROM events);
+--: sub-query for one value
+SELECT key FROM events WHERE value > (SELECT avg(value) FROM events);
+
+--: sub-query for one value of the rows that match
+SELECT key, (SELECT max(value) FROM events AS f WHERE f.key = e.key) AS most FROM events AS e;
+
+--: sub-query for one value that is no aggregate
+SELECT key, (SELECT value FROM events AS f WHERE f.key = e.key) AS v FROM events AS e;
 
 --: EXISTS, NOT EXISTS
 SELECT key FROM events AS e

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol
@@ -24,6 +24,7 @@ from engine.plan.calls import coerce
 from engine.plan.expr import Column, Expr, Named
 from engine.plan.nodes import Carried, Filter, Project, Union
 from engine.plan.tree import Node
+from engine.sql.compared import compared
 from engine.sql.complaints import BrokenTableError, Complaints, placed
 from engine.sql.expressions import Expressions, make_call
 from engine.sql.grouping import Grouping, distinct, has_aggregate
@@ -32,6 +33,7 @@ from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable_list
 from engine.sql.over import OverCalls
 from engine.sql.parse import Script
+from engine.sql.scalars import Scalars
 from engine.sql.scope import Scope, scope_of
 from engine.sql.selected import aliases, group_item, name_of, unique
 from engine.sql.subqueries import asked_of, conditions_of, tested
@@ -39,6 +41,7 @@ from engine.sql.top import ordered
 from engine.sql.unnest import Unnesting
 from engine.sql.windows import held_window, is_window_call, translate_window, window_over
 
+Special = Callable[[exp.Expr], Expr | None]
 UPDATING_TTL = timedelta(days=1)
 """How long rows are kept that no window closes, unless a script says otherwise."""
 
@@ -102,12 +105,13 @@ class Queries:
         return inside
 
     def union_of(self, node: exp.SetOperation) -> Node:
-        """The rows of both sides; equal ones once, unless it is UNION ALL."""
-        if type(node) is not exp.Union:
-            kind = type(node).__name__.upper()
+        """The rows of both sides, those of the first that the second has or has not; equal ones once, unless it is
+        UNION ALL."""
+        kind = type(node).__name__.upper()
+        if kind != "UNION" and not node.args.get("distinct", True):
             raise UnsupportedClauseError(
-                f"{kind} must compare all rows for ever, which is not built yet",
-                hint="UNION ALL keeps every row",
+                f"{kind} ALL is not supported",
+                hint=f"{kind} gives equal rows once",
                 at=self.script.place_of_word(kind, node, node.expression),
             )
         complaints = Complaints()
@@ -118,6 +122,10 @@ class Queries:
         complaints.raise_any()
         if len(parts) != 2:
             raise BrokenTableError("a side of the union")
+        if kind != "UNION":
+            with placed(self.script.place_of_word(kind, node, node.expression)):
+                left, right = aligned(parts, kind, None)
+                return compared(left, right, "semi" if kind == "INTERSECT" else "anti", self.updating_ttl)
         both = unite(parts, self.script.place(node.expression))
         if not node.args.get("distinct", True):
             return both
@@ -138,34 +146,40 @@ class Queries:
                 "SELECT needs a list of columns", hint="* is all of them", at=self.script.place(node)
             )
         side = self.read_from(node)
-        source, scope = side.node, side.scope
+        scope, scalars = side.scope, Scalars(self)
         complaints = Complaints()
-        source = self._filtered(source, scope, node, complaints)
         group, having = node.args.get("group"), node.args.get("having")
         written = [*node.expressions, *([having.this] if having else [])]
-        if group is not None or has_aggregate(written):
+        is_grouped = group is not None or has_aggregate(written)
+        source = scalars.joined(side, [*conditions_of(node), *([] if is_grouped else node.expressions)])
+        source = self._filtered(Side(source, scope), node, scalars, complaints)
+        if is_grouped:
             return self._grouped(node, source, scope, complaints)
         if having is not None:
             at = self.script.place_of_word("HAVING", node, having.this)
             raise UnsupportedClauseError("HAVING needs GROUP BY", hint="use WHERE", at=at)
         columns: list[Named] = []
         unnesting, overs = Unnesting(), self._overs(source, scope)
+
+        def special(part: exp.Expr) -> Expr | None:
+            return scalars.value_of(part) or overs.value_of(part)
+
         for item in node.expressions:
             with complaints.collect(self.script.place(item)):
-                columns.extend(self._items(item, scope, unnesting, overs))
+                columns.extend(self._items(item, scope, unnesting, special))
         complaints.raise_any()
 
         def value(item: exp.Expr) -> Expr:
-            return Expressions(self.script, scope, overs.value_of).translate(item)
+            return Expressions(self.script, scope, special).translate(item)
 
         return ordered(node, lambda: unnesting.over(overs.over(source)), unique(columns), value, self.script)
 
-    def _filtered(self, source: Node, scope: Scope, node: exp.Select, complaints: Complaints) -> Node:
+    def _filtered(self, rows: Side, node: exp.Select, scalars: Scalars, complaints: Complaints) -> Node:
         """The rows for which WHERE is true."""
-        where = node.args.get("where")
+        where, source = node.args.get("where"), rows.node
         if where is None:
             return source
-        inputs = Expressions(self.script, scope)
+        inputs = Expressions(self.script, rows.scope, scalars.value_of)
         conditions = conditions_of(node)
         if not any(asked_of(one) for one in conditions):
             conditions = [where.this]
@@ -174,7 +188,7 @@ class Queries:
             with complaints.collect(self.script.place(where if len(conditions) == 1 else one)):
                 asked = asked_of(one)
                 if asked is not None:
-                    source = tested(self, Side(source, scope), asked)
+                    source = tested(self, replace(rows, node=source), asked)
                 else:
                     rest.append(inputs.condition(one))
         if not rest:
@@ -298,14 +312,14 @@ class Queries:
             raise BrokenTableError(name)
         return found
 
-    def _items(self, item: exp.Expr, scope: Scope, unnesting: Unnesting, overs: OverCalls) -> Sequence[Named]:
+    def _items(self, item: exp.Expr, scope: Scope, unnesting: Unnesting, value_of: Special) -> Sequence[Named]:
         if isinstance(item, exp.Star):
             return [Named(one.name, one.column) for one in scope.shown]
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
             return [Named(one.name, one.column) for one in scope.of_table(item.table)]
 
         def special(part: exp.Expr) -> Expr | None:
-            return overs.value_of(part) or unnesting.element_of(part, inputs.translate)
+            return value_of(part) or unnesting.element_of(part, inputs.translate)
 
         inputs = Expressions(self.script, scope, special)
         return [Named(name_of(item), inputs.translate(item.unalias()))]
@@ -316,26 +330,31 @@ def unite(parts: Sequence[Node], at: Place | None = None) -> Node:
     flat = [below for part in parts for below in (part.inputs if isinstance(part, Union) else (part,))]
     if len(flat) > MAX_RELATIONS:
         raise TooLargeError(f"a union of {len(flat)} relations", hint=f"at most {MAX_RELATIONS} are planned", at=at)
-    first = flat[0]
-    for other in flat[1:]:
+    return Union(aligned(flat, "UNION ALL", at))
+
+
+def aligned(relations: Sequence[Node], word: str, at: Place | None) -> tuple[Node, ...]:
+    """The relations with columns of the same names and types, by position."""
+    first = relations[0]
+    for other in relations[1:]:
         if len(other.schema) != len(first.schema):
             raise ColumnCountError(
-                f"UNION ALL of {count_columns(len(first.schema))} and {count_columns(len(other.schema))}",
+                f"{word} of {count_columns(len(first.schema))} and {count_columns(len(other.schema))}",
                 hint="both sides need the same columns in the same order",
                 at=at,
             )
     kinds = list(first.schema.fields)
-    for other in flat[1:]:
+    for other in relations[1:]:
         for index, field in enumerate(other.schema):
             kind = common_type(kinds[index].type, field.type)
             if kind is None:
                 raise TypeMismatchError(
-                    f"UNION ALL of {kinds[index].type} and {field.type} in column {kinds[index].name!r}",
+                    f"{word} of {kinds[index].type} and {field.type} in column {kinds[index].name!r}",
                     hint="cast one of them",
                     at=at,
                 )
             kinds[index] = replace(kinds[index], type=kind)
-    return Union(tuple(as_columns(one, [(field.name, field.type) for field in kinds]) for one in flat))
+    return tuple(as_columns(one, [(field.name, field.type) for field in kinds]) for one in relations)
 
 
 def as_columns(node: Node, wanted: Sequence[tuple[str, object]]) -> Node:

@@ -11,8 +11,6 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import ColumnCountError, Place, UnsupportedClauseError
-from engine.functions.coercion import can_cast
-from engine.plan.calls import coerce
 from engine.plan.expr import Case, Column, Expr, Named, columns_of, is_nullable
 from engine.plan.expr import Literal as Constant
 from engine.plan.nodes import Filter, Project, Session, Unnest
@@ -22,11 +20,10 @@ from engine.sql.grouping import has_aggregate
 from engine.sql.joins import Side, apart, choose_join, matching_of
 from engine.sql.names import count_columns
 from engine.sql.parse import Script
+from engine.sql.parts import all_parts, part_of
 from engine.sql.scope import Scope, scope_of
 from engine.sql.windows import held_window
 
-_PARTS = "0123456789abcdef"
-"""What the digits of a digest can be: so many parts are the rows dealt out to that all meet the same NULL."""
 _KEY = "__part"
 
 
@@ -142,30 +139,23 @@ def _without_unknown(kept: Node, value: Expr, others: _Others, ttl: timedelta, a
     assert found is not None
     if not is_nullable(value) and not is_nullable(found):
         return kept
-    own: Expr = Constant(_PARTS[0], types.TEXT)
-    if can_cast(value.type, types.TEXT):
-        digest = make_call("md5", [coerce(value, types.TEXT)])
-        own = make_call("substr", [digest, Constant(1, types.BIGINT), Constant(1, types.BIGINT)])
     nowhere = Constant("", types.TEXT)
+    rows, unknown, own = others.rows, make_call("is_null", [found]), part_of(value)
     if is_nullable(value):
         own = Case(((make_call("is_null", [value]), nowhere),), own, types.TEXT)
-    rows, unknown = others.rows, make_call("is_null", [found])
-    everywhere = make_call("make_array", [Constant(part, types.TEXT) for part in ("", *_PARTS)])
-    if not is_nullable(value):
-        rows = Filter(rows, unknown)
-        part: Expr = everywhere
+        everywhere = all_parts("")
+        parts: Expr = Case(((unknown, everywhere),), make_call("make_array", [nowhere]), everywhere.type)
     else:
-        part = Case(((unknown, everywhere),), make_call("make_array", [nowhere]), everywhere.type)
-    dealt = Unnest(rows, _KEY, part)
+        rows, parts = Filter(rows, unknown), all_parts()
     same = make_call("=", [own, Column(_KEY, types.TEXT)])
-    return _joined(kept, dealt, [*others.tests, same], "anti", ttl, at)
+    return _joined(kept, Unnest(rows, _KEY, parts), [*others.tests, same], "anti", ttl, at)
 
 
 def _others(queries: Queries, rows: Side, asked: Asked, at: Place | None) -> _Others:
     query = asked.query
     while isinstance(query, exp.Subquery | exp.Paren):
         query = query.this
-    if isinstance(query, exp.Select) and _is_plain(query):
+    if isinstance(query, exp.Select) and is_plain(query) and not has_aggregate(query.expressions):
         return _of_plain(queries, rows, query, asked, at)
     found = queries.translate(query)
     held = held_window(found)
@@ -179,13 +169,13 @@ def _others(queries: Queries, rows: Side, asked: Asked, at: Place | None) -> _Ot
     return _Others(side.node, None if asked.value is None else _only(side.scope, at), ())
 
 
-def _is_plain(query: exp.Select) -> bool:
-    """Whether a query gives its rows one by one, so that it may look at the rows around it. That equal ones come once
-    makes no difference to a test."""
+def is_plain(query: exp.Select) -> bool:
+    """Whether a query gives its rows, or one aggregate of them, as they are: then it may look at the rows around it.
+    That equal rows come once makes no difference to a test."""
     clauses = ("with_", "group", "having", "order", "limit", "offset")
     if any(query.args.get(name) for name in clauses) or query.args.get("from_") is None:
         return False
-    return not has_aggregate(query.expressions) and not any(
+    return not any(
         isinstance(part, exp.Window | exp.Query) or (isinstance(part, exp.Anonymous) and part.name.lower() == "unnest")
         for item in query.expressions
         for part in item.walk()

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,14 +72,22 @@ QUERIES = {
       max(v) OVER (PARTITION BY w ORDER BY key ROWS BETWEEN 2 FOLLOWING AND UNBOUNDED FOLLOWING) AS x FROM h""",
     "best": """SELECT s, k, a FROM (SELECT w.start AS s, key AS k, n AS a,
       row_number() OVER (PARTITION BY w ORDER BY n DESC, key) AS place FROM h) WHERE place <= 2""",
+    "over_join": """SELECT e.w.start AS s, e.key AS k, c.key AS o,
+      row_number() OVER (PARTITION BY e.w ORDER BY e.n + c.n, e.key, c.key) AS r FROM e JOIN c ON e.w = c.w""",
+}
+SUB_QUERIES = {
     "exists": """SELECT e.w.start AS s, key AS k FROM e
       WHERE EXISTS (SELECT 1 FROM c WHERE c.w = e.w AND c.key = e.key AND c.n >= e.n)""",
     "not_exists": """SELECT w.start AS s, key AS k, n AS a FROM e
       WHERE n > 1 AND NOT EXISTS (SELECT * FROM c WHERE c.w = e.w AND c.key = e.key)""",
     "not_in": """SELECT w.start AS s, key AS k, n AS a FROM e
       WHERE key NOT IN (SELECT key FROM c WHERE c.w = e.w AND c.n > 1)""",
-    "over_join": """SELECT e.w.start AS s, e.key AS k, c.key AS o,
-      row_number() OVER (PARTITION BY e.w ORDER BY e.n + c.n, e.key, c.key) AS r FROM e JOIN c ON e.w = c.w""",
+    "one_value": """SELECT w.start AS s, key AS k, n AS a,
+      (SELECT count(*) FROM c AS x WHERE x.w = e.w AND x.key = e.key) AS b
+      FROM e WHERE n >= (SELECT max(x.n) FROM c AS x WHERE x.w = e.w)""",
+    "except": """SELECT w.start AS s, key AS k FROM (SELECT w, key FROM e EXCEPT SELECT w, key FROM c)""",
+    "intersect": """SELECT w.start AS s, key AS k, n AS a
+      FROM (SELECT w, key, n FROM e INTERSECT SELECT w, key, n FROM c)""",
 }
 
 
@@ -97,7 +107,7 @@ def written(folder: Path) -> None:
         (folder / f"{name}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def spec_of(folder: Path) -> RunSpec:
+def spec_of(folder: Path, queries: Mapping[str, str] = QUERIES) -> RunSpec:
     written(folder)
     tables = "".join(
         f"""CREATE TABLE {name} (ts TIMESTAMP NOT NULL, key TEXT, value BIGINT) WITH (connector = 'single_file',
@@ -107,12 +117,12 @@ def spec_of(folder: Path) -> RunSpec:
     sinks = "".join(
         f"""CREATE TABLE to_{name} WITH (connector = 'single_file', path = '{folder / name}.out', format = 'json',
         type = 'sink'); INSERT INTO to_{name} {query};"""
-        for name, query in QUERIES.items()
+        for name, query in queries.items()
     )
     return RunSpec("windows", tables + OURS + sinks, folder / "state", max_epoch_rows=EPOCH_ROWS)
 
 
-def batch_answer(folder: Path) -> dict[str, Counter[str]]:
+def batch_answer(folder: Path, queries: Mapping[str, str] = QUERIES) -> dict[str, Counter[str]]:
     with duckdb.connect() as duck:
         duck.execute("SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
         for name in ("events", "clicks"):
@@ -121,17 +131,17 @@ def batch_answer(folder: Path) -> dict[str, Counter[str]]:
             duck.execute(f"CREATE TABLE {name} AS SELECT * FROM {source}")
         duck.execute(THEIRS)
         found = {}
-        for name, query in QUERIES.items():
+        for name, query in queries.items():
             rows = duck.execute(query)
             names = [column[0] for column in rows.description]
             found[name] = Counter(shown(dict(zip(names, row, strict=True))) for row in rows.fetchall())
     return found
 
 
-def answer(folder: Path) -> dict[str, Counter[str]]:
+def answer(folder: Path, queries: Mapping[str, str] = QUERIES) -> dict[str, Counter[str]]:
     return {
         name: Counter(shown(json.loads(line)) for line in (folder / f"{name}.out").read_text().splitlines())
-        for name in QUERIES
+        for name in queries
     }
 
 
@@ -167,4 +177,16 @@ def test_windows_give_the_batch_answer_over_many_epochs_a_stop_and_another_paral
     expected, found = batch_answer(tmp_path), answer(tmp_path)
     assert min(rows.total() for rows in expected.values()) > 10
     for name in QUERIES:
+        assert found[name] == expected[name], name
+
+
+@pytest.mark.timeout(600)
+def test_sub_queries_of_windows_give_the_batch_answer(spark: SparkSession, tmp_path: Path) -> None:
+    few_epochs = replace(spec_of(tmp_path, SUB_QUERIES), max_epoch_rows=250)
+
+    assert play(spark, few_epochs)[0] == "finished"
+
+    expected, found = batch_answer(tmp_path, SUB_QUERIES), answer(tmp_path, SUB_QUERIES)
+    assert min(rows.total() for rows in expected.values()) > 3
+    for name in SUB_QUERIES:
         assert found[name] == expected[name], name

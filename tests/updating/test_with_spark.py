@@ -130,6 +130,28 @@ QUERIES = {
           SELECT 1 FROM (SELECT key, count(*) AS n FROM others GROUP BY key) o WHERE o.key = e.key AND o.n > 1
         )
     """,
+    "best of each": """
+        SELECT key, number FROM (
+          SELECT *, row_number() OVER (PARTITION BY key ORDER BY number DESC NULLS LAST) AS place FROM events
+        ) WHERE place <= 2
+    """,
+    "places of what changes": """
+        SELECT key, n, rank() OVER (ORDER BY n DESC) AS r, dense_rank() OVER (PARTITION BY n > 1 ORDER BY n) AS d
+        FROM (SELECT key, count(*) AS n FROM events GROUP BY key)
+    """,
+    "best of a join": """
+        SELECT n, count(*) AS m FROM (
+          SELECT e.key, number AS n, rank() OVER (PARTITION BY e.key ORDER BY size - number) AS place
+          FROM events e LEFT JOIN others o ON e.key = o.key
+        ) WHERE place = 1 GROUP BY n
+    """,
+    "one value for all": "SELECT key, number FROM events WHERE number >= (SELECT avg(size) FROM others)",
+    "one value for each": """
+        SELECT key, number, (SELECT count(*) FROM others o WHERE o.key = e.key) AS n,
+          number + coalesce((SELECT max(size) FROM others o WHERE o.key = e.key AND size > 1), 0) AS m FROM events e
+    """,
+    "intersect": "SELECT key, number % 2 AS n FROM events INTERSECT SELECT key, size % 2 FROM others",
+    "except": "SELECT key, number % 2 AS n FROM events EXCEPT SELECT key, size % 2 FROM others",
     "union": "SELECT key FROM events UNION SELECT key FROM others",
 }
 

@@ -1,17 +1,16 @@
 -- Sub-queries that stand behind IN, or would, and cannot.
---: error sql.column_count 22:30 IN takes a query of 1 column, not of 2 columns
---: error sql.unsupported 23:40 IN with a sub-query is not supported here
---: error sql.window_mismatch 24:30 can't handle mixed windowing between left (non-windowed) and right (windowed).
---: error sql.function_arguments 25:30 = does not take (BIGINT, TEXT)
---: error sql.unsupported 26:40 IN with a sub-query is not supported here
---: error sql.unsupported 27:25 a query of sessions cannot stand behind IN or EXISTS
---: error sql.unknown_column 28:30 no column 'nothing' here
---: error sql.unsupported 29:44 EXISTS(SELECT 1 FROM clicks AS y WHERE y.key = x.key) is not supported here
---: error sql.join 30:35 Updating joins must include an equijoin condition
---: error sql.unknown_column 31:83 no column 'nothing' here
---: error sql.unknown_column 32:91 no column 'x' here
---: error sql.join 33:62 Updating joins must include an equijoin condition
---: error sql.unsupported 34:8 (SELECT max(key) FROM clicks) is not supported here
+--: error sql.column_count 21:30 IN takes a query of 1 column, not of 2 columns
+--: error sql.unsupported 22:40 IN with a sub-query is not supported here
+--: error sql.window_mismatch 23:30 can't handle mixed windowing between left (non-windowed) and right (windowed).
+--: error sql.function_arguments 24:30 = does not take (BIGINT, TEXT)
+--: error sql.unsupported 25:40 IN with a sub-query is not supported here
+--: error sql.unsupported 26:25 a query of sessions cannot stand behind IN or EXISTS
+--: error sql.unknown_column 27:30 no column 'nothing' here
+--: error sql.unsupported 28:44 EXISTS(SELECT 1 FROM clicks AS y WHERE y.key = x.key) is not supported here
+--: error sql.join 29:35 Updating joins must include an equijoin condition
+--: error sql.unknown_column 30:83 no column 'nothing' here
+--: error sql.unknown_column 31:91 no column 'x' here
+--: error sql.join 32:62 Updating joins must include an equijoin condition
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)

@@ -1,10 +1,9 @@
 -- A condition is true or false, of single rows.
---: error sql.type_mismatch 10:30 a condition must be BOOLEAN, not BIGINT
---: error sql.unsupported 11:30 the aggregate count is not allowed here
---: error sql.window_context 12:30 time window function tumble is not allowed in this context. Are you missing a GROUP BY clause?
---: error sql.unknown_column 13:42 no column 'u' here
---: error sql.join 14:30 Updating joins must include an equijoin condition
---: error sql.unsupported 15:38 (SELECT max(value) FROM events) is not supported here
+--: error sql.type_mismatch 9:30 a condition must be BOOLEAN, not BIGINT
+--: error sql.unsupported 10:30 the aggregate count is not allowed here
+--: error sql.window_context 11:30 time window function tumble is not allowed in this context. Are you missing a GROUP BY clause?
+--: error sql.unknown_column 12:42 no column 'u' here
+--: error sql.join 13:30 Updating joins must include an equijoin condition
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT key FROM events WHERE value;

@@ -1,0 +1,15 @@
+-- EXCEPT and INTERSECT of relations that cannot be compared, or that keep equal rows.
+--: error sql.unsupported 11:24 EXCEPT ALL is not supported
+--: error sql.unsupported 12:24 INTERSECT ALL is not supported
+--: error sql.column_count 13:24 INTERSECT of 1 column and 2 columns
+--: error sql.type_mismatch 14:24 EXCEPT of TEXT and TIMESTAMP in column 'key'
+--: error sql.window_mismatch 15:24 can't handle mixed windowing between left (non-windowed) and right (windowed).
+CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
+WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)
+WITH (connector = 'single_file', path = '$inputs/clicks.jsonl', format = 'json', type = 'source', event_time_field = 'at');
+SELECT key FROM events EXCEPT ALL SELECT key FROM clicks;
+SELECT key FROM events INTERSECT ALL SELECT key FROM clicks;
+SELECT key FROM events INTERSECT SELECT key, page FROM clicks;
+SELECT key FROM events EXCEPT SELECT at FROM clicks;
+SELECT key FROM events EXCEPT SELECT key FROM (SELECT tumble('1 minute') AS w, key FROM clicks GROUP BY 1, 2);
