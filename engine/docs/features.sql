@@ -188,6 +188,18 @@ SELECT UNNEST(tags) AS tag, UNNEST([1, 2]) AS n FROM events;
 SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY 1;
 
 --: hop
+--+ UNNEST in FROM
+SELECT key, tag FROM events CROSS JOIN UNNEST(tags) AS t(tag);
+
+--+ LATERAL, LEFT JOIN of elements
+SELECT key, tag FROM events LEFT JOIN LATERAL UNNEST(events.tags) AS tag ON true;
+
+--: UNNEST WITH ORDINALITY
+SELECT key, tag FROM events CROSS JOIN UNNEST(tags) WITH ORDINALITY AS t(tag, place);
+
+--: LATERAL (sub-query)
+SELECT e.key FROM events AS e, LATERAL (SELECT key FROM events AS f WHERE f.value = e.value) AS g;
+
 SELECT hop(INTERVAL '1 minute', INTERVAL '1 hour') AS w, count(*) AS n FROM events GROUP BY w;
 
 --+ hop whose width is no multiple of its slide

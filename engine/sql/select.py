@@ -29,6 +29,7 @@ from engine.sql.complaints import BrokenTableError, Complaints, placed
 from engine.sql.expressions import Expressions, make_call
 from engine.sql.grouping import Grouping, distinct, has_aggregate
 from engine.sql.joins import Joining, LookupTable, Side, refuse_lookup
+from engine.sql.lateral import Elements, elements_of, joined_elements
 from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable_list
 from engine.sql.over import OverCalls
@@ -254,7 +255,7 @@ class Queries:
     def _joined(self, first: exp.Expr, joins: Sequence[exp.Join], where: Sequence[exp.Expr]) -> Side:
         """Relations joined from left to right. All of them are looked at, so that every complaint is heard."""
         complaints = Complaints()
-        sides: list[Side | LookupTable | None] = []
+        sides: list[Side | LookupTable | Elements | None] = []
         for item in (first, *(join.this for join in joins)):
             sides.append(None)
             with complaints.collect(self.script.place(item)):
@@ -271,9 +272,14 @@ class Queries:
                         left = joining.join(left, right)
                     case LookupTable():
                         left = joining.look_up(left, right, join.this.alias_or_name)
+                    case Elements():
+                        left = joined_elements(self.script, join, left, right)
         return left
 
-    def _side(self, node: exp.Expr, *, is_first: bool, is_alone: bool) -> Side | LookupTable:
+    def _side(self, node: exp.Expr, *, is_first: bool, is_alone: bool) -> Side | LookupTable | Elements:
+        elements = None if is_first else elements_of(node)
+        if elements is not None:
+            return elements
         name = node.name if isinstance(node, exp.Table) and not node.args.get("joins") else ""
         lookup = self.relations.look_up(name) if name and name.lower() not in self.ctes else None
         if lookup is not None and is_first:
@@ -289,8 +295,8 @@ class Queries:
             return Side(found, scope_of(found, node.alias or None))
         if isinstance(node, exp.Unnest):
             raise UnsupportedClauseError(
-                "unnest is only supported in SELECT statements",
-                hint="put it into the SELECT list: SELECT unnest(tags) AS tag FROM ...",
+                "unnest needs rows whose arrays it takes apart",
+                hint="name them before it: FROM events, unnest(events.tags) AS tag",
                 at=self.script.place(node),
             )
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier) or node.args.get("db"):

@@ -1,13 +1,12 @@
 -- UNNEST is for the SELECT list, once, and of an array.
---: error sql.unsupported 17:45 unnest is only supported in SELECT statements
---: error sql.unsupported 18:38 Projection contains multiple unnests, which is not currently supported
---: error sql.unsupported 19:24 Projection contains multiple unnests, which is not currently supported
---: error sql.function_arguments 20:24 Argument 'id' to unnest is not a List
---: error sql.function_arguments 21:24 unnest takes one array, not 2 arguments
---: error sql.unsupported 22:28 unnest is only supported in SELECT statements
---: error sql.unsupported 23:88 unnest is only supported in SELECT statements
---: error sql.unsupported 24:94 unnest is only supported in SELECT statements
---: error sql.unsupported 25:56 unnest is only supported in SELECT statements
+--: error sql.unsupported 16:45 unnest is only supported in SELECT statements
+--: error sql.unsupported 17:38 Projection contains multiple unnests, which is not currently supported
+--: error sql.unsupported 18:24 Projection contains multiple unnests, which is not currently supported
+--: error sql.function_arguments 19:24 Argument 'id' to unnest is not a List
+--: error sql.function_arguments 20:24 unnest takes one array, not 2 arguments
+--: error sql.unsupported 21:28 unnest is only supported in SELECT statements
+--: error sql.unsupported 22:88 unnest is only supported in SELECT statements
+--: error sql.unsupported 23:94 unnest is only supported in SELECT statements
 CREATE TABLE nested (
   at TIMESTAMP NOT NULL, id BIGINT NOT NULL, tags TEXT[], numbers BIGINT[], grid BIGINT[][],
   items ARRAY<STRUCT<name TEXT, price DECIMAL(5, 2), at STRUCT<"row" INT, shelf TEXT>>>,
