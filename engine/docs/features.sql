@@ -115,6 +115,12 @@ SELECT key FROM events WHERE value > 1;
 --: CASE
 SELECT CASE WHEN value > 1 THEN 'a' ELSE 'b' END AS c FROM events;
 
+--: * EXCEPT (columns)
+SELECT * EXCEPT (body, tags) FROM events;
+
+--: DISTINCT ON
+SELECT DISTINCT ON (key) key, value FROM events;
+
 --: WITH (common table expressions)
 WITH e AS (SELECT key FROM events) SELECT key FROM e;
 
@@ -142,6 +148,9 @@ SELECT key FROM events ORDER BY key;
 
 --: LIMIT
 SELECT key FROM events LIMIT 1;
+
+--+ ORDER BY with LIMIT
+SELECT key, value FROM events ORDER BY value DESC LIMIT 10;
 
 --: IN (sub-query)
 SELECT key FROM events WHERE key IN (SELECT key FROM events);

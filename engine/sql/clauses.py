@@ -13,7 +13,7 @@ _TAKEN: dict[type[exp.Expr], frozenset[str]] = {
     exp.Select: frozenset(
         {"with_", "expressions", "distinct", "from_", "where", "group", "having", "joins", "order", "limit", "offset"}
     ),
-    exp.Distinct: frozenset({"expressions"}),
+    exp.Distinct: frozenset({"expressions", "on"}),
     exp.Union: frozenset({"with_", "this", "expression", "distinct"}),
     exp.Except: frozenset({"with_", "this", "expression", "distinct"}),
     exp.Intersect: frozenset({"with_", "this", "expression", "distinct"}),
@@ -38,7 +38,6 @@ _TAKEN: dict[type[exp.Expr], frozenset[str]] = {
 }
 
 _WORDS = {
-    "on": "DISTINCT ON",
     "order": "ORDER BY",
     "sort": "SORT BY",
     "cluster": "CLUSTER BY",
@@ -93,11 +92,10 @@ def _refused_kind(part: exp.SetItem, script: Script) -> EngineError:
 
 
 _HINTS = {
-    "on": "SELECT DISTINCT compares whole rows",
     "except_": "name the columns",
     "replace": "name the columns",
     "rename": "name the columns",
-    "order": "rows leave a stream in no particular order; those of a time window can be ordered",
-    "limit": "a stream has no end to count to; a time window has",
+    "order": "rows leave a stream in no particular order; with LIMIT, or in a time window, they can be ordered",
+    "limit": "a stream has no end to count to; ORDER BY gives the best rows so far, a time window has an end",
     "offset": "a stream has no end to count to; a time window has",
 }

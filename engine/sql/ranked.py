@@ -8,9 +8,11 @@ from typing import cast, get_args
 
 from engine import types
 from engine.errors import OverError
-from engine.plan.nodes import NamedOver, Order, UpdatingTop
+from engine.plan.expr import Column, Expr, Literal, Named, is_nullable
+from engine.plan.nodes import Filter, NamedOver, Order, Project, UpdatingTop
 from engine.plan.nodes.ranked import Ranking
 from engine.plan.tree import Node
+from engine.sql.expressions import make_call
 
 RANKINGS: frozenset[str] = frozenset(get_args(Ranking))
 """What can stand before OVER without a window."""
@@ -21,6 +23,26 @@ def ranked(rows: Node, functions: Sequence[NamedOver], ttl: timedelta) -> Node:
     for one in functions:
         rows = UpdatingTop(rows, cast("Ranking", one.function), one.partition, one.order, one.name, None, ttl)
     return rows
+
+
+def best(
+    rows: Node,
+    columns: Sequence[Named],
+    partition: tuple[Expr, ...],
+    order: tuple[Order, ...],
+    offset: int,
+    limit: int,
+    ttl: timedelta,
+) -> Node:
+    """The columns of so many rows of each partition behind the first ones; of rows without a window, they change."""
+    number = "__place" if offset or not limit else None
+    found: Node = UpdatingTop(rows, "row_number", partition, order, number, max(offset + limit, 1), ttl)
+    if number is not None:
+        first = Literal(offset if limit else offset + 1, types.BIGINT)
+        found = Filter(found, make_call(">", [Column(number, types.BIGINT, nullable=False), first]))
+    return Project(
+        found, tuple(Named(one.name, Column(one.name, one.expr.type, is_nullable(one.expr))) for one in columns)
+    )
 
 
 def refuse_unordered(order: Sequence[Order]) -> None:

@@ -38,7 +38,7 @@ from engine.sql.scalars import Scalars
 from engine.sql.scope import Scope, scope_of
 from engine.sql.selected import aliases, group_item, name_of, unique
 from engine.sql.subqueries import asked_of, conditions_of, tested
-from engine.sql.top import ordered
+from engine.sql.top import keys_of, ordered
 from engine.sql.unnest import Unnesting
 from engine.sql.windows import held_window, is_window_call, translate_window, window_over
 
@@ -136,7 +136,7 @@ class Queries:
     def select_of(self, node: exp.Select) -> Node:
         """The rows of one SELECT."""
         rows = self._rows_of(node)
-        if node.args.get("distinct") is None:
+        if node.args.get("distinct") is None or keys_of(node):
             return rows
         with placed(self.script.place_of_word("DISTINCT", node)):
             return distinct(rows, self.updating_ttl)
@@ -173,7 +173,9 @@ class Queries:
         def value(item: exp.Expr) -> Expr:
             return Expressions(self.script, scope, special).translate(item)
 
-        return ordered(node, lambda: unnesting.over(overs.over(source)), unique(columns), value, self.script)
+        return ordered(
+            node, lambda: unnesting.over(overs.over(source)), unique(columns), value, self.script, self.updating_ttl
+        )
 
     def _filtered(self, rows: Side, node: exp.Select, scalars: Scalars, complaints: Complaints) -> Node:
         """The rows for which WHERE is true."""
@@ -222,7 +224,7 @@ class Queries:
             kept = aggregated if condition is None else Filter(aggregated, condition)
             return grouping.unnesting.over(grouping.overs.over(kept))
 
-        return ordered(node, build, unique(columns), grouping.value, self.script)
+        return ordered(node, build, unique(columns), grouping.value, self.script, self.updating_ttl)
 
     def _overs(self, source: Node, scope: Scope) -> OverCalls:
         """The functions with OVER of a SELECT without GROUP BY: its rows carry their window or have none."""

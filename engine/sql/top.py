@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 from sqlglot import exp
 
@@ -16,6 +17,7 @@ from engine.sql.clauses import refused_clause
 from engine.sql.complaints import placed
 from engine.sql.over import Translate, orders_of
 from engine.sql.parse import Script
+from engine.sql.ranked import best, refuse_unordered
 from engine.sql.windows import held_window, with_window
 
 _CLAUSES = ("order", "limit", "offset")
@@ -23,22 +25,30 @@ _MOST = 2**31 - 1
 
 
 def ordered(
-    node: exp.Select, build: Callable[[], Node], columns: tuple[Named, ...], translate: Translate, script: Script
+    node: exp.Select,
+    build: Callable[[], Node],
+    columns: tuple[Named, ...],
+    translate: Translate,
+    script: Script,
+    ttl: timedelta,
 ) -> Node:
-    """What a SELECT gives: the columns, of the rows that its ORDER BY and LIMIT leave in each window. `build` gives
-    the relation below once everything was translated, since ORDER BY may ask it for more."""
+    """What a SELECT gives: the columns, of the rows that its DISTINCT ON, ORDER BY and LIMIT leave in each window, or
+    of all rows without one. `build` gives the relation below once everything was translated, since ORDER BY may ask it
+    for more."""
     asked = [name for name in _CLAUSES if node.args.get(name)]
-    if not asked:
+    keys = keys_of(node)
+    if not asked and not keys:
         return Project(build(), columns)
     found = held_window(build())
-    if found is None:
+    if found is None and not keys and not {"order", "limit"} <= set(asked):
         raise ScriptRefused([refused_clause(node, name, script) for name in asked])
-    if node.args.get("distinct") is not None:
-        raise UnsupportedClauseError("ORDER BY beside DISTINCT is not supported", hint="put DISTINCT in a sub-query")
-    if found[1] is None:
-        raise OverError(
-            "the input is windowed but does not pass its window on", hint="select the window in the inner query"
+    if keys and (found is not None or {"limit", "offset"} & set(asked)):
+        raise UnsupportedClauseError(
+            "DISTINCT ON of windows, or beside LIMIT, is not supported",
+            hint="use row_number() OVER (PARTITION BY window, key ORDER BY ...) = 1",
         )
+    if node.args.get("distinct") is not None and not keys:
+        raise UnsupportedClauseError("ORDER BY beside DISTINCT is not supported", hint="put DISTINCT in a sub-query")
     extras: list[Named] = []
 
     def column_of(expr: Expr) -> Column:
@@ -53,6 +63,18 @@ def ordered(
         named = _output(item, columns)
         return column_of(translate(item) if named is None else named.expr)
 
+    if found is None:
+        with placed(script.place(node.args.get("order"))):
+            order = orders_of(node.args.get("order"), value)
+            refuse_unordered(order)
+        partition = tuple(column_of(translate(one)) for one in keys)
+        offset = _count(node, "offset", script) or 0
+        most = 1 if keys else _count(node, "limit", script) or 0
+        return best(Project(build(), (*columns, *extras)), columns, partition, order, offset, most, ttl)
+    if found[1] is None:
+        raise OverError(
+            "the input is windowed but does not pass its window on", hint="select the window in the inner query"
+        )
     window = next((one.expr for one in columns if isinstance(one.expr, Column) and one.expr.name == found[1]), None)
     held = column_of(window or Column(found[1], types.WINDOW, nullable=False))
     with placed(script.place(node.args.get("order"))):
@@ -70,6 +92,16 @@ def ordered(
     return Project(
         top, tuple(Named(one.name, Column(one.name, one.expr.type, is_nullable(one.expr))) for one in columns)
     )
+
+
+def keys_of(node: exp.Select) -> list[exp.Expr]:
+    """The values in DISTINCT ON, of which each has its first row."""
+    distinct = node.args.get("distinct")
+    on = None if distinct is None else distinct.args.get("on")
+    keys = [] if on is None else on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
+    if on is not None and not keys:
+        raise UnsupportedClauseError("DISTINCT ON takes one value or more", hint="write DISTINCT ON (key)")
+    return list(keys)
 
 
 def _output(item: exp.Expr, columns: Sequence[Named]) -> Named | None:

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 QUERY = """
   SELECT n, count(*) AS keys, max(most) AS most FROM (
-    SELECT o.key, count(e.number) AS n, max(o.size) AS most
-    FROM others o LEFT JOIN events e ON e.key = o.key GROUP BY o.key
-  ) GROUP BY n
+    SELECT *, rank() OVER (ORDER BY most DESC) AS place FROM (
+      SELECT o.key, count(e.number) AS n, max(o.size) AS most
+      FROM others o LEFT JOIN events e ON e.key = o.key GROUP BY o.key
+    )
+  ) WHERE place <= 2 GROUP BY n
 """
 
 

@@ -139,6 +139,10 @@ QUERIES = {
         SELECT key, n, rank() OVER (ORDER BY n DESC) AS r, dense_rank() OVER (PARTITION BY n > 1 ORDER BY n) AS d
         FROM (SELECT key, count(*) AS n FROM events GROUP BY key)
     """,
+    "best rows": "SELECT DISTINCT ON (number) number, key FROM events ORDER BY number, key NULLS FIRST",
+    "best groups": """
+        SELECT key, count(*) AS n FROM events GROUP BY key ORDER BY n DESC, key NULLS LAST LIMIT 2 OFFSET 1
+    """,
     "best of a join": """
         SELECT n, count(*) AS m FROM (
           SELECT e.key, number AS n, rank() OVER (PARTITION BY e.key ORDER BY size - number) AS place

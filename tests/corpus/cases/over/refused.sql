@@ -1,41 +1,46 @@
 -- Where OVER and ORDER BY cannot stand, and what they cannot take.
---: error sql.over 45:8 Window functions require already windowed input
---: error sql.over 45:38 values of type BIGINT[] have no order
---: error sql.over 46:8 Window function requires exactly one window expression in partition_by
---: error sql.over 47:8 Window function requires exactly one window expression in partition_by
---: error sql.window_mismatch 48:8 window in group by does not match input window: can't window by both tumble(1 minute) and tumble(2 minutes)
---: error sql.unknown_column 49:40 no column 'window' here
---: error sql.over 50:8 OVER takes its words in parentheses
---: error sql.over 51:8 row_number needs OVER
---: error sql.unknown_function 52:8 there is no function 'nothing' to stand before OVER
---: error sql.unknown_function 53:8 there is no function 'upper' to stand before OVER
---: error sql.function_arguments 54:8 row_number does not take (BIGINT)
---: error sql.function_arguments 54:50 argument 1 of ntile cannot be 0
---: error sql.function_arguments 54:87 argument 2 of lag must be a whole number
---: error sql.over 55:8 rank takes no FILTER
---: error sql.over 55:64 rank takes no IGNORE NULLS
---: error sql.over 55:112 sum takes no IGNORE NULLS
---: error sql.function_arguments 56:8 argument 2 of approx_percentile_cont must be a constant that it accepts
---: error sql.over 57:8 count(DISTINCT ...) cannot stand before OVER
---: error sql.function_arguments 57:54 sum does not take (TEXT)
---: error sql.over 58:8 the frame ends before it starts
---: error sql.over 59:8 RANGE goes from or to the current row, or without an end
---: error sql.over 60:8 only frames of ROWS or RANGE are supported
---: error sql.over 61:8 a frame is counted in whole rows
---: error sql.unsupported 62:25 row_number() OVER (PARTITION BY window) is not supported here
---: error sql.unsupported 63:57 rank() OVER (PARTITION BY window) is not supported here
---: error sql.unsupported 64:12 rank() OVER (PARTITION BY window) is not supported here
---: error sql.unsupported 65:24 ORDER BY is not currently supported
---: error sql.unsupported 65:37 LIMIT is not currently supported
---: error sql.unsupported 65:45 OFFSET is not currently supported
---: error sql.column_count 66:28 ORDER BY 2 is not the number of a column
---: error sql.unknown_column 67:28 no column 'nothing' here
---: error sql.unsupported 68:19 LIMIT is not currently supported
---: error sql.unsupported 69:19 FETCH is not currently supported
---: error sql.over 70:25 LIMIT takes a whole number up to 2147483647
---: error sql.unsupported 71:1 ORDER BY beside DISTINCT is not supported
---: error sql.unsupported 72:47 ORDER BY is not currently supported
---: error sql.over 73:1 the input is windowed but does not pass its window on
+--: error sql.over 50:8 Window functions require already windowed input
+--: error sql.over 50:38 values of type BIGINT[] have no order
+--: error sql.over 51:8 Window function requires exactly one window expression in partition_by
+--: error sql.over 52:8 Window function requires exactly one window expression in partition_by
+--: error sql.window_mismatch 53:8 window in group by does not match input window: can't window by both tumble(1 minute) and tumble(2 minutes)
+--: error sql.unknown_column 54:40 no column 'window' here
+--: error sql.over 55:8 OVER takes its words in parentheses
+--: error sql.over 56:8 row_number needs OVER
+--: error sql.unknown_function 57:8 there is no function 'nothing' to stand before OVER
+--: error sql.unknown_function 58:8 there is no function 'upper' to stand before OVER
+--: error sql.function_arguments 59:8 row_number does not take (BIGINT)
+--: error sql.function_arguments 59:50 argument 1 of ntile cannot be 0
+--: error sql.function_arguments 59:87 argument 2 of lag must be a whole number
+--: error sql.over 60:8 rank takes no FILTER
+--: error sql.over 60:64 rank takes no IGNORE NULLS
+--: error sql.over 60:112 sum takes no IGNORE NULLS
+--: error sql.function_arguments 61:8 argument 2 of approx_percentile_cont must be a constant that it accepts
+--: error sql.over 62:8 count(DISTINCT ...) cannot stand before OVER
+--: error sql.function_arguments 62:54 sum does not take (TEXT)
+--: error sql.over 63:8 the frame ends before it starts
+--: error sql.over 64:8 RANGE goes from or to the current row, or without an end
+--: error sql.over 65:8 only frames of ROWS or RANGE are supported
+--: error sql.over 66:8 a frame is counted in whole rows
+--: error sql.unsupported 67:25 row_number() OVER (PARTITION BY window) is not supported here
+--: error sql.unsupported 68:57 rank() OVER (PARTITION BY window) is not supported here
+--: error sql.unsupported 69:12 rank() OVER (PARTITION BY window) is not supported here
+--: error sql.unsupported 70:24 ORDER BY is not currently supported
+--: error sql.unsupported 70:37 OFFSET is not currently supported
+--: error sql.unsupported 71:24 LIMIT is not currently supported
+--: error sql.unsupported 71:32 OFFSET is not currently supported
+--: error sql.over 72:33 values of type TEXT[] have no order
+--: error sql.unsupported 73:1 DISTINCT ON of windows, or beside LIMIT, is not supported
+--: error sql.unsupported 74:1 DISTINCT ON of windows, or beside LIMIT, is not supported
+--: error sql.unsupported 75:1 DISTINCT ON takes one value or more
+--: error sql.column_count 76:28 ORDER BY 2 is not the number of a column
+--: error sql.unknown_column 77:28 no column 'nothing' here
+--: error sql.unsupported 78:19 LIMIT is not currently supported
+--: error sql.unsupported 79:19 FETCH is not currently supported
+--: error sql.over 80:25 LIMIT takes a whole number up to 2147483647
+--: error sql.unsupported 81:1 ORDER BY beside DISTINCT is not supported
+--: error sql.unsupported 82:47 ORDER BY is not currently supported
+--: error sql.over 83:1 the input is windowed but does not pass its window on
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)
@@ -62,7 +67,12 @@ SELECT sum(n) OVER (PARTITION BY window ROWS BETWEEN n PRECEDING AND CURRENT ROW
 SELECT key FROM e WHERE row_number() OVER (PARTITION BY window) = 1;
 SELECT key, count(*) FROM e GROUP BY window, key HAVING rank() OVER (PARTITION BY window) = 1;
 SELECT sum(rank() OVER (PARTITION BY window)) OVER (PARTITION BY window) FROM e;
-SELECT key FROM events ORDER BY key LIMIT 3 OFFSET 2;
+SELECT key FROM events ORDER BY key OFFSET 2;
+SELECT key FROM events LIMIT 3 OFFSET 2;
+SELECT key FROM events ORDER BY [key] LIMIT 3;
+SELECT DISTINCT ON (key) key FROM events LIMIT 3;
+SELECT DISTINCT ON (n) key FROM e;
+SELECT DISTINCT ON () key FROM events;
 SELECT key FROM e ORDER BY 2;
 SELECT key FROM e ORDER BY nothing;
 SELECT key FROM e LIMIT n;
