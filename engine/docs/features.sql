@@ -188,15 +188,6 @@ SELECT UNNEST(tags) AS tag FROM events;
 --: UNNEST inside an expression
 SELECT upper(UNNEST(tags)) AS tag FROM events;
 
---: several UNNESTs in one SELECT
-SELECT UNNEST(tags) AS tag, UNNEST([1, 2]) AS n FROM events;
-
---# Windows
-
---: tumble
-SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY 1;
-
---: hop
 --+ UNNEST in FROM
 SELECT key, tag FROM events CROSS JOIN UNNEST(tags) AS t(tag);
 
@@ -209,6 +200,15 @@ SELECT key, tag FROM events CROSS JOIN UNNEST(tags) WITH ORDINALITY AS t(tag, pl
 --: LATERAL (sub-query)
 SELECT e.key FROM events AS e, LATERAL (SELECT key FROM events AS f WHERE f.value = e.value) AS g;
 
+--: several UNNESTs in one SELECT
+SELECT UNNEST(tags) AS tag, UNNEST([1, 2]) AS n FROM events;
+
+--# Windows
+
+--: tumble
+SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY 1;
+
+--: hop
 SELECT hop(INTERVAL '1 minute', INTERVAL '1 hour') AS w, count(*) AS n FROM events GROUP BY w;
 
 --+ hop whose width is no multiple of its slide
@@ -397,6 +397,21 @@ SELECT key FROM events WHERE value == 1;
 
 --: ::, LIKE, ILIKE, IN, BETWEEN, regular expressions
 SELECT value::TEXT AS t FROM events WHERE key LIKE 'a%' OR key ILIKE 'b' OR value IN (1, 2) OR value BETWEEN 3 AND 4 OR key ~ '^c';
+
+--: LIKE ... ESCAPE, SIMILAR TO
+SELECT key FROM events WHERE key LIKE 'a!%' ESCAPE '!' OR key SIMILAR TO '(a|b)_%';
+
+--: BETWEEN SYMMETRIC, IS DISTINCT FROM
+SELECT key FROM events WHERE value BETWEEN SYMMETRIC 5 AND 1 OR value IS DISTINCT FROM 7;
+
+--: rows of values
+SELECT key FROM events WHERE (key, value) IN (('a', 1), ('b', 2)) OR (key, value) > ('c', 3);
+
+--: = ANY(array)
+SELECT key FROM events WHERE 'a' = ANY(tags) OR value <> ALL([1, 2]);
+
+--: TIMESTAMP(0), TIMESTAMP(3)
+SELECT at::TIMESTAMP(0) AS a, at::TIMESTAMP(3) AS b FROM events;
 
 --: JSONPath
 SELECT extract_json_string(body, '$.a[0].b') AS v FROM events;

@@ -53,6 +53,7 @@ def translate_type(written: exp.DataType) -> types.Type:
     """The type that a type name stands for."""
     kind = written.this
     if kind in _PLAIN:
+        unit_of(written)
         return _PLAIN[kind]
     if kind == _T.DECIMAL:
         return _decimal(written)
@@ -67,6 +68,16 @@ def translate_type(written: exp.DataType) -> types.Type:
         return types.TEXT
     hint = "an INTERVAL since midnight, or TEXT, holds a time of day" if name.upper().startswith("TIME") else _THERE_ARE
     raise UnknownTypeError(f"Unsupported SQL type '{name}'", hint=hint)
+
+
+def unit_of(written: exp.DataType) -> str | None:
+    """The unit to which a type such as TIMESTAMP(3) cuts instants; None when it keeps all that we can tell apart."""
+    if _PLAIN.get(written.this) != types.TIMESTAMP or not written.expressions:
+        return None
+    digits = written.expressions[0].name
+    if digits not in ("0", "3", "6", "9"):
+        raise UnknownTypeError(f"Unsupported SQL type 'TIMESTAMP({digits})'", hint="it has 0, 3, 6 or 9 digits")
+    return {"0": "second", "3": "millisecond"}.get(digits)
 
 
 def _decimal(written: exp.DataType) -> types.Type:

@@ -29,11 +29,13 @@ from engine.plan.calls import call, coerce
 from engine.plan.expr import Case, Cast, Expr, Literal
 from engine.plan.json_calls import part_as
 from engine.sql.constants import check_constants
-from engine.sql.data_types import translate_type
+from engine.sql.data_types import translate_type, unit_of
 from engine.sql.dialect import Arroyo
 from engine.sql.nested import translate_nested
 from engine.sql.own_calls import call_in_branches
 from engine.sql.parse import Script
+from engine.sql.patterns import translate_pattern
+from engine.sql.row_values import translate_rows
 from engine.sql.scope import Scope, member_of
 
 _CLOCKS = ("current_date", "current_time", "current_timestamp")
@@ -103,12 +105,18 @@ class Expressions:
 
     def _translate(self, node: exp.Expr) -> Expr:
         nested = translate_nested(node, self.translate, make_call)
+        if nested is None:
+            nested = translate_pattern(node, self.translate, make_call) or translate_rows(
+                node, self.translate, make_call
+            )
         if nested is not None:
             return nested
         if isinstance(node, exp.And | exp.Or):
             return self._call(_BINARY[type(node)], list(node.flatten(unnest=False)))
         if isinstance(node, exp.Add | exp.Sub) and (moved := self._moved_by_months(node)) is not None:
             return moved
+        if isinstance(node, exp.EQ | exp.NEQ) and (asked := self._of_array(node)) is not None:
+            return asked
         if type(node) in _BINARY:
             return self._negated(node, self._call(_BINARY[type(node)], [node.this, node.expression]))
         match node:
@@ -118,7 +126,7 @@ class Expressions:
                 return self._column(node)
             case exp.Dot():
                 return self._dot(node)
-            case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString():
+            case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString() | exp.ByteString():
                 return _literal(node)
             case exp.Neg():
                 return self._negative(node)
@@ -129,15 +137,13 @@ class Expressions:
             case exp.In():
                 return self._in(node)
             case exp.Between():
-                return self._call("between", [node.this, node.args["low"], node.args["high"]])
+                return self._between(node)
             case exp.Case():
                 return self._case(node)
             case exp.Cast():
                 return self._cast(node)
             case exp.Interval():
                 return Literal(read_interval(node), types.Interval())
-            case exp.Escape():
-                raise UnsupportedClauseError("LIKE ... ESCAPE is not supported", hint="use a regular expression with ~")
         return self._function(node)
 
     def _moved_by_months(self, node: exp.Add | exp.Sub) -> Expr | None:
@@ -196,6 +202,34 @@ class Expressions:
             raise UnsupportedClauseError("IN with a sub-query is not supported here", hint=_ASKED)
         return self._call("in", [node.this, *node.expressions])
 
+    def _between(self, node: exp.Between) -> Expr:
+        low, high = node.args["low"], node.args["high"]
+        found = self._call("between", [node.this, low, high])
+        if not node.args.get("symmetric"):
+            return found
+        return make_call("or", [found, self._call("between", [node.this, high, low])])
+
+    def _of_array(self, node: exp.EQ | exp.NEQ) -> Expr | None:
+        """Whether a value is among the elements of an array, `= ANY(array)`, or is none of them, `<> ALL(array)`."""
+        array, word = node.expression, "any" if isinstance(node, exp.EQ) else "all"
+        if isinstance(array, exp.Any) and word == "any":
+            array = array.this.unnest()
+        elif isinstance(array, exp.Anonymous) and array.name.lower() == word and len(array.expressions) == 1:
+            array = array.expressions[0]
+        else:
+            return None
+        if isinstance(array, exp.Query):
+            raise UnsupportedClauseError(f"{word.upper()} with a sub-query is not supported here", hint=_ASKED)
+        if isinstance(array, exp.Array):
+            found = self._call("in", [node.this, *array.expressions])
+        elif word == "all":
+            raise UnsupportedClauseError(
+                "ALL takes an array that is written out", hint="use NOT array_has(array, value)"
+            )
+        else:
+            found = self._call("array_has", [array, node.this])
+        return found if word == "any" else make_call("not", [found])
+
     def _case(self, node: exp.Case) -> Expr:
         tests: list[Expr] = []
         for branch in node.args["ifs"]:
@@ -213,17 +247,17 @@ class Expressions:
     def _cast(self, node: exp.Cast) -> Expr:
         inner, kind = self.translate(node.this), translate_type(node.to)
         if inner.type == kind:
-            return inner
+            return _shortened(inner, node.to)
         match inner, kind:
             case Literal(str(text)), types.Interval():
                 return Literal(read_duration(text), kind)
             case _, types.Timestamp() if isinstance(inner.type, types.Integer):
-                return make_call("to_timestamp_seconds", [inner])
+                return _shortened(make_call("to_timestamp_seconds", [inner]), node.to)
         if inner.type == types.JSON_PART:
             inner = part_as(inner, kind)
         if not can_cast(inner.type, kind):
             raise TypeMismatchError(f"a value of type {inner.type} cannot become {kind}")
-        return check_constants(Cast(inner, kind, lenient=isinstance(node, exp.TryCast)))
+        return _shortened(check_constants(Cast(inner, kind, lenient=isinstance(node, exp.TryCast))), node.to)
 
     def _function(self, node: exp.Expr) -> Expr:
         match node:
@@ -270,6 +304,12 @@ class Expressions:
                 hint=f"did you mean {near[0]!r}?" if near else "see the page of functions",
             )
         return check_constants(make_call(name, [self.translate(argument) for argument in arguments]))
+
+
+def _shortened(value: Expr, written: exp.DataType) -> Expr:
+    """A TIMESTAMP without the digits that its type, such as TIMESTAMP(3), has not."""
+    unit = unit_of(written)
+    return value if unit is None else make_call("date_trunc", [Literal(unit, types.TEXT), value])
 
 
 def make_call(name: str, arguments: Sequence[Expr]) -> Expr:
@@ -345,6 +385,8 @@ def _literal(node: exp.Expr) -> Expr:
             return Literal(bool(node.this), types.BOOLEAN)
         case exp.HexString():
             return Literal(_bytes(node.name), types.Bytes())
+        case exp.ByteString():
+            return Literal(node.name, types.TEXT)
     if node.args.get("is_string"):
         return Literal(node.name, types.TEXT)
     return _number(node.name)
@@ -391,6 +433,8 @@ _ASKED = "WHERE can ask it, alone or beside other conditions with AND"
 def _hint_for(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
         return _ASKED if isinstance(node, exp.Exists) else "sub-queries stand in FROM only"
+    if isinstance(node, exp.Any | exp.All):
+        return "compare it with (SELECT max(...) ...) or (SELECT min(...) ...)"
     if isinstance(node, exp.Window):
         return "OVER stands in the SELECT list; use what it gives in a query around it"
     return None

@@ -67,7 +67,9 @@ def _queries_in(node: exp.Expr) -> Iterator[exp.Subquery]:
         part = todo.pop()
         if isinstance(part, exp.Subquery) and isinstance(part.this, exp.Query):
             yield part
-        elif not isinstance(part, exp.Exists | exp.Query) and not (isinstance(part, exp.In) and part.args.get("query")):
+        elif not isinstance(part, exp.Exists | exp.Any | exp.All | exp.Query) and not (
+            isinstance(part, exp.In) and part.args.get("query")
+        ):
             todo.extend(reversed(list(part.iter_expressions())))
 
 

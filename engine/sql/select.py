@@ -36,7 +36,7 @@ from engine.sql.over import OverCalls
 from engine.sql.parse import Script
 from engine.sql.scalars import Scalars
 from engine.sql.scope import Scope, scope_of
-from engine.sql.selected import aliases, group_item, name_of, unique
+from engine.sql.selected import aliases, group_item, name_of, starred, unique
 from engine.sql.subqueries import asked_of, conditions_of, tested
 from engine.sql.top import keys_of, ordered
 from engine.sql.unnest import Unnesting
@@ -272,10 +272,10 @@ class Queries:
                 match right:
                     case Side():
                         left = joining.join(left, right)
-                    case LookupTable():
-                        left = joining.look_up(left, right, join.this.alias_or_name)
                     case Elements():
                         left = joined_elements(self.script, join, left, right)
+                    case LookupTable():
+                        left = joining.look_up(left, right, join.this.alias_or_name)
         return left
 
     def _side(self, node: exp.Expr, *, is_first: bool, is_alone: bool) -> Side | LookupTable | Elements:
@@ -322,9 +322,9 @@ class Queries:
 
     def _items(self, item: exp.Expr, scope: Scope, unnesting: Unnesting, value_of: Special) -> Sequence[Named]:
         if isinstance(item, exp.Star):
-            return [Named(one.name, one.column) for one in scope.shown]
+            return starred(item, scope.shown)
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            return [Named(one.name, one.column) for one in scope.of_table(item.table)]
+            return starred(item.this, scope.of_table(item.table))
 
         def special(part: exp.Expr) -> Expr | None:
             return value_of(part) or unnesting.element_of(part, inputs.translate)

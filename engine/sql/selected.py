@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from engine.errors import ColumnCountError
+from engine.errors import ColumnCountError, UnknownColumnError
 from engine.plan.expr import Named
 from engine.sql.dialect import Arroyo
 from engine.sql.grouping import WINDOW_NAME
 from engine.sql.names import usable
-from engine.sql.scope import Scope
+from engine.sql.scope import Scope, Visible
 from engine.sql.windows import is_window_call
 
 
@@ -49,6 +49,15 @@ def name_of(item: exp.Expr) -> str:
     if isinstance(item, exp.Column | exp.Dot):
         return str(item.expression.name if isinstance(item, exp.Dot) and not item.name else item.name)
     return " ".join(item.sql(dialect=Arroyo).lower().split()).replace("${", "$ {")
+
+
+def starred(star: exp.Star, columns: Sequence[Visible]) -> list[Named]:
+    """All of the columns, but those that EXCEPT or EXCLUDE names."""
+    left_out = {one.name.lower() for one in star.args.get("except_") or []}
+    unknown = left_out - {one.name.lower() for one in columns}
+    if unknown:
+        raise UnknownColumnError(f"no column {min(unknown)!r} here", hint="EXCEPT names columns that * stands for")
+    return [Named(one.name, one.column) for one in columns if one.name.lower() not in left_out]
 
 
 def unique(columns: Sequence[Named]) -> tuple[Named, ...]:

@@ -75,6 +75,10 @@ def asked_of(node: exp.Expr) -> Asked | None:
             return Asked(node, node.this, node.args["query"], negated)
         case exp.Exists():
             return Asked(node, None, node.this, negated)
+        case exp.EQ(expression=exp.Any(this=exp.Subquery() as query)):
+            return Asked(node, node.this, query, negated)
+        case exp.NEQ(expression=exp.All(this=exp.Query() as query)):
+            return Asked(node, node.this, query, not negated)
     return None
 
 

@@ -1,25 +1,22 @@
 -- Values that are none, or cannot be held, and what is not read.
---: error sql.type_mismatch 25:8 99999999999999999999 does not fit into BIGINT
---: error sql.type_mismatch 26:8 1e400 is not a number that can be held
---: error sql.function_arguments 27:8 + does not take (TEXT, BIGINT)
---: error sql.unknown_column 28:8 no column 'nothing' here
---: error sql.unknown_column 28:17 no column 'nowhere' here
---: error sql.unknown_column 29:8 'x' is asked of a value of type TEXT, which has no members
---: error sql.unknown_function 30:8 there is no function 'reverse_all'
---: error sql.unknown_function 31:8 there is no function 'uper'
---: error sql.function_arguments 32:8 abs does not take (TEXT, BIGINT)
---: error sql.bad_duration 33:8 the length of '1 month' varies, since 'month' is not always equally long
---: error sql.bad_duration 34:8 'soon' is not a length of time
---: error sql.type_mismatch 35:8 a value of type BOOLEAN cannot become TIMESTAMP
---: error sql.unsupported 36:22 SYMMETRIC is not currently supported
---: error sql.unsupported 37:8 e'a\nb' is not supported here
---: error sql.unsupported 37:24 $1 is not supported here
---: error sql.unsupported 37:28 ? is not supported here
---: error sql.unsupported 38:8 key COLLATE "C" is not supported here
---: error sql.unsupported 38:25 at AT TIME ZONE 'UTC' is not supported here
---: error sql.unsupported 39:8 LIKE ... ESCAPE is not supported
---: error sql.function_arguments 41:8 date_trunc does not know 'fortnight'
---: error sql.over 42:8 Window functions require already windowed input
+--: error sql.type_mismatch 22:8 99999999999999999999 does not fit into BIGINT
+--: error sql.type_mismatch 23:8 1e400 is not a number that can be held
+--: error sql.function_arguments 24:8 + does not take (TEXT, BIGINT)
+--: error sql.unknown_column 25:8 no column 'nothing' here
+--: error sql.unknown_column 25:17 no column 'nowhere' here
+--: error sql.unknown_column 26:8 'x' is asked of a value of type TEXT, which has no members
+--: error sql.unknown_function 27:8 there is no function 'reverse_all'
+--: error sql.unknown_function 28:8 there is no function 'uper'
+--: error sql.function_arguments 29:8 abs does not take (TEXT, BIGINT)
+--: error sql.bad_duration 30:8 the length of '1 month' varies, since 'month' is not always equally long
+--: error sql.bad_duration 31:8 'soon' is not a length of time
+--: error sql.type_mismatch 32:8 a value of type BOOLEAN cannot become TIMESTAMP
+--: error sql.unsupported 34:24 $1 is not supported here
+--: error sql.unsupported 34:28 ? is not supported here
+--: error sql.unsupported 35:8 key COLLATE "C" is not supported here
+--: error sql.unsupported 35:25 at AT TIME ZONE 'UTC' is not supported here
+--: error sql.function_arguments 38:8 date_trunc does not know 'fortnight'
+--: error sql.over 39:8 Window functions require already windowed input
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT 99999999999999999999 FROM events;
