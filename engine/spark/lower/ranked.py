@@ -33,11 +33,14 @@ def lower_updating_top(node: UpdatingTop, rows: DataFrame) -> DataFrame:
         ttl=node.ttl // timedelta(microseconds=1),
     )
     own = [Column(field.name, field.type) for field in node.input.schema]
-    wanted: list[Expr] = [*own, *(one.expr for one in node.order)]
-    columns = {name: to_sql(expr) for name, expr in zip(spec.columns, wanted, strict=True)}
-    columns |= {MATCH: hash_to_sql(node.partition), ROW: hash_to_sql(wanted, seed=1)}
+    wanted: list[Expr] = [*own, *(one.expr for one in node.order), *node.partition]
+    names = [*spec.columns, *(f"p{index}" for index in range(len(node.partition)))]
     hidden = [EVENT_TIME, *([] if spec.only_appends else [RETRACT])]
-    prepared = rows.select(*(F.expr(text).alias(name) for name, text in columns.items()), *hidden)
+    computed = [F.expr(to_sql(expr)).alias(name) for name, expr in zip(names, wanted, strict=True)]
+    columns = [Column(name, expr.type) for name, expr in zip(names, wanted, strict=True)]
+    values, keys = columns[: len(spec.columns)], columns[len(spec.columns) :]
+    hashes = {MATCH: F.expr(hash_to_sql(keys)), ROW: F.expr(hash_to_sql(values, seed=1))}
+    prepared = rows.select(*computed, *hidden).withColumns(hashes).drop(*(key.name for key in keys))
     place = (Field("place", types.BIGINT),) if spec.is_numbered else ()
     operator = TopOperator(spec)
     shape = spark_schema(Schema((*spec.schema, *place, *CHANGE)))
