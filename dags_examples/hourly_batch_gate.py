@@ -66,6 +66,7 @@ with DAG(
         pipeline=PIPELINE,
         sql="hourly_orders.sql",
         parallelism=1,
+        settings={"quick": "true"},  # a pipeline that lives for minutes: soon there matters more than fast at its best
         doc_md="Let the pipeline run: one script, one job on Spark, which outlives this task.",
     )
 
