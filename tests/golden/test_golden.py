@@ -52,7 +52,7 @@ def test_stopped_and_restored_and_once_more_at_another_parallelism(
     assert is_golden(case, tmp_path)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("cases", TOGETHER, ids=" and ".join)
 def test_killed_half_way_and_restored(spark: SparkSession, cases: list[str], tmp_path: Path) -> None:
     kill_in_epoch(3, cases, tmp_path)
@@ -69,5 +69,5 @@ def kill_in_epoch(epoch: int, cases: list[str], folder: Path) -> None:
     for case in cases:
         (folder / case).mkdir()
     command = [sys.executable, "-m", "tests.golden.dying", str(folder), str(epoch), *cases]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert ended.returncode == -9, ended.stderr
