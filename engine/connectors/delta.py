@@ -73,8 +73,8 @@ DELTA = Connector(
     limits=(
         "A restore to an older savepoint removes from the table what came later; older versions of the table, and "
         "whoever has read them, still have it.",
-        "Whoever deletes the table's log, or the pipeline's own segments and manifests, ends the guarantee; the pipeline "
-        "stops rather than guess.",
+        "Whoever deletes the table's log, or the pipeline's own segments and manifests, ends the guarantee; the "
+        "pipeline stops rather than guess.",
         "Many small epochs make many versions and small files: give a `rolling_policy`.",
     ),
 )

@@ -159,8 +159,8 @@ FILESYSTEM = Connector(
         "`partitioning.time_pattern` the directories that it has passed are whole.",
         "A directory of time that no row came for is not made, and so not marked; rows that come behind the mark are "
         "added.",
-        "A store that cannot be told to overwrite nothing is asked beforehand, and two runs that ask at the same moment "
-        "are not told apart; random names, `filename.strategy`, keep them from meeting.",
+        "A store that cannot be told to overwrite nothing is asked beforehand, and two runs that ask at the same "
+        "moment are not told apart; random names, `filename.strategy`, keep them from meeting.",
         "A rule of the store that deletes unfinished uploads, or whoever deletes the pipeline's own segments and "
         "manifests, ends the guarantee; the pipeline stops rather than guess.",
     ),
