@@ -611,7 +611,7 @@ class SourceUnavailableError(DataError):
 
 
 class MissingTopicError(DataError):
-    """A topic that a table reads is not there."""
+    """A topic that a table names is not there."""
 
     code = "data.missing_topic"
 
@@ -687,3 +687,21 @@ class RewindTooFarError(DeliveryError):
     """A restore goes back further than the sink remembers what it had written."""
 
     code = "delivery.rewind_too_far"
+
+
+class RecordTooLargeError(DeliveryError):
+    """A record is larger than what the target takes."""
+
+    code = "delivery.record_too_large"
+
+
+class TargetRefusedError(DeliveryError):
+    """What a sink writes to does not let this job do it."""
+
+    code = "delivery.refused"
+
+
+class TransactionsUnsafeError(DeliveryError):
+    """The broker does not fence off older producers, so nothing can be written exactly once."""
+
+    code = "delivery.transactions_unsafe"

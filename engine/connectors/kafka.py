@@ -7,78 +7,20 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field as Option
-from pydantic import SecretStr, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from engine import types
-from engine.connectors.base import Connector, Table
-from engine.connectors.kafka_configs import read_client_configs
-from engine.connectors.schema_registry import RegistryOptions, registry_complaint
+from engine.connectors.base import Connector, Sink, SinkPlace, Table
+from engine.connectors.kafka_options import KafkaOptions as KafkaOptions  # noqa: PLC0414 - part of what is here
+from engine.connectors.kafka_sink_options import KafkaSinkOptions, check_columns, needs_event_time
+from engine.connectors.schema_registry import registry_complaint
 from engine.option_values import ByteCount
 from engine.schema import Field
 
 if TYPE_CHECKING:
     from engine.connectors.kafka_source import KafkaSource
 
-Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-
-
-class KafkaOptions(RegistryOptions):
-    """Which brokers, and who asks them."""
-
-    bootstrap_servers: str = Option(description="Some of the brokers, `host:port`, comma-separated.", min_length=1)
-    auth_type: Literal["none", "sasl"] = Option(
-        "none", alias="auth.type", description="Whether the brokers want a user and a password."
-    )
-    auth_protocol: Protocol | None = Option(
-        None,
-        alias="auth.protocol",
-        description="How to talk to them; without it SASL_SSL with a login, and PLAINTEXT without one.",
-    )
-    auth_mechanism: Mechanism | None = Option(
-        None, alias="auth.mechanism", description="How the login is spoken; without it PLAIN."
-    )
-    auth_username: str | None = Option(None, alias="auth.username", description="Who logs in.")
-    auth_password: SecretStr | None = Option(None, alias="auth.password", description="With which password.")
-    ssl_ca: str | None = Option(
-        None, alias="ssl.ca", description="Certificates to trust, as PEM text; without it, those of the machine."
-    )
-    ssl_certificate: str | None = Option(
-        None, alias="ssl.certificate", description="The client's own certificate, as PEM text."
-    )
-    ssl_key: SecretStr | None = Option(None, alias="ssl.key", description="The key of that certificate, as PEM text.")
-    client_configs: str = Option(
-        "",
-        description="Further options of the client, `name=value,name=value`. Only those that cannot change what is "
-        "guaranteed, load code or open files are taken.",
-    )
-
-    @field_validator("client_configs")
-    @classmethod
-    def _are_harmless(cls, value: str) -> str:
-        read_client_configs(value)
-        return value
-
-    @model_validator(mode="after")
-    def _login_is_whole(self) -> KafkaOptions:
-        given = [name for name in ("mechanism", "username", "password") if getattr(self, f"auth_{name}") is not None]
-        if self.auth_type == "sasl":
-            if self.auth_username is None or self.auth_password is None:
-                raise ValueError("auth.type = 'sasl' needs 'auth.username' and 'auth.password'")
-            if self.auth_protocol in ("PLAINTEXT", "SSL"):
-                raise ValueError(f"a login cannot be spoken over auth.protocol = '{self.auth_protocol}'")
-        elif given or (self.auth_protocol or "").startswith("SASL"):
-            raise ValueError("a login needs auth.type = 'sasl'")
-        if (self.ssl_certificate is None) != (self.ssl_key is None):
-            raise ValueError("'ssl.certificate' and 'ssl.key' go together")
-        return self
-
-    @property
-    def protocol(self) -> Protocol:
-        """How to talk to the brokers."""
-        return self.auth_protocol or ("SASL_SSL" if self.auth_type == "sasl" else "PLAINTEXT")
 
 
 class KafkaSourceOptions(KafkaOptions):
@@ -179,6 +121,23 @@ def _open_source(table: Table) -> KafkaSource:
     return KafkaSource(table, table.options)
 
 
+def _open_sink(table: Table, place: SinkPlace) -> Sink:
+    options = table.options
+    assert isinstance(options, KafkaSinkOptions)
+    if options.commit_mode == "exactly_once":
+        from engine.connectors.kafka_sink import StagedSink  # noqa: PLC0415 - see `_open_source`
+
+        return StagedSink(table, options, place)
+    from engine.connectors.kafka_direct import DirectSink  # noqa: PLC0415 - see `_open_source`
+
+    return DirectSink(table, options, place.directory)
+
+
+def _check(table: Table) -> str | None:
+    complaint = check_columns(table, table.options) if isinstance(table.options, KafkaSinkOptions) else None
+    return complaint or registry_complaint(table)
+
+
 METADATA = {
     "topic": Field("topic", types.TEXT, nullable=False),
     "partition": Field("partition", types.INT, nullable=False),
@@ -196,12 +155,14 @@ an instant."""
 
 KAFKA = Connector(
     name="kafka",
-    summary="Reads topics of Kafka.",
-    options={"source": KafkaSourceOptions},
+    summary="Reads topics of Kafka, and writes rows to one, at least once or in transactions.",
+    options={"source": KafkaSourceOptions, "sink": KafkaSinkOptions},
     formats=frozenset({"json", "debezium_json", "raw_string", "raw_bytes", "avro", "protobuf"}),
     metadata=METADATA,
     event_time="event_time",
-    check=registry_complaint,
+    check=_check,
+    needs_event_time=needs_event_time,
     open_source=_open_source,
+    open_sink=_open_sink,
     guarantee="exactly-once",
 )

@@ -32,9 +32,20 @@ class DebeziumEncoder:
         """One payload per change."""
         return self._texts(rows).cast(pa.binary())
 
+    def encode_changes(self, rows: pa.RecordBatch) -> tuple[pa.BinaryArray, pa.Int64Array]:
+        """One payload per change, and the row that each is about: what it is afterwards, or was before it went."""
+        contents, before, after = self._changes(rows)
+        origin = np.where(after == NONE, before, after)
+        return self._written(contents, before, after).cast(pa.binary()), pa.array(origin)
+
     def _texts(self, rows: pa.RecordBatch) -> pa.StringArray:
+        return self._written(*self._changes(rows))
+
+    def _changes(self, rows: pa.RecordBatch) -> tuple[pa.StringArray, Numbers, Numbers]:
         contents = self._rows.texts(rows.select(list(range(self._width))))
-        before, after = _folded(rows, contents)
+        return contents, *_folded(rows, contents)
+
+    def _written(self, contents: pa.StringArray, before: Numbers, after: Numbers) -> pa.StringArray:
         operations = pa.array(np.where(before == NONE, "c", np.where(after == NONE, "d", "u")), pa.string())
         texts = [_taken(contents, before), ',"after":', _taken(contents, after), ',"op":"', operations]
         return pc.binary_join_element_wise(f'{self._head}{{"before":', *texts, f'"}}{self._tail}', "")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, ResourceType
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
 
 from tests.kafka.jars import BROKER, jars, java
 
@@ -24,6 +24,12 @@ SECONDS = 60.0
 
 _CLUSTER = "q1Sh-9_ISia_zwGINzRvyQ"
 _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_PROTOCOLS = {
+    "PLAINTEXT": "PLAINTEXT",
+    "SASL_PLAINTEXT": "SASL_PLAINTEXT",
+    "PROXIED": "PLAINTEXT",
+    "CONTROLLER": "PLAINTEXT",
+}
 _names = itertools.count()
 
 
@@ -36,6 +42,8 @@ class Node:
     port: int
     sasl_port: int
     controller_port: int
+    inner_port: int
+    proxied_port: int
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -83,6 +91,11 @@ class Broker:
     def sasl_address(self) -> str:
         """The listener that wants `USER` and `PASSWORD`, by SASL/PLAIN."""
         return ",".join(f"127.0.0.1:{node.sasl_port}" for node in self.nodes)
+
+    @property
+    def proxied_address(self) -> str:
+        """The listener whose clients are told to come back to a port where nobody listens until a test does."""
+        return ",".join(f"127.0.0.1:{node.proxied_port}" for node in self.nodes)
 
     def client_options(self, **more: object) -> dict[str, Any]:
         """Options of a client that finds a restarted broker soon; underscores stand for dots."""
@@ -203,6 +216,13 @@ class Broker:
             (found,) = consumer.committed([TopicPartition(topic, partition)], SECONDS)
             return int(found.offset)
 
+    def ends(self, topic: str, *, committed: bool) -> list[int]:
+        """Where each partition ends: for readers of committed records before the first open transaction."""
+        isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(self._partitions(topic))}
+        found = self.admin.list_offsets(wanted, isolation_level=isolation)
+        return [found[one].result(SECONDS).offset for one in sorted(found, key=lambda one: one.partition)]
+
     def _partitions(self, topic: str) -> int:
         found = self.admin.list_topics(timeout=SECONDS).topics.get(topic)
         if found is None or found.error is not None:
@@ -234,8 +254,8 @@ def running(folder: Path, nodes: int = 1, settings: Mapping[str, object] | None 
 
 
 def _nodes(folder: Path, count: int) -> list[Node]:
-    ports = free_ports(count * 3)
-    return [Node(n + 1, folder / f"node-{n + 1}", *ports[3 * n : 3 * n + 3]) for n in range(count)]
+    ports = free_ports(count * 5)
+    return [Node(n + 1, folder / f"node-{n + 1}", *ports[5 * n : 5 * n + 5]) for n in range(count)]
 
 
 def free_ports(count: int) -> list[int]:
@@ -259,17 +279,17 @@ def _format(node: Node, nodes: Sequence[Node], more: Mapping[str, object]) -> No
     shutil.rmtree(node.folder, ignore_errors=True)
     node.folder.mkdir(parents=True)
     copies = min(3, len(nodes))
-    listeners = {"PLAINTEXT": node.port, "SASL_PLAINTEXT": node.sasl_port}
-    spoken = ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items())
+    listeners = {"PLAINTEXT": node.port, "SASL_PLAINTEXT": node.sasl_port, "PROXIED": node.inner_port}
+    spoken = _spoken(listeners)
     login = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
     settings = {
         "process.roles": "broker,controller",
         "node.id": node.number,
         "controller.quorum.voters": ",".join(f"{one.number}@127.0.0.1:{one.controller_port}" for one in nodes),
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": ",".join(f"{name}:{name}" for name in listeners) + ",CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in _PROTOCOLS.items()),
         "listeners": f"{spoken},CONTROLLER://127.0.0.1:{node.controller_port}",
-        "advertised.listeners": spoken,
+        "advertised.listeners": _spoken(listeners | {"PROXIED": node.proxied_port}),
         "sasl.enabled.mechanisms": "PLAIN",
         "listener.name.sasl_plaintext.plain.sasl.jaas.config": login,
         "log.dirs": node.folder / "data",
@@ -292,6 +312,10 @@ def _format(node: Node, nodes: Sequence[Node], more: Mapping[str, object]) -> No
         [*tool, "format", "-t", _CLUSTER, "-c", str(path)], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def _spoken(listeners: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items())
 
 
 def _delivered(error: KafkaError | None, message: Message) -> None:

@@ -1,0 +1,73 @@
+"""What the state directory remembers of a sink's ledgers in Kafka, so that it is noticed when they are gone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from engine.delivery.durable import replace_durably
+from engine.delivery.epoch import Epoch
+from engine.errors import LedgerLostError
+
+REFRESHED_EVERY = timedelta(days=1)
+"""Brokers forget the offsets of a group that nobody has joined seven days after the last one came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The names that a history of the sink writes under, and the parts whose ledgers must be there."""
+
+    name: str
+    topic: str
+    lineage: str
+    taken: tuple[int, ...] = ()
+    refreshed: str = ""
+
+    def part_name(self, part: int) -> str:
+        """The name of a part's transactions and of its ledger."""
+        return f"{self.name}.{part}"
+
+    def is_stale(self, now: datetime) -> bool:
+        """Whether the ledgers must be written again lest the broker forgets them."""
+        return bool(self.taken) and now - datetime.fromisoformat(self.refreshed) >= REFRESHED_EVERY
+
+    def with_taken(self, parts: set[int], now: datetime) -> Memory:
+        """The same after these parts were written."""
+        known = set(self.taken)
+        refreshed = now.isoformat() if parts >= known or not known else self.refreshed
+        return replace(self, taken=tuple(sorted(known | parts)), refreshed=refreshed)
+
+
+def name_of(prefix: str, job: str, table: str, epoch: Epoch) -> str:
+    """What the sink is called in Kafka. The histories that come from one beginning share it, so that a run fences off
+    whoever wrote before it; pipelines that only have the same name do not."""
+    first = epoch.parents[-1][0] if epoch.parents else epoch.lineage
+    return f"{prefix}{job}.{table}.{first[:12]}"
+
+
+def recall(directory: Path, name: str, topic: str, epoch: Epoch) -> Memory:
+    """What is remembered of this history and topic: its own names, though the given ones may have changed."""
+    try:
+        content = json.loads((directory / "kafka.json").read_bytes())
+        found = Memory(**{**content, "taken": tuple(content["taken"])})
+    except FileNotFoundError:
+        return Memory(name, topic, epoch.lineage)
+    except (ValueError, TypeError, KeyError) as broken:
+        raise LedgerLostError(
+            f"{directory / 'kafka.json'} cannot be read: {broken}",
+            hint="put it back from a copy, or restore a savepoint",
+        ) from broken
+    same = (found.lineage, found.topic) == (epoch.lineage, topic)
+    return found if same else Memory(name, topic, epoch.lineage)
+
+
+def remember(directory: Path, memory: Memory) -> None:
+    """Put it in the place of what was remembered."""
+    replace_durably(directory / "kafka.json", json.dumps(asdict(memory)).encode())
+
+
+def utc_now() -> datetime:
+    """The time of this machine."""
+    return datetime.now(UTC)

@@ -1,0 +1,83 @@
+"""What Kafka's client says when records cannot be written, in words that help."""
+
+# ruff: noqa: SLF001 - the client spells names of its own errors so
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError, KafkaException
+
+from engine.errors import (
+    EngineError,
+    MissingTopicError,
+    RecordTooLargeError,
+    TargetRefusedError,
+    TargetUnavailableError,
+)
+
+_MISSING = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError.TOPIC_EXCEPTION,
+}
+_TOO_LARGE = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE}
+_REFUSED = {
+    KafkaError._AUTHENTICATION,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    KafkaError.SECURITY_DISABLED,
+    KafkaError._SSL,
+}
+_AWAY = {
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._RESOLVE,
+    KafkaError._TIMED_OUT,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError.REQUEST_TIMED_OUT,
+}
+
+
+def is_refusal(error: KafkaError) -> bool:
+    """Whether a broker does not let the client in, or do what it wants."""
+    return error.code() in _REFUSED
+
+
+def is_worth_another_try(wrong: KafkaException) -> bool:
+    """Whether a new producer may succeed at once, where this one has failed."""
+    code = wrong.args[0].code()
+    return code not in _MISSING | _TOO_LARGE | _REFUSED | _AWAY | {KafkaError.INVALID_TRANSACTION_TIMEOUT}
+
+
+def trouble(wrong: KafkaException, topic: str) -> EngineError:
+    """The error for a user."""
+    error: KafkaError = wrong.args[0]
+    code, said = error.code(), error.str()
+    if code in _MISSING:
+        return MissingTopicError(
+            f"there is no topic {topic!r}: {said}", hint="create it, or check the option 'topic'; then start again"
+        )
+    if code in _TOO_LARGE:
+        return RecordTooLargeError(
+            f"a record is larger than the topic {topic!r} takes: {said}",
+            hint="raise 'max.message.bytes' of the topic and 'message.max.bytes' in client_configs, or write less",
+        )
+    if code in _REFUSED:
+        return TargetRefusedError(
+            f"Kafka refuses to let this job write to {topic!r}: {said}",
+            hint="check user and password; exactly once needs, besides Write on the topic, Write and Describe on the "
+            "transactional ids, and Read on the groups, that begin with 'sink.transactional_id_prefix'",
+        )
+    if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+        return TargetRefusedError(
+            f"the broker allows no transactions that are as long as 'sink.transaction_timeout': {said}",
+            hint="lower the option, or raise the broker's 'transaction.max.timeout.ms'",
+        )
+    return TargetUnavailableError(
+        f"Kafka has not taken the records for {topic!r}: {said}",
+        hint="is it up, and can it be reached? Nothing is lost: a restart writes what is missing",
+    )
