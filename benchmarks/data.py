@@ -13,13 +13,13 @@ _START = datetime(2024, 1, 1, tzinfo=UTC)
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", "channel-7", "channel-42")
 
 
-def make_bids(folder: Path) -> Path:
+def make_bids(folder: Path, files: int = FILES) -> Path:
     """A folder of files with bids, ten thousand to a second of event time."""
-    target = folder / f"bids-{FILES}x{ROWS_PER_FILE}"
+    target = folder / f"bids-{files}x{ROWS_PER_FILE}"
     if (target / "_done").exists():
         return target
     target.mkdir(parents=True, exist_ok=True)
-    for number in range(FILES):
+    for number in range(files):
         with (target / f"{number:02}.json").open("w") as file:
             file.writelines(json.dumps(bid) + "\n" for bid in _bids(number))
     (target / "_done").touch()
