@@ -165,4 +165,18 @@ KAFKA = Connector(
     open_source=_open_source,
     open_sink=_open_sink,
     guarantee="exactly-once",
+    limits=(
+        "Without `sink.commit_mode = 'exactly_once'` an epoch that is run again after a crash is written again.",
+        "Exactly once holds for readers of committed records. They wait for an open transaction, at most for "
+        "`sink.transaction_timeout` when a job died and is not started again.",
+        "With `sink.parallelism` above 1 a part of an epoch may be seen before the rest.",
+        "Restoring an older savepoint writes again what came after it.",
+        "Whoever deletes the groups that begin with `sink.transactional_id_prefix`, or the topic, ends the guarantee, "
+        "and so does a job that stands still for longer than the broker's `offsets.retention.minutes`; the pipeline "
+        "stops rather than guess, and a restored savepoint goes on.",
+        "Brokers that lose what they have acknowledged (`min.insync.replicas` of 1, unclean elections) lose it for us, "
+        "too. Brokers that do not abort what an older producer has open are refused.",
+        "Records have the event time unless `sink.timestamp_field` says otherwise, and brokers delete by it: give a "
+        "topic for old rows a `retention.ms` that keeps them.",
+    ),
 )
