@@ -59,7 +59,7 @@ def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_the_queries_give_the_batch_answer(
     spark: SparkSession, oracle: duckdb.DuckDBPyConnection, queries: Sequence[Query], tmp_path: Path
 ) -> None:
-    spec = RunSpec("nexmark", script(queries, tmp_path), tmp_path / "state", max_epoch_rows=400)
+    spec = RunSpec("nexmark", script(queries, tmp_path), tmp_path / "state", max_epoch_rows=600)
 
     assert run_in(spark, spec, Control()) == "finished"
 
