@@ -155,6 +155,9 @@ SELECT key, value FROM events ORDER BY value DESC LIMIT 10;
 --: IN (sub-query)
 SELECT key FROM events WHERE key IN (SELECT key FROM events);
 
+--: (values) IN (sub-query), = ANY (sub-query)
+SELECT key FROM events WHERE (key, value) IN (SELECT key, value FROM events) AND key = ANY (SELECT key FROM events);
+
 --: NOT IN (sub-query)
 SELECT key FROM events WHERE key NOT IN (SELECT key FROM events);
 

@@ -23,10 +23,10 @@ def translate_rows(node: exp.Expr, translate: Translate, make_call: MakeCall) ->
 
 
 def _compared(node: exp.Expr, translate: Translate, make_call: MakeCall) -> Expr | None:
-    if isinstance(node, exp.In) and node.args.get("query") is None and _parts(node.this):
+    if isinstance(node, exp.In) and node.args.get("query") is None and parts_of_row(node.this):
         tests = [_same(_pairs(node.this, one, translate), make_call) for one in node.expressions]
         return _all(tests, "or", make_call)
-    if not isinstance(node, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE) or not _parts(node.this):
+    if not isinstance(node, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE) or not parts_of_row(node.this):
         return None
     pairs = _pairs(node.this, node.expression, translate)
     if isinstance(node, exp.EQ):
@@ -40,7 +40,7 @@ def _compared(node: exp.Expr, translate: Translate, make_call: MakeCall) -> Expr
     return found
 
 
-def _parts(node: exp.Expr) -> list[exp.Expr]:
+def parts_of_row(node: exp.Expr) -> list[exp.Expr]:
     """The values of a row that is written out; none when it is something else."""
     if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and node.name.lower() == "row"):
         return list(node.expressions)
@@ -48,7 +48,7 @@ def _parts(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _pairs(left: exp.Expr, right: exp.Expr, translate: Translate) -> list[tuple[Expr, Expr]]:
-    ours, theirs = _parts(left), _parts(right)
+    ours, theirs = parts_of_row(left), parts_of_row(right)
     if len(ours) != len(theirs):
         raise ColumnCountError(
             f"a row of {len(ours)} values is compared with one of {len(theirs) or 1}", hint="write (a, b) = (1, 2)"

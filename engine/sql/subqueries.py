@@ -21,7 +21,9 @@ from engine.sql.joins import Side, apart, choose_join, matching_of
 from engine.sql.names import count_columns
 from engine.sql.parse import Script
 from engine.sql.parts import all_parts, part_of
+from engine.sql.row_values import parts_of_row
 from engine.sql.scope import Scope, scope_of
+from engine.sql.selected import starred
 from engine.sql.windows import held_window
 
 _KEY = "__part"
@@ -47,20 +49,21 @@ class Queries(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A test of rows by a sub-query: whether `value` is in what it gives, or whether it gives anything."""
+    """A test of rows by a sub-query: whether the values are in what it gives, or, without any, whether it gives
+    anything."""
 
     written: exp.Expr
-    value: exp.Expr | None
+    values: tuple[exp.Expr, ...]
     query: exp.Expr
     negated: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """What a sub-query reads: its rows, the value that it selects of them, and what else must hold of two rows."""
+    """What a sub-query reads: its rows, the values that it selects of them, and what else must hold of two rows."""
 
     rows: Node
-    value: Expr | None
+    values: tuple[Expr, ...]
     tests: tuple[Expr, ...]
 
 
@@ -72,13 +75,13 @@ def asked_of(node: exp.Expr) -> Asked | None:
         node = node.this
     match node:
         case exp.In() if node.args.get("query") is not None:
-            return Asked(node, node.this, node.args["query"], negated)
+            return Asked(node, tuple(parts_of_row(node.this) or [node.this]), node.args["query"], negated)
         case exp.Exists():
-            return Asked(node, None, node.this, negated)
+            return Asked(node, (), node.this, negated)
         case exp.EQ(expression=exp.Any(this=exp.Subquery() as query)):
-            return Asked(node, node.this, query, negated)
+            return Asked(node, (node.this,), query, negated)
         case exp.NEQ(expression=exp.All(this=exp.Query() as query)):
-            return Asked(node, node.this, query, not negated)
+            return Asked(node, (node.this,), query, not negated)
     return None
 
 
@@ -94,17 +97,21 @@ def tested(queries: Queries, rows: Side, asked: Asked) -> Node:
     """The rows for which the test is true, as they are. Within a window when both relations have one, else for all
     time."""
     at = queries.script.place(asked.written)
-    value = None if asked.value is None else Expressions(queries.script, rows.scope).translate(asked.value)
+    inputs = Expressions(queries.script, rows.scope)
+    values = [inputs.translate(one) for one in asked.values]
     others = _others(queries, rows, asked, at)
-    tests = list(others.tests)
-    found = others.value
-    if value is not None and found is not None:
-        value, found = _alike(value, found)
-        tests.append(make_call("=", [value, found]))
+    pairs = [_alike(value, found) for value, found in zip(values, others.values, strict=True)]
+    tests = [*others.tests, *(make_call("=", list(pair)) for pair in pairs)]
     kept = _joined(rows.node, others.rows, tests, "anti" if asked.negated else "semi", queries.updating_ttl, at)
-    if asked.negated and value is not None and found is not None:
-        return _without_unknown(kept, value, replace(others, value=found), queries.updating_ttl, at)
-    return kept
+    if not asked.negated or not any(is_nullable(one) for pair in pairs for one in pair):
+        return kept
+    if len(pairs) > 1:
+        raise UnsupportedClauseError(
+            "NOT IN of several values that may be NULL is not supported",
+            hint="write NOT EXISTS (SELECT ... WHERE x = a AND y = b)",
+            at=at,
+        )
+    return _without_unknown(kept, pairs[0][0], pairs[0][1], others, queries.updating_ttl, at)
 
 
 def _alike(value: Expr, found: Expr) -> tuple[Expr, Expr]:
@@ -133,16 +140,12 @@ def _joined(
     return choose_join(rows, narrow, kind, matching, ttl, at)
 
 
-def _without_unknown(kept: Node, value: Expr, others: _Others, ttl: timedelta, at: Place | None) -> Node:
+def _without_unknown(kept: Node, value: Expr, found: Expr, others: _Others, ttl: timedelta, at: Place | None) -> Node:
     """Those of the rows for which NOT IN is not unknown: a NULL is not known to be out of what is not empty, and
     nothing is known to be out of what has a NULL.
 
     Every other row says so to the rows without a value, and one without a value says it to all, in all their parts.
     """
-    found = others.value
-    assert found is not None
-    if not is_nullable(value) and not is_nullable(found):
-        return kept
     nowhere = Constant("", types.TEXT)
     rows, unknown, own = others.rows, make_call("is_null", [found]), part_of(value)
     if is_nullable(value):
@@ -170,7 +173,7 @@ def _others(queries: Queries, rows: Side, asked: Asked, at: Place | None) -> _Ot
             at=at,
         )
     side = apart(Side(found, scope_of(found, None)), rows)
-    return _Others(side.node, None if asked.value is None else _only(side.scope, at), ())
+    return _Others(side.node, _as_many(side.scope, asked, at), ())
 
 
 def is_plain(query: exp.Select) -> bool:
@@ -201,17 +204,30 @@ def _of_plain(queries: Queries, rows: Side, query: exp.Select, asked: Asked, at:
         (own if columns_of(test) <= set(side.node.schema.names) else shared).append(test)
     if own:
         node = Filter(node, own[0] if len(own) == 1 else make_call("and", own))
-    selected = [inputs.translate(item.unalias()) for item in query.expressions if not item.is_star]
-    if asked.value is None:
-        return _Others(node, None, tuple(shared))
-    if len(query.expressions) != 1 or not selected:
-        return _Others(node, _only(side.scope, at, len(query.expressions)), tuple(shared))
-    return _Others(node, selected[0], tuple(shared))
+    selected: list[Expr] = []
+    for item in query.expressions:
+        if isinstance(item, exp.Star):
+            selected += [one.expr for one in starred(item, side.scope.shown)]
+        elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            selected += [one.expr for one in starred(item.this, side.scope.of_table(item.table))]
+        else:
+            selected.append(inputs.translate(item.unalias()))
+    if asked.values and len(selected) != len(asked.values):
+        raise _wrong_count(len(asked.values), len(selected), at)
+    return _Others(node, tuple(selected) if asked.values else (), tuple(shared))
 
 
-def _only(scope: Scope, at: Place | None, selected: int = 1) -> Column:
-    """The one column there is."""
-    count = len(scope.shown) if selected == 1 else selected
-    if count != 1:
-        raise ColumnCountError(f"IN takes a query of 1 column, not of {count_columns(count)}", hint="select one", at=at)
-    return scope.shown[0].column
+def _as_many(scope: Scope, asked: Asked, at: Place | None) -> tuple[Expr, ...]:
+    """All columns there are, which must be as many as the values that are asked for."""
+    if not asked.values:
+        return ()
+    if len(scope.shown) != len(asked.values):
+        raise _wrong_count(len(asked.values), len(scope.shown), at)
+    return tuple(one.column for one in scope.shown)
+
+
+def _wrong_count(wanted: int, found: int, at: Place | None) -> ColumnCountError:
+    hint = "select one" if wanted == 1 else "select as many as stand before IN"
+    return ColumnCountError(
+        f"IN takes a query of {count_columns(wanted)}, not of {count_columns(found)}", hint=hint, at=at
+    )

@@ -119,9 +119,10 @@ QUERIES = {
         FROM others o LEFT JOIN events e ON e.key = o.key GROUP BY o.key
     """,
     "in": "SELECT key, number FROM events WHERE key IN (SELECT key FROM others)",
+    "in rows of values": "SELECT key FROM events WHERE (key, number) IN (SELECT key, size + 2 FROM others)",
     "not in": "SELECT key, number FROM events WHERE key NOT IN (SELECT key FROM others WHERE size < 2 AND key > 'a')",
     "not in what has a NULL": "SELECT key, size FROM others WHERE key NOT IN (SELECT key FROM events WHERE number > 4)",
-    "not in what is empty": "SELECT * FROM events WHERE number NOT IN (SELECT size FROM others WHERE size > 9)",
+    "not in what is empty": "SELECT key FROM events WHERE number NOT IN (SELECT size FROM others WHERE size > 9)",
     "exists": """
         SELECT key, number FROM events e WHERE EXISTS (SELECT 1 FROM others o WHERE o.key = e.key AND o.size > e.number)
     """,

@@ -1,16 +1,20 @@
 -- Sub-queries that stand behind IN, or would, and cannot.
---: error sql.column_count 21:30 IN takes a query of 1 column, not of 2 columns
---: error sql.unsupported 22:40 IN with a sub-query is not supported here
---: error sql.window_mismatch 23:30 can't handle mixed windowing between left (non-windowed) and right (windowed).
---: error sql.function_arguments 24:30 = does not take (BIGINT, TEXT)
---: error sql.unsupported 25:40 IN with a sub-query is not supported here
---: error sql.unsupported 26:25 a query of sessions cannot stand behind IN or EXISTS
---: error sql.unknown_column 27:30 no column 'nothing' here
---: error sql.unsupported 28:44 EXISTS(SELECT 1 FROM clicks AS y WHERE y.key = x.key) is not supported here
---: error sql.join 29:35 Updating joins must include an equijoin condition
---: error sql.unknown_column 30:83 no column 'nothing' here
---: error sql.unknown_column 31:91 no column 'x' here
---: error sql.join 32:62 Updating joins must include an equijoin condition
+--: error sql.column_count 25:30 IN takes a query of 1 column, not of 2 columns
+--: error sql.unsupported 26:40 IN with a sub-query is not supported here
+--: error sql.window_mismatch 27:30 can't handle mixed windowing between left (non-windowed) and right (windowed).
+--: error sql.function_arguments 28:30 = does not take (BIGINT, TEXT)
+--: error sql.unsupported 29:40 IN with a sub-query is not supported here
+--: error sql.unsupported 30:25 a query of sessions cannot stand behind IN or EXISTS
+--: error sql.unknown_column 31:30 no column 'nothing' here
+--: error sql.unsupported 32:44 EXISTS(SELECT 1 FROM clicks AS y WHERE y.key = x.key) is not supported here
+--: error sql.join 33:35 Updating joins must include an equijoin condition
+--: error sql.unknown_column 34:83 no column 'nothing' here
+--: error sql.unknown_column 35:91 no column 'x' here
+--: error sql.join 36:62 Updating joins must include an equijoin condition
+--: error sql.column_count 38:30 IN takes a query of 2 columns, not of 1 column
+--: error sql.unsupported 39:30 NOT IN of several values that may be NULL is not supported
+--: error sql.column_count 40:30 IN takes a query of 1 column, not of 4 columns
+--: error sql.unsupported 41:38 ALL (SELECT length(page) FROM clicks) is not supported here
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)
@@ -31,3 +35,7 @@ SELECT key FROM events AS x WHERE EXISTS (SELECT 1 FROM clicks AS y WHERE y.key 
 SELECT key FROM events AS x WHERE EXISTS (SELECT max(page) FROM clicks AS y WHERE y.key = x.key);
 SELECT key FROM events WHERE key IN (SELECT key FROM clicks, events);
 SELECT (SELECT max(key) FROM clicks) FROM events;
+SELECT key FROM events WHERE (key, value) IN (SELECT key FROM clicks);
+SELECT key FROM events WHERE (key, value) NOT IN (SELECT key, length(page) FROM clicks);
+SELECT key FROM events WHERE key IN (SELECT 1, * FROM clicks);
+SELECT key FROM events WHERE value > ALL (SELECT length(page) FROM clicks);
