@@ -16,7 +16,7 @@ from engine.formats.json import JsonOptions
 from engine.formats.json_rows import decode_rows, read_decimal_bytes
 from engine.formats.json_structs import struct_decoder
 from engine.formats.lines import count_lines, join_lines, split_block, split_lines
-from engine.formats.registry import HEADER_BYTES
+from engine.formats.registry import HEADER_BYTES, read_header
 from engine.formats.timestamps import ARROW_TIMESTAMP, from_millis, from_nanos
 from engine.schema import Schema, arrow_schema, to_arrow
 
@@ -55,10 +55,29 @@ class JsonDecoder:
             origin = pc.indices_nonzero(payloads.is_valid()).cast(pa.int64())
             payloads = payloads.drop_null()
         if self._options.confluent_schema_registry:
-            payloads = pc.binary_slice(payloads, HEADER_BYTES)
+            return _renumber(self._behind_headers(payloads), origin)
         if not len(payloads):
             return Decoded(_empty(self._target), None)
         return _renumber(self.decode_lines(join_lines(payloads)), origin)
+
+    def _behind_headers(self, payloads: pa.BinaryArray) -> Decoded:
+        """Decode what follows a registry's header; a payload without one is a bad record."""
+        good: list[int] = []
+        bodies: list[bytes] = []
+        bad: list[BadRecord] = []
+        for index, payload in enumerate(payloads.to_pylist()):
+            try:
+                read_header(payload)
+            except ValueError as wrong:
+                bad.append(BadRecord(index, str(wrong), payload))
+            else:
+                good.append(index)
+                bodies.append(payload[HEADER_BYTES:])
+        if not bodies:
+            return Decoded(_empty(self._target), None, bad)
+        lines = join_lines(pa.array(bodies, pa.binary()))
+        decoded = _renumber(self.decode_lines(lines), pa.array(good, pa.int64()))
+        return Decoded(decoded.rows, decoded.origin, [*bad, *decoded.bad])
 
     def _fast(self, block: bytes) -> Decoded | None:
         """The whole block at once, or None when anything about it is unusual."""

@@ -2,76 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from base64 import b64decode
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from engine.connectors.addresses import ALLOWED
 from engine.connectors.schema_registry import HttpRegistry
 from engine.errors import AddressRefusedError, SchemaRegistryError, ScriptRefused
+from tests.connectors.registry_stub import Stub, serving
 from tests.connectors.tables import NUMBERS, table
-
-
-class Stub(ThreadingHTTPServer):
-    """Knows the schemas that were registered, numbered from 1."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.known: list[tuple[str, str, str]] = []
-        self.asked: list[str] = []
-        self.users: set[str] = set()
-
-    @property
-    def url(self) -> str:
-        return f"http://localhost:{self.server_address[1]}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Stub
-
-    def do_GET(self) -> None:
-        number = int(self.path.rsplit("/", 1)[1])
-        if number <= len(self.server.known):
-            self._answer(200, {"schema": self.server.known[number - 1][2]})
-        else:
-            self._answer(404, {"error_code": 40403, "message": "Schema not found"})
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        new = (self.path, body.get("schemaType", "AVRO"), body["schema"])
-        if "incompatible" in body["schema"]:
-            self._answer(409, {"error_code": 409, "message": "Schema is incompatible"})
-            return
-        if new not in self.server.known:
-            self.server.known.append(new)
-        self._answer(200, {"id": self.server.known.index(new) + 1})
-
-    def _answer(self, status: int, content: object) -> None:
-        self.server.asked.append(f"{self.command} {self.path}")
-        self.server.users.add(b64decode(self.headers.get("authorization", "").partition(" ")[2]).decode())
-        body = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 @pytest.fixture
 def stub() -> Iterator[Stub]:
-    server = Stub()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving() as one:
+        yield one
 
 
 def ask(stub: Stub) -> HttpRegistry:

@@ -330,3 +330,16 @@ def test_in_a_large_block_only_the_parts_with_bad_records_go_row_by_row(monkeypa
     assert decoded.origin.to_pylist() == good
     assert [bad.index for bad in decoded.bad] == [7]
     assert sum(slow) < 2_000
+
+
+def test_a_record_without_a_registrys_header_is_bad_and_hides_no_other() -> None:
+    payloads = pa.array([b'\0\0\0\0\1{"n": 1}', None, b'{"n": 2}', b"\0\0", b'\0\0\0\1\0{"n": 3}'], pa.binary())
+
+    decoded = JsonDecoder(JsonOptions(confluent_schema_registry=True), Schema((Field("n", BIGINT),))).decode_messages(
+        payloads
+    )
+
+    assert [row["n"] for row in decoded.rows.to_pylist()] == [1, 3]
+    assert decoded.origin is not None
+    assert decoded.origin.to_pylist() == [0, 4]
+    assert [(one.index, one.raw) for one in decoded.bad] == [(2, b'{"n": 2}'), (3, b"\0\0")]

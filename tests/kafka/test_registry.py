@@ -1,0 +1,71 @@
+"""Records that a schema registry describes: written to a real broker, read back, and what a stranger finds there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from engine import types
+from engine.connectors.addresses import ALLOWED
+from engine.schema import Field, Schema
+from tests.connectors.registry_stub import Stub, serving
+from tests.connectors.tables import batch, between, epoch, rows, sink, table, take
+from tests.kafka.broker import Broker
+from tests.kafka.sink_pipeline import make_topic, settled
+from tests.kafka.tables import begin, kafka_source
+
+COLUMNS = Schema(
+    (
+        Field("id", types.BIGINT, nullable=False),
+        Field("amount", types.Decimal(10, 2)),
+        Field("st", types.Struct((types.Member("a", types.TEXT),))),
+    )
+)
+AT = datetime(2024, 5, 6, tzinfo=UTC)
+TIMED = Schema((*COLUMNS, Field("_timestamp", types.TIMESTAMP)))
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+    monkeypatch.setenv(ALLOWED, "localhost")
+    with serving() as one:
+        yield one
+
+
+@pytest.mark.parametrize("form", ["avro", "json"])
+@pytest.mark.parametrize("mode", ["at_least_once", "exactly_once"])
+def test_what_is_written_with_a_registry_is_read_with_it(
+    form: str, mode: str, registry: Stub, broker: Broker, tmp_path: Path
+) -> None:
+    topic = make_topic(broker)
+    options = {
+        "bootstrap_servers": broker.address,
+        "topic": topic,
+        "format": form,
+        f"{form}__confluent_schema_registry": True,
+        "schema_registry__endpoint": registry.url,
+    }
+    to = table("kafka", COLUMNS, type="sink", sink__commit_mode=mode, **options)
+
+    take(
+        sink(to, tmp_path / "state/sinks/t"),
+        epoch(0),
+        [batch(TIMED, (1, Decimal("1.50"), {"a": "x"}, AT), (2, None, None, AT))],
+    )
+
+    assert {value.value()[:5] for value in settled(broker, topic)} == {b"\0\0\0\0\1"}  # type: ignore[index]
+    (known,) = registry.known
+    assert known[:2] == (f"/subjects/{topic}-value/versions", form.upper())
+    assert "amount" in json.dumps(json.loads(known[2]))
+    of = kafka_source(table("kafka", COLUMNS, type="source", source__offset="earliest", **options))
+    first = begin(of)
+    found = rows(list(between(of, first, dict(of.advance(first, None)))))
+    assert [(row["id"], str(row["amount"]), row["st"]) for row in sorted(found, key=lambda row: row["id"])] == [
+        (1, "1.50", {"a": "x"}),
+        (2, "None", None),
+    ]
