@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from engine.connectors.base import Epoch, SinkPlace, Table
+from engine.connectors.file_gathering import gather
 from engine.connectors.file_joining import join_segments
 from engine.connectors.file_names import Chance
 from engine.connectors.file_partitions import Partitioner
@@ -107,20 +108,23 @@ class FilesystemSink:
         self._withdraw_abandoned(epoch)
         reach(Point.BEFORE_WRITE, epoch.number)
         planned = plan(epoch, before, segments, self._layout, self._clock(), self._chance, self._target.has)
+        planned = gather(planned, self._directory, epoch, self._join)
         sync_names(self._directory, epoch)
         reach(Point.BEFORE_DECISION, epoch.number)
         manifest = decide_manifest(self._directory, planned)
         reach(Point.AFTER_DECISION, epoch.number)
         for file in manifest.files:
-            paths = [self._directory / segment for segment in file.segments]
-            build = partial(join_segments, self._table.format, self._partitioner.written, paths)
-            self._target.publish(file.name, build, epoch, manifest)
+            self._target.publish(file.name, partial(self._join, file.segments), epoch, manifest)
             reach(Point.WHILE_PUBLISHING, epoch.number)
         self._target.finish(admission, manifest)
         reach(Point.AFTER_WRITE, epoch.number)
         admission.record(sum(file.rows for file in manifest.files))
         forget_before(self._directory, admission)
         return manifest
+
+    def _join(self, segments: Sequence[str], draft: Path) -> None:
+        paths = [self._directory / segment for segment in segments]
+        join_segments(self._table.format, self._partitioner.written, paths, draft)
 
     def _withdraw_abandoned(self, epoch: Epoch) -> None:
         old_history = abandoned(self._directory, epoch)

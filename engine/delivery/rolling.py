@@ -76,6 +76,24 @@ class Folder:
     until: int
 
 
+GATHERED = 16
+"""So many small segments of one level become one of the next. A file of a million small segments then consists of
+less than a hundred at any time, and each row is written again five times at most."""
+_SMALL = 8 * 1024 * 1024
+
+
+def crowds(file: OpenFile) -> list[tuple[int, int]]:
+    """Where many small segments of one level stand beside each other in an open file: from, to, of each run."""
+    found, first = [], 0
+    kinds = [(segment.level, segment.bytes < _SMALL) for segment in file.segments]
+    for at in range(1, len(kinds) + 1):
+        if at == len(kinds) or kinds[at] != kinds[first]:
+            if at - first >= GATHERED and kinds[first][1]:
+                found.append((first, at))
+            first = at
+    return found
+
+
 def grow(files: Sequence[OpenFile], segments: Sequence[Segment], now: int) -> list[OpenFile]:
     """The open files with an epoch's segments added, each to the file of its partition, in order."""
     grown = {file.partition: file for file in files}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pyarrow.parquet as pq
 import pytest
 
 from engine.connectors.base import SinkPlace, Table
@@ -273,3 +274,22 @@ def test_a_sink_reads_the_clock_of_the_machine(tmp_path: Path) -> None:
 
     [file] = json.loads(next((tmp_path / "s").rglob("manifests/*.json")).read_text())["open"]
     assert datetime.fromtimestamp(file["since"] / 1e6, UTC).year > 2025
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_a_file_of_many_epochs_stays_a_few_segments(form: str, tmp_path: Path) -> None:
+    stream = Stream(tmp_path, format=form, rolling_policy__interval="1 hour")
+    most = 0
+    for number in range(40):
+        stream.take((number, "a"))
+        manifest = json.loads((tmp_path / f"state/sinks/t/manifests/{number:012d}-one.json").read_text())
+        most = max(most, len(manifest["open"][0]["segments"]))
+
+    assert most <= 20
+    stored = [path for path in tmp_path.rglob("segments/*/*") if path.is_file()]
+    assert len(stored) <= 20
+    [name] = stream.take(is_last=True)
+    if form == "json":
+        assert stream.numbers() == list(range(40))
+    else:
+        assert pq.read_table(tmp_path / "out" / name).column("n").to_pylist() == list(range(40))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from engine.delivery.rolling import Moment, OpenFile, Policy, grow, is_due
+from engine.delivery.rolling import Moment, OpenFile, Policy, crowds, grow, is_due
 from engine.delivery.segments import Segment
 
 SECOND = 1_000_000
@@ -54,3 +55,18 @@ def test_segments_go_behind_those_that_their_file_has() -> None:
         OpenFile("a", 1, 9, (segment(1, "a"), segment(3, "a"))),
         OpenFile("b", 9, 9, (segment(2, "b"), segment(4, "b"))),
     ]
+
+
+def test_many_small_segments_of_one_level_are_a_crowd() -> None:
+    small, large = segment(10), segment(10**8)
+    higher = replace(small, level=1)
+
+    def found(*segments: Segment) -> list[tuple[int, int]]:
+        return crowds(OpenFile("", 0, 0, segments))
+
+    assert found(*[small] * 15) == []
+    assert found(*[small] * 16) == [(0, 16)]
+    assert found(*[large] * 99) == []
+    assert found(*[higher] * 16, large, *[small] * 20, higher) == [(0, 16), (17, 37)]
+    assert found(*[higher] * 8, *[small] * 8) == []
+    assert found() == []

@@ -1,0 +1,130 @@
+"""`python -m benchmarks.parquet [FILES]`: bids from JSON into Parquet, through the `filesystem` sink and by Spark's own
+file sink, by turns in warm sessions; and how many files each has made."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from benchmarks.data import ROWS_PER_FILE, make_bids
+from benchmarks.queries import SCHEMA, SOURCE
+
+PARALLELISM = 2
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+GOAL = 0.8
+SINK = """
+CREATE TABLE out WITH (connector = 'filesystem', path = '{out}', format = 'parquet', type = 'sink');
+INSERT INTO out SELECT * FROM bids;
+"""
+
+
+def ours(folder: Path, scratch: Path) -> Callable[[Path], object]:
+    """Through the engine, in epochs of one file of the input."""
+    from engine.spark.run import Control, RunSpec, run_in  # noqa: PLC0415 - only this side has it
+    from engine.spark.session import open_session  # noqa: PLC0415
+
+    spark = open_session(app_name="ours", log_dir=scratch, master=f"local[{PARALLELISM}]", parallelism=PARALLELISM)
+
+    def run(out: Path) -> object:
+        sql = SOURCE.format(folder=folder).replace("CREATE TABLE nowhere WITH (connector = 'blackhole');", "")
+        spec = RunSpec("parquet", sql + SINK.format(out=out), scratch / "state", PARALLELISM, max_epoch_rows=1_000_000)
+        return run_in(spark, spec, Control())
+
+    return run
+
+
+def plain(folder: Path, scratch: Path) -> Callable[[Path], object]:
+    """By hand, in batches as large, in the format's own compression and in ours."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - only this side has it
+
+    builder = SparkSession.builder.master(f"local[{PARALLELISM}]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.sql.shuffle.partitions", PARALLELISM).config("spark.driver.memory", "2g")
+    builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.driver.bindAddress", "127.0.0.1")
+    spark = builder.config("spark.sql.parquet.compression.codec", "zstd").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+
+    def run(out: Path) -> object:
+        files = 1_000_000 // ROWS_PER_FILE
+        bids = spark.readStream.schema(SCHEMA).option("pathGlobFilter", "*.json").option("maxFilesPerTrigger", files)
+        stream = bids.json(str(folder)).writeStream.format("parquet").option("path", str(out))
+        stream = stream.option("checkpointLocation", str(scratch / "state")).trigger(availableNow=True)
+        return stream.start().awaitTermination()
+
+    return run
+
+
+def side(name: str, folder: Path) -> None:
+    """Write whenever a line comes; answer with the seconds it took and the number of files."""
+    scratch = Path(tempfile.mkdtemp(prefix="bench-"))
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    run = {"ours": ours, "plain": plain}[name](folder, scratch)
+    answers.write("ready\n")
+    for _ in sys.stdin:
+        for old in ("state", "out"):
+            shutil.rmtree(scratch / old, ignore_errors=True)
+        start = time.monotonic()
+        run(scratch / "out")
+        taken = time.monotonic() - start
+        files = sorted((scratch / "out").glob("*.parquet"))
+        rows = sum(pq.read_metadata(file).num_rows for file in files)
+        answers.write(f"{taken:.3f} {len(files)} {rows}\n")
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+def main(count: int) -> int:
+    """Print the medians and their ratio; the exit code says whether it is within the goal."""
+    folder = make_bids(Path(__file__).parent.parent / ".cache" / "bench", count)
+    command = [sys.executable, "-m", "benchmarks.parquet", "side"]
+    sides = {
+        name: subprocess.Popen(
+            [*command, name, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, bufsize=1,
+        )
+        for name in ("ours", "plain")
+    }  # fmt: skip
+    for each in sides.values():
+        _ask(each, None)
+    rounds = [{name: _ask(each, "go\n").split() for name, each in sides.items()} for _ in range(ROUNDS + 1)][1:]
+    expected = str(count * ROWS_PER_FILE)
+    if any(answer[2] != expected for one in rounds for answer in one.values()):
+        raise SystemExit(f"rows are missing: {rounds}")
+    mine, by_hand = (statistics.median(float(one[name][0]) for one in rounds) for name in ("ours", "plain"))
+    ratios = " ".join(f"{float(one['plain'][0]) / float(one['ours'][0]):.2f}" for one in rounds)
+    print(f"{int(expected):,} bids: ours {mine:.2f} s, {rounds[0]['ours'][1]} files")
+    print(f"Spark's own sink {by_hand:.2f} s, {rounds[0]['plain'][1]} files")
+    print(f"throughput {by_hand / mine:.2f} of Spark's, goal {GOAL}   (of the rounds: {ratios})")
+    for each in sides.values():
+        if each.stdin:
+            each.stdin.close()
+        each.wait()
+    return 0 if by_hand / mine >= GOAL else 1
+
+
+def _ask(process: subprocess.Popen[str], question: str | None) -> str:
+    if process.stdin is None or process.stdout is None:
+        raise AssertionError
+    if question is not None:
+        process.stdin.write(question)
+        process.stdin.flush()
+    answer = process.stdout.readline()
+    if not answer:
+        raise SystemExit(f"a side of the benchmark ended: {process.args}")
+    return answer
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["side"]:
+        side(sys.argv[2], Path(sys.argv[3]))
+    else:
+        sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 16))
