@@ -1,4 +1,7 @@
-"""Runs many cases: `python -m tests.fuzz [--cases N] [--seed N]`; ends with 1 when any gave another answer."""
+"""Runs many cases: `python -m tests.fuzz [--cases N] [--seed N]`; ends with 1 when any gave another answer.
+
+A line every so many queries says how far it is, so that a run that is interrupted still counts.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from pathlib import Path
 
 from tests.fuzz.plays import compile_little, failures, random_case
 
+EVERY = 20
+"""After how many queries a line says how far the run is."""
+
 
 def main() -> int:
     """Run the cases, and print every difference as it is found."""
@@ -20,7 +26,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=50, help="how many queries are compared, at least")
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     chosen = parser.parse_args()
-    done = wrong = 0
+    done = wrong = told = 0
     seed, began = chosen.seed, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         spark = open_session(app_name="fuzz", master="local[2]", parallelism=1, quick=True, log_dir=Path(folder))
@@ -33,10 +39,17 @@ def main() -> int:
                 print(text, flush=True)  # noqa: T201 - what whoever calls it has to look at
             shutil.rmtree(place, ignore_errors=True)
             done, seed = done + len(case.queries), seed + 1
+            if done // EVERY > told:
+                told = done // EVERY
+                print(_count(done, chosen.seed, seed, began, wrong), flush=True)  # noqa: T201
         close_session(spark)
-    took = time.monotonic() - began
-    print(f"{done} queries of seeds {chosen.seed} to {seed - 1} in {took:.0f} s: {wrong} differ")  # noqa: T201
+    print(_count(done, chosen.seed, seed, began, wrong))  # noqa: T201
     return 1 if wrong else 0
+
+
+def _count(done: int, first: int, following: int, began: float, wrong: int) -> str:
+    took = time.monotonic() - began
+    return f"{done} queries of seeds {first} to {following - 1} in {took:.0f} s: {wrong} differ"
 
 
 if __name__ == "__main__":
