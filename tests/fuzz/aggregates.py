@@ -21,12 +21,12 @@ class Aggregate:
 def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) -> Aggregate:
     """An aggregate over those columns; one that heeds an order has one that is total."""
     where = f" FILTER (WHERE {condition(random, columns)})" if columns and random.random() < 0.2 else ""
-    kind = random.choice("iidt")
+    kind = random.choice("iidtn")
     value = expression(random, columns, kind, 1)
     order = f"ORDER BY {value}{random.choice([' NULLS LAST', ' NULLS FIRST'])}"
-    number, other = (f"CAST({expression(random, columns, random.choice('id'), 1)} AS DOUBLE)" for _ in range(2))
+    number, other = (f"CAST({expression(random, columns, random.choice('idn'), 1)} AS DOUBLE)" for _ in range(2))
     truth = expression(random, columns, "b", 1)
-    whole = expression(random, columns, "i", 1)
+    whole, exact = expression(random, columns, "i", 1), expression(random, columns, "n", 1)
 
     def same(call: str, kind: str) -> Aggregate:
         return Aggregate(f"{call}{where}", f"{call}{where}", kind)
@@ -45,6 +45,7 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
         cast(f"sum({whole})", "i", "BIGINT"),
         cast(f"sum({whole})", "i", "BIGINT"),
         same(f"sum({number})", "d"),
+        same(f"sum({exact})", "n"),
         same(f"avg({whole})", "d"),
         same(f"min({value})", kind),
         same(f"max({value})", kind),
@@ -53,13 +54,14 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
         same(f"median({number})", "d"),
         other_name(f"median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
         other_name(f"approx_median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
+        other_name(f"own_span({whole})", f"(max({whole})@ - min({whole})@)", "i"),
         other_name(f"approx_distinct({value})", f"count(DISTINCT {value})@", "i"),
         other_name(f"array_agg({value} {order})", f"list({value} {order})@", f"[{kind}]"),
         same(f"string_agg({expression(random, columns, 't', 1)}, '/' {sort})", "t") if sort else same("count(*)", "i"),
         same(f"{random.choice(['stddev', 'stddev_pop', 'var_samp', 'var_pop'])}({whole})", "d"),
         same(f"{random.choice(['covar_samp', 'covar_pop', 'regr_sxy'])}({number}, {other})", "d"),
         same(f"{random.choice(['regr_avgx', 'regr_avgy', 'regr_sxx'])}({number}, {other})", "d"),
-        same(f"regr_count({number}, {other})", "i"),
+        cast(f"regr_count({number}, {other})", "i", "BIGINT"),
     ]
     if sort:
         edge = random.choice(["first", "last"])

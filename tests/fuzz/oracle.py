@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,10 +11,23 @@ from decimal import Decimal
 
 import duckdb
 
-from tests.fuzz.data import DUCKDB, Stream
+from tests.fuzz import lookups
+from tests.fuzz.data import TABLE, Stream
 from tests.fuzz.expressions import Columns
+from tests.fuzz.own import MACROS
 
 Row = tuple[object, ...]
+_COLUMNS = ", ".join(f"{name} {column.theirs}" for name, column in TABLE.items())
+_MACROS = (
+    "json_get_int(j, k) AS CAST(j ->> k AS BIGINT)",
+    "json_get_str(j, k) AS (j ->> k)",
+    "json_get_float(j, k) AS CAST(j ->> k AS DOUBLE)",
+    "json_get_bool(j, k) AS CAST(j ->> k AS BOOLEAN)",
+    "json_length(j, k) AS CAST(json_array_length(json_extract(j, k)) AS BIGINT)",
+    "json_contains(j, k) AS coalesce(json_exists(j, k), false)",
+    "extract_json_string(j, k) AS (j ->> k)",
+)
+"""What the oracle has no function of that name for; JSON is only asked for members of the kind they have."""
 
 
 class Oracle:
@@ -22,8 +36,12 @@ class Oracle:
     def __init__(self, streams: Sequence[Stream]) -> None:
         self._database = duckdb.connect(":memory:", config={"threads": 1})
         self._database.execute("SET integer_division = true; SET order_by_non_integer_literal = true")
+        for macro in (*_MACROS, *MACROS):
+            self._database.execute(f"CREATE MACRO {macro}")
+        self._database.execute(lookups.THEIRS)
+        self._database.executemany("INSERT INTO side VALUES (?, ?, ?)", lookups.ROWS)
         for stream in streams:
-            self._database.execute(f'CREATE TABLE {stream.name} ({DUCKDB}, "_wm" TIMESTAMP)')
+            self._database.execute(f'CREATE TABLE {stream.name} ({_COLUMNS}, "_wm" TIMESTAMP)')
             rows = stream.rows()
             if rows:
                 marks = ", ".join("?" * len(rows[0]))
@@ -49,6 +67,12 @@ def _value(value: object, kind: str) -> object:
             return None
         case list():
             return tuple(_value(one, kind[1:-1]) for one in value)
+        case dict() if kind == "j":
+            return json.dumps(value, sort_keys=True)
+        case str() if kind == "j":
+            return json.dumps(json.loads(value), sort_keys=True)
+        case dict() if kind == "st":
+            return tuple(_value(value[name], of) for name, of in {"a": "i", "n": "n", "t": "t"}.items())
         case dict():
             return tuple(_value(value[name], "ts") for name in ("start", "end"))
         case datetime():
@@ -59,6 +83,8 @@ def _value(value: object, kind: str) -> object:
             return datetime.fromisoformat(value).replace(tzinfo=None).isoformat()
         case int() | float() | Decimal() if kind == "d":
             return float(value) + 0.0
+        case int() | float() | str() | Decimal() if kind == "n":
+            return Decimal(str(value)).normalize() + 0
     return value
 
 

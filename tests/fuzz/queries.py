@@ -6,13 +6,13 @@ watermark of a row, since with the oracle a window is nothing but a column.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 
 from tests.fuzz.aggregates import Aggregate, random_aggregate
-from tests.fuzz.data import COLUMNS
+from tests.fuzz.data import CHANGES, COLUMNS, MEMBERS, SCALARS
 from tests.fuzz.expressions import Columns, condition, expression
 
 HIDDEN = '"_at", "_wm"'
@@ -45,7 +45,7 @@ class Relation:
     @property
     def plain(self) -> Columns:
         """The columns that expressions can be made of."""
-        return {name: kind for name, kind in self.columns.items() if kind in ("i", "d", "t", "b", "ts")}
+        return {name: kind for name, kind in self.columns.items() if kind in SCALARS}
 
     def query(self, *, ours: bool) -> str:
         """The whole as a query."""
@@ -68,22 +68,24 @@ class Builder:
         """A name that no part has yet."""
         return f"q{next(self._numbers)}"
 
-    def base(self, table: str | None = None) -> Relation:
-        """Rows of a table: filtered, and with computed columns."""
+    def base(self, table: str | None = None, *, computed: int = 2) -> Relation:
+        """Rows of a table: filtered, and with up to so many computed columns."""
         random = self.random
         table = table or random.choice(self.tables)
-        all_columns = {name: kind for name, kind in COLUMNS.items() if kind != "[i]"}
-        picked = ["id", *random.sample(list(all_columns)[1:], random.randint(2, 5))]
+        all_columns = {name: kind for name, kind in COLUMNS.items() if kind in (*SCALARS, "j")} | MEMBERS
+        scalars = [name for name, kind in COLUMNS.items() if kind in SCALARS]
+        picked = ["id", *random.sample(scalars[1:], random.randint(2, 5))]
         columns = {name: COLUMNS[name] for name in picked}
         items = [*picked]
-        for number in range(random.randint(0, 2)):
-            kind = random.choice(["i", "i", "d", "t", "b", "ts"])
+        for number in range(random.randint(0, computed)):
+            kind = random.choice(["i", "i", "d", "n", "t", "b", "ts"])
             columns[f"x{number}"] = kind
             items.append(f"{expression(random, all_columns, kind)} AS x{number}")
         where = f" WHERE {condition(random, all_columns)}" if random.random() < 0.4 else ""
-        if random.random() < 0.1:
-            columns["xs"] = "[i]"
-            items.append("xs")
+        if random.random() < 0.15:
+            name = random.choice(["xs", "st", "j"])
+            columns[name] = COLUMNS[name]
+            items.append(name)
         name = self.name()
         listed = ", ".join(items)
         return Relation(
@@ -94,6 +96,10 @@ class Builder:
             unique=("id",),
         )
 
+    def changes(self) -> Relation:
+        """Rows of the table whose rows change."""
+        return replace(self.base(CHANGES), is_updating=True)
+
     def projected(self, source: Relation) -> Relation:
         """Some columns, some expressions, some rows."""
         random = self.random
@@ -101,7 +107,7 @@ class Builder:
         columns = {name: source.columns[name] for name in kept}
         items = [quoted(name) for name in kept]
         if source.plain and "y" not in source.columns and random.random() < 0.6:
-            kind = random.choice(["i", "d", "t", "b"])
+            kind = random.choice(["i", "d", "n", "t", "b"])
             columns["y"] = kind
             items.append(f"{expression(random, source.plain, kind)} AS y")
         where = f" WHERE {condition(random, source.plain)}" if source.plain and random.random() < 0.5 else ""
@@ -152,8 +158,8 @@ class Builder:
         self, source: Relation, ours_from: str, theirs_from: str, keys: Sequence[str], by: str, window: str | None
     ) -> Relation:
         random = self.random
-        aggregates = [random_aggregate(random, source.plain, source.unique) for _ in range(random.randint(1, 3))]
-        named = {f"a{number}": one for number, one in enumerate(aggregates)}
+        aggregates = [random_aggregate(random, source.plain, source.unique) for _ in range(random.randint(1, 5))]
+        named = dict(zip(new_names("a", keys), aggregates, strict=False))
         columns = {**{key: source.columns[key] for key in keys}, "w": "w"}
         columns |= {name: one.kind for name, one in named.items()}
         having = _having(random, aggregates)
@@ -174,6 +180,11 @@ class Builder:
         )
 
 
+def new_names(letter: str, taken: Collection[str]) -> Iterator[str]:
+    """Names of which none is taken: of two columns of one name the second could not be asked for."""
+    return (name for name in (f"{letter}{number}" for number in count()) if name not in taken)
+
+
 def without_window(columns: Columns) -> Columns:
     """The columns but for windows."""
     return {name: kind for name, kind in columns.items() if kind != "w"}
@@ -190,7 +201,7 @@ def random_window(random: Random, *, sessions: bool) -> str:
 
 def random_keys(random: Random, source: Relation) -> list[str]:
     """None, one or two columns to group by."""
-    possible = [name for name, kind in source.columns.items() if kind in ("i", "t", "b", "d", "ts") and name != "id"]
+    possible = [name for name, kind in source.columns.items() if kind in SCALARS and name != "id"]
     return random.sample(possible, min(len(possible), random.choice([0, 1, 1, 2])))
 
 

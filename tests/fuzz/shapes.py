@@ -7,15 +7,21 @@ from functools import partial
 from typing import TypeAlias
 
 from tests.fuzz import updating, windows
+from tests.fuzz.lookups import looked_up
 from tests.fuzz.queries import Builder, Relation
 
 Step: TypeAlias = Callable[[Relation], Relation]
 Shape: TypeAlias = Callable[[Builder], Relation]
 
 
+_MANY = 12
+"""Where nothing but expressions is tried, many cost no more than one."""
+
+
 def plain(builder: Builder) -> Relation:
     """One row at a time."""
-    return _some(builder, builder.base(), [builder.projected, builder.united, builder.unnested])
+    steps: list[Step] = [builder.projected, builder.united, builder.unnested, partial(looked_up, builder)]
+    return _some(builder, builder.base(computed=_MANY), steps)
 
 
 def windowed(builder: Builder) -> Relation:
@@ -48,21 +54,32 @@ def meeting(builder: Builder) -> Relation:
     return _some(builder, found, [builder.projected, partial(updating.grouped, builder)])
 
 
-SHAPES: tuple[Shape, ...] = (plain, windowed, windowed, windowed, joining, grouped, distinct, meeting)
+def changing(builder: Builder) -> Relation:
+    """Rows that change already where they come from, and what is made of them."""
+    steps: list[Step] = [builder.projected, partial(updating.grouped, builder), partial(updating.distinct, builder)]
+
+    def met(source: Relation) -> Relation:
+        return updating.joined(builder, source, _side(builder))
+
+    return _some(builder, builder.changes(), [*steps, *steps, met])
+
+
+SHAPES: tuple[Shape, ...] = (plain, windowed, windowed, windowed, joining, grouped, distinct, meeting, changing)
 
 
 def _rows(builder: Builder) -> Relation:
-    return _some(builder, builder.base(), [builder.projected, builder.united])
+    return _some(builder, builder.base(), [builder.projected, builder.united, partial(looked_up, builder)])
 
 
 def _side(builder: Builder) -> Relation:
-    rows = _rows(builder)
+    rows = builder.changes() if builder.random.random() < 0.2 else _rows(builder)
     return updating.grouped(builder, rows) if builder.random.random() < 0.3 else rows
 
 
 def _within(builder: Builder, source: Relation) -> Relation:
     ranked, over = partial(windows.ranked, builder), partial(windows.over, builder)
     steps: list[Step] = [builder.projected, builder.unnested, builder.united, over, ranked, builder.nested]
+    steps.append(partial(looked_up, builder))
     return _some(builder, source, steps)
 
 
