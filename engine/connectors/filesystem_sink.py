@@ -39,7 +39,7 @@ from engine.delivery.manifests import (
 )
 from engine.delivery.segments import Segment, drop_attempts, drop_segments, from_messages, sync_names
 from engine.delivery.standing import Standing, forget_restored, standing_after
-from engine.errors import UnwritableTargetError
+from engine.errors import DeliveryError, UnwritableTargetError
 from engine.formats.json import JsonOptions
 from engine.formats.parquet import ParquetOptions
 
@@ -82,15 +82,15 @@ class FilesystemSink:
             decided = find_manifest(self._directory, epoch.lineage, epoch.number)
             drop_attempts(self._directory, epoch, decided.needed if decided else frozenset())
             return
-        before = standing_after(self._directory, admission)
         try:
+            before = standing_after(self._directory, admission)
             manifest = self._take(admission, before, from_messages(messages))
-        except (OSError, UnwritableTargetError) as wrong:
+        except (OSError, DeliveryError, UnwritableTargetError) as wrong:
             # a successor may have tidied up what this run had decided to publish
             check_fence(self._directory, epoch)
-            if isinstance(wrong, UnwritableTargetError):
-                raise
-            raise unwritable(self._directory, wrong) from wrong
+            if isinstance(wrong, OSError):
+                raise unwritable(self._directory, wrong) from wrong
+            raise
         reach(Point.AFTER_LEDGER, epoch.number)
         # what was open before stays too: until Spark has committed this epoch, savepoints are of the one before
         keep = manifest.needed | before.needed

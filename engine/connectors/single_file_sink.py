@@ -39,7 +39,10 @@ class SingleFileSink:
             reach(Point.BEFORE_WRITE, epoch.number)
             length = self._append(admission, segments)
             reach(Point.AFTER_WRITE, epoch.number)
-            admission.record(sum(segment.rows for segment in segments), length)
+            try:
+                admission.record(sum(segment.rows for segment in segments), length)
+            except OSError as wrong:
+                raise unwritable(self._directory, wrong) from wrong
         reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory, epoch)
 
