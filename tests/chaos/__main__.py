@@ -21,12 +21,15 @@ def main() -> int:
     parser.add_argument("--epoch-rows", type=int, default=1500, help="about so many in an epoch")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ledger", choices=["on", "off"], default="on", help="off: the loop has to find that")
+    parser.add_argument("--minutes", type=float, default=24 * 60, help="no cycle begins after so many")
     parser.add_argument("--root", type=Path, help="where to work; kept afterwards")
     given = parser.parse_args()
     kind = TARGETS[given.sink]
     zombies = given.cycles // 2 if given.zombies is None else given.zombies
     zombies = zombies if kind.has_zombies else 0
-    wanted = Wanted(given.cycles, zombies, given.events, given.seed, given.epoch_rows, given.ledger == "off")
+    wanted = Wanted(
+        given.cycles, zombies, given.events, given.seed, given.epoch_rows, given.ledger == "off", given.minutes
+    )
     root = given.root or Path(tempfile.mkdtemp(prefix="chaos-"))
     with opened(kind, root, wanted) as loop:
         verdict = loop.run()

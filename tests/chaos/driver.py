@@ -33,6 +33,7 @@ class Spec:
     tables: tuple[Table, ...]
     epoch_rows: int
     seed: int
+    job: str
     lineage: str = "one"
 
     @property
@@ -98,8 +99,9 @@ def _take(spec: Spec, targets: tuple[Target, ...], number: int, first: int, gene
     messages: list[tuple[int, int, bytes]] = []
     for task in range(SHARDS):
         rows = make_events(first, end, task)
+        timed = rows.append_column("_timestamp", rows.column("n").cast(pa.timestamp("us")))
         for sink, target in enumerate(targets):
-            for answer in write_task([target], epoch, iter([rows]), task):
+            for answer in write_task([target], epoch, iter([timed if target.needs_event_time else rows]), task):
                 assert isinstance(answer, pa.RecordBatch)
                 messages += [(sink, row["rows"], row["message"]) for row in answer.to_pylist()]
     commit_sinks(targets, epoch, messages)
@@ -109,7 +111,7 @@ def _take(spec: Spec, targets: tuple[Target, ...], number: int, first: int, gene
 def _place(spec: Spec, table: Table) -> SinkPlace:
     directory = sink_directory(spec.paths.root, table.name)
     directory.mkdir(parents=True, exist_ok=True)
-    return SinkPlace(directory, "chaos")
+    return SinkPlace(directory, spec.job)
 
 
 def _next(checkpoint: Path) -> tuple[int, int]:

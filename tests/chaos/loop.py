@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
 import select
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 from engine.delivery.durable import replace_durably
@@ -17,7 +19,7 @@ from engine.delivery.faults import ALLOWED, ARMED, Point
 from tests.chaos.check import Verdict, judge
 from tests.chaos.driver import DONE, OVERTAKEN, SUPERSEDED, Spec, committed, drive, planned
 from tests.chaos.processes import Child, fork
-from tests.chaos.targets import Kind, Part, Place
+from tests.chaos.targets import Kind, Part, Place, View
 
 PATIENCE = 120.0
 """Seconds after which something that should have happened has not."""
@@ -33,6 +35,8 @@ class Wanted:
     seed: int
     epoch_rows: int = 1500
     without_ledger: bool = False
+    minutes: float = 24 * 60
+    """No cycle begins after so many."""
 
 
 @dataclass(slots=True)
@@ -55,16 +59,18 @@ class Loop:
         """All cycles, then an undisturbed run to the end; what readers see then."""
         cycles = ["kill"] * self.wanted.kills + ["zombie"] * self.wanted.zombies
         self.chance.shuffle(cycles)
+        until = time.monotonic() + 60 * self.wanted.minutes
         with self._reading() as seen_meanwhile:
             for cycle in cycles:
                 self._zombie() if cycle == "zombie" else self._kill()
-                if self.troubles:
+                if self.troubles or time.monotonic() > until:
                     break
-            total = max(self.wanted.events, planned(self.spec.paths.checkpoint))
+            # at least one more: the last epoch is planned as the last, which publishes files that are still open
+            total = max(self.wanted.events, planned(self.spec.paths.checkpoint) + 1)
             self.end_at(total)
             if not self.troubles:
                 self._finish()
-        verdict = judge(self.kind.view(self.place).new(), total)
+        verdict = judge(settled(self.kind.view(self.place), total), total)
         meanwhile = seen_meanwhile()
         if meanwhile:
             self.troubles.append(f"a reader that was there all the time: {meanwhile}")
@@ -174,13 +180,22 @@ class Loop:
         reader.kill()
 
 
+def settled(view: View, events: int, seen: Sequence[Part] = ()) -> list[Part]:
+    """What there is to read, once all events are there or have been waited for: some targets say yes to a commit before
+    readers can see it."""
+    parts, until = [*seen, *view.new()], time.monotonic() + 30
+    while sum(len(part.numbers) for part in parts) < events and time.monotonic() < until:
+        parts += view.new()
+    return parts
+
+
 def _read(kind: Kind, place: Place, spec: Spec) -> int:
     """Read what becomes visible until it is enough, and write down what was wrong."""
     view, parts = kind.view(place), list[Part]()
     while True:
         is_last = (place.root / "enough").exists()
         must = committed(spec.paths.checkpoint) if kind.shows_at_once or is_last else 0
-        parts += view.new()
+        parts = settled(view, must, parts) if is_last else [*parts, *view.new()]
         may = planned(spec.paths.checkpoint)
         if is_last or len(parts) % 7 == 0:
             verdict = judge(parts, must, max(must, may))
@@ -195,9 +210,25 @@ def opened(kind: Kind, root: Path, wanted: Wanted) -> Iterator[Loop]:
     """A loop in a new directory, with the server that it needs."""
     root.mkdir(parents=True, exist_ok=True)
     with kind.server(root) as address:
-        place = Place(root, address)
-        spec = Spec(root, (kind.table(place),), wanted.epoch_rows, wanted.seed)
-        yield Loop(kind, place, wanted, spec, random.Random(wanted.seed))
+        yield prepared(kind, Place(root, address), wanted)
+
+
+def prepared(kind: Kind, place: Place, wanted: Wanted) -> Loop:
+    """A loop in a directory that is there, on a server that runs."""
+    for module in kind.modules:
+        import_module(module)  # once, not by every driver anew
+    # clients have threads, which a process that forks must not have
+
+    def prepare(_: object) -> int:
+        kind.prepare(place)
+        return DONE
+
+    preparing = fork(prepare, str(place.root / "prepared.log"))
+    assert preparing.ends(PATIENCE)
+    assert preparing.code == DONE, (place.root / "prepared.log").read_text()
+    os.environ |= {"ARROYO_NET_ALLOW": "127.0.0.1", "AWS_EC2_METADATA_DISABLED": "true"}
+    spec = Spec(place.root, (kind.table(place),), wanted.epoch_rows, wanted.seed, place.name)
+    return Loop(kind, place, wanted, spec, random.Random(wanted.seed))
 
 
 def line_of(loop: Loop, verdict: Verdict) -> str:

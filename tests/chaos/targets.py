@@ -5,18 +5,25 @@ A new sink is one more line in `TARGETS`.
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+import pyarrow as pa
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from engine.connectors.base import Table
 from engine.delivery.faults import Point
+from tests.chaos.broker import PARTITIONS, make_topic
 from tests.chaos.events import SCHEMA, Numbers, numbers_of
+from tests.chaos.servers import BUCKET, bucket_client, kafka, s3
 from tests.connectors.tables import table
 
 
@@ -64,6 +71,95 @@ class Files:
 
 
 @dataclass(slots=True)
+class Versions:
+    """Reads a Delta table by its log: what each version adds, in their order. None may take anything away."""
+
+    folder: Path
+    version: int = 0
+
+    def new(self) -> Iterator[Part]:
+        while (log := self.folder / "_delta_log" / f"{self.version:020d}.json").exists():
+            for number, line in enumerate(log.read_text().splitlines()):
+                action = json.loads(line)
+                assert "remove" not in action, f"version {self.version} takes {action['remove']['path']} away"
+                if "add" in action:
+                    shard = action["add"]["partitionValues"]["shard"]
+                    rows = pq.ParquetFile(self.folder / action["add"]["path"]).read()
+                    rows = rows.append_column("shard", pa.repeat(int(shard), len(rows)))
+                    yield Part(shard, f"{self.version:012d}-{number:04d}", *numbers_of(rows))
+            self.version += 1
+
+    def leftovers(self) -> list[str]:
+        return []
+
+
+@dataclass(slots=True)
+class Objects:
+    """Reads the objects of a bucket, each once."""
+
+    address: str
+    prefix: str
+    seen: set[str] = field(default_factory=set)
+
+    def new(self) -> Iterator[Part]:
+        client = bucket_client(self.address)
+        pages = client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{self.prefix}/")
+        names = {one["Key"] for page in pages for one in page.get("Contents", ())}
+        vanished = self.seen - names
+        assert not vanished, f"{len(vanished)} objects have vanished, such as {min(vanished)}"
+        for name in sorted(names - self.seen):
+            self.seen.add(name)
+            body = client.get_object(Bucket=BUCKET, Key=name)["Body"].read()
+            folder, _, base = name.rpartition("/")
+            yield Part(folder, base, *numbers_of(pa_json.read_json(io.BytesIO(body))))
+
+    def leftovers(self) -> list[str]:
+        found = bucket_client(self.address).list_multipart_uploads(Bucket=BUCKET, Prefix=f"{self.prefix}/")
+        return [one["Key"] for one in found.get("Uploads", ())]
+
+
+@dataclass(slots=True)
+class Records:
+    """Reads a topic from its beginning, as a consumer of committed records."""
+
+    address: str
+    topic: str
+    places: dict[int, int] = field(default_factory=lambda: dict.fromkeys(range(PARTITIONS), 0))
+    """The offset behind what was read, by partition."""
+
+    def new(self) -> Iterator[Part]:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.address,
+                "group.id": "reader",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+                "log_level": 0,
+            }
+        )
+        consumer.assign([TopicPartition(self.topic, partition, offset) for partition, offset in self.places.items()])
+        at_end = set[int]()
+        while len(at_end) < PARTITIONS:
+            found: dict[int, list[Message]] = {}
+            for message in consumer.consume(10_000, 1.0):
+                partition, error = message.partition() or 0, message.error()
+                if error is None:
+                    at_end.discard(partition)
+                    found.setdefault(partition, []).append(message)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    at_end.add(partition)
+            for partition, messages in found.items():
+                self.places[partition] = (messages[-1].offset() or 0) + 1
+                lines = io.BytesIO(b"\n".join(message.value() or b"" for message in messages))
+                yield Part(str(partition), f"{messages[0].offset():012d}", *numbers_of(pa_json.read_json(lines)))
+        consumer.close()
+
+    def leftovers(self) -> list[str]:
+        return []
+
+
+@dataclass(slots=True)
 class OneFile:
     """Reads a file that grows, once. While a driver is at work it may have a tail that is cut off again."""
 
@@ -84,6 +180,11 @@ class Place:
     root: Path
     address: str = ""
 
+    @property
+    def name(self) -> str:
+        """What is its own on a server that it shares."""
+        return "chaos-" + hashlib.sha256(str(self.root).encode()).hexdigest()[:12]
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -92,6 +193,8 @@ class Kind:
     table: Callable[[Place], Table]
     view: Callable[[Place], View]
     server: Callable[[Path], AbstractContextManager[str]] = lambda root: nullcontext("")
+    prepare: Callable[[Place], None] = lambda place: None
+    """Makes what has to be there before the first driver starts."""
     shows_only_committed: bool = True
     """Whether a reader who comes at any time sees nothing that is taken back."""
     shows_at_once: bool = True
@@ -99,14 +202,43 @@ class Kind:
     has_zombies: bool = True
     """Whether a driver that was replaced may still be alive. For a file that is appended to, nothing but the lock on
     the pipeline's state excludes that."""
+    modules: tuple[str, ...] = ("engine.connectors.filesystem_sink",)
+    """What its drivers import."""
     lacks: frozenset[Point] = frozenset()
     """The fault points that it never comes to."""
 
 
-def _filesystem(form: str) -> Callable[[Place], Table]:
+def _filesystem(place: Place) -> Table:
+    path, by = place.root / "out", ("shard",)
+    return table("filesystem", SCHEMA, path=path, type="sink", format="json", partitioning__fields=by)
+
+
+def _s3(place: Place) -> Table:
+    keys: dict[str, Any] = {"storage__access_key_id": "me", "storage__secret_access_key": "mine"}
+    path, by = f"s3::{place.address}/{BUCKET}/{place.name}", ("shard",)
+    return table("filesystem", SCHEMA, path=path, type="sink", format="json", partitioning__fields=by, **keys)
+
+
+def _delta(place: Place) -> Table:
+    return table("delta", SCHEMA, path=place.root / "out", partitioning__fields=("shard",))
+
+
+def _rolling(place: Place) -> Table:
+    rolled: dict[str, Any] = {"rolling_policy__file_size": 40_000}
+    path, by = place.root / "out", ("shard",)
+    return table("filesystem", SCHEMA, path=path, type="sink", format="parquet", partitioning__fields=by, **rolled)
+
+
+def _kafka(parallelism: int) -> Callable[[Place], Table]:
     def declare(place: Place) -> Table:
-        path, by = place.root / "out", ("shard",)
-        return table("filesystem", SCHEMA, path=path, type="sink", format=form, partitioning__fields=by)
+        given: dict[str, Any] = {
+            "bootstrap_servers": place.address,
+            "topic": place.name,
+            "sink__commit_mode": "exactly_once",
+            "sink__key_field": "key",
+            "sink__parallelism": parallelism,
+        }
+        return table("kafka", SCHEMA, type="sink", format="json", **given)
 
     return declare
 
@@ -115,18 +247,51 @@ def _single_file(place: Place) -> Table:
     return table("single_file", SCHEMA, path=place.root / "out.json", type="sink", format="json")
 
 
+_FENCES = frozenset({Point.BEFORE_FENCE, Point.AFTER_FENCE})
+_FILES_LACK = _FENCES | {Point.WHILE_WRITING}
+
 TARGETS: Mapping[str, Kind] = {
-    "filesystem": Kind(
-        _filesystem("json"), lambda place: Files(place.root / "out"), lacks=frozenset({Point.WHILE_WRITING})
+    "filesystem": Kind(_filesystem, lambda place: Files(place.root / "out"), lacks=_FILES_LACK),
+    "rolling": Kind(
+        _rolling,
+        lambda place: Files(place.root / "out"),
+        shows_at_once=False,
+        lacks=_FILES_LACK,
     ),
-    "parquet": Kind(
-        _filesystem("parquet"), lambda place: Files(place.root / "out"), lacks=frozenset({Point.WHILE_WRITING})
+    "s3": Kind(
+        _s3,
+        lambda place: Objects(place.address, place.name),
+        s3,
+        modules=("engine.connectors.s3_target",),
+        lacks=_FILES_LACK,
+    ),
+    "delta": Kind(
+        _delta,
+        lambda place: Versions(place.root / "out"),
+        modules=("engine.connectors.delta_sink",),
+        lacks=_FILES_LACK,
+    ),
+    "kafka": Kind(
+        _kafka(1),
+        lambda place: Records(place.address, place.name),
+        kafka,
+        lambda place: make_topic(place.address, place.name),
+        shows_at_once=False,
+        modules=("engine.connectors.kafka_sink",),
+    ),
+    "kafka-parallel": Kind(
+        _kafka(3),
+        lambda place: Records(place.address, place.name),
+        kafka,
+        lambda place: make_topic(place.address, place.name),
+        shows_at_once=False,
+        modules=("engine.connectors.kafka_sink",),
     ),
     "single_file": Kind(
         _single_file,
         lambda place: OneFile(place.root / "out.json"),
         shows_only_committed=False,
         has_zombies=False,
-        lacks=frozenset({Point.BEFORE_DECISION, Point.AFTER_DECISION, Point.WHILE_PUBLISHING}),
+        lacks=_FENCES | {Point.BEFORE_DECISION, Point.AFTER_DECISION, Point.WHILE_PUBLISHING},
     ),
 }
