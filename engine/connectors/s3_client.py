@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from engine.connectors.addresses import check_url
+from engine.connectors.addresses import ALLOWED, check_url
 from engine.connectors.storage import Prefix, StorageOptions
 from engine.errors import MissingPackageError, TargetUnavailableError, UnwritableTargetError
 
@@ -32,10 +32,16 @@ _REFUSED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoe
 def connect(place: Prefix, options: StorageOptions) -> Any:
     """The client of a bucket; the same one for the same options, since making one is slow."""
     endpoint = place.endpoint or options.endpoint
-    if endpoint is not None:
-        check_url(endpoint, os.environ)
     secrets = (options.access_key_id, options.secret_access_key, options.session_token)
+    if endpoint is not None:
+        _check(endpoint, os.environ.get(ALLOWED, ""))
     return _client(endpoint, options.region, *(secret and secret.get_secret_value() for secret in secrets))
+
+
+@lru_cache(maxsize=8)
+def _check(endpoint: str, allowed: str) -> None:
+    """Refuse an endpoint that is not for scripts."""
+    check_url(endpoint, {ALLOWED: allowed})
 
 
 @lru_cache(maxsize=8)

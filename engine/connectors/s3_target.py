@@ -58,7 +58,11 @@ class Bucket:
         self._drafts = directory / "drafts"
         self._job = job
         self._clock = clock
-        self._client: Any = connect(place, options)
+
+    @property
+    def _client(self) -> Any:
+        """Tasks never ask for it: only the driver talks to the bucket."""
+        return connect(self._place, self._options)
 
     def is_fresh(self) -> bool:
         """Whether no key begins with the prefix."""
