@@ -26,7 +26,7 @@ from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
 from engine.delivery.gate import is_planned
 from engine.delivery.ledger import Entry, Skip, StandDown, Stop, Write, decide
-from engine.errors import OutputChangedError
+from engine.errors import LedgerLostError, OutputChangedError
 
 ATTEMPTS = 3
 _MARGIN = timedelta(seconds=5)
@@ -107,6 +107,13 @@ def _is_to_be_written(ledger: Sequence[Entry], part: Part, directory: Path, epoc
             return True
         case Skip():
             return False
+        case Stop(LedgerLostError()):
+            raise LedgerLostError(
+                f"this job has written to {part.topic!r} before, and the group {part.name!r} with its ledger is gone",
+                hint="the group or the topic was deleted, or the job stood still for longer than the broker keeps "
+                "offsets; restore the newest savepoint, which begins a history that needs no ledger yet: an epoch "
+                "that was under way when the job ended may then be written twice",
+            )
         case StandDown(error) | Stop(error):
             raise error
 

@@ -21,6 +21,7 @@ _MISSING = {
     KafkaError.TOPIC_EXCEPTION,
 }
 _TOO_LARGE = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE}
+_INVALID = {KafkaError.INVALID_RECORD, KafkaError.INVALID_TIMESTAMP}
 _REFUSED = {
     KafkaError._AUTHENTICATION,
     KafkaError.SASL_AUTHENTICATION_FAILED,
@@ -50,7 +51,7 @@ def is_refusal(error: KafkaError) -> bool:
 def is_worth_another_try(wrong: KafkaException) -> bool:
     """Whether a new producer may succeed at once, where this one has failed."""
     code = wrong.args[0].code()
-    return code not in _MISSING | _TOO_LARGE | _REFUSED | _AWAY | {KafkaError.INVALID_TRANSACTION_TIMEOUT}
+    return code not in _MISSING | _TOO_LARGE | _INVALID | _REFUSED | _AWAY | {KafkaError.INVALID_TRANSACTION_TIMEOUT}
 
 
 def trouble(wrong: KafkaException, topic: str) -> EngineError:
@@ -65,6 +66,12 @@ def trouble(wrong: KafkaException, topic: str) -> EngineError:
         return RecordTooLargeError(
             f"a record is larger than the topic {topic!r} takes: {said}",
             hint="raise 'max.message.bytes' of the topic and 'message.max.bytes' in client_configs, or write less",
+        )
+    if code in _INVALID:
+        return TargetRefusedError(
+            f"the topic {topic!r} does not take a record: {said}",
+            hint="does its time lie further in the future than 'message.timestamp.after.max.ms' of the topic allows "
+            "(name another column with 'sink.timestamp_field'), or is the topic compacted and the record without key?",
         )
     if code in _REFUSED:
         return TargetRefusedError(

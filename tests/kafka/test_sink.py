@@ -120,6 +120,17 @@ def test_a_record_that_is_too_large_is_named(limit: str, mode: str, broker: Brok
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_a_record_of_the_far_future_is_named(mode: str, broker: Broker, tmp_path: Path) -> None:
+    of = target(broker.address, make_topic(broker), sink__commit_mode=mode)
+
+    with pytest.raises(EngineError) as refused:
+        written(of, broker, tmp_path, TIMED, (1, "a", datetime(2200, 1, 1, tzinfo=UTC)))
+
+    assert refused.value.code == "delivery.refused"
+    assert "sink.timestamp_field" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_topic_that_is_not_there_is_named(mode: str, broker: Broker, tmp_path: Path) -> None:
     with pytest.raises(EngineError) as refused:
         written(target(broker.address, "nowhere", sink__commit_mode=mode), broker, tmp_path, TIMED, (1, "a", AT))

@@ -81,6 +81,7 @@ def test_a_deleted_group_stops_the_job_until_a_savepoint_is_restored(
 
     refused = refusal(lambda: run(target(broker.address, topic), tmp_path))
     assert refused.code == LedgerLostError.code
+    assert "restore the newest savepoint" in (refused.hint or "")
     assert numbers(settled(broker, topic)) == expected(2)
 
     run(target(broker.address, topic), tmp_path, lineage="two", generation=2, parents=(("one", 1),))
