@@ -1,7 +1,8 @@
 """Writing to Kafka: ours exactly once against Spark's own sink, which writes at least once.
 
 `python -m benchmarks.kafka_sink [FILES [ROUNDS]]` lets both read the same bids and write them as JSON into topics of
-one broker, by turns, after one turn to warm up, and prints the ratios. Every turn's rows are counted by a reader of
+one broker, by turns, after one turn to warm up, and prints the ratios. The jars of Spark's own sink are
+fetched, unless the folder BENCH_KAFKA_JARS has them. Every turn's rows are counted by a reader of
 committed records.
 """
 
@@ -56,12 +57,12 @@ def by_hand(folder: Path, scratch: Path, address: str) -> Callable[[str], None]:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only this side has it
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everybody writes it
 
-    archives = ",".join(
-        str(path) for path in sorted(jars(SPARK_KAFKA).glob("*.jar")) if "scala-library" not in path.name
-    )
+    given = os.environ.get("BENCH_KAFKA_JARS")
+    archives = ",".join(map(str, sorted((Path(given) if given else jars(SPARK_KAFKA)).glob("*.jar"))))
     builder = SparkSession.builder.master(f"local[{PARALLELISM}]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.jars", archives).config("spark.driver.memory", "2g")
     builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.driver.bindAddress", "127.0.0.1")
+    builder = builder.config("spark.driver.host", "127.0.0.1")
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
 
