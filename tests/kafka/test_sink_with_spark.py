@@ -1,0 +1,67 @@
+"""Whole pipelines into Kafka."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.spark.run import RunSpec
+from tests.kafka.broker import Broker
+from tests.kafka.sink_pipeline import make_topic, settled
+from tests.streams.play import kill_in_epoch, play
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.connectors, pytest.mark.spark]
+
+ROWS, PER_EPOCH = 60, 20
+NUMBERS = f"""
+CREATE TABLE numbers WITH (
+  connector = 'impulse', event_rate = 1000000, message_count = {ROWS}, event_time_interval = 1000
+);
+"""
+SINK = """
+CREATE TABLE out WITH (
+  connector = 'kafka', type = 'sink', bootstrap_servers = '{address}', topic = '{topic}', {options}
+);
+"""
+
+
+def spec(broker: Broker, topic: str, root: Path, query: str, options: str) -> RunSpec:
+    sql = NUMBERS + SINK.format(address=broker.address, topic=topic, options=options) + query
+    return RunSpec("numbers", sql, root / "state", max_epoch_rows=PER_EPOCH, quick=True)
+
+
+@pytest.mark.parametrize("point", ["before_decision", "after_decision"])
+def test_a_driver_that_is_killed_leaves_every_row_there_once(
+    point: str, broker: Broker, tmp_path: Path, spark: SparkSession
+) -> None:
+    topic = make_topic(broker, partitions=2)
+    query = "INSERT INTO out SELECT counter, concat('key ', counter % 3) AS name FROM numbers;"
+    options = "format = 'json', 'sink.commit_mode' = 'exactly_once', 'sink.key_field' = 'name'"
+    of = spec(broker, topic, tmp_path, query, options)
+    kill_in_epoch(of, 1, point)
+
+    outcome, _ = play(spark, of)
+
+    assert outcome == "finished"
+    found = [json.loads(message.value() or b"") for message in settled(broker, topic)]
+    assert sorted(row["counter"] for row in found) == list(range(ROWS))
+
+
+@pytest.mark.parametrize("mode", ["at_least_once", "exactly_once"])
+def test_what_keeps_changing_is_written_as_changes(
+    mode: str, broker: Broker, tmp_path: Path, spark: SparkSession
+) -> None:
+    topic = make_topic(broker)
+    query = "INSERT INTO out SELECT concat('key ', counter % 3) AS name, count(*) AS n FROM numbers GROUP BY 1;"
+    options = f"format = 'debezium_json', 'sink.commit_mode' = '{mode}', 'sink.key_field' = 'name'"
+
+    play(spark, spec(broker, topic, tmp_path, query, options))
+
+    last = {message.key(): json.loads(message.value() or b"")["after"]["n"] for message in settled(broker, topic)}
+    assert last == {b"key 0": 20, b"key 1": 20, b"key 2": 20}
