@@ -68,7 +68,8 @@ def _called(writes: Sequence[Write], known: Udfs) -> Udfs:
 
 def _describe(table: Table) -> str:
     form = table.format.model_dump_json() if table.format else ""
-    parts = [table.connector, table.direction, table.options.model_dump_json(), form, table.schema, table.metadata]
+    options = table.options.model_dump_json(exclude=set(table.options.changeable))
+    parts = [table.connector, table.direction, options, form, table.schema, table.metadata]
     parts += [table.primary_key] if table.primary_key else []
     return repr(parts)
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -38,6 +38,9 @@ class Options(BaseModel):
     """The WITH options of one connector. Unknown ones are refused; each has a description."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    changeable: ClassVar[frozenset[str]] = frozenset()
+    """The fields that may change under a pipeline's state, since they do not say which rows there are."""
 
 
 @dataclass(frozen=True, slots=True)

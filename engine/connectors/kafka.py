@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field as Option
 from pydantic import field_validator, model_validator
@@ -25,6 +25,12 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 class KafkaSourceOptions(KafkaOptions):
     """Which topics, where to begin, and how much to read at once."""
+
+    # brokers move, passwords change, and a limit says nothing about the rows: the topics do
+    changeable: ClassVar[frozenset[str]] = frozenset(
+        {*KafkaOptions.model_fields, "offset", "group_id", "group_id_prefix", "on_data_loss"}
+        | {"max_rows", "max_bytes", "discovery_interval", "broker_timeout"}
+    )
 
     topic: str | None = Option(None, description="The topic, or several, comma-separated.")
     topic_pattern: str | None = Option(
@@ -72,6 +78,12 @@ class KafkaSourceOptions(KafkaOptions):
         timedelta(seconds=10),
         alias="source.discovery_interval",
         description="How often the brokers are asked for new partitions and topics.",
+    )
+
+    broker_timeout: timedelta = Option(
+        timedelta(seconds=30),
+        alias="source.broker_timeout",
+        description="For how long brokers may fail to answer before the pipeline stops with an error that may pass.",
     )
 
     @field_validator("topic")

@@ -21,9 +21,6 @@ from engine.errors import SourceUnavailableError
 K = TypeVar("K")
 V = TypeVar("V")
 
-PATIENCE = 30.0
-"""For how many seconds a broker may fail to answer; brokers restart and elect leaders, and that is no failure."""
-
 _PAUSE = 0.1
 _SAMPLE, _SAMPLE_SECONDS, _USUAL_SIZE = 100, 0.2, 1000.0
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -56,10 +53,14 @@ class Brokers:
 
     options: KafkaSourceOptions
     group: str
-    patience: float = PATIENCE
     _admin: AdminClient | None = None
     _consumer: Consumer | None = None
     _trouble: list[KafkaError] = field(default_factory=list)
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds a broker may fail to answer: they restart and elect leaders, and that is no failure."""
+        return self.options.broker_timeout.total_seconds()
 
     def topics(self) -> dict[str, tuple[int, str | None]]:
         """The topics that there are among those the table names: how many partitions each has, and its id."""

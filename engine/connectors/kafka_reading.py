@@ -11,7 +11,6 @@ from functools import lru_cache
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from engine.connectors.kafka import KafkaSourceOptions
-from engine.connectors.kafka_brokers import PATIENCE
 from engine.connectors.kafka_client import client_config, explain, told
 from engine.errors import EngineError, RecordsLostError, SourceUnavailableError
 
@@ -55,7 +54,7 @@ class RecordReader:
         the place that the client has reached says that the range is over."""
         self._go(topic, partition, start)
         at, lost, found = start, 0, list[Message]()
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self.patience
         while at < end:
             messages = self._some(min(end - at, _AT_ONCE))
             events = [message for message in messages if message.error() is not None]
@@ -68,7 +67,7 @@ class RecordReader:
             reached = self._reached(topic, partition, at, end, events)
             lost += reached.lost
             if records or reached.at > at:
-                deadline = time.monotonic() + PATIENCE
+                deadline = time.monotonic() + self.patience
             at = reached.at
             if at < end and time.monotonic() > deadline:
                 raise self._silence(topic, partition, at)
@@ -78,6 +77,11 @@ class RecordReader:
         if found or lost:
             yield Records(topic, partition, found, lost)
         self._rest(topic, partition, end)
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds a broker may give nothing."""
+        return self.options.broker_timeout.total_seconds()
 
     def _go(self, topic: str, partition: int, start: int) -> None:
         """Let the next record be the one at `start`."""
@@ -124,10 +128,10 @@ class RecordReader:
     def _first_left(self, topic: str, partition: int, at: int, end: int) -> int:
         """The first offset of a range that the partition still has, or the end of the range."""
         with told(self.options, SourceUnavailableError):
-            first, _ = self.consumer.get_watermark_offsets(TopicPartition(topic, partition), PATIENCE)
+            first, _ = self.consumer.get_watermark_offsets(TopicPartition(topic, partition), self.patience)
         if self.options.on_data_loss == "fail":
             raise RecordsLostError(
-                f"partition {partition} of topic {topic!r} begins at offset {first}; {at} to {end - 1} are to be read",
+                f"partition {partition} of topic {topic!r} begins at offset {first}, and is read from {at} to {end}",
                 hint="set on_data_loss = 'continue' to go on with the records that are there",
             )
         return min(first, end) if first > at else end
@@ -137,7 +141,7 @@ class RecordReader:
             return explain(self.options, self.trouble[-1], SourceUnavailableError)
         return SourceUnavailableError(
             f"Kafka at {self.options.bootstrap_servers} has not given offset {at} of partition {partition} of topic "
-            f"{topic!r} for {PATIENCE:.0f} seconds",
+            f"{topic!r} for {self.patience:.0f} seconds",
             hint="is the broker that leads this partition up?",
         )
 

@@ -210,6 +210,10 @@ class Broker:
         with closing(Consumer(self.client_options(group_id=group, enable_auto_commit=False))) as consumer:
             consumer.commit(offsets=[TopicPartition(topic, partition, offset)], asynchronous=False)
 
+    def delete_group(self, group: str) -> None:
+        """Take a consumer group away."""
+        self.admin.delete_consumer_groups([group])[group].result(SECONDS)
+
     def committed(self, group: str, topic: str, partition: int = 0) -> int:
         """Where a consumer group is."""
         with closing(Consumer(self.client_options(group_id=group, enable_auto_commit=False))) as consumer:

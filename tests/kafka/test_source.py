@@ -292,7 +292,7 @@ def test_records_that_are_gone_stop_the_table_or_are_counted(broker: Broker) -> 
     strict = kafka_source(kafka_table(broker, topic))
     with pytest.raises(RecordsLostError, match="begins at offset 3, and was read up to 0: 3 records are gone"):
         strict.advance(first, None)
-    with pytest.raises(RecordsLostError, match="begins at offset 3; 0 to 3 are to be read"):
+    with pytest.raises(RecordsLostError, match="begins at offset 3, and is read from 0 to 4"):
         values(strict, first, last)
 
     lenient = kafka_source(kafka_table(broker, topic, on_data_loss="continue"))
@@ -358,14 +358,19 @@ def test_a_kafka_source_writes_down_where_it_begins_and_is_watched(broker: Broke
 
 
 def test_brokers_that_do_not_answer_are_named_and_may_be_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.connectors.kafka_reading.PATIENCE", 0.1)
     monkeypatch.setattr("engine.connectors.kafka_reading._POLL_SECONDS", 0.1)
     (port,) = free_ports(1)
-    nobody = table(
-        "kafka", VALUE, bootstrap_servers=f"127.0.0.1:{port}", type="source", format="raw_string", topic="any"
+    source = kafka_source(
+        table(
+            "kafka",
+            VALUE,
+            bootstrap_servers=f"127.0.0.1:{port}",
+            type="source",
+            format="raw_string",
+            topic="any",
+            source__broker_timeout="500 milliseconds",
+        )
     )
-    source = kafka_source(nobody)
-    source._brokers.patience = 0.5
 
     for asking in (source.partitions, lambda: values(source, {"any/0": place(0)}, {"any/0": place(1)})):
         with pytest.raises(SourceUnavailableError, match=f"Kafka at 127.0.0.1:{port}") as refused:
@@ -378,9 +383,7 @@ def test_a_password_that_is_wrong_is_said_to_be(broker: Broker) -> None:
     def asked(password: str) -> Sequence[str]:
         login = {"auth__type": "sasl", "auth__protocol": "SASL_PLAINTEXT", "auth__username": USER}
         options = login | {"auth__password": password, "bootstrap_servers": broker.sasl_address}
-        source = kafka_source(kafka_table(broker, topic, **options))
-        source._brokers.patience = 3
-        return source.partitions()
+        return kafka_source(kafka_table(broker, topic, **options, source__broker_timeout="3 seconds")).partitions()
 
     topic = broker.create_topic()
 
