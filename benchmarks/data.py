@@ -21,12 +21,13 @@ def make_bids(folder: Path, files: int = FILES) -> Path:
     target.mkdir(parents=True, exist_ok=True)
     for number in range(files):
         with (target / f"{number:02}.json").open("w") as file:
-            file.writelines(json.dumps(bid) + "\n" for bid in _bids(number))
+            file.writelines(json.dumps(bid) + "\n" for bid in bids(number))
     (target / "_done").touch()
     return target
 
 
-def _bids(number: int) -> list[dict[str, object]]:
+def bids(number: int) -> list[dict[str, object]]:
+    """The bids of one file."""
     chance = Random(number)
     first = number * ROWS_PER_FILE
     return [
