@@ -219,7 +219,7 @@ SINKS: dict[str, Callable[[Path], Table]] = {
 
 
 def test_every_connector_that_writes_is_in_these_tests() -> None:
-    with_a_server = {"redis", "webhook"}  # in test_redis.py and test_webhook.py
+    with_a_server = {"kafka", "redis", "webhook"}  # in tests/kafka, test_redis.py and test_webhook.py
 
     assert {each.name for each in CONNECTORS if "sink" in each.options} - with_a_server == set(SINKS)
 
