@@ -160,7 +160,7 @@ def test_uncommitted_records_are_read_when_that_is_wanted(broker: Broker) -> Non
 
 
 def test_what_is_around_a_record_becomes_columns(broker: Broker) -> None:
-    topic = broker.create_topic(partitions=2)
+    topic = broker.create_topic(partitions=2, retention_ms=-1)
     broker.produce(topic, "a", partition=1, key=b"k", timestamp=1_700_000_000_123, headers=[("h", b"1"), ("h", None)])
     broker.produce(topic, "b", partition=1, timestamp=1_700_000_000_124)
     keys = ("topic", "partition", "offset_id", "timestamp", "event_time", "key", "headers")
