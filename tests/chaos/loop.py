@@ -20,6 +20,7 @@ from tests.chaos.check import Verdict, judge
 from tests.chaos.driver import DONE, OVERTAKEN, SUPERSEDED, Spec, committed, drive, planned
 from tests.chaos.processes import Child, fork
 from tests.chaos.targets import Kind, Part, Place, View
+from tests.delivery.mutants import replaced, without_ledger
 
 PATIENCE = 120.0
 """Seconds after which something that should have happened has not."""
@@ -77,7 +78,7 @@ class Loop:
         return verdict
 
     def _kill(self) -> None:
-        driver = self.start(fault=self._fault("") if self.chance.random() < 0.3 else "")
+        driver = self.start(fault=self._fault("") if self.chance.random() < 0.5 else "")
         self._let_work(driver, self.chance.randrange(4))
         driver.kill()
         self._note(driver, "killed")
@@ -129,9 +130,8 @@ class Loop:
 
         def work(step: Callable[[], object]) -> int:
             if self.wanted.without_ledger:
-                from tests.chaos.without_ledger import forget_ledgers
-
-                forget_ledgers(generation)
+                with replaced(without_ledger()):
+                    return drive(self.spec, generation, lambda _: step())
             return drive(self.spec, generation, lambda _: step())
 
         armed = {ARMED: fault, ALLOWED: "1"} if fault else {}

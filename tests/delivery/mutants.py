@@ -149,6 +149,8 @@ def replaced(functions: Replaced) -> Iterator[None]:
 
 
 def _another(name: str) -> str:
+    if name.isdigit():  # a part of a topic, which is no file
+        return name
     folder, _, base = name.rpartition("/")
     stem, dot, suffix = base.partition(".")
     return f"{folder}/{stem}-{secrets.token_hex(4)}{dot}{suffix}".lstrip("/")
