@@ -71,7 +71,6 @@ class Machine:
     table: Table = field(init=False)
     lineage: Lineage = field(default_factory=lambda: Lineage("l0"))
     histories: dict[str, Lineage] = field(default_factory=dict)
-    owners: dict[int, str] = field(default_factory=dict)
     drivers: list[Driver] = field(default_factory=list)
     generation: int = 0
 
@@ -155,10 +154,7 @@ class Machine:
         )
         directory = self.paths.sinks / "t"
         sink(self.table, directory).commit(which, [staged(directory, which)])
-        if not create_durably(checkpoint / "commits" / str(number), b"v1\n{}\n"):
-            return False
-        self.owners[number] = driver.lineage.id
-        return True
+        return create_durably(checkpoint / "commits" / str(number), driver.lineage.id.encode())
 
     def _restore(self) -> None:
         """Put the checkpoint back to an epoch, as a savepoint does; nobody is at work meanwhile."""
@@ -171,7 +167,7 @@ class Machine:
                 if number > back:
                     (self.paths.checkpoint / log / str(number)).unlink()
         self.histories[self.lineage.id] = self.lineage
-        owner = self.histories[self.owners.get(back, self.lineage.id)]
+        owner = self.histories[(self.paths.checkpoint / "commits" / str(back)).read_text()]
         kept = tuple(parent for parent in owner.parents if parent[1] < back)
         self.lineage = Lineage(owner.id, kept).forked_at(back, f"l{self.generation}x{len(self.histories)}")
 
