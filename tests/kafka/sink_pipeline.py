@@ -84,5 +84,5 @@ def numbers(found: Sequence[Message]) -> list[int]:
 
 
 if __name__ == "__main__":
-    address, topic, folder, parallelism = sys.argv[1:]
-    run(target(address, topic, sink__parallelism=int(parallelism)), Path(folder))
+    address, topic, folder, parallelism, until = sys.argv[1:]
+    run(target(address, topic, sink__parallelism=int(parallelism)), Path(folder), until=int(until))

@@ -36,9 +36,12 @@ OF_PARTS = [Point.WHILE_WRITING, Point.BEFORE_DECISION, Point.AFTER_DECISION, Po
 
 
 @contextmanager
-def started(address: str, topic: str, root: Path, fault: str, parallelism: int = 1) -> Iterator[subprocess.Popen[str]]:
+def started(
+    address: str, topic: str, root: Path, fault: str, parallelism: int = 1, until: int = EPOCHS
+) -> Iterator[subprocess.Popen[str]]:
     """The pipeline in a process of its own, armed."""
-    command = [sys.executable, "-m", "tests.kafka.sink_pipeline", address, topic, str(root), str(parallelism)]
+    given = [address, topic, str(root), str(parallelism), str(until)]
+    command = [sys.executable, "-m", "tests.kafka.sink_pipeline", *given]
     environment = os.environ | {"ARROYO_FAULT": fault, "ARROYO_FAULTS_ALLOWED": "1"}
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -48,9 +51,11 @@ def started(address: str, topic: str, root: Path, fault: str, parallelism: int =
 
 
 @contextmanager
-def paused(address: str, topic: str, root: Path, point: Point, epoch: int) -> Iterator[subprocess.Popen[str]]:
+def paused(
+    address: str, topic: str, root: Path, point: Point, epoch: int, until: int = EPOCHS
+) -> Iterator[subprocess.Popen[str]]:
     """A process that stands still at a point of an epoch."""
-    with started(address, topic, root, f"{point}:{epoch}:stop") as process:
+    with started(address, topic, root, f"{point}:{epoch}:stop", until=until) as process:
         _, status = os.waitpid(process.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status), process.communicate()[1]
         yield process
@@ -234,12 +239,14 @@ def test_of_three_brokers_one_may_die_at_any_time(tmp_path: Path) -> None:
         topic = make_topic(cluster, partitions=3, min_insync_replicas=2)
         root = tmp_path / "job"
         for number, node in enumerate(cluster.nodes):
-            with paused(cluster.address, topic, root, Point.BEFORE_DECISION, epoch=number + 1) as process:
+            at = {"epoch": number, "until": number + 1}
+            with paused(cluster.address, topic, root, Point.BEFORE_DECISION, **at) as process:
                 node.kill()
                 said = woken(process)
                 if process.returncode:
                     assert TargetUnavailableError.__name__ in said
             cluster.restart()
+            run(target(cluster.address, topic), root, until=number + 1)
         run(target(cluster.address, topic), root)
 
         assert numbers(settled(cluster, topic)) == expected(EPOCHS)
