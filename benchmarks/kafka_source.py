@@ -75,6 +75,7 @@ def by_hand(scratch: Path, address: str) -> Callable[[str, int], None]:
     archives = ",".join(str(path) for path in found if "scala-library" not in path.name)
     builder = SparkSession.builder.master(f"local[{PARALLELISM}]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.jars", archives).config("spark.driver.memory", "2g")
+    builder = builder.config("spark.driver.host", "127.0.0.1")  # executors fetch the jars from there
     builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.driver.bindAddress", "127.0.0.1")
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
