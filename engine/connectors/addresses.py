@@ -10,13 +10,29 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Annotated
 from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
 
 from engine.errors import AddressRefusedError, TargetUnavailableError
 
 ALLOWED = "ARROYO_NET_ALLOW"
 """Names a variable: host names and networks, comma-separated, that scripts may talk to though they are not public."""
 
+
+def web_url(value: str) -> str:
+    """A URL that an option may name. Raises ValueError when it is none, or holds what must not print."""
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("it must begin with http:// or https:// and name a host")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("a URL is printed, so user and password belong into options of their own")
+    return value
+
+
+WebUrl = Annotated[str, AfterValidator(web_url)]
+"""An option that is a URL."""
 Resolve = Callable[[str, int], Sequence[str]]
 
 

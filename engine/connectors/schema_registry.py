@@ -7,12 +7,12 @@ import os
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from pydantic import Field as Option
-from pydantic import SecretStr, field_validator
+from pydantic import SecretStr
 
-from engine.connectors.addresses import check_url
+from engine.connectors.addresses import WebUrl, check_url
 from engine.connectors.base import Options, Table
 from engine.errors import SchemaRegistryError
 
@@ -27,7 +27,7 @@ _SECONDS = 10.0
 class RegistryOptions(Options):
     """Which schema registry describes the records, and who asks it."""
 
-    registry_endpoint: str | None = Option(
+    registry_endpoint: WebUrl | None = Option(
         None, alias="schema_registry.endpoint", description="The URL of the schema registry."
     )
     registry_key: str | None = Option(None, alias="schema_registry.api_key", description="Who asks it.")
@@ -40,17 +40,6 @@ class RegistryOptions(Options):
         min_length=1,
         description="The name under which it knows a table's records; without it the topic and `-value`.",
     )
-
-    @field_validator("registry_endpoint")
-    @classmethod
-    def _is_url(cls, value: str | None) -> str | None:
-        if value is not None:
-            parts = urlsplit(value)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise ValueError("it must begin with http:// or https:// and name a host")
-            if parts.username is not None or parts.password is not None:
-                raise ValueError("user and password belong into 'schema_registry.api_key' and '.api_secret'")
-        return value
 
 
 @dataclass(frozen=True, slots=True)

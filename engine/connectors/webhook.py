@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from pydantic import Field as Option
 from pydantic import SecretStr, field_validator
 
+from engine.connectors.addresses import WebUrl
 from engine.connectors.base import Connector, Options, SinkPlace, Table
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class WebhookOptions(Options):
     """Where rows are posted to, and how patiently."""
 
-    endpoint: str = Option(description="The URL that rows are posted to; a redirect is not followed.")
+    endpoint: WebUrl = Option(description="The URL that rows are posted to; a redirect is not followed.")
     headers: SecretStr = Option(
         SecretStr(""), description="Further headers, `name: value, name: value`; they may hold secrets and never print."
     )
@@ -39,16 +39,6 @@ class WebhookOptions(Options):
         alias="sink.retry_timeout",
         description="How long one row is tried again when the answer is 408, 429, 5xx or none; then the run stops.",
     )
-
-    @field_validator("endpoint")
-    @classmethod
-    def _is_url(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("it must begin with http:// or https:// and name a host")
-        if parts.username is not None or parts.password is not None:
-            raise ValueError("user and password belong into 'headers', which never print")
-        return value
 
     @field_validator("headers")
     @classmethod

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -22,10 +23,9 @@ import pyarrow as pa
 from engine.connectors.addresses import Reachable, check_url
 from engine.connectors.base import Epoch, Letter, Slice, Table
 from engine.connectors.dead_letters import DeadLetters
+from engine.connectors.staged import StagedSegment, send_unless_sent, staged_rows
 from engine.connectors.webhook import WebhookOptions, read_headers
-from engine.delivery.faults import Point, reach
-from engine.delivery.gate import admit_unless_taken
-from engine.delivery.segments import Segment, drop_segments, from_messages, segment_path, to_message
+from engine.delivery.segments import Segment, to_message
 from engine.errors import RowRefusedError, TargetUnavailableError
 from engine.formats import make_encoder
 
@@ -47,20 +47,11 @@ class WebhookSink:
 
     def open(self, epoch: Epoch, task: int) -> WebhookWriter:
         """A writer of one segment of bodies."""
-        return WebhookWriter(self._table, segment_path(self._directory, epoch, task, ".arrow"))
+        return WebhookWriter(self._table, StagedSegment(self._directory, epoch, task, _STAGED))
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Post the epoch, unless it was the last that was posted."""
-        admission = admit_unless_taken(self._directory, epoch)
-        if admission is not None:
-            segments = from_messages(messages)
-            if segments:
-                reach(Point.BEFORE_WRITE, epoch.number)
-                self._post(epoch, segments)
-                reach(Point.AFTER_WRITE, epoch.number)
-            admission.record(sum(segment.rows for segment in segments))
-        reach(Point.AFTER_LEDGER, epoch.number)
-        drop_segments(self._directory, epoch)
+        send_unless_sent(self._directory, epoch, messages, partial(self._post, epoch))
 
     def _post(self, epoch: Epoch, segments: Sequence[Segment]) -> None:
         poster = Poster(self._options, check_url(self._options.endpoint, os.environ))
@@ -162,31 +153,21 @@ def _retry_after(answer: httpx.Response) -> float:
 class WebhookWriter:
     """Stages a task's rows as bodies."""
 
-    def __init__(self, table: Table, path: Path) -> None:
+    def __init__(self, table: Table, segment: StagedSegment) -> None:
         assert table.format is not None
         self._encoder = make_encoder(table.format, table.schema)
-        self._path = path
-        self._file = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_file(self._file, _STAGED)
-        self._rows = 0
+        self._segment = segment
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Stage some rows."""
         bodies = self._encoder.encode_messages(rows).cast(pa.binary())
-        self._writer.write(pa.RecordBatch.from_arrays([bodies], schema=_STAGED))
-        self._rows += rows.num_rows
+        self._segment.write(pa.RecordBatch.from_arrays([bodies], schema=_STAGED))
 
     def close(self) -> bytes:
         """Finish the segment and name it."""
-        self._writer.close()
-        self._file.close()
-        name = self._path.relative_to(self._path.parents[2])
-        return to_message([Segment(str(name), self._rows, self._path.stat().st_size, "")])
+        return to_message([self._segment.close()])
 
 
 def _bodies(path: Path) -> Iterator[bytes]:
-    with pa.OSFile(str(path), "rb") as file, pa.ipc.open_file(file) as reader:
-        for index in range(reader.num_record_batches):
-            batch = reader.get_batch(index)
-            for start in range(0, batch.num_rows, _AT_ONCE):
-                yield from batch.column(0).slice(start, _AT_ONCE).to_pylist()
+    for rows in staged_rows(path, _AT_ONCE):
+        yield from rows.column(0).to_pylist()

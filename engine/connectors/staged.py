@@ -1,0 +1,67 @@
+"""Rows that a task stages for the driver: segments of Arrow batches, and sending them at least once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from engine.delivery.durable import sync_file
+from engine.delivery.epoch import Epoch
+from engine.delivery.faults import Point, reach
+from engine.delivery.gate import admit_unless_taken
+from engine.delivery.segments import Segment, drop_segments, from_messages, segment_path
+
+
+class StagedSegment:
+    """A segment that is being written."""
+
+    def __init__(self, directory: Path, epoch: Epoch, task: int, schema: pa.Schema, partition: str = "") -> None:
+        self._root = directory
+        self._path = segment_path(directory, epoch, task, ".arrow")
+        self._partition = partition
+        self._file = pa.OSFile(str(self._path), "wb")
+        # a disk takes a fifth of the bytes in less time than packing them does
+        self._writer = pa.ipc.new_file(self._file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
+        self._rows = 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Append some rows."""
+        self._writer.write(rows)
+        self._rows += rows.num_rows
+
+    def close(self, *, sync: bool = False) -> Segment:
+        """Finish the segment, and make its contents durable with `sync`."""
+        self._writer.close()
+        self._file.close()
+        if sync:
+            sync_file(self._path)
+        name = str(self._path.relative_to(self._root))
+        return Segment(name, self._rows, self._path.stat().st_size, "", self._partition)
+
+
+def staged_rows(path: Path, at_once: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a segment, in their order, so many at once."""
+    with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+        for index in range(reader.num_record_batches):
+            batch = reader.get_batch(index)
+            for start in range(0, batch.num_rows, at_once):
+                yield batch.slice(start, at_once)
+
+
+def send_unless_sent(
+    directory: Path, epoch: Epoch, messages: Sequence[bytes], send: Callable[[Sequence[Segment]], None]
+) -> None:
+    """Send what the tasks have staged, unless this epoch was the last that was sent. A crash between the sending and
+    the ledger sends it again."""
+    admission = admit_unless_taken(directory, epoch)
+    if admission is not None:
+        segments = from_messages(messages)
+        if segments:
+            reach(Point.BEFORE_WRITE, epoch.number)
+            send(segments)
+            reach(Point.AFTER_WRITE, epoch.number)
+        admission.record(sum(segment.rows for segment in segments))
+    reach(Point.AFTER_LEDGER, epoch.number)
+    drop_segments(directory, epoch)
