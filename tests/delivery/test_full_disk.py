@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def files_left_open_are_noticed_here() -> Iterator[None]:
+    """Not while another test runs, which would be blamed for them."""
+    yield
+    gc.collect()
 
 
 def fails_at(number: int) -> Callable[[int], None]:
