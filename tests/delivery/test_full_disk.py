@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,18 +12,11 @@ import pytest
 from engine.errors import EngineError
 from tests.delivery.pipeline import expected, run, written
 
-# what fails closes no file
 pytestmark = [
+    pytest.mark.usefixtures("open_files_are_noticed_here"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def files_left_open_are_noticed_here() -> Iterator[None]:
-    """Not while another test runs, which would be blamed for them."""
-    yield
-    gc.collect()
 
 
 def fails_at(number: int) -> Callable[[int], None]:

@@ -15,6 +15,7 @@ from tests.delivery.pipeline import expected, restore, run, written
 
 # a crash closes no file, and here the files live on without their process
 pytestmark = [
+    pytest.mark.usefixtures("open_files_are_noticed_here"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]

@@ -14,6 +14,7 @@ ENOUGH = 2000
 
 # a driver that is killed closes no file, and its files live on with the process
 pytestmark = [
+    pytest.mark.usefixtures("open_files_are_noticed_here"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.timeout(900),
