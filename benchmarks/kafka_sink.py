@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from benchmarks.data import ROWS_PER_FILE, make_bids
 from benchmarks.queries import SCHEMA, SOURCE
+from benchmarks.sides import Side
 from tests.kafka.broker import Broker, running
 from tests.kafka.jars import SPARK_KAFKA, jars
 
@@ -94,12 +94,12 @@ def main(files: int = 4, rounds: int = 3) -> None:
     """Print what each side took in each round, and the ratios of the medians."""
     folder = make_bids(Path(__file__).parent.parent / ".cache" / "bench", files)
     with tempfile.TemporaryDirectory(prefix="bench-") as text, running(Path(text)) as broker:
-        sides = {name: _start(name, folder, broker.address) for name in SIDES}
+        sides = {name: Side.start("benchmarks.kafka_sink", name, str(folder), broker.address) for name in SIDES}
         taken: dict[str, list[float]] = {name: [] for name in SIDES}
         for number in range(rounds + 1):
-            for name, process in sides.items():
+            for name, one in sides.items():
                 topic = broker.create_topic(f"{name}-{number}", PARTITIONS, retention_ms=-1)
-                seconds = float(_ask(process, topic))
+                seconds = float(one.ask(topic))
                 assert _rows(broker, topic) >= files * ROWS_PER_FILE, topic
                 broker.delete_topic(topic)
                 taken[name] += [seconds] if number else []
@@ -108,38 +108,14 @@ def main(files: int = 4, rounds: int = 3) -> None:
         for name, found in taken.items():
             rate = files * ROWS_PER_FILE / statistics.median(found)
             print(f"{name:15}{rate:12,.0f} rows/s  {base / statistics.median(found):5.2f} x Spark's own")
-        for process in sides.values():
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait()
+        for one in sides.values():
+            one.end()
 
 
 def _rows(broker: Broker, topic: str) -> int:
     """Offsets that a reader of committed records has before it when no transaction is open; markers take some, too."""
     broker.until(lambda: broker.ends(topic, committed=True) == broker.ends(topic, committed=False))
     return sum(broker.ends(topic, committed=True))
-
-
-def _start(name: str, folder: Path, address: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "benchmarks.kafka_sink", name, str(folder), address]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, bufsize=1)
-    _read(process)
-    return process
-
-
-def _ask(process: subprocess.Popen[str], topic: str) -> str:
-    assert process.stdin is not None
-    process.stdin.write(topic + "\n")
-    process.stdin.flush()
-    return _read(process)
-
-
-def _read(process: subprocess.Popen[str]) -> str:
-    line = process.stdout.readline() if process.stdout else ""
-    if not line:
-        raise SystemExit(f"a side of the benchmark ended: {process.args}")
-    return line
 
 
 if __name__ == "__main__":

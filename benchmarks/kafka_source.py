@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +22,7 @@ from confluent_kafka import Producer
 
 from benchmarks.data import bids
 from benchmarks.queries import SCHEMA
+from benchmarks.sides import Side
 from tests.kafka.broker import Broker, running
 from tests.kafka.jars import SPARK_KAFKA, jars
 
@@ -126,10 +126,10 @@ def main(count: int = 2_000_000, rounds: int = 3) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as text, running(Path(text)) as broker:
         topic = fill(broker, count)
         taken: dict[str, list[float]] = {name: [] for name in SIDES}
-        sides = {name: _start(name, broker.address) for name in SIDES}
+        sides = {name: Side.start("benchmarks.kafka_source", "side", name, broker.address) for name in SIDES}
         for number in range(rounds + 1):
-            for name, process in sides.items():
-                seconds = float(_ask(process, f"{topic} {count}"))
+            for name, one in sides.items():
+                seconds = float(one.ask(f"{topic} {count}"))
                 taken[name] += [seconds] if number else []
                 print(f"{name:8}{seconds:8.2f} s{'' if number else '  (to warm up)'}", flush=True)
         for name, found in taken.items():
@@ -137,32 +137,8 @@ def main(count: int = 2_000_000, rounds: int = 3) -> None:
         ratios = [spark / own for own, spark in zip(taken["ours"], taken["spark"], strict=True)]
         each = " ".join(f"{ratio:.2f}" for ratio in ratios)
         print(f"ours is {statistics.median(taken['spark']) / statistics.median(taken['ours']):.2f} x as fast ({each})")
-        for process in sides.values():
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait()
-
-
-def _start(name: str, address: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "benchmarks.kafka_source", "side", name, address]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, bufsize=1)
-    _read(process)
-    return process
-
-
-def _ask(process: subprocess.Popen[str], question: str) -> str:
-    assert process.stdin is not None
-    process.stdin.write(question + "\n")
-    process.stdin.flush()
-    return _read(process)
-
-
-def _read(process: subprocess.Popen[str]) -> str:
-    line = process.stdout.readline() if process.stdout else ""
-    if not line:
-        raise SystemExit(f"a side of the benchmark ended: {process.args}")
-    return line
+        for one in sides.values():
+            one.end()
 
 
 if __name__ == "__main__":

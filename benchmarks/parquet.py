@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.data import ROWS_PER_FILE, make_bids
 from benchmarks.queries import SCHEMA, SOURCE
+from benchmarks.sides import Side
 
 PARALLELISM = 2
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
@@ -85,17 +85,8 @@ def side(name: str, folder: Path) -> None:
 def main(count: int) -> int:
     """Print the medians and their ratio; the exit code says whether it is within the goal."""
     folder = make_bids(Path(__file__).parent.parent / ".cache" / "bench", count)
-    command = [sys.executable, "-m", "benchmarks.parquet", "side"]
-    sides = {
-        name: subprocess.Popen(
-            [*command, name, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, bufsize=1,
-        )
-        for name in ("ours", "plain")
-    }  # fmt: skip
-    for each in sides.values():
-        _ask(each, None)
-    rounds = [{name: _ask(each, "go\n").split() for name, each in sides.items()} for _ in range(ROUNDS + 1)][1:]
+    sides = {name: Side.start("benchmarks.parquet", "side", name, str(folder)) for name in ("ours", "plain")}
+    rounds = [{name: each.ask("go").split() for name, each in sides.items()} for _ in range(ROUNDS + 1)][1:]
     expected = str(count * ROWS_PER_FILE)
     if any(answer[2] != expected for one in rounds for answer in one.values()):
         raise SystemExit(f"rows are missing: {rounds}")
@@ -105,22 +96,8 @@ def main(count: int) -> int:
     print(f"Spark's own sink {by_hand:.2f} s, {rounds[0]['plain'][1]} files")
     print(f"throughput {by_hand / mine:.2f} of Spark's, goal {GOAL}   (of the rounds: {ratios})")
     for each in sides.values():
-        if each.stdin:
-            each.stdin.close()
-        each.wait()
+        each.end()
     return 0 if by_hand / mine >= GOAL else 1
-
-
-def _ask(process: subprocess.Popen[str], question: str | None) -> str:
-    if process.stdin is None or process.stdout is None:
-        raise AssertionError
-    if question is not None:
-        process.stdin.write(question)
-        process.stdin.flush()
-    answer = process.stdout.readline()
-    if not answer:
-        raise SystemExit(f"a side of the benchmark ended: {process.args}")
-    return answer
 
 
 if __name__ == "__main__":

@@ -1,0 +1,48 @@
+"""The sides of a benchmark: processes that stay up, and do a piece of work whenever they are asked for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Side:
+    """One process, which answers a line with a line."""
+
+    process: subprocess.Popen[str]
+
+    @classmethod
+    def start(cls, module: str, *arguments: str) -> Side:
+        """The module as a program; it says a line when it is ready."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            bufsize=1,
+        )
+        side = cls(process)
+        side._read()
+        return side
+
+    def ask(self, question: str) -> str:
+        """Its answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(question + "\n")
+        self.process.stdin.flush()
+        return self._read()
+
+    def end(self) -> None:
+        """Let it end, and wait for that."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+    def _read(self) -> str:
+        line = self.process.stdout.readline() if self.process.stdout else ""
+        if not line:
+            raise SystemExit(f"a side of the benchmark ended: {self.process.args}")
+        return line
