@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from base64 import b64decode
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -55,17 +52,3 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
-
-
-@contextmanager
-def serving() -> Iterator[Stub]:
-    """A registry that ends with the block."""
-    server = Stub()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

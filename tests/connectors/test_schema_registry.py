@@ -9,13 +9,14 @@ import pytest
 from engine.connectors.addresses import ALLOWED
 from engine.connectors.schema_registry import HttpRegistry
 from engine.errors import AddressRefusedError, SchemaRegistryError, ScriptRefused
-from tests.connectors.registry_stub import Stub, serving
+from tests.connectors.http_serving import serving
+from tests.connectors.registry_stub import Stub
 from tests.connectors.tables import NUMBERS, table
 
 
 @pytest.fixture
 def stub() -> Iterator[Stub]:
-    with serving() as one:
+    with serving(Stub()) as one:
         yield one
 
 

@@ -8,7 +8,6 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +20,7 @@ from engine.connectors.webhook import WebhookOptions
 from engine.connectors.webhook_sink import Poster
 from engine.delivery.gate import read_ledger
 from engine.errors import AddressRefusedError, RowRefusedError, ScriptRefused, TargetUnavailableError
+from tests.connectors.http_serving import serving
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
 
 
@@ -63,21 +63,8 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     monkeypatch.setenv(ALLOWED, "localhost")
-    with serving() as one:
+    with serving(Receiver()) as one:
         yield one
-
-
-@contextmanager
-def serving() -> Iterator[Receiver]:
-    server = Receiver()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def post(receiver: Receiver, bodies: Sequence[object], **options: object) -> tuple[list[str], list[float]]:

@@ -13,7 +13,8 @@ import pytest
 from engine import types
 from engine.connectors.addresses import ALLOWED
 from engine.schema import Field, Schema
-from tests.connectors.registry_stub import Stub, serving
+from tests.connectors.http_serving import serving
+from tests.connectors.registry_stub import Stub
 from tests.connectors.tables import batch, between, epoch, rows, sink, table, take
 from tests.kafka.broker import Broker
 from tests.kafka.sink_pipeline import make_topic, settled
@@ -33,7 +34,7 @@ TIMED = Schema((*COLUMNS, Field("_timestamp", types.TIMESTAMP)))
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
     monkeypatch.setenv(ALLOWED, "localhost")
-    with serving() as one:
+    with serving(Stub()) as one:
         yield one
 
 
