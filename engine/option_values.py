@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt
-from pydantic import SecretStr
+from pydantic import AfterValidator, SecretStr
 from pydantic.fields import FieldInfo
 
 from engine.durations import read_duration
@@ -39,6 +39,18 @@ MicrosOrInterval = Annotated[timedelta, Unit("micros")]
 """A length of time; a bare number counts microseconds."""
 OffOrInterval = Annotated[timedelta | None, Unit("off or interval")]
 """A length of time; -1 is None."""
+
+
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as wrong:
+        raise ValueError(f"it is no regular expression: {wrong}") from wrong
+    return value
+
+
+Pattern = Annotated[str, AfterValidator(_pattern)]
+"""A regular expression."""
 
 _BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgtpe]?)(?:i?b)?\s*$", re.IGNORECASE)
 _TRUTH = {"true": True, "false": False}

@@ -7,13 +7,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import BeforeValidator
 from pydantic import Field as Option
 
 from engine import types
 from engine.connectors.base import Connector, Options, SinkPlace, Table
 from engine.connectors.file_sink_options import TimedFileSinkOptions
 from engine.connectors.storage import Prefix, StorageOptions, WritablePath, read_place
+from engine.option_values import Pattern
 from engine.schema import Field
 
 if TYPE_CHECKING:
@@ -35,18 +36,8 @@ def _local(value: object) -> object:
     raise ValueError(f"{text.split(':', 1)[0]}: cannot be reached yet; name a directory of this machine")
 
 
-def _pattern(value: str) -> str:
-    try:
-        re.compile(value)
-    except re.error as wrong:
-        raise ValueError(f"it is no regular expression: {wrong}") from wrong
-    return value
-
-
 LocalPath = Annotated[Path, BeforeValidator(_local)]
 """A path of this machine; a file: URL is one too."""
-Pattern = Annotated[str, AfterValidator(_pattern)]
-"""A regular expression."""
 
 
 class FilesystemSourceOptions(Options):
