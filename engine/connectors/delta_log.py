@@ -88,7 +88,7 @@ class DeltaLog:
                 for file in files
             ]
 
-        self._commit(self._name(epoch.lineage), epoch.number, actions, epoch)
+        self._commit(application_of(self.app, epoch.lineage), epoch.number, actions, epoch)
 
     def remove(self, epoch: Epoch, lineage: str, names: Iterable[str], now: int) -> None:
         """Take away the files of a history that was left, and let it commit no more."""
@@ -98,10 +98,7 @@ class DeltaLog:
             found = doomed & _names(table)
             return [RemoveAction(path=name, data_change=True, deletion_timestamp=now // 1000) for name in sorted(found)]
 
-        self._commit(self._name(lineage), _CLOSED, actions, epoch, always=bool(doomed))
-
-    def _name(self, lineage: str) -> str:
-        return f"{self.app}/{lineage}"
+        self._commit(application_of(self.app, lineage), _CLOSED, actions, epoch, always=bool(doomed))
 
     def _commit(
         self,
@@ -152,6 +149,11 @@ class DeltaLog:
                 f"the Delta table {self.uri} cannot be written: {wrong}",
                 hint="check the option 'path', its permissions, and the 'storage' options",
             ) from wrong
+
+
+def application_of(app: str, lineage: str) -> str:
+    """Under which name a history of a pipeline remembers its epochs in a table's log."""
+    return f"{app}/{lineage}"
 
 
 def _names(table: DeltaTable) -> set[str]:

@@ -24,6 +24,8 @@ from tests.delivery.mutants import replaced, without_ledger
 
 PATIENCE = 120.0
 """Seconds after which something that should have happened has not."""
+_REACH = 3
+"""A fault lies in one of so many epochs from here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class Loop:
     kills: int = 0
     zombies: int = 0
     epoch_seconds: float = 0.2
+    points: list[Point] = field(default_factory=list)
+    """Those at which no driver was killed or paused in this round."""
     ends: Counter[str] = field(default_factory=Counter)
     troubles: list[str] = field(default_factory=list)
 
@@ -78,8 +82,9 @@ class Loop:
         return verdict
 
     def _kill(self) -> None:
-        driver = self.start(fault=self._fault("") if self.chance.random() < 0.5 else "")
-        self._let_work(driver, self.chance.randrange(4))
+        is_armed = self.chance.random() < 0.5
+        driver = self.start(fault=self._fault("") if is_armed else "")
+        self._let_work(driver, _REACH + 1 if is_armed else self.chance.randrange(4))
         driver.kill()
         self._note(driver, "killed")
         self.kills += 1
@@ -138,9 +143,12 @@ class Loop:
         return fork(work, str(self.place.root / "drivers.log"), **armed)
 
     def _fault(self, how: str) -> str:
-        """A named point of an epoch that the next driver will come to."""
-        number = self._committed_epochs() + self.chance.randrange(3)
-        return f"{self.chance.choice(list(Point))}:{number}{how}"
+        """A named point of an epoch that the next driver will come to; all points in turn, in any order."""
+        if not self.points:
+            self.points = [point for point in Point if point not in self.kind.lacks]
+            self.chance.shuffle(self.points)
+        number = self._committed_epochs() + self.chance.randrange(_REACH)
+        return f"{self.points.pop()}:{number}{how}"
 
     def _committed_epochs(self) -> int:
         folder = self.spec.paths.checkpoint / "commits"

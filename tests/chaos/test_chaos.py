@@ -31,7 +31,7 @@ def test_five_kills_and_two_zombies_change_nothing(sink: str, tmp_path: Path) ->
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("sink", ["filesystem", "s3", "kafka"])
+@pytest.mark.parametrize("sink", ["filesystem", "s3", "delta", "kafka"])
 def test_without_a_ledger_the_loop_fails(sink: str, tmp_path: Path) -> None:
     done = loop_of(sink, tmp_path, "--ledger", "off", "--cycles", "12")
 

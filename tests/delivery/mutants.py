@@ -31,7 +31,10 @@ def without_ledger() -> Replaced:
         manifests.write_manifest_file(directory / "manifests" / f"{planned.epoch:012d}-{planned.lineage}.json", planned)
         return replace(planned, files=tuple(replace(file, name=_another(file.name)) for file in planned.files))
 
-    return {ledger.decide: always, manifests.decide_manifest: decide_anew}
+    functions: Replaced = {ledger.decide: always, manifests.decide_manifest: decide_anew}
+    if log := sys.modules.get("engine.connectors.delta_log"):  # what a table's log remembers is a ledger too
+        return {**functions, log.application_of: lambda app, lineage: f"{app}/{lineage}/{secrets.token_hex(8)}"}
+    return functions
 
 
 def without_lineage() -> Replaced:
