@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from engine.functions.coercion import can_coerce, common_type_of
 from engine.types import Type
@@ -21,6 +21,8 @@ class Signature:
 Resolve: TypeAlias = Callable[[Sequence[Type]], Signature | None]
 Parameter: TypeAlias = Type | Callable[[Type], Type | None]
 Result: TypeAlias = Type | Callable[[tuple[Type, ...]], Type]
+Takes: TypeAlias = Literal["all", "forward", "both"]
+"""How a function of the user's takes the rows of a group: all at once, one by one, or so that it can give one back."""
 
 
 ANY_CONSTANT: frozenset[str] = frozenset()
@@ -78,7 +80,7 @@ class AggregateFunction:
     empty group does. `constants` names the arguments (counted from zero) that must be constants, each with a test of
     its value. `is_ordered` when the order of the rows matters: it may then be called with ORDER BY behind its
     arguments, and with IGNORE NULLS. `within_group` when its first argument may be written as WITHIN GROUP (ORDER BY).
-    What is `by_user` is Python of the user's.
+    What is `by_user` is Python of the user's, and `takes` says how it takes rows.
     """
 
     name: str
@@ -92,6 +94,7 @@ class AggregateFunction:
     is_ordered: bool = False
     within_group: bool = False
     by_user: bool = False
+    takes: Takes = "all"
 
 
 def takes(*parameters: Parameter, result: Result, optional: int = 0) -> Resolve:

@@ -79,6 +79,8 @@ def needs_values_in_window(aggregate: Aggregate) -> bool:
 
 def needs_values(aggregate: Aggregate, *, only_appends: bool) -> bool:
     """Whether the values of an aggregate without a window must be kept; else something of a fixed size will do."""
+    if aggregate.takes != "all" and not aggregate.distinct and not aggregate.order:
+        return aggregate.takes == "forward" and not only_appends
     if aggregate.function in _ENDS:
         return not only_appends
     if aggregate.distinct and aggregate.function not in _SAME_WHEN_DISTINCT:

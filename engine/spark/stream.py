@@ -34,7 +34,7 @@ def stream_part(
     register_kernels(spark, (*program.parts.branches, *program.parts.writes))
     tables = open_tables(spark, program, epoch, notes, limits, job)
     register_udfs(spark, program.udfs)
-    lowering = stream_lowering(tables, program.tables)
+    lowering = stream_lowering(tables, program.tables, program.udfs)
     frames = [
         lowering.lower(branch).select(*map(quoted, schema.names))
         for branch, schema in zip(program.parts.branches, epoch.branch_schemas, strict=True)

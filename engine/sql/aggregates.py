@@ -124,7 +124,7 @@ def resolve_aggregate(function: AggregateFunction, arguments: Sequence[Expr], *,
                 hint=f"use it as {function.usage}",
             )
     cast = tuple(coerce(one, kind) for one, kind in zip(arguments, signature.arguments, strict=True))
-    return Aggregate(function.name, cast, signature.result, function.nullable)
+    return Aggregate(function.name, cast, signature.result, function.nullable, takes=function.takes)
 
 
 def _constant(expr: Expr) -> object:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from engine.udf.calling import to_array
+from engine.udf.calling import to_array, values_of
 from engine.udf.declared import Udf
 from engine.udf.loading import explain, load
 
@@ -20,7 +20,7 @@ def aggregate_lists(function: Udf, groups: pa.Array) -> pa.Array:
     target = load(function)
     needed = [index for index, (_, hint) in enumerate(function.parameters) if not hint.optional]
     answers: list[Any] = []
-    for group in _groups(groups):
+    for group in _groups(function, groups):
         columns = _without_null(group, needed)
         try:
             answers.append(_by_rows(target, columns) if function.is_class else target(*columns))
@@ -45,10 +45,10 @@ def _by_rows(target: Any, columns: list[list[Any]]) -> Any:
     return state.finish()
 
 
-def _groups(groups: pa.Array) -> Iterator[list[list[Any]]]:
+def _groups(function: Udf, groups: pa.Array) -> Iterator[list[list[Any]]]:
     """The columns of each group. A group that is NULL has no rows."""
     offsets = groups.offsets.to_pylist()
     rows = groups.values
-    columns = rows.flatten()
+    columns = list(zip(rows.flatten(), (hint for _, hint in function.parameters), strict=False))
     for start, end in pairwise(offsets):
-        yield [column.slice(start, end - start).to_pylist() for column in columns]
+        yield [values_of(function, column.slice(start, end - start), hint) for column, hint in columns]

@@ -52,7 +52,7 @@ def _compute(function: Udf, columns: Sequence[pa.Array]) -> pa.Array:
         return _vectorized(function, columns)
     target = load(function)
     hints = [hint for _, hint in function.parameters]
-    rows = zip(*(_values(function, column, hint) for column, hint in zip(columns, hints, strict=False)), strict=True)
+    rows = zip(*(values_of(function, column, hint) for column, hint in zip(columns, hints, strict=False)), strict=True)
     if function.kind == "async":
         return to_array(function, call_async(function, target, rows))
     if function.kind == "table":
@@ -124,7 +124,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _values(function: Udf, column: pa.Array, hint: Hint) -> list[Any]:
+def values_of(function: Udf, column: pa.Array, hint: Hint) -> list[Any]:
+    """The values of a column as the function takes them."""
     values: list[Any] = column.to_pylist()
     if hint.class_name is None:
         return values

@@ -55,7 +55,8 @@ class Waiting:
 @dataclass(frozen=True, slots=True)
 class Udf:
     """A function of the user's. Of an aggregate the parameters are those of one row; of a table function the result is
-    that of one row. The last `defaults` parameters may be left out. A `class` takes the rows one by one."""
+    that of one row. The last `defaults` parameters may be left out. A class takes the rows one by one; it has
+    `methods`."""
 
     name: str
     kind: Kind
@@ -65,7 +66,12 @@ class Udf:
     result: Hint
     defaults: int = 0
     waiting: Waiting | None = None
-    is_class: bool = False
+    methods: frozenset[str] = frozenset()
+
+    @property
+    def is_class(self) -> bool:
+        """Whether it takes rows one by one."""
+        return bool(self.methods)
 
     @property
     def usage(self) -> str:
@@ -103,6 +109,7 @@ class Udf:
             nullable=self.result.optional,
             is_ordered=True,
             by_user=True,
+            takes="all" if not self.methods else "both" if "retract" in self.methods else "forward",
         )
 
     @property

@@ -14,6 +14,7 @@ from engine.errors import UdfFailedError, UdfLoadError
 from engine.udf.declared import Udf, UdfFile
 
 _MOST = 300
+_OWN = "arroyo_functions_"
 
 
 @cache
@@ -34,6 +35,11 @@ def load_class(function: Udf, name: str) -> Any:
     return getattr(_module(function.file), name)
 
 
+def made_here(module: str) -> bool:
+    """Whether a module is a file of the user's, at any time."""
+    return module.startswith(_OWN)
+
+
 def explain(function: Udf, error: BaseException) -> UdfFailedError:
     """What to tell of an exception that the user's function raised: where, and its own words, cut short."""
     return UdfFailedError(
@@ -50,7 +56,7 @@ def shorten(error: BaseException) -> str:
 
 @cache
 def _module(file: UdfFile) -> ModuleType:
-    name = f"arroyo_functions_{file.digest}"
+    name = f"{_OWN}{file.digest}"
     shown = _shown(file)
     sys.modules.setdefault("arroyo_udf", decorators)  # files written for Arroyo name it
     module = ModuleType(name)

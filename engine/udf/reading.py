@@ -34,6 +34,8 @@ _OPTIONS: Mapping[str, type] = {
     "timeout": str,
     "on_timeout": str,
 }
+_METHODS = frozenset({"add", "merge", "retract", "finish"})
+"""What a class that is an aggregate may have."""
 _FOR_ASYNC = frozenset({"ordered", "max_in_flight", "timeout", "on_timeout"})
 
 
@@ -218,8 +220,28 @@ class _Reader:
                 f"it has no method {missing[0]}", hint="a UDAF class has add(self, ...) and finish(self)"
             )
         parameters, defaults = self._parameters(methods["add"].args, skip=1)
+        self._check_methods(methods)
         result = self._result(methods["finish"])
-        return Udf(node.name, "aggregate", self.file, node.lineno, parameters, result, defaults, is_class=True)
+        return Udf(
+            node.name,
+            "aggregate",
+            self.file,
+            node.lineno,
+            parameters,
+            result,
+            defaults,
+            methods=_METHODS.intersection(methods),
+        )
+
+    def _check_methods(self, methods: Mapping[str, ast.FunctionDef]) -> None:
+        """What is not asked for need not be there, but what is must be callable as it will be called."""
+        added = len(methods["add"].args.posonlyargs) + len(methods["add"].args.args)
+        for name, wanted, usage in (("retract", added, "the parameters of add"), ("merge", 2, "(self, other)")):
+            if name not in methods:
+                continue
+            given = methods[name].args
+            if given.vararg or given.kwarg or given.kwonlyargs or len(given.posonlyargs) + len(given.args) != wanted:
+                raise UdfSignatureError(f"{name} takes something else", hint=f"{name} has {usage}")
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef

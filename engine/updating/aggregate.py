@@ -15,7 +15,7 @@ import pyarrow as pa
 from engine.plan.nodes import RETRACT, ROW_ID
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Schema, arrow_schema
-from engine.updating.accumulators import Measure, keeps_values, summing
+from engine.updating.accumulators import Measure, keeps_values, settled, summing
 from engine.updating.accumulators.values import result_of_values
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
@@ -104,6 +104,7 @@ def step(spec: AggregateSpec, kept: Kept, parts: Sequence[Mapping[str, pa.Table]
     before = rows.find(ids)
     alive = None if before is None else before.filter(pa.array(longs(before[LAST]) + spec.ttl >= newest))
     after = changed if alive is None else _merge_rows(spec, pa.concat_tables([alive, changed]).combine_chunks())
+    after = _settled(spec, after)
     is_there = longs(after[WEIGHT]) > 0
     after = after.set_column(after.column_names.index(WEIGHT), WEIGHT, pa.array(longs(after[WEIGHT]) * is_there))
     tables: dict[str, Chunks] = {}
@@ -142,6 +143,15 @@ def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
             merged = summing(measure).merge([_whole(rows[name]) for name in names], found)
             columns |= dict(zip(names, merged, strict=True))
     return pa.table(columns)
+
+
+def _settled(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
+    for index, measure in enumerate(spec.measures):
+        if measure.own is not None:
+            names = _columns_of(rows, index)
+            for name, column in zip(names, settled(measure, [_whole(rows[name]) for name in names]), strict=True):
+                rows = rows.set_column(rows.column_names.index(name), name, column)
+    return rows
 
 
 def _columns_of(rows: pa.Table, index: int) -> list[str]:

@@ -210,6 +210,18 @@ class F:
     assert aggregate_lists(read(text), GROUPS).to_pylist() == [2, 1, None]
 
 
+def test_an_aggregate_gets_structs_as_the_class_that_it_names() -> None:
+    text = """
+class P(NamedTuple):
+    x: int
+@udaf
+def f(points: list[P]) -> int: return sum(point.x for point in points)
+"""
+    groups = pa.array([[{"a": {"x": 3}}, {"a": None}, {"a": {"x": 4}}]])
+
+    assert aggregate_lists(read(text), groups).to_pylist() == [7]
+
+
 def test_groups_of_a_slice_are_its_own() -> None:
     one = read("@udaf\ndef f(a: list[int | None]) -> int: return len(a)")
 

@@ -41,13 +41,37 @@ def rows(folder: Path) -> list[dict[str, object]]:
 
 
 SUM = "@udaf\ndef total(values: list[int]) -> int: return sum(values)\n"
+SUM_OF_ROWS = """
+@udaf
+class total:
+    def __init__(self): self.sum = 0
+    def add(self, value: int) -> None: self.sum += value
+    def merge(self, other: "total") -> None: self.sum += other.sum
+    def retract(self, value: int) -> None: self.sum -= value
+    def finish(self) -> int: return self.sum
+"""
 
 
-def test_an_aggregate_without_a_window_is_kept_up_to_date(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("functions", [SUM, SUM_OF_ROWS], ids=["lists", "rows"])
+def test_an_aggregate_of_rows_that_change_is_kept_up_to_date(
+    spark: SparkSession, tmp_path: Path, functions: str
+) -> None:
+    sql = "INSERT INTO out SELECT total(s) AS t FROM (SELECT key, sum(value) AS s FROM numbers GROUP BY key);"
+
+    assert run_in(spark, spec(tmp_path, sql, functions, form="debezium_json"), Control()) == "finished"
+
+    changes = rows(tmp_path)
+    assert [change.get("before") for change in changes[1:]] == [change["after"] for change in changes[:-1]]
+    assert changes[-1]["after"] == {"t": sum(range(8))}
+    assert len(changes) == 4
+
+
+@pytest.mark.parametrize("functions", [SUM, SUM_OF_ROWS], ids=["lists", "rows"])
+def test_an_aggregate_without_a_window_is_kept_up_to_date(spark: SparkSession, tmp_path: Path, functions: str) -> None:
     sql = "INSERT INTO out SELECT key, total(value) AS t, total(value) FILTER (WHERE value > 4) AS f FROM numbers"
     sql += " GROUP BY key;"
 
-    assert run_in(spark, spec(tmp_path, sql, SUM, form="debezium_json"), Control()) == "finished"
+    assert run_in(spark, spec(tmp_path, sql, functions, form="debezium_json"), Control()) == "finished"
 
     now: dict[object, dict[str, object]] = {}
     for change in rows(tmp_path):

@@ -178,6 +178,14 @@ REFUSED = [
         "udf.signature own.py:3: f: x is not a list: for a UDAF, all arguments must be lists",
     ),
     ("@udaf\nclass F:\n  def add(self, x: int) -> None: ...", "udf.signature own.py:3: F: it has no method finish"),
+    (
+        "@udaf\nclass F:\n  def add(s, x: int): ...\n  def retract(s): ...\n  def finish(s) -> int: ...",
+        "udf.signature own.py:3: F: retract takes something else",
+    ),
+    (
+        "@udaf\nclass F:\n  def add(s, x: int): ...\n  def merge(s, *many): ...\n  def finish(s) -> int: ...",
+        "udf.signature own.py:3: F: merge takes something else",
+    ),
     ("@udf\nclass F: ...", "udf.signature own.py:3: F: a class cannot be a @udf"),
     ("@udtf\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: int is not many rows"),
     ("@udf\n@udaf\ndef f(x: int) -> int: ...", "udf.signature own.py:4: f: it is marked twice"),

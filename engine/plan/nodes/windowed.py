@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from engine import types
+from engine.functions.base import Takes
 from engine.plan.expr import Call, Column, Expr, Named, is_nullable
 from engine.plan.nodes.joins import LookupJoin, WindowJoin
 from engine.plan.nodes.over import Order, Over, Top
@@ -51,7 +52,8 @@ Window: TypeAlias = Tumble | Hop | Session | Carried
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """A declared aggregate over some expressions. Without arguments it counts rows. Only rows for which
-    `condition` is true take part, in that order when there is one and the function heeds it."""
+    `condition` is true take part, in that order when there is one and the function heeds it. `takes` is how a function
+    of the user's takes them."""
 
     function: str
     arguments: tuple[Expr, ...]
@@ -60,6 +62,7 @@ class Aggregate:
     distinct: bool = False
     condition: Expr | None = None
     order: tuple[Order, ...] = ()
+    takes: Takes = "all"
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

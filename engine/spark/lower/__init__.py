@@ -37,18 +37,20 @@ from engine.spark.lower.rows import lower_project, lower_scan, lower_union
 from engine.spark.lower.unnest import lower_unnest
 from engine.spark.lower.updating import lower_updating_aggregate, lower_updating_join
 from engine.spark.lower.windowed import lower_window_aggregate
+from engine.udf.declared import NO_UDFS, Udfs
 
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
     """Turns plans into frames. `tables` are the opened source tables, `branches` what the stream part released;
     `late` gives a new name for each count of late rows, and is None in the epoch part. `lookups` has the tables
-    that rows are looked up in."""
+    that rows are looked up in, `udfs` the functions of the user's."""
 
     tables: Mapping[str, DataFrame]
     branches: Sequence[DataFrame]
     late: Callable[[], str] | None
     lookups: Mapping[str, Table]
+    udfs: Udfs = NO_UDFS
 
     def lower(self, node: Node) -> DataFrame:
         """The frame of a relation: the columns of its schema, then what is hidden."""
@@ -72,7 +74,7 @@ class Lowering:
             case WindowJoin(left, right):
                 return lower_window_join(node, self.lower(left), self.lower(right))
             case UpdatingAggregate(source):
-                return lower_updating_aggregate(node, self.lower(source))
+                return lower_updating_aggregate(node, self.lower(source), self.udfs)
             case UpdatingJoin(left, right):
                 return lower_updating_join(node, self.lower(left), self.lower(right))
             case UpdatingTop(source):
@@ -86,10 +88,10 @@ class Lowering:
         raise TypeError(type(node).__name__)
 
 
-def stream_lowering(tables: Mapping[str, DataFrame], lookups: Mapping[str, Table]) -> Lowering:
+def stream_lowering(tables: Mapping[str, DataFrame], lookups: Mapping[str, Table], udfs: Udfs) -> Lowering:
     """For the stream part."""
     numbers = count()
-    return Lowering(tables, (), lambda: f"late{next(numbers)}", lookups)
+    return Lowering(tables, (), lambda: f"late{next(numbers)}", lookups, udfs)
 
 
 def epoch_lowering(branches: Sequence[DataFrame], lookups: Mapping[str, Table]) -> Lowering:

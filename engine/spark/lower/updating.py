@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from datetime import timedelta
 
 from pyspark.sql import DataFrame
@@ -11,6 +12,7 @@ from engine import types
 from engine.functions import AGGREGATES
 from engine.plan.conditions import take_apart
 from engine.plan.expr import Column, Expr, Literal, Named
+from engine.plan.kept import needs_values
 from engine.plan.nodes import RETRACT, ROW_ID, Aggregate, UpdatingAggregate, UpdatingJoin, is_updating
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema
@@ -21,6 +23,7 @@ from engine.spark.lower.rows import EVENT_TIME_MARK, quoted
 from engine.spark.source import WATERMARK
 from engine.spark.types import spark_schema
 from engine.spark.udfs import udf_to_sql
+from engine.udf.declared import Udf, Udfs
 from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.lists import GATHERED
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
@@ -35,16 +38,18 @@ CHANGE = (
 """The hidden columns of changes."""
 
 
-def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame) -> DataFrame:
+def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udfs) -> DataFrame:
     """The changes of the aggregation, with the hidden columns of changes."""
     calls = [one.aggregate for one in node.aggregates]
-    measures = tuple(map(_measure, calls))
+    only_appends = not is_updating(node.input)
+    one_by_one = {call for call in calls if call.takes != "all" and not needs_values(call, only_appends=only_appends)}
+    measures = tuple(_measure(call, udfs.by_name[call.function] if call in one_by_one else None) for call in calls)
     kept = Schema((*node.schema.fields[: len(node.keys)], *(Field("", one.result) for one in measures)))
     spec = AggregateSpec(
         schema=numbered(kept),
         key_count=len(node.keys),
         measures=measures,
-        only_appends=not is_updating(node.input),
+        only_appends=only_appends,
         ttl=node.ttl // timedelta(microseconds=1),
     )
     columns = {f"k{index}": key.expr for index, key in enumerate(node.keys)}
@@ -64,26 +69,30 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame) -> DataFr
     operator = AggregateOperator(spec)
     shape = Schema((*spec.schema, *CHANGE))
     stepped = run_in_buckets([(prepared.withColumns(hashes), operator)], operator, spark_schema(shape))
-    return _called(node, stepped.toDF(*node.schema.names, *(field.name for field in CHANGE)))
+    return _called(node, one_by_one, stepped.toDF(*node.schema.names, *(field.name for field in CHANGE)))
 
 
-def _measure(call: Aggregate) -> Measure:
-    """How an aggregate is kept; those of the user's as all rows of the group."""
+def _measure(call: Aggregate, own: Udf | None) -> Measure:
+    """How an aggregate is kept; those of the user's as all rows of the group, unless they take them one by one."""
     kinds = tuple(argument.type for argument in call.arguments)
     result: types.Type = call.type
     function = call.function
-    if function not in AGGREGATES:
+    if function not in AGGREGATES and own is None:
         members = tuple(types.Member(f"c{place}", kind) for place, kind in enumerate(kinds))
         function, result = GATHERED, types.Array(types.Struct(members))
     order = tuple(Sorting(one.expr.type, one.descending, one.nulls_first) for one in call.order)
     has_condition = call.condition is not None
-    return Measure(function, kinds, result, distinct=call.distinct, has_condition=has_condition, order=order)
+    return Measure(function, kinds, result, distinct=call.distinct, has_condition=has_condition, order=order, own=own)
 
 
-def _called(node: UpdatingAggregate, rows: DataFrame) -> DataFrame:
+def _called(node: UpdatingAggregate, done: Set[Aggregate], rows: DataFrame) -> DataFrame:
     """The rows with the user's aggregates called over what was gathered for them."""
-    own = {one.name: one.aggregate for one in node.aggregates if one.aggregate.function not in AGGREGATES}
-    columns = {name: F.expr(udf_to_sql(call.function, [quote_name(name)])) for name, call in own.items()}
+    calls = {one.name: one.aggregate for one in node.aggregates if one.aggregate not in done}
+    columns = {
+        name: F.expr(udf_to_sql(call.function, [quote_name(name)]))
+        for name, call in calls.items()
+        if call.function not in AGGREGATES
+    }
     return rows.withColumns(columns) if columns else rows
 
 

@@ -6,7 +6,10 @@ each with how often it is there, and makes its result from the list.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+
+import pyarrow as pa
 
 from engine.schema import to_arrow
 from engine.types import Decimal, Float, Integer
@@ -14,11 +17,12 @@ from engine.updating.accumulators.base import Accumulator, Measure
 from engine.updating.accumulators.counts import Count, Every, ExclusiveOr
 from engine.updating.accumulators.extremes import Extreme
 from engine.updating.accumulators.floats import Floats
+from engine.updating.accumulators.incremental import Incremental
 from engine.updating.accumulators.lists import LISTS
 from engine.updating.accumulators.moments import RESULTS, Moments
 from engine.updating.accumulators.whole import Whole
 
-__all__ = ["Accumulator", "Measure", "accumulator_of", "is_known", "keeps_values", "summing"]
+__all__ = ["Accumulator", "Measure", "accumulator_of", "is_known", "keeps_values", "settled", "summing"]
 
 _ONLY_FORWARD = frozenset({"min", "max", *RESULTS})
 _SAME_WHEN_DISTINCT = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or"})
@@ -27,6 +31,8 @@ _SAME_WHEN_DISTINCT = frozenset({"min", "max", "bool_and", "bool_or", "bit_and",
 @cache
 def accumulator_of(measure: Measure) -> Accumulator | None:
     """The accumulator of a function; None when it needs the values themselves."""
+    if measure.own is not None:
+        return Incremental(measure.own)
     kind = measure.arguments[0] if measure.arguments else None
     result = to_arrow(measure.result)
     match measure.function, kind:
@@ -60,6 +66,12 @@ def summing(measure: Measure) -> Accumulator:
     found = accumulator_of(measure)
     assert found is not None, measure.function
     return found
+
+
+def settled(measure: Measure, columns: Sequence[pa.Array]) -> Sequence[pa.Array]:
+    """The columns of whole groups, as they are to be kept."""
+    found = accumulator_of(measure)
+    return found.settle(columns) if isinstance(found, Incremental) else columns
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 import pyarrow as pa
 
 from engine.types import Type
+from engine.udf.declared import Udf
 from engine.updating.groups import Groups, Longs
 
 
@@ -38,7 +39,8 @@ class Sorting:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One aggregate of a query: the declared function, the types of its arguments and of its result."""
+    """One aggregate of a query: the declared function, the types of its arguments and of its result. `own` is the
+    user's class that takes rows one by one."""
 
     function: str
     arguments: tuple[Type, ...]
@@ -46,6 +48,7 @@ class Measure:
     distinct: bool = False
     has_condition: bool = False
     order: tuple[Sorting, ...] = ()
+    own: Udf | None = None
 
 
 class Mergeable:
