@@ -82,6 +82,7 @@ class Checkpoint:
     rows_out: int | None = None
     rows_per_second: float = 0.0
     late_rows: int = 0
+    rows_waiting: int | None = None
     watermark: Instant | None = None
 
 

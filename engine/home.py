@@ -161,6 +161,7 @@ def to_json(epoch: Committed) -> Json:
         "source_watermarks": {name: _instant(at) for name, at in epoch.sources.items()},
         "late_rows": epoch.late_rows,
         "dropped_rows": epoch.dropped_rows,
+        "rows_waiting": epoch.rows_waiting,
         "state_changes": epoch.state_changes,
         "state_bytes": epoch.state_bytes,
         "at": to_micros(epoch.at),

@@ -87,6 +87,7 @@ def to_committed(report: EpochReport) -> Committed:
         sources=report.source_watermarks,
         late_rows=report.late_rows,
         dropped_rows=report.dropped_rows,
+        rows_waiting=report.rows_waiting,
         state_changes=report.state_changes,
         state_bytes=report.state_bytes,
         at=report.at,

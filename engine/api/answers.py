@@ -85,6 +85,7 @@ class Checkpoint(BaseModel):
     rows_per_second: float
     late_rows: int
     dropped_rows: int
+    rows_waiting: int | None
     state_changes: int
     state_bytes: int
     watermark: int | None
@@ -197,6 +198,7 @@ def checkpoint(epoch: Committed) -> Checkpoint:
         rows_per_second=epoch.rows_per_second,
         late_rows=epoch.late_rows,
         dropped_rows=epoch.dropped_rows,
+        rows_waiting=epoch.rows_waiting,
         state_changes=epoch.state_changes,
         state_bytes=epoch.state_bytes,
         watermark=micros(epoch.watermark),

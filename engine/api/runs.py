@@ -47,6 +47,7 @@ class Report(Message):
     source_watermarks: dict[str, int | None] = {}
     late_rows: int = 0
     dropped_rows: int = 0
+    rows_waiting: int | None = None
     state_changes: int = 0
     state_bytes: int = 0
     at: int
@@ -63,6 +64,7 @@ class Report(Message):
             sources={name: None if at is None else from_micros(at) for name, at in self.source_watermarks.items()},
             late_rows=self.late_rows,
             dropped_rows=self.dropped_rows,
+            rows_waiting=self.rows_waiting,
             state_changes=self.state_changes,
             state_bytes=self.state_bytes,
             at=from_micros(self.at),

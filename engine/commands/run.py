@@ -127,12 +127,13 @@ def _show(report: EpochReport) -> None:
     watermark = (
         "none yet" if report.watermark is None else "end" if report.is_last else f"{report.watermark:%Y-%m-%d %H:%M:%S}"
     )
+    waiting = "" if report.rows_waiting is None else f"  waiting {report.rows_waiting}"
     trouble = f"  late {report.late_rows}" * bool(report.late_rows) + f"  dropped {report.dropped_rows}" * bool(
         report.dropped_rows
     )
     say(
         f"epoch {report.epoch:>5}  in {report.rows_in:>8}  out {report.rows_out:>8}  "
-        f"{report.rows_per_second:>9.0f} rows/s  watermark {watermark}{trouble}"
+        f"{report.rows_per_second:>9.0f} rows/s  watermark {watermark}{waiting}{trouble}"
     )
 
 

@@ -146,6 +146,14 @@ class Watched(Protocol):
         """An epoch that ended there is committed. Said late or never at times; nothing that is read depends on it."""
 
 
+@runtime_checkable
+class Backlogged(Protocol):
+    """A source that can say how much it has not read."""
+
+    def waiting(self, at: Mapping[str, Position]) -> int:
+        """How many rows lie behind there, by its last look; the epoch that was planned then is none of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a lookup has found: rows of the table's schema and metadata, and of each row the position of its key among

@@ -169,6 +169,8 @@ KAFKA = Connector(
     open_sink=_open_sink,
     guarantee="exactly-once",
     limits=(
+        "`rows_waiting` of an epoch counts up to the last stable offset; what lies behind an open transaction is "
+        "neither counted nor read.",
         "Without `sink.commit_mode = 'exactly_once'` an epoch that is run again after a crash is written again.",
         "Exactly once holds for readers of committed records. They wait for an open transaction, at most for "
         "`sink.transaction_timeout` when a job died and is not started again.",

@@ -45,6 +45,7 @@ class KafkaSource:
         self._discovered: float | None = None
         self._looked: float | None = None
         self._broken: dict[str, float] = {}
+        self._ends: Mapping[str, int] = {}
 
     def partitions(self) -> Sequence[str]:
         """Those of all topics that there are, asked for now and then."""
@@ -84,7 +85,7 @@ class KafkaSource:
             return at
         self._looked = self._clock()
         places = {name: Place.from_json(position) for name, position in at.items()}
-        ends = self._brokers.ends(list(places))
+        ends = self._ends = self._brokers.ends(list(places))
         moving = [name for name, place in places.items() if ends.get(name) != place.offset]
         if not moving:
             return at
@@ -97,6 +98,10 @@ class KafkaSource:
             **at,
             **{name: Place(place.offset + shares[name], place.topic_id).to_json() for name, place in first.items()},
         }
+
+    def waiting(self, at: Mapping[str, Position]) -> int:
+        """What lies between there and the last stable offsets, with the offsets that have no record."""
+        return sum(max(0, self._ends.get(name, 0) - Place.from_json(one).offset) for name, one in at.items())
 
     def is_finished(self, partition: str, at: Position) -> bool:
         """Never: a topic has no end."""

@@ -105,6 +105,7 @@ class Committed:
     state_changes: int
     state_bytes: int
     at: datetime
+    rows_waiting: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

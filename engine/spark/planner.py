@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from engine.connectors.base import Json, Position, Recorded, Source
+from engine.connectors.base import Backlogged, Json, Position, Recorded, Source
 from engine.spark import notes
 from engine.spark.watermarks import END_OF_TIME, Activity, Marks, advance, follow
 
@@ -30,6 +30,7 @@ class Offset:
     planned: int = 0
     beat: int = 0
     is_end: bool = False
+    waiting: int | None = None
 
     @property
     def promise(self) -> int | None:
@@ -48,6 +49,7 @@ class Offset:
             "planned": self.planned,
             "beat": self.beat,
             "end": self.is_end,
+            "waiting": self.waiting,
         }
 
     @classmethod
@@ -63,6 +65,7 @@ class Offset:
             planned=content["planned"],  # type: ignore[arg-type]
             beat=content["beat"],  # type: ignore[arg-type]
             is_end=bool(content["end"]),
+            waiting=content.get("waiting"),  # type: ignore[arg-type]
         )
 
 
@@ -117,6 +120,7 @@ class Planner:
             planned=int(now.timestamp() * 1_000_000),
             beat=start.beat + 1,
             is_end=is_end,
+            waiting=self.source.waiting(after) if isinstance(self.source, Backlogged) else None,
         )
 
     def _begin(self, start: Offset) -> Mapping[str, Position]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +14,8 @@ from engine.spark.watermarks import END_OF_TIME
 @dataclass(frozen=True, slots=True)
 class EpochReport:
     """A committed epoch. `watermark` is that of committed output: nothing older will be added any more; None when it
-    is not known yet. `state_changes` counts the rows of state that were added, changed or removed."""
+    is not known yet. `rows_waiting` were there to be read when the epoch was planned and are not in it; None when no
+    source can tell. `state_changes` counts the rows of state that were added, changed or removed."""
 
     epoch: int
     rows_in: int
@@ -25,6 +26,7 @@ class EpochReport:
     source_watermarks: Mapping[str, datetime | None]
     late_rows: int
     dropped_rows: int
+    rows_waiting: int | None
     state_changes: int
     state_bytes: int
     at: datetime
@@ -61,6 +63,7 @@ def read_progress(
         source_watermarks={name: _instant(mark) for name, mark in marks.items()},
         late_rows=_late(progress),
         dropped_rows=sum(dropped(offset) for offset in offsets.values()),
+        rows_waiting=_waiting(offsets.values()),
         state_changes=sum(int(str(one["numRowsUpdated"])) + int(str(one["numRowsRemoved"])) for one in operators),
         state_bytes=sum(int(str(one["memoryUsedBytes"])) for one in operators),
         at=datetime.fromisoformat(str(progress["timestamp"])),
@@ -104,6 +107,11 @@ def _least(marks: Mapping[str, int | None]) -> int | None:
     return min(known) if known and len(known) == len(marks) else None
 
 
+def _waiting(offsets: Iterable[Offset]) -> int | None:
+    known = [offset.waiting for offset in offsets if offset.waiting is not None]
+    return sum(known) if known else None
+
+
 def _instant(micros: int | None) -> datetime | None:
     return None if micros is None else datetime.fromtimestamp(micros / 1_000_000, UTC)
 
@@ -124,6 +132,7 @@ def to_json(report: EpochReport) -> dict[str, object]:
         "source_watermarks": {name: _iso(mark) for name, mark in report.source_watermarks.items()},
         "late_rows": report.late_rows,
         "dropped_rows": report.dropped_rows,
+        "rows_waiting": report.rows_waiting,
         "state_changes": report.state_changes,
         "state_bytes": report.state_bytes,
         "at": _iso(report.at),

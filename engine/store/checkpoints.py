@@ -31,6 +31,7 @@ CHECKPOINTS = Table(
     Column("state_changes", BigInteger, nullable=False),
     Column("state_bytes", BigInteger, nullable=False),
     Column("at", Instant, nullable=False),
+    Column("rows_waiting", BigInteger),
 )
 
 
@@ -47,6 +48,7 @@ def add(connection: Connection, job_id: str, generation: int, epochs: Sequence[C
             "sources": epoch.sources,
             "late_rows": epoch.late_rows,
             "dropped_rows": epoch.dropped_rows,
+            "rows_waiting": epoch.rows_waiting,
             "state_changes": epoch.state_changes,
             "state_bytes": epoch.state_bytes,
             "at": epoch.at,
@@ -81,6 +83,7 @@ def _from_row(row: RowMapping) -> Committed:
         sources=row["sources"],
         late_rows=row["late_rows"],
         dropped_rows=row["dropped_rows"],
+        rows_waiting=row["rows_waiting"],
         state_changes=row["state_changes"],
         state_bytes=row["state_bytes"],
         at=row["at"],

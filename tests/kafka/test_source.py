@@ -261,6 +261,19 @@ def test_an_epoch_has_at_most_the_rows_and_about_the_bytes_it_may(broker: Broker
     assert reached(None, source__max_bytes_per_epoch="2000 b") == [20]
 
 
+def test_what_waits_is_counted_to_the_end_of_what_is_committed(broker: Broker) -> None:
+    topic = broker.create_topic(partitions=2)
+    broker.produce(topic, *["x"] * 5, partition=0)
+    broker.produce(topic, *["x"] * 3, partition=1)
+    with broker.transaction(topic, "open"):
+        broker.produce(topic, "y", partition=0)
+        source = kafka_source(kafka_table(broker, topic))
+        first = begin(source)
+        after = source.advance(first, 4)
+
+    assert (source.waiting(first), source.waiting(after)) == (8, 4)
+
+
 def test_nothing_new_leaves_the_place_as_it_is_and_is_not_asked_for_at_once(broker: Broker) -> None:
     topic = broker.create_topic()
     now = 0.0

@@ -81,6 +81,23 @@ def test_what_comes_after_the_start_is_read_also_when_it_comes_while_nothing_run
     assert written(spec) == [2, 3]
 
 
+def test_each_epoch_says_how_many_records_wait_behind_it(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    topic = broker.create_topic()
+    broker.produce(topic, *numbers(*range(5)))
+    waiting: list[int | None] = []
+    control = Control()
+
+    def note(report: EpochReport) -> None:
+        waiting.append(report.rows_waiting)
+        if len(written(spec)) == 5:
+            control.stop("checkpoint")
+
+    spec = replace(spec_of(tmp_path, broker, topic), max_epoch_rows=2)
+    assert run_in(spark, spec, control, note) == "stopped"
+
+    assert waiting[-3:] == [3, 1, 0]
+
+
 def test_a_partition_that_is_added_while_a_pipeline_runs_is_read_whole(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

@@ -201,6 +201,28 @@ def test_dropped_records_are_counted_once_however_often_is_asked(tmp_path: Path)
     assert (offset.dropped, plan.next(offset).dropped) == (3, 3)
 
 
+class Backlog(FakeSource):
+    def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
+        return {name: min(end, _whole(at[name]) + 4) for name, end in self.ends.items()}
+
+    def waiting(self, at: Mapping[str, Position]) -> int:
+        return sum(end - _whole(at[name]) for name, end in self.ends.items())
+
+
+def _whole(position: Position) -> int:
+    assert isinstance(position, int)
+    return position
+
+
+def test_an_epoch_says_how_many_rows_wait_behind_it(tmp_path: Path) -> None:
+    plan = planner(Backlog({"a": 10, "b": 3}), tmp_path)
+    first = plan.next(plan.first())
+    offset = Offset.from_json(first.to_json())
+
+    assert (offset.waiting, plan.next(offset).waiting) == (6, 2)
+    assert planner(FakeSource({"a": 10}), tmp_path).next(plan.first()).waiting is None
+
+
 def test_an_idle_source_follows_the_slowest_active_one(tmp_path: Path) -> None:
     other, third = tmp_path / "other", tmp_path / "third"
     notes.tell(other, notes.SourceMark(900, idle=False, ended=False))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from engine.store.migrations import m0001_start
+from engine.store.migrations import m0001_start, m0002_rows_waiting
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (m0001_start.STATEMENTS,)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (m0001_start.STATEMENTS, m0002_rows_waiting.STATEMENTS)
