@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from engine.commands.base import Command
-from engine.commands.connection_file import add_connections_argument, read_connections
+from engine.commands.connection_file import add_connections_argument, connections_text
 from engine.commands.terminal import complain, read_script, say
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import ScriptRefused
@@ -24,7 +24,7 @@ def _run(arguments: Namespace) -> int:
     script, udfs = read_script(arguments.file), read_udf_files(arguments.udf)
     try:
         check_requirements(udfs)
-        program = compile_script(script, udfs=udfs, connections=read_connections(arguments))
+        program = compile_script(script, udfs=udfs, connections=connections_text(arguments))
     except ScriptRefused as refused:
         complain(refused, script)
         count = len(refused.complaints)

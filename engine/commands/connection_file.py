@@ -17,7 +17,7 @@ def add_connections_argument(parser: ArgumentParser) -> None:
     parser.add_argument("--connections", metavar="FILE.sql", type=Path, help=text)
 
 
-def read_connections(arguments: Namespace) -> str:
+def connections_text(arguments: Namespace) -> str:
     """Its text."""
     named = arguments.connections or os.environ.get(_VARIABLE) or None
     return read_connections_file(None if named is None else Path(named))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from engine.commands.base import Command
-from engine.commands.connection_file import add_connections_argument, read_connections
+from engine.commands.connection_file import add_connections_argument, connections_text
 from engine.commands.terminal import complain, read_script
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import ScriptRefused
@@ -24,7 +24,7 @@ def _run(arguments: Namespace) -> int:
 
     script = read_script(arguments.file)
     try:
-        program = compile_script(script, udfs=read_udf_files(arguments.udf), connections=read_connections(arguments))
+        program = compile_script(script, udfs=read_udf_files(arguments.udf), connections=connections_text(arguments))
     except ScriptRefused as refused:
         complain(refused, script)
         return 2

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.commands.base import Command
-from engine.commands.connection_file import add_connections_argument, read_connections
+from engine.commands.connection_file import add_connections_argument, connections_text
 from engine.commands.terminal import bold, complain, dim, read_script, say
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.durations import read_duration
@@ -58,7 +58,7 @@ def _run(arguments: Namespace) -> int:
     from engine.udf.requirements import check_requirements  # noqa: PLC0415 - nor for this
 
     script = read_script(arguments.file)
-    udfs, connections = read_udf_files(arguments.udf), read_connections(arguments)
+    udfs, connections = read_udf_files(arguments.udf), connections_text(arguments)
     settings = _settings(arguments.set)
     try:
         check_requirements(udfs)

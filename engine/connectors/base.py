@@ -155,7 +155,7 @@ class Backlogged(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LookedUp:
     """What a lookup has found: rows of the table's schema and metadata, and of each row the position of its key among
     those that were asked for. A key without a row is not there; no key is there twice."""
 
@@ -172,7 +172,7 @@ class Lookup(Protocol):
     def refresh(self) -> None:
         """See what has changed. Called once when a task begins, before its first `fetch`."""
 
-    def fetch(self, keys: pa.Array) -> Found:
+    def fetch(self, keys: pa.Array) -> LookedUp:
         """The rows of these keys; they are of the key column's type, all different, and none is NULL."""
 
     def close(self) -> None:

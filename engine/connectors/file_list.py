@@ -26,7 +26,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListedFile:
     """A file that was found; its name is below the directory."""
 
     key: Key
@@ -44,7 +44,7 @@ class Place:
     seen: int = 0
     bytes: int = 0
 
-    def enter(self, file: Found) -> Place:
+    def enter(self, file: ListedFile) -> Place:
         """At the beginning of the next file."""
         return Place(file.key, 0, False, self.seen + 1, self.bytes + file.size)
 
@@ -70,12 +70,12 @@ class Stretch:
     """About how many bytes there are to read."""
 
 
-def list_files(root: Path, pattern: str | None, *, by_time: bool, until: int | None = None) -> list[Found]:
+def list_files(root: Path, pattern: str | None, *, by_time: bool, until: int | None = None) -> list[ListedFile]:
     """The files below a directory, or the one file that it is. Names with a dot or an underscore in front are
     passed over, as they are drafts and notes; so are files changed later than `until`, in nanoseconds."""
     if root.is_file():
         status = root.stat()
-        return [Found(Key(status.st_mtime_ns if by_time else 0, ""), status.st_size)]
+        return [ListedFile(Key(status.st_mtime_ns if by_time else 0, ""), status.st_size)]
     if not root.is_dir():
         raise missing(root)
     wanted = re.compile(pattern or "")
@@ -89,11 +89,11 @@ def list_files(root: Path, pattern: str | None, *, by_time: bool, until: int | N
         except FileNotFoundError:
             continue
         if until is None or status.st_mtime_ns <= until:
-            found.append(Found(Key(status.st_mtime_ns if by_time else 0, name), status.st_size))
+            found.append(ListedFile(Key(status.st_mtime_ns if by_time else 0, name), status.st_size))
     return sorted(found, key=lambda file: file.key)
 
 
-def stretches(files: Sequence[Found], start: Place, end: Place) -> list[Stretch]:
+def stretches(files: Sequence[ListedFile], start: Place, end: Place) -> list[Stretch]:
     """What lies between two places. Raises when the files there are not those that were there."""
     if end.key is None:
         return []

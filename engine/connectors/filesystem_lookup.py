@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from engine.connectors.base import Chunk, Table, row_schema
-from engine.connectors.base import Found as Answer
+from engine.connectors.base import Chunk, LookedUp, Table, row_schema
 from engine.connectors.csv_rows import read_csv
-from engine.connectors.file_list import Found, list_files
+from engine.connectors.file_list import ListedFile, list_files
 from engine.connectors.filesystem import FILESYSTEM, FilesystemLookupOptions
 from engine.connectors.line_rows import line_reader
 from engine.connectors.parquet_rows import read_rows
@@ -28,7 +27,7 @@ class FilesystemLookup:
     def __init__(self, table: Table, options: FilesystemLookupOptions) -> None:
         self._table = table
         self._options = options
-        self._seen: list[Found] | None = None
+        self._seen: list[ListedFile] | None = None
         self._empty = pa.RecordBatch.from_pylist([], schema=arrow_schema(row_schema(table, FILESYSTEM.metadata)))
         self._rows = self._empty
         self._numbers: dict[object, int] = {}
@@ -44,12 +43,12 @@ class FilesystemLookup:
         self._numbers = self._numbered()
         self._seen = found
 
-    def fetch(self, keys: pa.Array) -> Answer:
+    def fetch(self, keys: pa.Array) -> LookedUp:
         """The rows of these keys."""
         numbers = [self._numbers.get(key) for key in keys.to_pylist()]
         there = [position for position, number in enumerate(numbers) if number is not None]
         rows = self._rows.take(pa.array([numbers[position] for position in there], pa.int64()))
-        return Answer(rows, pa.array(there, pa.int64()))
+        return LookedUp(rows, pa.array(there, pa.int64()))
 
     def close(self) -> None:
         """No file is open between readings."""
@@ -77,5 +76,5 @@ class FilesystemLookup:
         compression = self._options.compression or compression_of(path)
         return line_reader(self._table).read(path, compression, 0, None)
 
-    def _path(self, file: Found) -> Path:
+    def _path(self, file: ListedFile) -> Path:
         return self._options.path / file.key.name if file.key.name else self._options.path

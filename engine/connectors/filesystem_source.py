@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from engine.connectors.base import Chunk, Position, Slice, Table
-from engine.connectors.file_list import Found, Place, Stretch, from_position, list_files, stretches, to_position
+from engine.connectors.file_list import ListedFile, Place, Stretch, from_position, list_files, stretches, to_position
 from engine.connectors.filesystem import FilesystemSourceOptions
 from engine.connectors.line_rows import line_reader
 from engine.connectors.parquet_rows import count_rows, group_ends, read_rows
@@ -138,7 +138,7 @@ class FilesystemSource:
         for start, end in pairwise(cuts):
             yield replace(piece, start=start, end=end, weight=piece.weight // (len(cuts) - 1))
 
-    def _list(self, *, settled: bool = True) -> list[Found]:
+    def _list(self, *, settled: bool = True) -> list[ListedFile]:
         watch = self._options.watch
         until = self._clock() - int(self._options.settle_time.total_seconds() * 1e9) if watch and settled else None
         return list_files(self._options.path, self._options.regex_pattern, by_time=watch, until=until)
@@ -161,7 +161,7 @@ def _merged(pieces: Sequence[Stretch]) -> list[Stretch]:
     return joined
 
 
-def _is_after(file: Found, place: Place) -> bool:
+def _is_after(file: ListedFile, place: Place) -> bool:
     return place.key is None or file.key > place.key
 
 

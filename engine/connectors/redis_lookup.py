@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from engine.connectors.base import Found, Table
+from engine.connectors.base import LookedUp, Table
 from engine.connectors.redis import RedisLookupOptions
 from engine.connectors.redis_client import Client, connect, told
 from engine.errors import BadRecordError
@@ -30,7 +30,7 @@ class RedisLookup:
     def refresh(self) -> None:
         """Every question is answered anew."""
 
-    def fetch(self, keys: pa.Array) -> Found:
+    def fetch(self, keys: pa.Array) -> LookedUp:
         """The rows of these keys."""
         asked: list[str] = keys.to_pylist()
         values: list[bytes | None] = []
@@ -46,10 +46,10 @@ class RedisLookup:
         if self._client is not None:
             self._client.close()
 
-    def _rows(self, keys: pa.Array, values: pa.Array) -> Found:
+    def _rows(self, keys: pa.Array, values: pa.Array) -> LookedUp:
         if self._decoder is None:
             there = pa.array([at for at, value in enumerate(values) if value.is_valid], pa.int64())
-            return Found(self._with_key([], [], keys.take(there)), there)
+            return LookedUp(self._with_key([], [], keys.take(there)), there)
         decoded = self._decoder.decode_messages(values)
         if decoded.bad and self._table.bad_data == "fail":
             raise self._bad(keys, decoded)
@@ -57,7 +57,7 @@ class RedisLookup:
         if origin is None:
             origin = pa.array(range(decoded.rows.num_rows), pa.int64())
         names = list(decoded.rows.schema.names)
-        return Found(self._with_key(list(decoded.rows.columns), names, keys.take(origin)), origin)
+        return LookedUp(self._with_key(list(decoded.rows.columns), names, keys.take(origin)), origin)
 
     def _with_key(self, columns: list[pa.Array], names: list[str], keys: pa.Array) -> pa.RecordBatch:
         own = [name for name, _ in self._table.metadata]

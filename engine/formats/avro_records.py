@@ -15,7 +15,7 @@ from engine.errors import EngineError, MissingPackageError, OptionValueError
 from engine.formats.avro import AvroOptions
 from engine.formats.avro_schemas import avro_schema
 from engine.formats.base import Decoded
-from engine.formats.record_rows import Found, as_json, to_rows
+from engine.formats.record_rows import FoundRecord, as_json, to_rows
 from engine.formats.registry import HEADER_BYTES, Subject, header, read_header
 from engine.schema import Schema
 
@@ -46,19 +46,19 @@ class AvroDecoder:
 
     def decode_messages(self, payloads: pa.BinaryArray) -> Decoded:
         """Decode the records of each payload; NULL payloads are skipped."""
-        found: list[Found] = []
+        found: list[FoundRecord] = []
         for index, payload in enumerate(payloads.to_pylist()):
             if payload is not None:
                 found += self._records(index, payload)
         return to_rows(found, self._schema)
 
-    def _records(self, index: int, payload: bytes) -> list[Found]:
+    def _records(self, index: int, payload: bytes) -> list[FoundRecord]:
         try:
-            return [Found(index, payload, self._shaped(record)) for record in self._read(payload)]
+            return [FoundRecord(index, payload, self._shaped(record)) for record in self._read(payload)]
         except EngineError:
             raise
         except _BROKEN as wrong:
-            return [Found(index, payload, None, f"it is no Avro record of its schema: {wrong}")]
+            return [FoundRecord(index, payload, None, f"it is no Avro record of its schema: {wrong}")]
 
     def _read(self, payload: bytes) -> Iterator[Any]:
         if self._options.confluent_schema_registry:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from engine.errors import MissingPackageError, OptionValueError
 from engine.formats.base import Decoded
 from engine.formats.protobuf import ProtobufOptions
-from engine.formats.record_rows import Found, to_rows
+from engine.formats.record_rows import FoundRecord, to_rows
 from engine.formats.registry import HEADER_BYTES, read_header
 from engine.schema import Schema
 
@@ -51,12 +51,12 @@ class ProtobufDecoder:
         ]
         return to_rows(found, self._schema)
 
-    def _record(self, index: int, payload: bytes) -> Found:
+    def _record(self, index: int, payload: bytes) -> FoundRecord:
         try:
-            return Found(index, payload, dict(_fields(self._make.FromString(self._body(payload)))))
+            return FoundRecord(index, payload, dict(_fields(self._make.FromString(self._body(payload)))))
         except (message.DecodeError, ValueError, IndexError, OverflowError) as wrong:
             said = f"it is no message {self._options.message}: {wrong}"
-            return Found(index, payload, None, said)
+            return FoundRecord(index, payload, None, said)
 
     def _body(self, payload: bytes) -> bytes:
         at = 0

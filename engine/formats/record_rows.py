@@ -19,7 +19,7 @@ Record = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRecord:
     """A record, or what is wrong with it; `index` says which payload it came from."""
 
     index: int
@@ -28,7 +28,7 @@ class Found:
     wrong: str = ""
 
 
-def to_rows(found: Sequence[Found], schema: Schema) -> Decoded:
+def to_rows(found: Sequence[FoundRecord], schema: Schema) -> Decoded:
     """The records as rows; columns are found by name, without regard to case, and one that is not there is NULL."""
     good: list[tuple[int, tuple[object, ...]]] = []
     bad: list[BadRecord] = []
