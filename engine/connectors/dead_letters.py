@@ -1,6 +1,6 @@
-"""Records that could not be decoded, kept for a person to look at: one file for every slice that had any.
+"""Records that could not be decoded, kept for a person to look at: one file for every range that had any.
 
-A file's name says which slice it belongs to, and what a slice holds never changes. So a slice that is read again, by a
+A file's name says which range it belongs to, and what a range holds never changes. So a range that is read again, by a
 retry or after a crash, writes the very same file in the place of the one before, and no record is there twice.
 """
 
@@ -13,18 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.connectors.base import Letter, Slice
+from engine.connectors.base import Json, Letter
 from engine.delivery.durable import replace_durably
 from engine.errors import UnwritableTargetError
 
 
 @dataclass(slots=True)
 class DeadLetters:
-    """Takes the records of one slice of a table, and writes them when the slice has been read."""
+    """Takes the records of one range of a table's partition, and writes them when the range has been read."""
 
     directory: Path
     table: str
-    piece: Slice
+    partition: str
+    start: Json
+    end: Json
     _lines: list[bytes] = field(default_factory=list)
 
     def add(self, letters: Sequence[Letter]) -> None:
@@ -45,8 +47,7 @@ class DeadLetters:
             ) from wrong
 
     def _name(self) -> str:
-        piece = self.piece
-        what = json.dumps([piece.partition, piece.start, piece.end], sort_keys=True)
+        what = json.dumps([self.partition, self.start, self.end], sort_keys=True)
         return hashlib.sha256(what.encode()).hexdigest()[:16]
 
     def _line(self, letter: Letter) -> bytes:
@@ -54,5 +55,5 @@ class DeadLetters:
             record = {"record": letter.record.decode()}
         except UnicodeDecodeError:
             record = {"record_base64": base64.b64encode(letter.record).decode()}
-        said = {"table": self.table, "partition": self.piece.partition, "origin": letter.origin, "error": letter.error}
+        said = {"table": self.table, "partition": self.partition, "origin": letter.origin, "error": letter.error}
         return json.dumps({**said, **record}, ensure_ascii=False).encode() + b"\n"

@@ -21,7 +21,7 @@ import httpx
 import pyarrow as pa
 
 from engine.connectors.addresses import Reachable, check_url
-from engine.connectors.base import Epoch, Letter, Slice, Table
+from engine.connectors.base import Epoch, Letter, Table
 from engine.connectors.dead_letters import DeadLetters
 from engine.connectors.staged import StagedSegment, send_unless_sent, staged_rows
 from engine.connectors.webhook import WebhookOptions, read_headers
@@ -62,7 +62,7 @@ class WebhookSink:
             return
         match self._table.bad_data, self._table.dead_letters:
             case "dead_letter", Path() as place:
-                letters = DeadLetters(place, self._table.name, Slice(epoch.lineage, epoch.number, epoch.number))
+                letters = DeadLetters(place, self._table.name, epoch.lineage, epoch.number, epoch.number)
                 letters.add(refused)
                 letters.close()
             case "fail", _:

@@ -175,8 +175,10 @@ class Reader(DataSourceStreamReader):
         tail = _Tail()
         dropped = 0
         kept = self.spec.table.dead_letters
-        letters = None if kept is None else DeadLetters(kept, self.spec.table.name, piece.piece)
-        for chunk in source.read(piece.piece):
+        part = piece.piece
+        name = self.spec.table.name
+        letters = None if kept is None else DeadLetters(kept, name, part.partition, part.start, part.end)
+        for chunk in source.read(part):
             dropped += chunk.dropped
             if letters is not None:
                 letters.add(chunk.letters)
@@ -188,7 +190,7 @@ class Reader(DataSourceStreamReader):
             yield _finish(self.spec, rows, task.watermark)
         if letters is not None:
             letters.close()
-        notes.leave(self.spec.notes, piece.piece.partition, piece.index, notes.Note(piece.end, tail.least(), dropped))
+        notes.leave(self.spec.notes, part.partition, piece.index, notes.Note(piece.end, tail.least(), dropped))
 
 
 def source_class(spec: ScanSpec) -> type[DataSource]:

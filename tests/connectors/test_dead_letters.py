@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.connectors.base import Letter, Slice
+from engine.connectors.base import Letter
 from engine.connectors.dead_letters import DeadLetters
 from engine.errors import UnwritableTargetError
 from engine.spark.run import RunSpec
@@ -68,10 +68,10 @@ def test_rows_of_parquet_are_kept_as_json(spark: SparkSession, tmp_path: Path) -
 
 def test_a_slice_that_is_read_again_writes_the_same_file(tmp_path: Path) -> None:
     for _ in range(2):
-        letters = DeadLetters(tmp_path, "t", Slice("p", 0, 5))
+        letters = DeadLetters(tmp_path, "t", "p", 0, 5)
         letters.add([Letter("here", "wrong", b"\xff")])
         letters.close()
-    DeadLetters(tmp_path, "t", Slice("p", 5, 9)).close()
+    DeadLetters(tmp_path, "t", "p", 5, 9).close()
 
     (file,) = tmp_path.iterdir()
     assert json.loads(file.read_text()) == {
@@ -81,7 +81,7 @@ def test_a_slice_that_is_read_again_writes_the_same_file(tmp_path: Path) -> None
 
 def test_letters_that_cannot_be_kept_end_the_epoch_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    letters = DeadLetters(tmp_path / "file", "t", Slice("p", 0, 5))
+    letters = DeadLetters(tmp_path / "file", "t", "p", 0, 5)
     letters.add([Letter("here", "wrong", b"x")])
 
     with pytest.raises(UnwritableTargetError, match="cannot be kept"):
