@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from engine.connectors.single_file_sink import unwritable
 from engine.delivery.epoch import Epoch
 from engine.delivery.gate import Admission
 from engine.delivery.manifests import Manifest
 from engine.delivery.publish import publish, withdraw
+from engine.delivery.writing import writing
 
 Build: TypeAlias = Callable[[Path], object]
 """Makes a file at a place of this machine; the same file every time."""
@@ -59,7 +58,7 @@ class Directory:
 
     def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
         """Make the file beside its place and link it into it."""
-        with self._complaining():
+        with writing(self._path):
             publish(self._path / name, build, generation=epoch.generation, decided_by=manifest.generation)
 
     def size(self, name: str) -> int:
@@ -68,7 +67,7 @@ class Directory:
 
     def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
         """Remove the files; the directories of partitions stay."""
-        with self._complaining():
+        with writing(self._path):
             for file in manifest.files:
                 withdraw(self._path / file.name)
 
@@ -77,12 +76,5 @@ class Directory:
 
     def begin(self, admission: Admission) -> None:
         """Make the directory; drafts are removed with the files that they were made for."""
-        with self._complaining():
+        with writing(self._path):
             self._path.mkdir(parents=True, exist_ok=True)
-
-    @contextmanager
-    def _complaining(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as wrong:
-            raise unwritable(self._path, wrong) from wrong

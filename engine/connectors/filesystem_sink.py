@@ -24,7 +24,6 @@ from engine.connectors.file_plan import Layout, plan
 from engine.connectors.file_segments import FileSegments
 from engine.connectors.file_target import Directory, Target
 from engine.connectors.filesystem import FilesystemSinkOptions
-from engine.connectors.single_file_sink import unwritable
 from engine.connectors.storage import Prefix, StorageOptions
 from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
@@ -39,6 +38,7 @@ from engine.delivery.manifests import (
 )
 from engine.delivery.segments import Segment, drop_attempts, drop_segments, from_messages, sync_names
 from engine.delivery.standing import Standing, forget_restored, standing_after
+from engine.delivery.writing import unwritable, writing
 from engine.errors import DeliveryError, UnwritableTargetError
 from engine.formats.json import JsonOptions
 from engine.formats.parquet import ParquetOptions
@@ -145,18 +145,14 @@ class FilesystemWriter:
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Take some rows: the table's columns, then the event time when directories are named by it."""
-        try:
+        with writing(self._directory):
             for part in self._partitioner.split(rows):
                 self._segments.write(part)
-        except OSError as wrong:
-            raise unwritable(self._directory, wrong) from wrong
 
     def close(self) -> bytes:
         """Make all segments durable and name them."""
-        try:
+        with writing(self._directory):
             return self._segments.close()
-        except OSError as wrong:
-            raise unwritable(self._directory, wrong) from wrong
 
 
 def open_filesystem_sink(table: Table, options: FilesystemSinkOptions, own: SinkPlace) -> FilesystemSink:

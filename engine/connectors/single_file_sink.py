@@ -15,7 +15,8 @@ from engine.delivery.durable import sync_directory
 from engine.delivery.faults import Point, reach
 from engine.delivery.gate import Admission, admit
 from engine.delivery.segments import Segment, drop_segments, from_messages
-from engine.errors import OutputChangedError, UnwritableTargetError
+from engine.delivery.writing import writing
+from engine.errors import OutputChangedError
 
 
 class SingleFileSink:
@@ -39,17 +40,15 @@ class SingleFileSink:
             reach(Point.BEFORE_WRITE, epoch.number)
             length = self._append(admission, segments)
             reach(Point.AFTER_WRITE, epoch.number)
-            try:
+            with writing(self._directory):
                 admission.record(sum(segment.rows for segment in segments), length)
-            except OSError as wrong:
-                raise unwritable(self._directory, wrong) from wrong
         reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory, epoch)
 
     def _append(self, admission: Admission, segments: Sequence[Segment]) -> int:
         """Cut the file back to what the ledger says, append, and say how long it is now."""
         base = admission.after.length if admission.after else 0
-        try:
+        with writing(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             is_new = not self._path.exists()
             # not "a": that mode would append behind a tail that another process still writes
@@ -67,16 +66,7 @@ class SingleFileSink:
                 length = file.tell()
             if is_new:
                 sync_directory(self._path.parent)
-        except OSError as wrong:
-            raise unwritable(self._path, wrong) from wrong
         return length
-
-
-def unwritable(path: Path, wrong: OSError) -> UnwritableTargetError:
-    """The error of a target that the process cannot write."""
-    return UnwritableTargetError(
-        f"{path} cannot be written: {wrong.strerror}", hint="check the option 'path', its permissions and the disk"
-    )
 
 
 def _shortened(path: Path, length: int) -> OutputChangedError:

@@ -12,6 +12,7 @@ from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.gate import admit_unless_taken
 from engine.delivery.segments import Segment, drop_segments, from_messages, segment_path
+from engine.delivery.writing import writing
 
 
 class StagedSegment:
@@ -19,26 +20,29 @@ class StagedSegment:
 
     def __init__(self, directory: Path, epoch: Epoch, task: int, schema: pa.Schema, partition: str = "") -> None:
         self._root = directory
-        self._path = segment_path(directory, epoch, task, ".arrow")
         self._partition = partition
-        self._file = pa.OSFile(str(self._path), "wb")
-        # a disk takes a fifth of the bytes in less time than packing them does
-        self._writer = pa.ipc.new_file(self._file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
         self._rows = 0
+        with writing(directory):
+            self._path = segment_path(directory, epoch, task, ".arrow")
+            self._file = pa.OSFile(str(self._path), "wb")
+            # a disk takes a fifth of the bytes in less time than packing them does
+            self._writer = pa.ipc.new_file(self._file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Append some rows."""
-        self._writer.write(rows)
+        with writing(self._root):
+            self._writer.write(rows)
         self._rows += rows.num_rows
 
     def close(self, *, sync: bool = False) -> Segment:
         """Finish the segment, and make its contents durable with `sync`."""
-        self._writer.close()
-        self._file.close()
-        if sync:
-            sync_file(self._path)
-        name = str(self._path.relative_to(self._root))
-        return Segment(name, self._rows, self._path.stat().st_size, "", self._partition)
+        with writing(self._root):
+            self._writer.close()
+            self._file.close()
+            if sync:
+                sync_file(self._path)
+            size = self._path.stat().st_size
+        return Segment(str(self._path.relative_to(self._root)), self._rows, size, "", self._partition)
 
 
 def staged_rows(path: Path, at_once: int) -> Iterator[pa.RecordBatch]:
