@@ -63,7 +63,7 @@ chaos: $(READY) ## Drivers of a sink are killed and paused: SINK=filesystem CYCL
 	$(BIN)/python -m tests.chaos $(or $(SINK),filesystem) --cycles $(or $(CYCLES),10) --seed $(or $(SEED),1) \
 		--events $(or $(EVENTS),0) --ledger $(or $(LEDGER),on)
 
-bench: $(READY) ## Our runs against plain PySpark, side by side
+bench: $(READY) ## Every benchmark: ours against plain PySpark, side by side
 	$(BIN)/python -m benchmarks
 
 format: $(READY) ## Format the code

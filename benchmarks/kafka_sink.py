@@ -21,10 +21,11 @@ from benchmarks.data import ROWS_PER_FILE, make_bids
 from benchmarks.queries import SCHEMA, SOURCE
 from benchmarks.sides import Side
 from tests.kafka.broker import Broker, running
-from tests.kafka.jars import SPARK_KAFKA, jars
+from tests.kafka.jars import spark_kafka
 
 PARALLELISM = 2
 PARTITIONS = 4
+GOAL = 0.7
 PER_EPOCH = ROWS_PER_FILE
 _SINK = """
 CREATE TABLE out WITH (
@@ -57,8 +58,7 @@ def by_hand(folder: Path, scratch: Path, address: str) -> Callable[[str], None]:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only this side has it
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everybody writes it
 
-    given = os.environ.get("BENCH_KAFKA_JARS")
-    archives = ",".join(map(str, sorted((Path(given) if given else jars(SPARK_KAFKA)).glob("*.jar"))))
+    archives = ",".join(map(str, spark_kafka()))
     builder = SparkSession.builder.master(f"local[{PARALLELISM}]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.jars", archives).config("spark.driver.memory", "2g")
     builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.driver.bindAddress", "127.0.0.1")
@@ -90,8 +90,9 @@ def side(name: str, folder: Path, address: str) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
 
 
-def main(files: int = 4, rounds: int = 3) -> None:
-    """Print what each side took in each round, and the ratios of the medians."""
+def main(files: int = 4, rounds: int = 5) -> int:
+    """Print what each side took in each round, and the ratios of the medians; the exit code says whether they are
+    enough."""
     folder = make_bids(Path(__file__).parent.parent / ".cache" / "bench", files)
     with tempfile.TemporaryDirectory(prefix="bench-") as text, running(Path(text)) as broker:
         sides = {name: Side.start("benchmarks.kafka_sink", name, str(folder), broker.address) for name in SIDES}
@@ -110,6 +111,9 @@ def main(files: int = 4, rounds: int = 3) -> None:
             print(f"{name:15}{rate:12,.0f} rows/s  {base / statistics.median(found):5.2f} x Spark's own")
         for one in sides.values():
             one.end()
+        ratio = base / statistics.median(taken["exactly_once"])
+        print(f"exactly once has {ratio:.2f} of the throughput of Spark's own, goal {GOAL}")
+    return 0 if ratio >= GOAL else 1
 
 
 def _rows(broker: Broker, topic: str) -> int:
@@ -122,4 +126,4 @@ if __name__ == "__main__":
     if len(sys.argv) == 4:
         side(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
     else:
-        main(*map(int, sys.argv[1:]))
+        sys.exit(main(*map(int, sys.argv[1:])))

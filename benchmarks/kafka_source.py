@@ -24,10 +24,11 @@ from benchmarks.data import bids
 from benchmarks.queries import SCHEMA
 from benchmarks.sides import Side
 from tests.kafka.broker import Broker, running
-from tests.kafka.jars import SPARK_KAFKA, jars
+from tests.kafka.jars import spark_kafka
 
 PARALLELISM = 2
 PARTITIONS = 4
+GOAL = 0.9
 SIDES = ("ours", "spark")
 _SQL = """
 CREATE TABLE bids (
@@ -70,9 +71,7 @@ def by_hand(scratch: Path, address: str) -> Callable[[str, int], None]:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only this side has it
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everybody writes it
 
-    folder = os.environ.get("BENCH_KAFKA_JARS")
-    found = sorted((Path(folder) if folder else jars(SPARK_KAFKA)).glob("*.jar"))
-    archives = ",".join(str(path) for path in found if "scala-library" not in path.name)
+    archives = ",".join(str(path) for path in spark_kafka() if "scala-library" not in path.name)
     builder = SparkSession.builder.master(f"local[{PARALLELISM}]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.jars", archives).config("spark.driver.memory", "2g")
     builder = builder.config("spark.driver.host", "127.0.0.1")  # executors fetch the jars from there
@@ -121,8 +120,8 @@ def fill(broker: Broker, count: int) -> str:
     return topic
 
 
-def main(count: int = 2_000_000, rounds: int = 3) -> None:
-    """Print what each side took in each round, and the ratio of the medians."""
+def main(count: int = 2_000_000, rounds: int = 5) -> int:
+    """Print what each side took in each round, and the ratio of the medians; the exit code says whether it will do."""
     with tempfile.TemporaryDirectory(prefix="bench-") as text, running(Path(text)) as broker:
         topic = fill(broker, count)
         taken: dict[str, list[float]] = {name: [] for name in SIDES}
@@ -136,13 +135,15 @@ def main(count: int = 2_000_000, rounds: int = 3) -> None:
             print(f"{name:8}{count / statistics.median(found):12,.0f} records/s")
         ratios = [spark / own for own, spark in zip(taken["ours"], taken["spark"], strict=True)]
         each = " ".join(f"{ratio:.2f}" for ratio in ratios)
-        print(f"ours is {statistics.median(taken['spark']) / statistics.median(taken['ours']):.2f} x as fast ({each})")
+        ratio = statistics.median(taken["spark"]) / statistics.median(taken["ours"])
+        print(f"ours is {ratio:.2f} x as fast, goal {GOAL}   (of the rounds: {each})")
         for one in sides.values():
             one.end()
+    return 0 if ratio >= GOAL else 1
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["side"]:
         side(sys.argv[2], sys.argv[3])
     else:
-        main(*map(int, sys.argv[1:]))
+        sys.exit(main(*map(int, sys.argv[1:])))

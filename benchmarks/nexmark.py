@@ -1,0 +1,43 @@
+"""`python -m benchmarks.nexmark`: each query by turns on both sides, the medians of five rounds and their ratio."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+from pathlib import Path
+
+from benchmarks.data import FILES, ROWS_PER_FILE, make_bids
+from benchmarks.queries import OURS
+from benchmarks.sides import Side
+
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+GOAL = 1.15
+
+
+def main() -> int:
+    """Print a line per query; the exit code says whether all are within the goal."""
+    folder = make_bids(Path(__file__).parent.parent / ".cache" / "bench")
+    sides = {name: Side.start("benchmarks.side", name, str(folder)) for name in ("ours", "plain")}
+    print(f"{FILES * ROWS_PER_FILE:,} bids as JSON; seconds, median of {ROUNDS} rounds by turns, after one to warm up")
+    print(f"{'query':8}{'ours':>9}{'plain':>9}{'ratio':>8}   (ratios of the rounds)")
+    worst = 0.0
+    for query in OURS:
+        _round(sides, query)
+        rounds = [_round(sides, query) for _ in range(ROUNDS)]
+        mine, plain = (statistics.median(one[name] for one in rounds) for name in ("ours", "plain"))
+        each = " ".join(f"{one['ours'] / one['plain']:.2f}" for one in rounds)
+        worst = max(worst, mine / plain)
+        print(f"{query:8}{mine:9.2f}{plain:9.2f}{mine / plain:8.2f}   ({each})", flush=True)
+    for side in sides.values():
+        side.end()
+    print(f"worst ratio {worst:.2f}, goal {GOAL}")
+    return 0 if worst <= GOAL else 1
+
+
+def _round(sides: dict[str, Side], query: str) -> dict[str, float]:
+    return {name: float(side.ask(query)) for name, side in sides.items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
