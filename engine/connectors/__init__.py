@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from engine.connectors.base import Connector, Table
 from engine.connectors.blackhole import BLACKHOLE
-from engine.connectors.delta import DELTA
-from engine.connectors.filesystem import FILESYSTEM
+from engine.connectors.delta.connector import DELTA
+from engine.connectors.files.connector import FILESYSTEM
 from engine.connectors.impulse import IMPULSE
-from engine.connectors.kafka import KAFKA
-from engine.connectors.nexmark import NEXMARK
+from engine.connectors.kafka.connector import KAFKA
+from engine.connectors.nexmark.connector import NEXMARK
 from engine.connectors.preview import PREVIEW
-from engine.connectors.redis import REDIS
+from engine.connectors.redis.connector import REDIS
 from engine.connectors.scripted import SCRIPTED
-from engine.connectors.single_file import SINGLE_FILE
+from engine.connectors.single_file.connector import SINGLE_FILE
 from engine.connectors.stdout import STDOUT
-from engine.connectors.webhook import WEBHOOK
+from engine.connectors.webhook.connector import WEBHOOK
 
 CONNECTORS: tuple[Connector, ...] = (
     BLACKHOLE,

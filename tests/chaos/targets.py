@@ -202,7 +202,7 @@ class Kind:
     has_zombies: bool = True
     """Whether a driver that was replaced may still be alive. For a file that is appended to, nothing but the lock on
     the pipeline's state excludes that."""
-    modules: tuple[str, ...] = ("engine.connectors.filesystem_sink",)
+    modules: tuple[str, ...] = ("engine.connectors.files.sink",)
     """What its drivers import."""
     lacks: frozenset[Point] = frozenset()
     """The fault points that it never comes to."""
@@ -262,13 +262,13 @@ TARGETS: Mapping[str, Kind] = {
         _s3,
         lambda place: Objects(place.address, place.name),
         s3,
-        modules=("engine.connectors.s3_target",),
+        modules=("engine.connectors.files.s3_target",),
         lacks=_FILES_LACK,
     ),
     "delta": Kind(
         _delta,
         lambda place: Versions(place.root / "out"),
-        modules=("engine.connectors.delta_sink",),
+        modules=("engine.connectors.delta.sink",),
         lacks=_FILES_LACK,
     ),
     "kafka": Kind(
@@ -277,7 +277,7 @@ TARGETS: Mapping[str, Kind] = {
         kafka,
         lambda place: make_topic(place.address, place.name),
         shows_at_once=False,
-        modules=("engine.connectors.kafka_sink",),
+        modules=("engine.connectors.kafka.sink",),
     ),
     "kafka-parallel": Kind(
         _kafka(3),
@@ -285,7 +285,7 @@ TARGETS: Mapping[str, Kind] = {
         kafka,
         lambda place: make_topic(place.address, place.name),
         shows_at_once=False,
-        modules=("engine.connectors.kafka_sink",),
+        modules=("engine.connectors.kafka.sink",),
     ),
     "single_file": Kind(
         _single_file,

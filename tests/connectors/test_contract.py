@@ -93,8 +93,8 @@ def of(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
 
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
-        "single_file_source._SMALLEST_SLICE",
-        "filesystem_source._SMALLEST_PIECE",
+        "single_file.source._SMALLEST_SLICE",
+        "files.source._SMALLEST_PIECE",
         "generated._SMALLEST_SLICE",
     ):
         monkeypatch.setattr(f"engine.connectors.{name}", 16)

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from engine.connectors.base import Table
-from engine.connectors.delta_log import DataFile, DeltaLog
+from engine.connectors.delta.log import DataFile, DeltaLog
 from engine.delivery.epoch import Epoch
 from engine.errors import EngineError, LedgerLostError, TargetUnavailableError, UnwritableTargetError
 from engine.schema import Field, Schema, arrow_schema

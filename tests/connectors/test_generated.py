@@ -9,8 +9,8 @@ import pytest
 
 from engine.connectors.base import Position, Table
 from engine.connectors.generated import GeneratedSource, Numbers, Pace
-from engine.connectors.nexmark import NEXMARK
-from engine.connectors.nexmark_events import EventMaker
+from engine.connectors.nexmark.connector import NEXMARK
+from engine.connectors.nexmark.events import EventMaker
 from engine.connectors.options import read_table_options
 from engine.errors import ScriptRefused
 from tests.connectors.tables import connector, given, read_all, rows, source, table

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.connectors import file_joining
-from engine.connectors.file_joining import join_segments
-from engine.connectors.parquet_footer import Footer
+from engine.connectors.files import joining as file_joining
+from engine.connectors.files.joining import join_segments
+from engine.connectors.files.parquet_footer import Footer
 from engine.formats.json import JsonOptions
 from engine.formats.parquet import ParquetOptions
 from engine.schema import Field, Schema, arrow_schema

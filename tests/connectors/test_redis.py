@@ -17,8 +17,8 @@ import pytest
 from engine import types
 from engine.connectors.base import Cache, Table
 from engine.connectors.lookups import look_up
-from engine.connectors.redis import REDIS
-from engine.connectors.redis_lookup import RedisLookup
+from engine.connectors.redis.connector import REDIS
+from engine.connectors.redis.lookup import RedisLookup
 from engine.errors import (
     BadRecordError,
     LookupFailedError,
@@ -117,10 +117,10 @@ def test_a_password_is_given_and_never_told(tmp_path: Path) -> None:
 
 def test_without_the_package_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
-    monkeypatch.delitem(sys.modules, "engine.connectors.redis_client")
+    monkeypatch.delitem(sys.modules, "engine.connectors.redis.client")
 
     with pytest.raises(MissingPackageError, match="needs the Python package redis"):
-        importlib.import_module("engine.connectors.redis_client")
+        importlib.import_module("engine.connectors.redis.client")
 
 
 def test_a_cluster_is_asked_node_by_node(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.connectors.base import SinkPlace, Table
-from engine.connectors.file_names import stem
-from engine.connectors.filesystem import FilesystemSinkOptions
-from engine.connectors.filesystem_sink import FilesystemSink, open_filesystem_sink
-from engine.connectors.time_folders import end_of
+from engine.connectors.files.connector import FilesystemSinkOptions
+from engine.connectors.files.names import stem
+from engine.connectors.files.sink import FilesystemSink, open_filesystem_sink
+from engine.connectors.files.time_folders import end_of
 from engine.delivery.gate import Admission
 from engine.errors import EngineError, LedgerLostError, RewindTooFarError, ScriptRefused
 from engine.schema import Field, Schema

@@ -16,8 +16,8 @@ import pytest
 from pydantic import SecretStr
 
 from engine.connectors.addresses import ALLOWED, check_url
-from engine.connectors.webhook import WebhookOptions
-from engine.connectors.webhook_sink import Poster
+from engine.connectors.webhook.connector import WebhookOptions
+from engine.connectors.webhook.sink import Poster
 from engine.delivery.gate import read_ledger
 from engine.errors import AddressRefusedError, RowRefusedError, ScriptRefused, TargetUnavailableError
 from tests.connectors.http_serving import serving

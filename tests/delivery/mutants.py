@@ -32,7 +32,7 @@ def without_ledger() -> Replaced:
         return replace(planned, files=tuple(replace(file, name=_another(file.name)) for file in planned.files))
 
     functions: Replaced = {ledger.decide: always, manifests.decide_manifest: decide_anew}
-    if log := sys.modules.get("engine.connectors.delta_log"):  # what a table's log remembers is a ledger too
+    if log := sys.modules.get("engine.connectors.delta.log"):  # what a table's log remembers is a ledger too
         return {**functions, log.application_of: lambda app, lineage: f"{app}/{lineage}/{secrets.token_hex(8)}"}
     return functions
 
@@ -135,7 +135,7 @@ MUTANTS: Mapping[str, Callable[[], Replaced]] = {
 @contextmanager
 def replaced(functions: Replaced) -> Iterator[None]:
     """Wherever the engine calls one of the functions, it calls the other."""
-    import_module("engine.connectors.filesystem_sink")  # what is loaded later would keep the replacement
+    import_module("engine.connectors.files.sink")  # what is loaded later would keep the replacement
     found = [
         (module, name, value)
         for module in [module for name, module in sys.modules.items() if name.startswith("engine.")]

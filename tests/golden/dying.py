@@ -9,7 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
-from engine.connectors import single_file_sink
+from engine.connectors.single_file import sink as single_file_sink
 from engine.delivery.faults import Point
 from engine.spark.run import Control, run_in
 from engine.spark.session import open_session

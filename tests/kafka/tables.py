@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.connectors.base import Position, Table
-from engine.connectors.kafka import KafkaSourceOptions
-from engine.connectors.kafka_source import KafkaSource
+from engine.connectors.kafka.connector import KafkaSourceOptions
+from engine.connectors.kafka.source import KafkaSource
 from engine.schema import Field, Schema
 from engine.types import TEXT
 from tests.connectors.tables import between, rows, table

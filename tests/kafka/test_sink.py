@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Message
 
 from engine.connectors.base import Table
-from engine.connectors.kafka_records import parts_of
+from engine.connectors.kafka.records import parts_of
 from engine.errors import EngineError, ScriptRefused
 from engine.plan.nodes.updating import RETRACT, ROW_ID
 from engine.schema import Field, Schema

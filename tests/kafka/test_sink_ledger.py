@@ -12,13 +12,13 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 
 from engine.connectors.base import Epoch, SinkPlace
-from engine.connectors.kafka_ledger import KafkaLedger
-from engine.connectors.kafka_memory import recall
-from engine.connectors.kafka_probe import check_broker
-from engine.connectors.kafka_produce import producer_config
-from engine.connectors.kafka_sink import StagedSink
-from engine.connectors.kafka_sink_options import KafkaSinkOptions
-from engine.connectors.kafka_trouble import trouble
+from engine.connectors.kafka.ledger import KafkaLedger
+from engine.connectors.kafka.memory import recall
+from engine.connectors.kafka.probe import check_broker
+from engine.connectors.kafka.produce import producer_config
+from engine.connectors.kafka.sink import StagedSink
+from engine.connectors.kafka.sink_options import KafkaSinkOptions
+from engine.connectors.kafka.trouble import trouble
 from engine.delivery.ledger import Entry
 from engine.errors import EngineError, LedgerForeignError, LedgerLostError, TransactionsUnsafeError
 from tests.kafka.broker import Broker

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.connectors.nexmark_events import EventMaker
+from engine.connectors.nexmark.events import EventMaker
 from engine.spark.run import Control, RunSpec, run_in
 from tests.fuzz.oracle import Row, comparable, difference
 from tests.nexmark.queries import SIDE, STATELESS, UPDATING, VIEWS, WINDOWED, Query

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from engine.connectors.base import SinkPlace
-from engine.connectors.filesystem import FilesystemSinkOptions
-from engine.connectors.s3_target import Bucket
-from engine.connectors.storage import Prefix, read_place
+from engine.connectors.files.connector import FilesystemSinkOptions
+from engine.connectors.files.s3_target import Bucket
+from engine.connectors.files.storage import Prefix, read_place
 from engine.delivery.gate import Admission
 from engine.errors import AddressRefusedError, EngineError, OutputChangedError, ScriptRefused
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
@@ -155,7 +155,7 @@ def test_uploads_that_nobody_has_finished_for_a_day_are_aborted(store: Store, tm
 def test_a_bucket_that_cannot_be_written_is_named(
     change: str, code: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.connectors.s3_client._TIMES", 1)
+    monkeypatch.setattr("engine.connectors.files.s3_client._TIMES", 1)
     of = store.table()
     if change == "no bucket":
         store.client.delete_bucket(Bucket=store.bucket)

@@ -1,0 +1,1 @@
+"""Delta tables: files as everywhere, and the log that names them."""

@@ -1,0 +1,109 @@
+"""Writing a Delta table: files as everywhere, which nobody sees before the table's log names them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from engine.connectors.base import SinkPlace, Table
+from engine.connectors.delta.connector import DeltaOptions
+from engine.connectors.delta.log import DataFile, DeltaLog
+from engine.connectors.files.partitions import NO_VALUE, Partitioner
+from engine.connectors.files.plan import Layout
+from engine.connectors.files.sink import FilesystemSink, open_target
+from engine.connectors.files.storage import Prefix, StorageOptions
+from engine.connectors.files.target import Build, Target
+from engine.delivery.epoch import Epoch
+from engine.delivery.gate import Admission
+from engine.delivery.manifests import Manifest
+from engine.errors import LedgerLostError
+from engine.schema import arrow_schema
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaTarget:
+    """Files, and the log that makes them a table."""
+
+    files: Target
+    log: DeltaLog
+
+    def is_fresh(self) -> bool:
+        """Whether there is no table."""
+        return not self.log.exists()
+
+    def has(self, name: str) -> bool:
+        """Whether a file is there, seen or not."""
+        return self.files.has(name)
+
+    def size(self, name: str) -> int:
+        """How long a file is."""
+        return self.files.size(name)
+
+    def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
+        """Have a file in its place; it is not seen yet."""
+        self.files.publish(name, build, epoch, manifest)
+
+    def finish(self, admission: Admission, manifest: Manifest) -> None:
+        """Commit the epoch's files."""
+        if manifest.files:
+            files = [
+                DataFile(file.name, file.rows, self.files.size(file.name), _keys(file.name)) for file in manifest.files
+            ]
+            self.log.add(admission.epoch, files, _now())
+
+    def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
+        """Remove the files from the table; whoever reads an older version of it still finds them."""
+        self.log.remove(epoch, manifest.lineage, [file.name for file in manifest.files], _now())
+
+    def begin(self, admission: Admission) -> None:
+        """Make the table, or see that it is still the same; let the history that was left commit no more."""
+        if any(entry.rows for entry in admission.kept) and not self.log.exists():
+            raise LedgerLostError(
+                f"there is no Delta table at {self.log.uri} any more",
+                hint="put it back, or start with a fresh state directory to write everything anew",
+            )
+        self.files.begin(admission)
+        self.log.create()
+        for lineage, _ in admission.epoch.parents[:1]:
+            self.log.remove(admission.epoch, lineage, (), _now())
+
+
+def open_delta_sink(table: Table, options: DeltaOptions, own: SinkPlace) -> FilesystemSink:
+    """The sink of a Delta table."""
+    keys = tuple(field.name for name in options.fields if (field := table.schema.find(name)) is not None)
+    suffix = ".parquet" if options.suffix is None else options.suffix
+    layout = Layout(options.prefix, suffix, options.strategy, options.policy, len(keys))
+    partitioner = Partitioner(table.schema, keys, None, keeps_fields=False)
+    uri = str(options.place.absolute()) if isinstance(options.place, Path) else options.place.url
+    log = DeltaLog(uri, _storage(options.place, options), arrow_schema(table.schema), keys, f"{own.job}/{table.name}")
+    target = DeltaTarget(open_target(options.place, options, own), log)
+    return FilesystemSink(table, layout, partitioner, target, own.directory)
+
+
+def _storage(place: Path | Prefix, options: StorageOptions) -> Mapping[str, str]:
+    if isinstance(place, Path):
+        return {}
+    endpoint = place.endpoint or options.endpoint
+    secrets = {
+        "AWS_ACCESS_KEY_ID": options.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": options.secret_access_key,
+        "AWS_SESSION_TOKEN": options.session_token,
+    }
+    given = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": options.region or ("us-east-1" if endpoint else None)}
+    given |= {name: secret.get_secret_value() for name, secret in secrets.items() if secret is not None}
+    if endpoint and endpoint.startswith("http:"):
+        given["AWS_ALLOW_HTTP"] = "true"
+    return {"aws_conditional_put": "etag"} | {name: value for name, value in given.items() if value is not None}
+
+
+def _keys(name: str) -> dict[str, str | None]:
+    """The values that a file's directories stand for."""
+    pairs = (part.partition("=") for part in name.split("/")[:-1])
+    return {unquote(key): None if value == NO_VALUE else unquote(value) for key, _, value in pairs}
+
+
+def _now() -> int:
+    return time.time_ns() // 1000

@@ -1,0 +1,1 @@
+"""Files in directories and buckets: read, looked up, and written by rolls."""

@@ -1,0 +1,98 @@
+"""Making one file of the segments of one partition; the same segments always give the same bytes.
+
+Row groups of Parquet that are large enough are copied as they are, which is as fast as copying a file. Many small ones
+are decoded and gathered into large ones.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.connectors.files.parquet_footer import MAGIC, Footer
+from engine.formats.base import FormatOptions
+from engine.formats.parquet import ParquetOptions
+from engine.schema import Schema, arrow_schema
+
+_FEW = 8
+"""So many segments are copied however small they are: what the tasks of one epoch wrote."""
+_LARGE = 4 * 1024 * 1024
+_CHUNK = 1024 * 1024
+
+
+def join_segments(form: FormatOptions | None, schema: Schema, segments: Sequence[Path], draft: Path) -> None:
+    """Make a file of segments, in their order."""
+    if len(segments) > 1 and isinstance(form, ParquetOptions):
+        _join_parquet(form, schema, segments, draft)
+        return
+    with draft.open("wb") as whole:
+        for segment in segments:
+            with segment.open("rb") as part:
+                shutil.copyfileobj(part, whole, _CHUNK)
+
+
+def _join_parquet(form: ParquetOptions, schema: Schema, segments: Sequence[Path], draft: Path) -> None:
+    if len(segments) <= _FEW:
+        _copy_groups(segments, draft)
+        return
+    pieces: list[Path] = []
+    gathered: list[Path] = []
+    try:
+        for is_large, some in groupby(segments, key=lambda path: path.stat().st_size >= _LARGE):
+            if is_large:
+                pieces += some
+                continue
+            gathered.append(draft.with_name(f"{draft.name}.{len(gathered)}"))
+            pieces.append(gathered[-1])
+            _gather(form, schema, list(some), gathered[-1])
+        _copy_groups(pieces, draft)
+    finally:
+        for piece in gathered:
+            piece.unlink(missing_ok=True)
+
+
+def _gather(form: ParquetOptions, schema: Schema, segments: Sequence[Path], piece: Path) -> None:
+    """Decode small files into row groups of the size that was asked for."""
+    waiting: list[pa.Table] = []
+    with pq.ParquetWriter(piece, arrow_schema(schema), compression=form.compression) as writer:
+        for segment in segments:
+            with pq.ParquetFile(segment) as part:
+                waiting += [part.read_row_group(group, use_threads=False) for group in range(part.num_row_groups)]
+            if sum(table.nbytes for table in waiting) >= form.row_group_size:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting = []
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
+
+
+def _copy_groups(segments: Sequence[Path], draft: Path) -> None:
+    """Put the row groups of files behind each other, byte by byte."""
+    footers: list[Footer] = []
+    with draft.open("wb") as whole:
+        whole.write(MAGIC)
+        for segment in segments:
+            with segment.open("rb") as part:
+                end, footer = _read_footer(part)
+                footers.append(footer.moved(whole.tell() - len(MAGIC)))
+                part.seek(len(MAGIC))
+                left = end - len(MAGIC)
+                while left:
+                    left -= whole.write(part.read(min(left, _CHUNK)))
+        whole.write(footers[0].joined(footers[1:]).to_bytes())
+
+
+def _read_footer(file: BinaryIO) -> tuple[int, Footer]:
+    """Where the footer of a file begins, and what it says."""
+    tail = len(MAGIC) + 4
+    size = file.seek(-tail, os.SEEK_END)
+    (length,) = struct.unpack("<I", file.read(4))
+    file.seek(size - length)
+    return size - length, Footer.read(file.read(length))

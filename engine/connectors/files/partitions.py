@@ -1,0 +1,122 @@
+"""Which directory a row belongs to: by its event time, by the values of columns, or by both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.connectors.files.time_folders import end_of
+from engine.errors import UnwritableTargetError
+from engine.schema import Schema
+
+EVENT_TIME = "_timestamp"
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_SAFE = " !$'()*+,;@&-._~"
+_HOUR = 3_600_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of one directory; and when its time is over, where directories are named by time."""
+
+    directory: str
+    rows: pa.RecordBatch
+    until: int | None = None
+
+
+class Partitioner:
+    """Splits batches by directory: `time pattern/column=value/...`. `written` has the columns that go into files: all,
+    or without `keeps_fields` those that make no directories."""
+
+    def __init__(
+        self, schema: Schema, fields: Sequence[str], time_pattern: str | None, *, keeps_fields: bool = True
+    ) -> None:
+        self._fields = [self._index(schema, name) for name in fields]
+        self._names = [schema.names[index] for index in self._fields]
+        self._pattern = time_pattern
+        self._left_out = frozenset() if keeps_fields else frozenset(self._fields)
+        self._width = len(schema)
+        self.written = Schema(tuple(field for at, field in enumerate(schema) if at not in self._left_out))
+
+    def split(self, rows: pa.RecordBatch) -> Iterator[Part]:
+        """The rows of each directory, in their order, without the event time; the directories as they first come."""
+        names = rows.schema.names
+        table_rows = rows.select(
+            [
+                at
+                for at, name in enumerate(names)
+                if at not in self._left_out and (at < self._width or name != EVENT_TIME)
+            ]
+        )
+        keys: list[pa.Array] = []
+        if self._pattern is not None:
+            keys.append(_coarse(rows.column(EVENT_TIME), self._pattern))
+        keys += [rows.column(index) for index in self._fields]
+        if not keys:
+            if rows.num_rows:
+                yield Part("", table_rows)
+            return
+        codes = _codes(keys)
+        for code in codes.dictionary:
+            chosen = pc.equal(codes.indices, pc.index(codes.dictionary, code))
+            first = pc.index(chosen, True).as_py()
+            values = [key[first] for key in keys]
+            until = None if self._pattern is None else self._end(pc.max(rows.column(EVENT_TIME).filter(chosen)))
+            yield Part(self._folder(values), table_rows.filter(chosen), until)
+
+    def _end(self, latest: pa.Scalar) -> int | None:
+        return end_of(latest.as_py(), self._pattern or "") if latest.is_valid else None
+
+    def _folder(self, values: list[pa.Scalar]) -> str:
+        parts = []
+        if self._pattern is not None:
+            parts.append(_time_folder(values.pop(0), self._pattern))
+        for name, value in zip(self._names, values, strict=True):
+            text = NO_VALUE if not value.is_valid else quote(_spelled(value), safe=_SAFE) or NO_VALUE
+            parts.append(f"{quote(name, safe=_SAFE)}={text}")
+        return "/".join(parts)
+
+    @staticmethod
+    def _index(schema: Schema, name: str) -> int:
+        for index, found in enumerate(schema.names):
+            if found.lower() == name.lower():
+                return index
+        raise UnwritableTargetError(
+            f"'partitioning.fields' names {name!r}, which is no column of the table",
+            hint=f"it has {', '.join(schema.names)}",
+        )
+
+
+def _coarse(times: pa.TimestampArray, pattern: str) -> pa.TimestampArray:
+    """The times as coarse as the pattern allows, so that few of them differ."""
+    directives = {pattern[at + 1] for at in range(len(pattern) - 1) if pattern[at] == "%"}
+    if directives <= set("Yymdj%"):
+        return pc.floor_temporal(times, unit="day")
+    if directives <= set("YymdjHI%p"):
+        return pc.floor_temporal(times, unit="hour")
+    if directives <= set("YymdjHIMp%R"):
+        return pc.floor_temporal(times, unit="minute")
+    return pc.floor_temporal(times, unit="second")
+
+
+def _codes(keys: list[pa.Array]) -> pa.DictionaryArray:
+    """A number per combination of keys."""
+    texts = [
+        pc.binary_join_element_wise(pc.if_else(key.is_valid(), "=", "-"), pc.fill_null(key.cast(pa.string()), ""), "")
+        for key in keys
+    ]
+    return pc.binary_join_element_wise(*texts, "\x00").dictionary_encode()
+
+
+def _time_folder(value: pa.Scalar, pattern: str) -> str:
+    if not value.is_valid:
+        return NO_VALUE
+    return str(value.as_py().strftime(pattern)).strip("/")
+
+
+def _spelled(value: pa.Scalar) -> str:
+    return str(value.cast(pa.string()).as_py())

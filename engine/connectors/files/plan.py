@@ -1,0 +1,79 @@
+"""What an epoch publishes and what it leaves open.
+
+That is a pure function of how the sink stood, the epoch's segments, one look at the clocks, and chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.connectors.files.names import Chance, Strategy, stem
+from engine.delivery.epoch import Epoch
+from engine.delivery.manifests import Manifest, Published
+from engine.delivery.rolling import Folder, Moment, OpenFile, Policy, grow, is_due
+from engine.delivery.segments import Segment
+from engine.delivery.standing import Standing
+
+MARKER = "_SUCCESS"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How files are named. `depth` is how many of the innermost directories are made by values instead of by time;
+    `marks` says whether a directory of time is told to be complete."""
+
+    prefix: str
+    suffix: str
+    strategy: Strategy
+    policy: Policy
+    depth: int = 0
+    marks: bool = False
+
+    def folder(self, segment: Segment) -> Folder | None:
+        """The directory of time that a segment belongs to."""
+        if not self.marks or segment.until is None:
+            return None
+        parts = segment.partition.split("/")
+        return Folder("/".join(parts[: len(parts) - self.depth]), segment.until)
+
+
+def plan(
+    epoch: Epoch,
+    before: Standing,
+    segments: Sequence[Segment],
+    layout: Layout,
+    now: int,
+    chance: Chance,
+    is_marked: Callable[[str], bool],
+) -> Manifest:
+    """The manifest of an epoch. `is_marked` says whether a directory is told to be complete already."""
+    moment = Moment(now, epoch.watermark, epoch.is_last)
+    files = grow(before.open, segments, now)
+    final = [file for file in files if is_due(file, layout.policy, moment)]
+    still = tuple(file for file in files if file not in final)
+    folders = _latest([*before.incomplete, *filter(None, map(layout.folder, segments))])
+    complete = [folder for folder in folders if moment.has_passed(folder.until) and not _is_open(folder, still)]
+    published = [_published(file, layout, stem(layout.strategy, epoch, now, chance)) for file in final]
+    markers = [f"{folder.name}/{MARKER}" for folder in complete]
+    published += [Published(name, 0, ()) for name in markers if not is_marked(name)]
+    incomplete = tuple(folder for folder in folders if folder not in complete)
+    return Manifest(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(published), still, incomplete)
+
+
+def _published(file: OpenFile, layout: Layout, stem: str) -> Published:
+    folder = f"{file.partition}/" if file.partition else ""
+    name = f"{folder}{layout.prefix}{stem}{layout.suffix}"
+    return Published(name, file.rows, tuple(segment.path for segment in file.segments))
+
+
+def _latest(folders: Sequence[Folder]) -> list[Folder]:
+    """Each directory once, with the latest end."""
+    latest: dict[str, int] = {}
+    for folder in folders:
+        latest[folder.name] = max(folder.until, latest.get(folder.name, folder.until))
+    return [Folder(name, until) for name, until in latest.items()]
+
+
+def _is_open(folder: Folder, files: Sequence[OpenFile]) -> bool:
+    return any(file.partition == folder.name or file.partition.startswith(f"{folder.name}/") for file in files)

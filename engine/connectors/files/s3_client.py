@@ -1,0 +1,102 @@
+"""Talking to a bucket: the client, and what its errors mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from engine.connectors.addresses import ALLOWED, check_url
+from engine.connectors.files.storage import Prefix, StorageOptions
+from engine.errors import MissingPackageError, TargetUnavailableError, UnwritableTargetError
+
+try:
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+except ImportError as missing:
+    raise MissingPackageError(
+        "buckets need the Python package boto3", hint="pip install 'airflow-provider-arroyo[s3]'"
+    ) from missing
+
+_TIMES = 5
+_SECONDS = 60
+_GONE = frozenset({"404", "NoSuchKey", "NotFound"})
+_TAKEN = frozenset({"412", "PreconditionFailed", "409", "ConditionalRequestConflict", "NoSuchUpload"})
+_UNCONDITIONAL = frozenset({"501", "NotImplemented"})
+_REFUSED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket"})
+
+
+def connect(place: Prefix, options: StorageOptions) -> Any:
+    """The client of a bucket; the same one for the same options, since making one is slow."""
+    endpoint = place.endpoint or options.endpoint
+    secrets = (options.access_key_id, options.secret_access_key, options.session_token)
+    if endpoint is not None:
+        _check(endpoint, os.environ.get(ALLOWED, ""))
+    return _client(endpoint, options.region, *(secret and secret.get_secret_value() for secret in secrets))
+
+
+@lru_cache(maxsize=8)
+def _check(endpoint: str, allowed: str) -> None:
+    """Refuse an endpoint that is not for scripts."""
+    check_url(endpoint, {ALLOWED: allowed})
+
+
+@lru_cache(maxsize=8)
+def _client(endpoint: str | None, region: str | None, key_id: str | None, key: str | None, token: str | None) -> Any:
+    # others than Amazon know neither buckets as host names nor checksums that nobody has asked for
+    own: dict[str, Any] = {} if endpoint is None else {"s3": {"addressing_style": "path"}}
+    own |= {} if endpoint is None else {"request_checksum_calculation": "when_required"}
+    retries = {"mode": "standard", "max_attempts": _TIMES}
+    config = Config(retries=retries, connect_timeout=_SECONDS / 6, read_timeout=_SECONDS, **own)
+    return boto3.session.Session().client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name=region or (None if endpoint is None else "us-east-1"),
+        aws_access_key_id=key_id,
+        aws_secret_access_key=key,
+        aws_session_token=token,
+        config=config,
+    )
+
+
+def code_of(error: Exception) -> str:
+    """The code of a server's answer."""
+    return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
+
+
+def is_gone(error: Exception) -> bool:
+    """Whether an answer says that there is no such object."""
+    return code_of(error) in _GONE
+
+
+def is_taken(error: Exception) -> bool:
+    """Whether an answer says that somebody, perhaps we, has put something there before."""
+    return code_of(error) in _TAKEN
+
+
+def knows_no_conditions(error: Exception) -> bool:
+    """Whether a server cannot be told to overwrite nothing."""
+    return code_of(error) in _UNCONDITIONAL
+
+
+@contextmanager
+def told(place: Prefix) -> Iterator[None]:
+    """Whatever goes wrong inside is an error of ours, which says where; it never holds a key."""
+    try:
+        yield
+    except NoCredentialsError as wrong:
+        raise UnwritableTargetError(
+            f"{place} cannot be written: nobody has said who asks",
+            hint="set 'storage.access_key_id' and 'storage.secret_access_key', or give the driver a role or a profile",
+        ) from wrong
+    except (ClientError, BotoCoreError) as wrong:
+        if code_of(wrong) in _REFUSED:
+            raise UnwritableTargetError(
+                f"{place} cannot be written: {wrong}", hint="check the bucket's name, the keys, and what they may do"
+            ) from wrong
+        raise TargetUnavailableError(
+            f"{place} does not answer: {wrong}", hint="is the server up, and the URL right?"
+        ) from wrong

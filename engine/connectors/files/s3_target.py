@@ -1,0 +1,194 @@
+"""Putting files into a bucket: whole, once, and never over something else.
+
+An object is created only where there is none. When there is one, it must be of the same bytes, by the digest that
+whoever put it there has left with it; so an answer that was lost does no harm, nor does a run that has been replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from engine.connectors.files.s3_client import connect, is_gone, is_taken, knows_no_conditions, told
+from engine.connectors.files.storage import Prefix, StorageOptions
+from engine.connectors.files.target import Build
+from engine.delivery.epoch import Epoch
+from engine.delivery.faults import Point, reach
+from engine.delivery.gate import Admission
+from engine.delivery.manifests import Manifest
+from engine.errors import OutputChangedError, TargetUnavailableError
+
+_DIGEST = "arroyo-sha256"
+_GRACE = timedelta(days=1)
+"""How old an unfinished upload must be before it counts as forgotten; a file takes minutes, not hours."""
+_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: Path
+    size: int
+    digest: str
+
+
+class Bucket:
+    """The keys of a bucket below a prefix."""
+
+    def __init__(
+        self,
+        place: Prefix,
+        options: StorageOptions,
+        directory: Path,
+        job: str,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._place = place
+        self._options = options
+        self._drafts = directory / "drafts"
+        self._job = job
+        self._clock = clock
+
+    @property
+    def _client(self) -> Any:
+        """Tasks never ask for it: only the driver talks to the bucket."""
+        return connect(self._place, self._options)
+
+    def is_fresh(self) -> bool:
+        """Whether no key begins with the prefix."""
+        with told(self._place):
+            found = self._client.list_objects_v2(Bucket=self._place.bucket, Prefix=self._place.key(""), MaxKeys=1)
+        return not found["KeyCount"]
+
+    def has(self, name: str) -> bool:
+        """Whether there is an object of that name."""
+        return self._head(name) is not None
+
+    def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
+        """Make the file here and send it."""
+        folder = self._drafts / str(epoch.generation)
+        folder.mkdir(parents=True, exist_ok=True)
+        draft = folder / secrets.token_hex(8)
+        try:
+            build(draft)
+            with draft.open("rb") as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            file = _File(draft, draft.stat().st_size, digest)
+            origin = {"job": self._job, "lineage": manifest.lineage, "epoch": str(manifest.epoch)}
+            metadata = {f"arroyo-{key}": value for key, value in origin.items()} | {_DIGEST: digest}
+            self._send(name, file, metadata, epoch)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def size(self, name: str) -> int:
+        """How long an object is that is there."""
+        return int(self._head(name)["ContentLength"])
+
+    def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
+        """Delete the objects."""
+        with told(self._place):
+            for file in manifest.files:
+                self._client.delete_object(Bucket=self._place.bucket, Key=self._place.key(file.name))
+
+    def finish(self, admission: Admission, manifest: Manifest) -> None:
+        """Whoever lists the bucket has seen the objects already."""
+
+    def begin(self, admission: Admission) -> None:
+        """Remove drafts of earlier runs, and abort uploads below the prefix that nobody has finished for a day."""
+        for folder in self._drafts.glob("*"):
+            if folder.name.isdigit() and int(folder.name) < admission.epoch.generation:
+                shutil.rmtree(folder, ignore_errors=True)
+        with told(self._place):
+            for upload in self._uploads():
+                if self._clock() - upload["Initiated"] > _GRACE:
+                    self._abort(upload["Key"], upload["UploadId"])
+
+    def _send(self, name: str, file: _File, metadata: dict[str, str], epoch: Epoch) -> None:
+        send = self._send_at_once if file.size <= self._options.part_size else self._send_in_parts
+        with told(self._place):
+            try:
+                send(name, file, metadata, epoch, {"IfNoneMatch": "*"})
+            except ClientError as wrong:
+                if is_taken(wrong):
+                    self._compare(name, file)
+                elif knows_no_conditions(wrong):
+                    if self.has(name):
+                        self._compare(name, file)
+                    else:
+                        send(name, file, metadata, epoch, {})
+                else:
+                    raise
+
+    def _send_at_once(
+        self, name: str, file: _File, metadata: dict[str, str], epoch: Epoch, condition: dict[str, str]
+    ) -> None:
+        with file.path.open("rb") as content:
+            self._client.put_object(
+                Bucket=self._place.bucket, Key=self._place.key(name), Body=content, Metadata=metadata, **condition
+            )
+
+    def _send_in_parts(
+        self, name: str, file: _File, metadata: dict[str, str], epoch: Epoch, condition: dict[str, str]
+    ) -> None:
+        where = {"Bucket": self._place.bucket, "Key": self._place.key(name)}
+        upload = {**where, "UploadId": self._client.create_multipart_upload(**where, Metadata=metadata)["UploadId"]}
+        size = max(self._options.part_size, math.ceil(file.size / self._options.max_parts))
+
+        def send(number: int) -> dict[str, Any]:
+            with file.path.open("rb") as content:
+                content.seek(number * size)
+                answer = self._client.upload_part(**upload, PartNumber=number + 1, Body=content.read(size))
+            return {"PartNumber": number + 1, "ETag": answer["ETag"]}
+
+        with ThreadPoolExecutor(_AT_ONCE) as senders:
+            parts = list(senders.map(send, range(math.ceil(file.size / size))))
+        reach(Point.WHILE_PUBLISHING, epoch.number)
+        try:
+            self._client.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts}, **condition)
+        except ClientError:
+            self._abort(upload["Key"], upload["UploadId"])
+            raise
+
+    def _compare(self, name: str, file: _File) -> None:
+        """What is there must be what was to be put there."""
+        found = self._head(name)
+        if found is None:
+            raise TargetUnavailableError(
+                f"{self._place}: {name} was said to be there, and is not", hint="the next attempt will find out"
+            )
+        if (found["ContentLength"], found["Metadata"].get(_DIGEST)) != (file.size, file.digest):
+            raise OutputChangedError(
+                f"{self._place}: {name} is there already and has other contents",
+                hint="it was changed, or another job writes to the same place; move it away and start again",
+            )
+
+    def _head(self, name: str) -> Any:
+        with told(self._place):
+            try:
+                return self._client.head_object(Bucket=self._place.bucket, Key=self._place.key(name))
+            except ClientError as wrong:
+                if is_gone(wrong):
+                    return None
+                raise
+
+    def _uploads(self) -> Iterator[Any]:
+        pages = self._client.get_paginator("list_multipart_uploads")
+        for page in pages.paginate(Bucket=self._place.bucket, Prefix=self._place.key("")):
+            yield from page.get("Uploads", ())
+
+    def _abort(self, key: str, upload: str) -> None:
+        try:
+            self._client.abort_multipart_upload(Bucket=self._place.bucket, Key=key, UploadId=upload)
+        except ClientError as wrong:
+            if not is_taken(wrong):  # it is gone already
+                raise

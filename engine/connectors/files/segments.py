@@ -1,0 +1,96 @@
+"""The segments of a task that writes files: one per partition, already in the format of the files."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.connectors.base import Epoch, Table
+from engine.connectors.files.partitions import Part
+from engine.connectors.line_writer import LineWriter
+from engine.delivery.durable import sync_file
+from engine.delivery.segments import Segment, SegmentFile, segment_path, to_message
+from engine.formats import make_encoder
+from engine.formats.json import JsonOptions
+from engine.formats.parquet import ParquetOptions
+from engine.schema import Schema, arrow_schema
+
+_BUFFERED = 32 * 1024 * 1024
+
+
+class _Writer(Protocol):
+    def write(self, rows: pa.RecordBatch) -> None: ...
+    def finish(self, partition: str, until: int | None) -> Segment: ...
+
+
+class FileSegments:
+    """Opens a segment with the first row of its partition. `schema` has the columns that are in the files."""
+
+    def __init__(self, table: Table, schema: Schema, directory: Path, epoch: Epoch, task: int) -> None:
+        assert table.format is not None
+        self._format = table.format
+        self._schema = schema
+        self._directory = directory
+        self._epoch = epoch
+        self._task = task
+        self._writers: dict[str, _Writer] = {}
+        self._until: dict[str, int] = {}
+
+    def write(self, part: Part) -> None:
+        """Append rows of one partition."""
+        if part.directory not in self._writers:
+            self._writers[part.directory] = self._open()
+        self._writers[part.directory].write(part.rows)
+        if part.until is not None:
+            self._until[part.directory] = max(part.until, self._until.get(part.directory, part.until))
+
+    def close(self) -> bytes:
+        """Make all segments durable and name them, the partitions in order."""
+        return to_message(self._writers[name].finish(name, self._until.get(name)) for name in sorted(self._writers))
+
+    def _open(self) -> _Writer:
+        if isinstance(self._format, ParquetOptions):
+            path = segment_path(self._directory, self._epoch, self._task, ".parquet")
+            return _ParquetSegment(path, self._directory, self._schema, self._format)
+        segment = SegmentFile(self._directory, self._epoch, self._task)
+        compression = self._format.compression if isinstance(self._format, JsonOptions) else "none"
+        return LineWriter(segment, make_encoder(self._format, self._schema), compression)
+
+
+class _ParquetSegment:
+    """Gathers rows to row groups of a good size."""
+
+    def __init__(self, path: Path, root: Path, schema: Schema, options: ParquetOptions) -> None:
+        self._path = path
+        self._root = root
+        self._schema = arrow_schema(schema)
+        self._writer = pq.ParquetWriter(path, self._schema, compression=options.compression)
+        self._most = min(options.row_group_size, _BUFFERED)
+        self._waiting: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._rows = 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self._waiting.append(rows)
+        self._bytes += rows.nbytes
+        self._rows += rows.num_rows
+        if self._bytes >= self._most:
+            self._flush()
+
+    def finish(self, partition: str, until: int | None) -> Segment:
+        self._flush()
+        self._writer.close()
+        sync_file(self._path)
+        with self._path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        name, size = str(self._path.relative_to(self._root)), self._path.stat().st_size
+        return Segment(name, self._rows, size, digest, partition, until)
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting).cast(self._schema))
+        self._waiting, self._bytes = [], 0

@@ -1,0 +1,116 @@
+"""What can be said of files that are written: where rows go, when a file becomes final, what it is called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from pydantic import Field as Option
+from pydantic import field_validator, model_validator
+
+from engine.connectors.base import Options
+from engine.connectors.files.names import Strategy
+from engine.delivery.rolling import Policy
+from engine.option_values import ByteCount
+
+
+class FileSinkOptions(Options):
+    """How rows are spread over files."""
+
+    fields: tuple[str, ...] = Option(
+        (), alias="partitioning.fields", description="Columns whose values make directories, `column=value`."
+    )
+    file_size: ByteCount | None = Option(
+        None,
+        gt=0,
+        alias="rolling_policy.file_size",
+        description="A file of this size becomes final; it is larger by what its last epoch brings.",
+    )
+    interval: timedelta | None = Option(
+        None, alias="rolling_policy.interval", description="A file becomes final this long after its first row."
+    )
+    inactivity_interval: timedelta | None = Option(
+        None,
+        alias="rolling_policy.inactivity_interval",
+        description="A file becomes final when no row has come for it for this long.",
+    )
+    shuffle_by_partition: bool = Option(
+        False,
+        alias="shuffle_by_partition.enabled",
+        description="Accepted for compatibility: whatever is said here, all tasks write into one file per directory.",
+    )
+    prefix: str = Option("", alias="filename.prefix", description="What file names start with.")
+    suffix: str | None = Option(
+        None, alias="filename.suffix", description="What file names end with, instead of the format's own."
+    )
+    strategy: Strategy = Option(
+        "serial",
+        alias="filename.strategy",
+        description="What stands between: the number of the epoch, or a random id; `uuid_v7` and `ulid` sort by time.",
+    )
+
+    @property
+    def policy(self) -> Policy:
+        """When a file becomes final."""
+        return Policy(self.file_size, self.interval, self.inactivity_interval)
+
+    @property
+    def wakes_after(self) -> timedelta | None:
+        """How long the input may be silent before an epoch is wanted all the same, so that files become final."""
+        waits = [wait for wait in (self.interval, self.inactivity_interval) if wait is not None]
+        return max(min(waits) / 2, timedelta(seconds=1)) if waits else None
+
+    @field_validator("interval", "inactivity_interval")
+    @classmethod
+    def _is_positive(cls, value: timedelta | None) -> timedelta | None:
+        if value is not None and value <= timedelta(0):
+            raise ValueError("it must be longer than nothing")
+        return value
+
+    @field_validator("prefix", "suffix")
+    @classmethod
+    def _is_name(cls, value: str | None) -> str | None:
+        if value is not None and "/" in value:
+            raise ValueError("it must be part of a file's name")
+        return value
+
+
+class TimedFileSinkOptions(FileSinkOptions):
+    """The same, with directories of event time."""
+
+    time_pattern: str | None = Option(
+        None, alias="partitioning.time_pattern", description="Directory by event time, as strftime writes it."
+    )
+    watermark_expiration: bool | None = Option(
+        None,
+        alias="rolling_policy.watermark_expiration",
+        description="Whether the files of a directory of time become final when the watermark says that its time is "
+        "over. Unless said otherwise they do when another `rolling_policy` keeps files open.",
+    )
+    complete_marker: bool = Option(
+        True,
+        alias="partitioning.complete_marker",
+        description="Whether an empty file `_SUCCESS` is put into a directory of time when the watermark says that it "
+        "is over and all its files are final. Rows that come later still, if the query lets them, are added behind it.",
+    )
+
+    @property
+    def policy(self) -> Policy:
+        """When a file becomes final."""
+        given = super().policy
+        if self.watermark_expiration is None:
+            return replace(given, at_watermark=self.time_pattern is not None and not given.is_every_epoch)
+        return replace(given, at_watermark=self.watermark_expiration)
+
+    @field_validator("time_pattern")
+    @classmethod
+    def _stays_inside(cls, value: str | None) -> str | None:
+        if value is not None and (value.startswith("/") or ".." in value.split("/")):
+            raise ValueError("it must name a directory below `path`")
+        return value
+
+    @model_validator(mode="after")
+    def _time_is_known(self) -> TimedFileSinkOptions:
+        if self.watermark_expiration and self.time_pattern is None:
+            raise ValueError("'rolling_policy.watermark_expiration' needs 'partitioning.time_pattern'")
+        return self

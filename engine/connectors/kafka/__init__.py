@@ -1,0 +1,1 @@
+"""Kafka: reading topics, and writing them in staged transactions."""

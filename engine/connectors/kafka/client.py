@@ -1,0 +1,81 @@
+"""Clients of Kafka: their options, and what their errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from engine.connectors.kafka.configs import read_client_configs
+from engine.connectors.kafka.connector import KafkaOptions
+from engine.errors import EngineError, MissingPackageError, OptionValueError
+
+try:
+    from confluent_kafka import KafkaError, KafkaException
+except ImportError as missing:
+    raise MissingPackageError(
+        "the connector 'kafka' needs the Python package confluent-kafka",
+        hint="pip install 'airflow-provider-arroyo[kafka]'",
+    ) from missing
+
+ClientConfig: TypeAlias = "dict[str, str | int | float | bool]"
+
+
+def client_config(options: KafkaOptions, **more: str | int | float | bool) -> ClientConfig:
+    """The options of a client. `more` are ours, with underscores for dots; no script can change them."""
+    config: ClientConfig = {
+        "client.id": "arroyo",
+        "reconnect.backoff.max.ms": 1000,
+        **read_client_configs(options.client_configs),
+        "bootstrap.servers": options.bootstrap_servers,
+        "security.protocol": options.protocol,
+        # without it the client writes every lost connection to stderr, over and over
+        "log_level": 0,
+    }
+    if options.auth_type == "sasl":
+        assert options.auth_username is not None
+        assert options.auth_password is not None
+        config["sasl.mechanism"] = options.auth_mechanism or "PLAIN"
+        config["sasl.username"] = options.auth_username
+        config["sasl.password"] = options.auth_password.get_secret_value()
+    if options.ssl_ca is not None:
+        config["ssl.ca.pem"] = options.ssl_ca
+    if options.ssl_certificate is not None and options.ssl_key is not None:
+        config["ssl.certificate.pem"] = options.ssl_certificate
+        config["ssl.key.pem"] = options.ssl_key.get_secret_value()
+    return config | {name.replace("_", "."): value for name, value in more.items()}
+
+
+@contextmanager
+def told(options: KafkaOptions, kind: type[EngineError], trouble: Sequence[KafkaError] = ()) -> Iterator[None]:
+    """Whatever the client complains about inside is an error of ours of `kind`, which holds no password. A client that
+    cannot log in only says that it waited in vain; `trouble` is what its `error_cb` was told meanwhile."""
+    try:
+        yield
+    except KafkaException as wrong:
+        refused = [error for error in trouble if error.code() in _LOGIN]
+        raise explain(options, refused[-1] if refused else wrong.args[0], kind) from wrong
+
+
+def explain(options: KafkaOptions, error: KafkaError, kind: type[EngineError]) -> EngineError:
+    """The client's error as one of ours: an option that is wrong, or of `kind`."""
+    code = error.code()
+    if code == KafkaError._INVALID_ARG:  # noqa: SLF001 - the client's name for it
+        return OptionValueError(f"the Kafka client refuses its options: {error.str()}", hint="see client_configs")
+    if code in _LOGIN:
+        hint = "are auth.mechanism, auth.username and auth.password right, and may this user do it?"
+    else:
+        hint = "is it up, can it be reached from here, and are auth.protocol and auth.type right?"
+    return kind(f"Kafka at {options.bootstrap_servers}: {error.str()}", hint=hint)
+
+
+_LOGIN = frozenset(
+    {
+        KafkaError._AUTHENTICATION,  # noqa: SLF001 - the client's names for its own errors
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    }
+)

@@ -1,0 +1,87 @@
+"""Writing to Kafka, at least once: tasks send their records while they come, and wait for all of them at the end."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException
+
+from engine.connectors.base import Epoch, Table
+from engine.connectors.kafka.client import ClientConfig
+from engine.connectors.kafka.produce import Line, producer_config
+from engine.connectors.kafka.records import RecordMaker
+from engine.connectors.kafka.sink_options import KafkaSinkOptions
+from engine.connectors.kafka.trouble import trouble
+from engine.delivery.faults import Point, reach
+from engine.delivery.gate import admit_unless_taken
+
+FLUSH_SECONDS = 120.0
+
+
+class DirectSink:
+    """Sends an epoch that is run again a second time."""
+
+    def __init__(self, table: Table, options: KafkaSinkOptions, directory: Path) -> None:
+        self._table = table
+        self._options = options
+        self._directory = directory
+
+    def open(self, epoch: Epoch, task: int) -> DirectWriter:
+        """A writer that sends."""
+        client = producer_config(self._options)
+        return DirectWriter(RecordMaker(self._table, self._options), self._options.topic, client, epoch)
+
+    def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
+        """Note that the epoch was sent, so that it is not sent again if it was the last before a crash."""
+        admission = admit_unless_taken(self._directory, epoch)
+        if admission is not None:
+            admission.record(sum(json.loads(message) for message in messages))
+        reach(Point.AFTER_LEDGER, epoch.number)
+
+
+class DirectWriter:
+    """Sends the records of one task."""
+
+    def __init__(self, maker: RecordMaker, topic: str, client: ClientConfig, epoch: Epoch) -> None:
+        self._maker = maker
+        self._topic = topic
+        self._epoch = epoch
+        self._line = _line_of(tuple(sorted(client.items())))
+        self._rows = 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Send some rows."""
+        with self._giving_up():
+            self._rows += self._line.send(self._topic, self._maker.make(rows))
+        reach(Point.WHILE_WRITING, self._epoch.number)
+
+    def close(self) -> bytes:
+        """Wait until the broker has all of them."""
+        deadline = time.monotonic() + FLUSH_SECONDS
+        with self._giving_up():
+            while self._line.producer.flush(1):
+                self._line.look()
+                if time.monotonic() > deadline:
+                    raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))  # noqa: SLF001 - so named
+            self._line.look()
+        return json.dumps(self._rows).encode()
+
+    @contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        try:
+            yield
+        except KafkaException as wrong:
+            _line_of.cache_clear()
+            raise trouble(wrong, self._topic) from wrong
+
+
+@lru_cache(maxsize=4)
+def _line_of(client: tuple[tuple[str, str | int | float | bool], ...]) -> Line:
+    """One producer for all epochs of a worker process: a new one would have to connect first."""
+    return Line(dict(client))

@@ -1,0 +1,67 @@
+"""The sink's ledger in Kafka: the offset of a consumer group without members, written in the data's transaction.
+
+Group and transaction have the same name. The offset is the next epoch, its metadata the entry; it stands at partition
+0 of the topic that is written, so whoever deletes the topic deletes the ledger with it.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from types import TracebackType
+
+from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
+
+from engine.connectors.kafka.client import ClientConfig
+from engine.delivery.ledger import Entry
+from engine.errors import LedgerForeignError
+
+SECONDS = 30.0
+
+
+class KafkaLedger:
+    """The ledger of one part of a sink."""
+
+    def __init__(self, client: ClientConfig, name: str, topic: str) -> None:
+        # read_committed makes the broker wait with its answer until no transaction has the offset open
+        own = {"group.id": name, "enable.auto.commit": False, "isolation.level": "read_committed"}
+        self._consumer = Consumer({**client, **own})
+        self._name = name
+        self._topic = topic
+
+    def __enter__(self) -> KafkaLedger:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._consumer.close()
+
+    @property
+    def group(self) -> object:
+        """What a producer must know of the group to write an entry."""
+        return self._consumer.consumer_group_metadata()
+
+    def read(self) -> list[Entry]:
+        """The newest entry; none when there is no ledger."""
+        [found] = self._consumer.committed([TopicPartition(self._topic, 0)], SECONDS)
+        if found.offset == OFFSET_INVALID:
+            return []
+        with suppress(ValueError, TypeError, KeyError):
+            return [_from_text(found.metadata or "")]
+        raise LedgerForeignError(
+            f"the group {self._name!r} has an offset of {self._topic!r} that no sink has written",
+            hint="give the sink names of its own with 'sink.transactional_id_prefix', or delete the group",
+        )
+
+    def place_of(self, entry: Entry) -> TopicPartition:
+        """An entry as the offset that a transaction commits."""
+        return TopicPartition(self._topic, 0, entry.epoch + 1, metadata=_to_text(entry))
+
+
+def _to_text(entry: Entry) -> str:
+    named = {"L": entry.lineage, "N": entry.epoch, "H": entry.offsets, "G": entry.generation, "rows": entry.rows}
+    return json.dumps(named, separators=(",", ":"))
+
+
+def _from_text(text: str) -> Entry:
+    named = json.loads(text)
+    return Entry(str(named["L"]), int(named["N"]), str(named["H"]), int(named["G"]), int(named["rows"]))

@@ -1,0 +1,113 @@
+"""Auctions, people and bids: the events of the Nexmark benchmark, made from nothing but a seed."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Option
+from pydantic import model_validator
+
+from engine import types
+from engine.connectors.base import Connector, Options, Table
+from engine.option_values import MicrosOrInterval
+from engine.schema import Field, Schema
+from engine.types import BIGINT, TEXT, TIMESTAMP, Member, Struct
+
+if TYPE_CHECKING:
+    from engine.connectors.generated import GeneratedSource
+
+_NATURAL_SPACING = timedelta(microseconds=100)
+
+
+class NexmarkOptions(Options):
+    """How fast events come, and how many."""
+
+    event_rate: float | None = Option(
+        None, gt=0, description="Events per second; may be left out with `message_count`: as fast as possible then."
+    )
+    runtime: float | None = Option(None, gt=0, description="Seconds until the last event.")
+    message_count: int | None = Option(None, ge=0, description="How many events there are.")
+    seed: int = Option(0, description="Another seed gives other events.")
+    start_time: datetime | None = Option(
+        None, description="Event time of the first event; without it, when the pipeline first started."
+    )
+    event_time_interval: MicrosOrInterval | None = Option(
+        None, description="Distance of event times; without it the rate's, or 100 microseconds."
+    )
+
+    @model_validator(mode="after")
+    def _ends_or_has_a_rate(self) -> NexmarkOptions:
+        if self.event_rate is None and self.message_count is None:
+            raise ValueError("required option 'event_rate' not set; only with 'message_count' it may be left out")
+        if self.event_rate is None and self.runtime is not None:
+            raise ValueError("option 'runtime' needs 'event_rate'")
+        return self
+
+
+def _open_source(table: Table) -> GeneratedSource:
+    from engine.connectors.generated import GeneratedSource, Pace  # noqa: PLC0415 - checks must not pay for Arrow
+    from engine.connectors.nexmark.events import EventMaker  # noqa: PLC0415
+
+    options = table.options
+    assert isinstance(options, NexmarkOptions)
+    count = options.message_count
+    if options.runtime is not None and options.event_rate is not None:
+        by_time = int(options.runtime * options.event_rate)
+        count = by_time if count is None else min(count, by_time)
+    spacing = options.event_time_interval
+    if options.event_rate is None and spacing is None:
+        spacing = _NATURAL_SPACING
+    micros = (spacing or timedelta(seconds=1 / (options.event_rate or 1))) / timedelta(microseconds=1)
+    pace = Pace(options.event_rate, count, spacing, options.start_time)
+    return GeneratedSource(table, pace, EventMaker(table.schema.names, options.seed, micros))
+
+
+PERSON = Struct(
+    (
+        Member("id", BIGINT),
+        Member("name", TEXT),
+        Member("email_address", TEXT),
+        Member("credit_card", TEXT),
+        Member("city", TEXT),
+        Member("state", TEXT),
+        Member("datetime", TIMESTAMP),
+        Member("extra", TEXT),
+    )
+)
+AUCTION = Struct(
+    (
+        Member("id", BIGINT),
+        Member("description", TEXT),
+        Member("item_name", TEXT),
+        Member("initial_bid", BIGINT),
+        Member("reserve", BIGINT),
+        Member("datetime", TIMESTAMP),
+        Member("expires", TIMESTAMP),
+        Member("seller", BIGINT),
+        Member("category", BIGINT),
+        Member("extra", TEXT),
+    )
+)
+BID = Struct(
+    (
+        Member("auction", BIGINT),
+        Member("bidder", BIGINT),
+        Member("price", BIGINT),
+        Member("channel", TEXT),
+        Member("url", TEXT),
+        Member("datetime", TIMESTAMP),
+        Member("extra", TEXT),
+    )
+)
+
+NEXMARK = Connector(
+    name="nexmark",
+    summary="Makes the events of the Nexmark benchmark: 1 person and 3 auctions to 46 bids.",
+    options={"source": NexmarkOptions},
+    schema=Schema((Field("person", PERSON), Field("auction", AUCTION), Field("bid", BID))),
+    metadata={"timestamp": Field("timestamp", types.TIMESTAMP, nullable=False)},
+    event_time="timestamp",
+    open_source=_open_source,
+    guarantee="exactly-once",
+)

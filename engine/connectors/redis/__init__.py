@@ -1,0 +1,1 @@
+"""Redis: looking rows up, and writing them."""

@@ -1,0 +1,71 @@
+"""Talking to Redis: one server or a cluster, behind the same few calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from engine.connectors.redis.connector import RedisOptions
+from engine.errors import EngineError, LookupFailedError, MissingPackageError
+
+try:
+    import redis
+    from redis.backoff import ExponentialBackoff
+    from redis.cluster import ClusterNode, RedisCluster
+    from redis.retry import Retry
+except ImportError as missing:
+    raise MissingPackageError(
+        "the connector 'redis' needs the Python package redis", hint="pip install 'airflow-provider-arroyo[redis]'"
+    ) from missing
+
+Client: TypeAlias = "redis.Redis | RedisCluster"
+
+_SECONDS = 10.0
+_TIMES = 3
+
+
+def connect(options: RedisOptions) -> Client:
+    """A client; it connects when it is first used, and again when the connection is lost."""
+    user = options.username
+    password = None if options.password is None else options.password.get_secret_value()
+    retry = Retry(ExponentialBackoff(cap=1.0, base=0.05), _TIMES)
+    if options.address is not None:
+        own = {name: value for name, value in (("username", user), ("password", password)) if value is not None}
+        return redis.Redis.from_url(
+            _url(options.address), retry=retry, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS, **own
+        )
+    addresses = [_url(one.strip()) for one in (options.cluster_addresses or "").split(",") if one.strip()]
+    places = [urlsplit(one) for one in addresses]
+    return RedisCluster(
+        startup_nodes=[_node(one.hostname or "localhost", one.port or 6379) for one in places],
+        username=user,
+        password=password,
+        retry=retry,
+        socket_timeout=_SECONDS,
+        socket_connect_timeout=_SECONDS,
+        ssl=any(one.startswith("rediss:") for one in addresses),
+    )
+
+
+@contextmanager
+def told(options: RedisOptions, kind: type[EngineError] = LookupFailedError) -> Iterator[None]:
+    """Whatever goes wrong inside is an error of ours, which says where; it never holds a password."""
+    try:
+        yield
+    except (redis.RedisError, OSError) as wrong:
+        place = options.address or options.cluster_addresses or ""
+        shown = re.sub(r"//[^/@]*@", "//...@", place)
+        raise kind(
+            f"Redis at {shown} does not answer: {wrong}", hint="is it up, and are user and password right?"
+        ) from wrong
+
+
+def _url(address: str) -> str:
+    return address if "://" in address else f"redis://{address}"
+
+
+def _node(host: str, port: int) -> ClusterNode:
+    return ClusterNode(host, port)  # type: ignore[no-untyped-call]  # redis has no types there

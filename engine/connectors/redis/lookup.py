@@ -1,0 +1,81 @@
+"""Looking up rows in Redis: one MGET for some thousand keys, the values decoded by the table's format."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from engine.connectors.base import LookedUp, Table
+from engine.connectors.redis.client import Client, connect, told
+from engine.connectors.redis.connector import RedisLookupOptions
+from engine.errors import BadRecordError
+from engine.formats import make_decoder
+from engine.formats.base import Decoded
+
+_AT_ONCE = 2000
+"""A server answers nobody else while it answers one question, so a question must not be too long."""
+
+
+class RedisLookup:
+    """A row is the string that a key holds. A key that holds something else has no row."""
+
+    is_local = False
+
+    def __init__(self, table: Table, options: RedisLookupOptions) -> None:
+        assert table.format is not None
+        self._table = table
+        self._options = options
+        self._decoder = make_decoder(table.format, table.schema) if len(table.schema) else None
+        self._client: Client | None = None
+
+    def refresh(self) -> None:
+        """Every question is answered anew."""
+
+    def fetch(self, keys: pa.Array) -> LookedUp:
+        """The rows of these keys."""
+        asked: list[str] = keys.to_pylist()
+        values: list[bytes | None] = []
+        with told(self._options):
+            self._client = self._client or connect(self._options)
+            for start in range(0, len(asked), _AT_ONCE):
+                names = [self._options.key_prefix + key for key in asked[start : start + _AT_ONCE]]
+                values += _get(self._client, names)
+        return self._rows(keys, pa.array(values, pa.binary()))
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._client is not None:
+            self._client.close()
+
+    def _rows(self, keys: pa.Array, values: pa.Array) -> LookedUp:
+        if self._decoder is None:
+            there = pa.array([at for at, value in enumerate(values) if value.is_valid], pa.int64())
+            return LookedUp(self._with_key([], [], keys.take(there)), there)
+        decoded = self._decoder.decode_messages(values)
+        if decoded.bad and self._table.bad_data == "fail":
+            raise self._bad(keys, decoded)
+        origin = decoded.origin
+        if origin is None:
+            origin = pa.array(range(decoded.rows.num_rows), pa.int64())
+        names = list(decoded.rows.schema.names)
+        return LookedUp(self._with_key(list(decoded.rows.columns), names, keys.take(origin)), origin)
+
+    def _with_key(self, columns: list[pa.Array], names: list[str], keys: pa.Array) -> pa.RecordBatch:
+        own = [name for name, _ in self._table.metadata]
+        return pa.RecordBatch.from_arrays([*columns, *(keys for _ in own)], names=[*names, *own])
+
+    def _bad(self, keys: pa.Array, decoded: Decoded) -> BadRecordError:
+        first = decoded.bad[0]
+        shown = first.raw[:120].decode("utf-8", "replace") + ("..." if len(first.raw) > 120 else "")
+        name = self._options.key_prefix + keys[first.index].as_py()
+        return BadRecordError(
+            f"table {self._table.name}, key {name!r}: {first.reason}. The value is: {shown}",
+            hint="mend the value, or take such keys as missing with bad_data = 'drop'",
+        )
+
+
+def _get(client: Client, names: list[str]) -> list[bytes | None]:
+    """The values of some keys; of a cluster each node is asked for its own."""
+    from redis.cluster import RedisCluster  # noqa: PLC0415 - whoever got here has it
+
+    found = client.mget_nonatomic(names) if isinstance(client, RedisCluster) else client.mget(names)
+    return [value if value is None or isinstance(value, bytes) else value.encode() for value in found]

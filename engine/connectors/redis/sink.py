@@ -1,0 +1,103 @@
+"""Writing to Redis, at least once: tasks stage an epoch's commands in segments, and the driver sends them.
+
+Strings and hashes come out the same when an epoch is sent twice, which happens after a crash between the sending and
+the ledger; values of a list are then there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.connectors.base import Epoch, Table
+from engine.connectors.redis.client import Client, connect, told
+from engine.connectors.redis.connector import RedisSinkOptions
+from engine.connectors.staged import StagedSegment, send_unless_sent, staged_rows
+from engine.delivery.segments import Segment, to_message
+from engine.errors import TargetUnavailableError
+from engine.formats import make_encoder
+
+_STAGED = pa.schema([("key", pa.string()), ("field", pa.string()), ("value", pa.binary())])
+_AT_ONCE = 1000
+
+
+class RedisSink:
+    """Sends the rows of an epoch, in the order of the tasks, a thousand at once."""
+
+    def __init__(self, table: Table, options: RedisSinkOptions, directory: Path) -> None:
+        self._table = table
+        self._options = options
+        self._directory = directory
+
+    def open(self, epoch: Epoch, task: int) -> RedisWriter:
+        """A writer of one segment of commands."""
+        return RedisWriter(self._table, self._options, StagedSegment(self._directory, epoch, task, _STAGED))
+
+    def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
+        """Send the epoch, unless it was the last that was sent."""
+        send_unless_sent(self._directory, epoch, messages, self._send)
+
+    def _send(self, segments: Sequence[Segment]) -> None:
+        with told(self._options, TargetUnavailableError), closing(connect(self._options)) as client:
+            for segment in segments:
+                for rows in staged_rows(self._directory / segment.path, _AT_ONCE):
+                    self._send_rows(client, rows)
+
+    def _send_rows(self, client: Client, rows: pa.RecordBatch) -> None:
+        commands: Any = client.pipeline(transaction=False)
+        keys, fields, values = (column.to_pylist() for column in rows.columns)
+        options = self._options
+        match options.target:
+            case "string":
+                for key, value in zip(keys, values, strict=True):
+                    commands.set(key, value, ex=options.ttl_secs)
+            case "hash":
+                for key, field, value in zip(keys, fields, values, strict=True):
+                    commands.hset(key, field, value)
+            case "list":
+                push = commands.rpush if options.operation == "append" else commands.lpush
+                for key, value in zip(keys, values, strict=True):
+                    push(key, value)
+                if options.max_length is not None:
+                    at_end = options.operation == "append"
+                    kept = (-options.max_length, -1) if at_end else (0, options.max_length - 1)
+                    for key in dict.fromkeys(keys):
+                        commands.ltrim(key, *kept)
+        commands.execute()
+
+
+class RedisWriter:
+    """Stages a task's rows: of each its key, its field and its value."""
+
+    def __init__(self, table: Table, options: RedisSinkOptions, segment: StagedSegment) -> None:
+        assert table.format is not None
+        self._table = table
+        self._options = options
+        self._encoder = make_encoder(table.format, table.schema)
+        self._segment = segment
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Stage some rows."""
+        rest = self._column(rows, self._options.key_column)
+        prefix = self._options.key_prefix
+        keys = pa.repeat(prefix, rows.num_rows) if rest is None else pc.binary_join_element_wise(prefix, rest, "")
+        fields = self._column(rows, self._options.field_column)
+        fields = pa.nulls(rows.num_rows, pa.string()) if fields is None else fields
+        values = self._encoder.encode_messages(rows)
+        self._segment.write(pa.RecordBatch.from_arrays([keys, fields, values], schema=_STAGED))
+
+    def close(self) -> bytes:
+        """Finish the segment and name it."""
+        return to_message([self._segment.close()])
+
+    def _column(self, rows: pa.RecordBatch, name: str | None) -> pa.Array | None:
+        if name is None:
+            return None
+        field = self._table.schema.find(name)
+        assert field is not None
+        return rows.column(self._table.schema.names.index(field.name))

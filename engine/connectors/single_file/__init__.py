@@ -1,0 +1,1 @@
+"""One file of lines, read or written."""

@@ -1,0 +1,53 @@
+"""One file of lines, read or written exactly once; for tests and for trying out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Option
+
+from engine import types
+from engine.connectors.base import Connector, Options, SinkPlace, Table
+from engine.schema import Field
+
+if TYPE_CHECKING:
+    from engine.connectors.single_file.sink import SingleFileSink
+    from engine.connectors.single_file.source import SingleFileSource
+
+
+class SingleFileOptions(Options):
+    """Which file."""
+
+    path: Path = Option(description="The file. Names ending in .gz or .zst are compressed.")
+    wait_for_control: bool = Option(True, description="Accepted for compatibility; nothing waits.")
+
+
+def _open_source(table: Table) -> SingleFileSource:
+    from engine.connectors.single_file.source import SingleFileSource  # noqa: PLC0415 - checks must not pay for Arrow
+
+    assert isinstance(table.options, SingleFileOptions)
+    return SingleFileSource(table, table.options.path)
+
+
+def _open_sink(table: Table, place: SinkPlace) -> SingleFileSink:
+    from engine.connectors.single_file.sink import SingleFileSink  # noqa: PLC0415 - see `_open_source`
+
+    assert isinstance(table.options, SingleFileOptions)
+    return SingleFileSink(table, table.options.path, place.directory)
+
+
+SINGLE_FILE = Connector(
+    name="single_file",
+    summary="Reads or writes one file of lines; the sink cuts the file back to what was committed.",
+    options={"source": SingleFileOptions, "sink": SingleFileOptions},
+    formats=frozenset({"json", "debezium_json", "raw_string"}),
+    metadata={
+        "filename": Field("filename", types.TEXT, nullable=False),
+        "line": Field("line", types.BIGINT, nullable=False),
+    },
+    open_source=_open_source,
+    open_sink=_open_sink,
+    guarantee="exactly-once",
+    limits=("A reader that looks while an epoch is written may see a part of it, which a crash would cut off again.",),
+)

@@ -1,0 +1,1 @@
+"""Webhooks: a POST for every row."""

@@ -1,0 +1,173 @@
+"""Posting rows, at least once: tasks stage an epoch's rows in segments, and the driver posts them.
+
+A row that is posted again, by a retry or after a crash, has the same `Idempotency-Key`: a hash of the history, the
+sink, the epoch, and the row's place in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import httpx
+import pyarrow as pa
+
+from engine.connectors.addresses import Reachable, check_url
+from engine.connectors.base import Epoch, Letter, Table
+from engine.connectors.dead_letters import DeadLetters
+from engine.connectors.staged import StagedSegment, send_unless_sent, staged_rows
+from engine.connectors.webhook.connector import WebhookOptions, read_headers
+from engine.delivery.segments import Segment, to_message
+from engine.errors import RowRefusedError, TargetUnavailableError
+from engine.formats import make_encoder
+
+LOG = logging.getLogger(__name__)
+_STAGED = pa.schema([("body", pa.binary())])
+_AT_ONCE = 2000
+_LONGEST_WAIT = 60.0
+_AGAIN = frozenset({408, 425, 429})
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class WebhookSink:
+    """Posts the rows of an epoch."""
+
+    def __init__(self, table: Table, options: WebhookOptions, directory: Path) -> None:
+        self._table = table
+        self._options = options
+        self._directory = directory
+
+    def open(self, epoch: Epoch, task: int) -> WebhookWriter:
+        """A writer of one segment of bodies."""
+        return WebhookWriter(self._table, StagedSegment(self._directory, epoch, task, _STAGED))
+
+    def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
+        """Post the epoch, unless it was the last that was posted."""
+        send_unless_sent(self._directory, epoch, messages, partial(self._post, epoch))
+
+    def _post(self, epoch: Epoch, segments: Sequence[Segment]) -> None:
+        poster = Poster(self._options, check_url(self._options.endpoint, os.environ))
+        bodies = (body for segment in segments for body in _bodies(self._directory / segment.path))
+        name = f"{epoch.lineage}/{self._table.name}/{epoch.number}"
+        refused = asyncio.run(poster.post_all(name, bodies))
+        if not refused:
+            return
+        match self._table.bad_data, self._table.dead_letters:
+            case "dead_letter", Path() as place:
+                letters = DeadLetters(place, self._table.name, epoch.lineage, epoch.number, epoch.number)
+                letters.add(refused)
+                letters.close()
+            case "fail", _:
+                raise RowRefusedError(
+                    f"{self._options.endpoint} refuses {len(refused)} of the epoch's rows; {refused[0].origin}: "
+                    f"{refused[0].error}",
+                    hint="mend the receiver and start again, or leave such rows out with bad_data = 'drop' or "
+                    "'dead_letter'",
+                )
+        LOG.warning("%s has refused %d rows of epoch %d", self._table.name, len(refused), epoch.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Poster:
+    """Posts bodies, some at once, each again until it is taken or refused."""
+
+    options: WebhookOptions
+    target: Reachable
+    sleep: Sleep = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
+    transport: httpx.AsyncBaseTransport | None = None
+
+    async def post_all(self, name: str, bodies: Iterator[bytes]) -> list[Letter]:
+        """Post all bodies of what is called `name`; those that were refused for good, in their order."""
+        limits = httpx.Limits(max_connections=self.options.max_in_flight)
+        headers = {"content-type": "application/json", **read_headers(self.options.headers.get_secret_value())}
+        refused: list[tuple[int, Letter]] = []
+        numbered = zip(count(), bodies, strict=False)
+        async with httpx.AsyncClient(
+            timeout=self.options.timeout.total_seconds(),
+            limits=limits,
+            headers={**headers, "host": self.target.host},
+            follow_redirects=False,
+            trust_env=False,
+            transport=self.transport,
+        ) as client:
+
+            async def work() -> None:
+                for number, body in numbered:
+                    wrong = await self._post(client, f"{name}/{number}", body)
+                    if wrong is not None:
+                        refused.append((number, Letter(f"row {number} of {name}", wrong, body)))
+
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(self.options.max_in_flight):
+                        group.create_task(work())
+            except ExceptionGroup as failed:
+                raise failed.exceptions[0] from failed
+        return [letter for _, letter in sorted(refused, key=lambda pair: pair[0])]
+
+    async def _post(self, client: httpx.AsyncClient, name: str, body: bytes) -> str | None:
+        """None when it was taken, else why it is refused for good."""
+        key = hashlib.sha256(name.encode()).hexdigest()[:32]
+        end = self.clock() + self.options.retry_timeout.total_seconds()
+        for attempt in count():
+            wait = min(5.0, 0.1 * 2**attempt)
+            try:
+                answer = await client.post(
+                    self.target.url,
+                    content=body,
+                    headers={"idempotency-key": key},
+                    extensions={"sni_hostname": self.target.server_name},
+                )
+            except httpx.TransportError as wrong:
+                said = f"no answer: {type(wrong).__name__} {wrong}".rstrip()
+            else:
+                if answer.is_success:
+                    return None
+                said = f"the answer is {answer.status_code} {answer.reason_phrase}: {answer.text[:200]}"
+                if answer.status_code not in _AGAIN and answer.status_code < 500:
+                    return said
+                wait = max(wait, _retry_after(answer))
+            if self.clock() + wait > end:
+                raise TargetUnavailableError(
+                    f"{self.options.endpoint} does not take rows; {said}",
+                    hint="is it up? what was posted is posted again, with the same Idempotency-Key, at the next start",
+                )
+            await self.sleep(wait)
+        raise AssertionError
+
+
+def _retry_after(answer: httpx.Response) -> float:
+    text = answer.headers.get("retry-after", "")
+    return min(float(text), _LONGEST_WAIT) if text.isdigit() else 0.0
+
+
+class WebhookWriter:
+    """Stages a task's rows as bodies."""
+
+    def __init__(self, table: Table, segment: StagedSegment) -> None:
+        assert table.format is not None
+        self._encoder = make_encoder(table.format, table.schema)
+        self._segment = segment
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Stage some rows."""
+        bodies = self._encoder.encode_messages(rows).cast(pa.binary())
+        self._segment.write(pa.RecordBatch.from_arrays([bodies], schema=_STAGED))
+
+    def close(self) -> bytes:
+        """Finish the segment and name it."""
+        return to_message([self._segment.close()])
+
+
+def _bodies(path: Path) -> Iterator[bytes]:
+    for rows in staged_rows(path, _AT_ONCE):
+        yield from rows.column(0).to_pylist()
