@@ -24,6 +24,8 @@ _TUNING = {
     "fetch.wait.max.ms": 20,
     # more would be fetched in vain when the next range is another worker's
     "queued.min.messages": 20_000,
+    # for how long the client rests once it has so many; a second, which is its own choice, is a fetch every second
+    "fetch.queue.backoff.ms": 2,
 }
 """What suits ranges; client_configs may say otherwise."""
 
