@@ -55,7 +55,6 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
         other_name(f"median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
         other_name(f"approx_median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
         other_name(f"own_span({whole})", f"(max({whole})@ - min({whole})@)", "i"),
-        other_name(f"own_total({whole})", f"CAST(sum({whole})@ AS BIGINT)", "i"),
         other_name(f"approx_distinct({value})", f"count(DISTINCT {value})@", "i"),
         other_name(f"array_agg({value} {order})", f"list({value} {order})@", f"[{kind}]"),
         same(f"string_agg({expression(random, columns, 't', 1)}, '/' {sort})", "t") if sort else same("count(*)", "i"),

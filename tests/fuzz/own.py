@@ -20,23 +20,6 @@ def own_either(text: str | None, other: str | None) -> str | None:
 @udaf
 def own_span(values: list[int]) -> int | None:
     return max(values) - min(values) if values else None
-
-@udaf
-class own_total:
-    def __init__(self) -> None:
-        self.sum = self.count = 0
-
-    def add(self, value: int) -> None:
-        self.sum, self.count = self.sum + value, self.count + 1
-
-    def merge(self, other: "own_total") -> None:
-        self.sum, self.count = self.sum + other.sum, self.count + other.count
-
-    def retract(self, value: int) -> None:
-        self.sum, self.count = self.sum - value, self.count - 1
-
-    def finish(self) -> int | None:
-        return self.sum if self.count else None
 """,
 )
 MACROS = ("own_next(n) AS (n + 1)", "own_either(one, other) AS coalesce(one, other)")

@@ -15,6 +15,7 @@ from engine.spark.lower import joins
 from engine.spark.lower.rows import open_table
 from engine.spark.lower.updating import lower_updating_aggregate
 from engine.spark.source import WATERMARK
+from engine.udf.declared import Udfs
 from tests.fuzz.plays import Case, compile_little, failures, random_case
 from tests.fuzz.shapes import grouped, joining, windowed
 
@@ -63,8 +64,8 @@ def test_null_that_equals_null_in_a_join_is_found(
 
 
 def test_a_lost_retraction_is_found(little: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgetful(node: UpdatingAggregate, rows: DataFrame) -> DataFrame:
-        return lower_updating_aggregate(node, rows).filter(f"NOT {RETRACT}")
+    def forgetful(node: UpdatingAggregate, rows: DataFrame, udfs: Udfs) -> DataFrame:
+        return lower_updating_aggregate(node, rows, udfs).filter(f"NOT {RETRACT}")
 
     monkeypatch.setattr(lower, "lower_updating_aggregate", forgetful)
 

@@ -71,7 +71,7 @@ def changes(spark: SparkSession, folder: Path, query: str, tasks: int = 1) -> li
     """The changes of each epoch that has any."""
     program = compile_script(tables(folder) + f"INSERT INTO nowhere {query};")
     opened = open_tables(spark, program, EpochPart(program.parts, [], {}), folder / "notes", Limits(tasks, None))
-    frame = stream_lowering(opened, program.tables).lower(program.parts.branches[0])
+    frame = stream_lowering(opened, program.tables, program.udfs).lower(program.parts.branches[0])
     wanted = [*program.parts.branches[0].schema.names, *(name for name in HIDDEN if name in frame.columns)]
     seen: list[list[Mapping[str, object]]] = []
 
