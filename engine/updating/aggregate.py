@@ -15,12 +15,13 @@ import pyarrow as pa
 from engine.plan.nodes import RETRACT, ROW_ID
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Schema, arrow_schema
-from engine.updating.accumulators import Measure, keeps_values, settled, summing
+from engine.updating.accumulators import Measure, keeps_values, summing
+from engine.updating.accumulators.incremental import Incremental
 from engine.updating.accumulators.values import result_of_values
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
 from engine.updating.columns import FIRST, LAST, VALUE, WEIGHT
-from engine.updating.groups import Longs, flags, group, longs, moments
+from engine.updating.groups import Flags, Longs, flags, group, longs, moments
 from engine.updating.packing import deal, from_bytes, to_bytes
 from engine.updating.step import NEVER, Kept, Outcome
 
@@ -104,8 +105,8 @@ def step(spec: AggregateSpec, kept: Kept, parts: Sequence[Mapping[str, pa.Table]
     before = rows.find(ids)
     alive = None if before is None else before.filter(pa.array(longs(before[LAST]) + spec.ttl >= newest))
     after = changed if alive is None else _merge_rows(spec, pa.concat_tables([alive, changed]).combine_chunks())
-    after = _settled(spec, after)
     is_there = longs(after[WEIGHT]) > 0
+    after = _settled(spec, after, is_there)
     after = after.set_column(after.column_names.index(WEIGHT), WEIGHT, pa.array(longs(after[WEIGHT]) * is_there))
     tables: dict[str, Chunks] = {}
     old_values, new_values = {}, {}
@@ -145,11 +146,12 @@ def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def _settled(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
+def _settled(spec: AggregateSpec, rows: pa.Table, is_there: Flags) -> pa.Table:
     for index, measure in enumerate(spec.measures):
         if measure.own is not None:
             names = _columns_of(rows, index)
-            for name, column in zip(names, settled(measure, [_whole(rows[name]) for name in names]), strict=True):
+            columns = Incremental(measure.own).settle([_whole(rows[name]) for name in names], is_there)
+            for name, column in zip(names, columns, strict=True):
                 rows = rows.set_column(rows.column_names.index(name), name, column)
     return rows
 

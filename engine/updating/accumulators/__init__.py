@@ -6,10 +6,7 @@ each with how often it is there, and makes its result from the list.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
-
-import pyarrow as pa
 
 from engine.schema import to_arrow
 from engine.types import Decimal, Float, Integer
@@ -22,7 +19,7 @@ from engine.updating.accumulators.lists import LISTS
 from engine.updating.accumulators.moments import RESULTS, Moments
 from engine.updating.accumulators.whole import Whole
 
-__all__ = ["Accumulator", "Measure", "accumulator_of", "is_known", "keeps_values", "settled", "summing"]
+__all__ = ["Accumulator", "Measure", "accumulator_of", "is_known", "keeps_values", "summing"]
 
 _ONLY_FORWARD = frozenset({"min", "max", *RESULTS})
 _SAME_WHEN_DISTINCT = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or"})
@@ -66,12 +63,6 @@ def summing(measure: Measure) -> Accumulator:
     found = accumulator_of(measure)
     assert found is not None, measure.function
     return found
-
-
-def settled(measure: Measure, columns: Sequence[pa.Array]) -> Sequence[pa.Array]:
-    """The columns of whole groups, as they are to be kept."""
-    found = accumulator_of(measure)
-    return found.settle(columns) if isinstance(found, Incremental) else columns
 
 
 @cache

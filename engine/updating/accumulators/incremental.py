@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from engine.udf.declared import Udf
 from engine.udf.incremental import Objects, Rows
-from engine.updating.groups import Groups, Longs
+from engine.updating.groups import Flags, Groups, Longs
 
 _Part = TypeVar("_Part")
 
@@ -51,16 +51,20 @@ class Incremental:
             waiting.append(pickle.dumps(parts) if parts else None)
         return _columns(kept, waiting)
 
-    def settle(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """Let the objects of whole groups take the rows that wait."""
+    def settle(self, columns: Sequence[pa.Array], is_there: Flags) -> list[pa.Array]:
+        """Let the objects of whole groups take the rows that wait; a group whose last row went has no object."""
         objects = Objects(self.function)
-        pairs = zip(columns[0].to_pylist(), columns[1].to_pylist(), strict=True)
-        kept = [made if rows is None else objects.take(made, objects.rows_of(rows)) for made, rows in pairs]
+        groups = zip(*(column.to_pylist() for column in columns), is_there.tolist(), strict=True)
+        kept = [_settled(objects, made, rows) if there else None for made, rows, there in groups]
         return _columns(kept, [None] * len(kept))
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
         """What each object gives."""
         return Objects(self.function).results(columns[0].to_pylist())
+
+
+def _settled(objects: Objects, made: bytes | None, rows: bytes | None) -> bytes | None:
+    return made if rows is None else objects.take(made, objects.rows_of(rows))
 
 
 def _each(parts: Sequence[_Part], groups: Groups) -> Iterator[list[_Part]]:
