@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from engine.udf.declared import UdfFile
 
-FILE = UdfFile(
-    "own.py",
-    """
+_ROWS = """
+from collections import Counter
 from engine.udf import udaf, udf
 
 @udf
@@ -17,10 +16,39 @@ def own_next(number: int) -> int:
 def own_either(text: str | None, other: str | None) -> str | None:
     return other if text is None else text
 
+"""
+_OF_LISTS = """
 @udaf
 def own_span(values: list[int]) -> int | None:
     return max(values) - min(values) if values else None
-""",
-)
+"""
+_CLASS = """
+@udaf
+class own_span:
+    def __init__(self) -> None:
+        self.seen = Counter()
+
+    def add(self, number: int) -> None:
+        self.seen[number] += 1
+
+    def retract(self, number: int) -> None:
+        assert self.seen[number] > 0, "goes before it came"
+        self.seen[number] -= 1
+
+    def finish(self) -> int | None:
+        there = +self.seen
+        return max(there) - min(there) if there else None
+"""
+_MERGE = """
+    def merge(self, other: "own_span") -> None:
+        self.seen.update(other.seen)
+"""
+
+
+def own_functions(seed: int) -> UdfFile:
+    """The functions of a case; its aggregate takes lists, or rows one by one, in turn."""
+    return UdfFile("own.py", _ROWS + (_OF_LISTS, _CLASS, _CLASS + _MERGE)[seed % 3])
+
+
 MACROS = ("own_next(n) AS (n + 1)", "own_either(one, other) AS coalesce(one, other)")
 """The functions of rows; the aggregate is written out where it is called."""

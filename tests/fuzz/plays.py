@@ -18,7 +18,7 @@ from engine.spark.run import RunSpec
 from tests.fuzz.data import Stream, random_changes, random_stream, shown
 from tests.fuzz.lookups import declaration
 from tests.fuzz.oracle import Oracle, Row, comparable, difference
-from tests.fuzz.own import FILE
+from tests.fuzz.own import own_functions
 from tests.fuzz.queries import Builder, Relation
 from tests.fuzz.shapes import SHAPES, Shape
 from tests.streams.play import kill_in_epoch, play, wider
@@ -107,7 +107,7 @@ def failures(spark: SparkSession, case: Case, folder: Path) -> list[str]:
 def run_case(spark: SparkSession, case: Case, folder: Path) -> None:
     """Run to the end, through all stops."""
     folder.mkdir(parents=True, exist_ok=True)
-    spec = RunSpec(f"fuzz{case.seed}", case.script(folder), folder / "state", udfs=(FILE,))
+    spec = RunSpec(f"fuzz{case.seed}", case.script(folder), folder / "state", udfs=(own_functions(case.seed),))
     # a run of the command line has none of our functions, and its first epoch may have no rows
     if case.is_killed and "own_" not in spec.sql and all(any(stream.steps[0].values()) for stream in case.streams):
         kill_in_epoch(spec, 0)
