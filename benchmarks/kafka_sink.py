@@ -2,8 +2,7 @@
 
 `python -m benchmarks.kafka_sink [FILES [ROUNDS]]` lets both read the same bids and write them as JSON into topics of
 one broker, by turns, after one turn to warm up, and prints the ratios. The jars of Spark's own sink are
-fetched, unless the folder BENCH_KAFKA_JARS has them. Every turn's rows are counted by a reader of
-committed records.
+fetched. Every turn's rows are counted by a reader of committed records.
 """
 
 from __future__ import annotations

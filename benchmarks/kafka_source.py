@@ -1,8 +1,7 @@
 """Reading JSON from Kafka: ours against Spark's own source with from_json, both into nothing.
 
 `python -m benchmarks.kafka_source [RECORDS [ROUNDS]]` lets both read the same topic of one broker, by turns, after one
-turn to warm up, and prints the ratios. The jars of Spark's own source are fetched, unless the folder
-BENCH_KAFKA_JARS has them.
+turn to warm up, and prints the ratios. The jars of Spark's own source are fetched.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def by_hand(scratch: Path, address: str) -> Callable[[str, int], None]:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only this side has it
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everybody writes it
 
-    archives = ",".join(str(path) for path in spark_kafka() if "scala-library" not in path.name)
+    archives = ",".join(str(path) for path in spark_kafka())
     builder = SparkSession.builder.master(f"local[{PARALLELISM}]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.jars", archives).config("spark.driver.memory", "2g")
     builder = builder.config("spark.driver.host", "127.0.0.1")  # executors fetch the jars from there

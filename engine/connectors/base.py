@@ -151,7 +151,7 @@ class Backlogged(Protocol):
     """A source that can say how much it has not read."""
 
     def waiting(self, at: Mapping[str, Position]) -> int:
-        """How many rows lie behind there, by its last look; the epoch that was planned then is none of them."""
+        """How many rows come after those positions, as far as the source went when it was last looked at."""
 
 
 @dataclass(frozen=True, slots=True)

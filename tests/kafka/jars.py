@@ -45,9 +45,7 @@ def jars(artifact: str, *, alone: bool = False) -> Path:
 
 
 def spark_kafka() -> list[Path]:
-    """The jars of Spark's own source and sink; those of the folder BENCH_KAFKA_JARS, if that is named."""
-    if folder := os.environ.get("BENCH_KAFKA_JARS"):
-        return sorted(Path(folder).glob("*.jar"))
+    """The jars of Spark's own source and sink."""
     return [path for one in SPARK_KAFKA for path in sorted(jars(one, alone=True).glob("*.jar"))]
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from engine.connectors.kafka.configs import read_client_configs
-from engine.connectors.kafka.connector import KafkaOptions
+from engine.connectors.kafka.options import KafkaOptions
 from engine.errors import EngineError, MissingPackageError, OptionValueError
 
 try:

@@ -11,7 +11,7 @@ from pydantic import field_validator, model_validator
 
 from engine import types
 from engine.connectors.base import Connector, Sink, SinkPlace, Table
-from engine.connectors.kafka.options import KafkaOptions as KafkaOptions  # noqa: PLC0414 - part of what is here
+from engine.connectors.kafka.options import KafkaOptions
 from engine.connectors.kafka.sink_options import KafkaSinkOptions, check_columns, needs_event_time
 from engine.connectors.schema_registry import registry_complaint
 from engine.option_values import ByteCount, Pattern

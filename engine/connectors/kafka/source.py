@@ -100,7 +100,7 @@ class KafkaSource:
         }
 
     def waiting(self, at: Mapping[str, Position]) -> int:
-        """What lies between there and the last stable offsets, with the offsets that have no record."""
+        """What comes after those offsets, up to the last stable ones. Offsets without a record are counted too."""
         return sum(max(0, self._ends.get(name, 0) - Place.from_json(one).offset) for name, one in at.items())
 
     def is_finished(self, partition: str, at: Position) -> bool:
