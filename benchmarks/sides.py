@@ -44,5 +44,5 @@ class Side:
     def _read(self) -> str:
         line = self.process.stdout.readline() if self.process.stdout else ""
         if not line:
-            raise SystemExit(f"a side of the benchmark ended: {self.process.args}")
+            raise SystemExit(f"a side of the benchmark ended: {self.process.args!r}")
         return line

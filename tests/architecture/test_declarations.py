@@ -7,6 +7,7 @@ from engine.connectors.base import Connector
 from engine.connectors.options import TableOptions
 from engine.formats import FORMATS
 from engine.functions import AGGREGATES, FUNCTIONS
+from engine.functions.base import AggregateFunction, Function
 from engine.jobs.states import STATES, TRANSITIONS, State
 
 
@@ -48,13 +49,14 @@ def test_every_option_of_a_format_is_described() -> None:
 
 
 def test_every_function_says_what_it_gives_and_how_it_is_called() -> None:
-    every = [*FUNCTIONS.values(), *AGGREGATES.values()]
+    every: list[Function | AggregateFunction] = [*FUNCTIONS.values(), *AGGREGATES.values()]
 
     assert [function.name for function in every if not function.doc.endswith(".") or not function.usage] == []
 
 
 def test_no_name_calls_two_functions() -> None:
-    names = [name for one in (*FUNCTIONS.values(), *AGGREGATES.values()) for name in (one.name, *one.aliases)]
+    every: list[Function | AggregateFunction] = [*FUNCTIONS.values(), *AGGREGATES.values()]
+    names = [name for one in every for name in (one.name, *one.aliases)]
 
     assert sorted(set(names)) == sorted(names)
 

@@ -181,7 +181,7 @@ def test_rescaling_from_one_to_two_to_three_changes_nothing_in_the_output(
 
     for parallelism, stop_at in ((2, 5), (3, 10)):
         with pytest.raises(Exception, match="CrashError"):
-            rescaled.run(lambda number, stop_at=stop_at: crash(number == stop_at))
+            rescaled.run(crash_at(stop_at))
         assert needs_spark(rescaled.paths.root, parallelism)
         repartition(rescaled.paths.root, parallelism, lambda: spark)
     rescaled.run()
@@ -243,6 +243,10 @@ def test_a_savepoint_can_be_rescaled(live: Callable[..., Life], spark: SparkSess
 def crash(now: bool) -> None:
     if now:
         raise CrashError
+
+
+def crash_at(epoch: int) -> Callable[[int], None]:
+    return lambda number: crash(number == epoch)
 
 
 def never() -> SparkSession:

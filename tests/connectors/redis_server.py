@@ -64,7 +64,7 @@ def running(folder: Path, *arguments: str, **client: str) -> Iterator[Server]:
                     break
             else:
                 raise AssertionError("".join(said))
-            with redis.Redis("127.0.0.1", port, **client) as one:  # type: ignore[arg-type]
+            with redis.Redis("127.0.0.1", port, **client) as one:
                 yield Server(port, process, one)
         finally:
             process.terminate()

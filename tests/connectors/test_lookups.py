@@ -156,6 +156,7 @@ def test_csv_has_the_values_that_duckdb_reads_in_it(tmp_path: Path) -> None:
         id: 'VARCHAR', price: 'DECIMAL(10, 2)', 'at': 'TIMESTAMP', flag: 'BOOLEAN', size: 'DOUBLE', small: 'UINTEGER',
         other: 'VARCHAR'}}, header = true, force_not_null = ['id'])"""
     )
+    assert expected is not None
     lookup = opened(lookup_table(path, MANY, form="csv"))
 
     found = rows_of(lookup, MANY, ["a", 'b, "c"\nd', ""], pa.string())

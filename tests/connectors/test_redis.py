@@ -141,7 +141,7 @@ def test_a_cluster_is_asked_node_by_node(tmp_path: Path) -> None:
 def test_a_server_that_is_gone_fails_with_a_code_and_one_that_comes_back_answers(tmp_path: Path) -> None:
     with running(tmp_path) as one:
         of = lookup_table(address=one.address)
-        lookup = RedisLookup(of, of.options)  # type: ignore[arg-type]
+        lookup = RedisLookup(of, of.options)
         one.client.set("a", '{"n": 7}')
         assert look_up(lookup, SHOWN, pa.array(["a"])).to_pylist()[0]["n"] == 7
         port = str(one.port)

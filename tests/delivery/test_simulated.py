@@ -60,14 +60,14 @@ def test_a_crash_at_any_sync_is_repaired(kind: str, is_restored: bool, tmp_path:
         shutil.copytree(tmp_path / "before", root)
         with crash_at_sync(number) as seen:
             try:
-                run(kind, root, until=3, **history)  # type: ignore[arg-type]
+                run(kind, root, until=3, **history)
             except Crash:
                 pass
             else:
                 break
         assert seen == [number]
 
-        run(kind, root, until=4, **history)  # type: ignore[arg-type]
+        run(kind, root, until=4, **history)
 
         assert written(kind, root) == expected(4)
     assert number > 3

@@ -24,6 +24,7 @@ from tests.functions.cases import CASES
 from tests.functions.cases.values import literal
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import SparkSession
 
 
@@ -134,7 +135,7 @@ def _expressions() -> list[Expr]:
     return [expr for expr in found if expr is not None]
 
 
-def _column(index: int, expr: Expr) -> object:
+def _column(index: int, expr: Expr) -> SparkColumn:
     return F.expr(to_sql(expr)).alias(f"c{index}")
 
 

@@ -38,6 +38,19 @@ COMPARISONS = (
 )
 PREDICATES = ("is_null", "is_not_null", "is_true", "is_not_true", "is_false", "is_not_false", "not")
 
+STAMPS = (
+    "2024-01-02",
+    "2024-01-02 03:04",
+    "2024-01-02 03:04:05",
+    "2024-01-02T03:04:05.1",
+    "2024-01-02T03:04:05.123456789",
+    "2024-01-02T03:04:05Z",
+    "2024-01-02T03:04:05.25+02:00",
+    "2024-01-02 03:04:05-0130",
+    "1969-12-31 23:59:59.999999",
+    "  2024-1-2 3:4:5 ",
+)
+
 
 def _maybe(chance: random.Random, make: Callable[[random.Random], object]) -> object:
     return None if chance.random() < 0.15 else make(chance)
@@ -73,18 +86,6 @@ COLUMNS: dict[str, tuple[types.Type, Callable[[random.Random], object]]] = {
     "length": (INTERVAL, lambda chance: timedelta(microseconds=chance.randint(-(10**12), 10**12))),
     "pair": (PAIR, lambda chance: {"inside": _maybe(chance, _instant), "number": _maybe(chance, lambda _: 5)}),
 }
-STAMPS = (
-    "2024-01-02",
-    "2024-01-02 03:04",
-    "2024-01-02 03:04:05",
-    "2024-01-02T03:04:05.1",
-    "2024-01-02T03:04:05.123456789",
-    "2024-01-02T03:04:05Z",
-    "2024-01-02T03:04:05.25+02:00",
-    "2024-01-02 03:04:05-0130",
-    "1969-12-31 23:59:59.999999",
-    "  2024-1-2 3:4:5 ",
-)
 
 
 def test_every_kernel_is_of_a_function_said_to_be_known() -> None:

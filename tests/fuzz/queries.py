@@ -39,7 +39,7 @@ class Relation:
             theirs=(*self.theirs, f"{name} AS ({theirs})"),
             name=name,
             columns=columns,
-            **changes,  # type: ignore[arg-type]
+            **changes,
         )
 
     @property

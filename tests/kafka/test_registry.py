@@ -59,7 +59,7 @@ def test_what_is_written_with_a_registry_is_read_with_it(
         [batch(TIMED, (1, Decimal("1.50"), {"a": "x"}, AT), (2, None, None, AT))],
     )
 
-    assert {value.value()[:5] for value in settled(broker, topic)} == {b"\0\0\0\0\1"}  # type: ignore[index]
+    assert {value.value()[:5] for value in settled(broker, topic)} == {b"\0\0\0\0\1"}
     (known,) = registry.known
     assert known[:2] == (f"/subjects/{topic}-value/versions", form.upper())
     assert "amount" in json.dumps(json.loads(known[2]))

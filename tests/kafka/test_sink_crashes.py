@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.connectors.kafka import transaction as kafka_transaction
-from engine.delivery.faults import Point
+from engine.delivery.faults import Point, reach
 from engine.errors import SupersededError, TargetUnavailableError
 from tests.kafka.broker import Broker, running
 from tests.kafka.proxy import Wire, proxied
@@ -121,7 +121,6 @@ def test_a_zombie_that_fences_its_successor_off_costs_one_more_attempt(broker: B
         said = []
         with pytest.MonkeyPatch.context() as patch:
             # between our fence and our commit it wakes up, writes the epoch in our place, and ends
-            reach = kafka_transaction.reach
             awake = iter([True])
 
             def interrupted(point: Point, epoch: int | None = None) -> None:

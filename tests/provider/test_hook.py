@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.configuration import AIRFLOW_HOME
 from airflow.sdk import Connection
 
 from airflow_provider_arroyo import calls
@@ -52,7 +53,7 @@ def test_an_embedded_control_plane_lives_in_the_airflow_home(monkeypatch: pytest
     to_endpoint(connection(extra={"embedded": True}))
     to_endpoint(connection(extra={"embedded": "true", "data_dir": "/somewhere"}))
 
-    assert asked == [Path(arroyo.AIRFLOW_HOME) / "arroyo", Path("/somewhere")]
+    assert asked == [Path(AIRFLOW_HOME) / "arroyo", Path("/somewhere")]
 
 
 def test_the_token_is_not_printed() -> None:

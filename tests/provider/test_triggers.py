@@ -130,7 +130,7 @@ def test_a_triggerer_that_goes_away_stops_nothing(plane: FakeControlPlane) -> No
 
 def test_a_waiting_trigger_leaves_the_loop_to_others(plane: FakeControlPlane) -> None:
     plane.add("clicks")
-    plane.gate = threading.Event()
+    plane.gate = gate = threading.Event()
     trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")))
 
     async def opened_by_another() -> bool:
@@ -138,7 +138,7 @@ def test_a_waiting_trigger_leaves_the_loop_to_others(plane: FakeControlPlane) ->
         while not plane.waiting.is_set():
             await asyncio.sleep(0.001)
         is_open = waiting.done()
-        plane.gate.set()
+        gate.set()
         return (await waiting)["kind"] == "reached" and not is_open
 
     assert asyncio.run(opened_by_another())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,10 @@ def test_a_restored_pipeline_may_begin_where_there_is_nothing(store: Store, tmp_
     assert refused.value.code == "delivery.ledger_lost"
 
 
+def standing(at: datetime) -> Callable[[], datetime]:
+    return lambda: at
+
+
 def test_uploads_that_nobody_has_finished_for_a_day_are_aborted(store: Store, tmp_path: Path) -> None:
     for key in ("out/mine", "elsewhere/theirs"):
         store.client.create_multipart_upload(Bucket=store.bucket, Key=key)
@@ -143,7 +148,7 @@ def test_uploads_that_nobody_has_finished_for_a_day_are_aborted(store: Store, tm
 
     for hours, left in ((23, ["elsewhere/theirs", "out/mine"]), (25, ["elsewhere/theirs"])):
         later = begun + timedelta(hours=hours)
-        target = Bucket(where, of.options, tmp_path, "job", clock=lambda later=later: later)
+        target = Bucket(where, of.options, tmp_path, "job", clock=standing(later))
         target.begin(Admission(tmp_path, epoch(0), None, False, (), 0))
         assert sorted(store.uploads()) == left
 

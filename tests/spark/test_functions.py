@@ -23,7 +23,7 @@ from engine.spark.types import to_spark
 from tests.functions.cases.values import INF, NAN, at, decimal, literal, seconds, small, typed, unsigned
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 FLOAT = types.Float(32)
 TEXTS = (
@@ -112,7 +112,7 @@ CASTS: tuple[tuple[Value | Literal, types.Type, object], ...] = (
     (None, types.TIMESTAMP, None),
 )
 
-FAILING: tuple[tuple[str, tuple[Value | Literal, ...]], ...] = (
+FAILING: tuple[tuple[str, tuple[Value | Expr, ...]], ...] = (
     ("+", (2**63 - 1, 1)),
     ("+", (small(2**31 - 1), small(1))),
     ("-", (-(2**63), 1)),
@@ -217,7 +217,7 @@ def test_a_cast_that_does_not_fit_fails_or_gives_null_when_lenient(
 
 
 @pytest.mark.parametrize(("name", "arguments"), FAILING, ids=str)
-def test_what_has_no_answer_fails(spark: SparkSession, name: str, arguments: tuple[Value | Literal, ...]) -> None:
+def test_what_has_no_answer_fails(spark: SparkSession, name: str, arguments: tuple[Value | Expr, ...]) -> None:
     expr = call(name, [value if isinstance(value, Literal | Cast) else literal(value) for value in arguments])
 
     assert expr is not None
@@ -271,12 +271,12 @@ def _cast(value: Value | Literal, kind: types.Type, *, lenient: bool = False) ->
     return found
 
 
-def _select(spark: SparkSession, expressions: list[Expr]) -> object:
+def _select(spark: SparkSession, expressions: list[Expr]) -> DataFrame:
     register_calls(spark, [part for expr in expressions for part in walk(expr) if isinstance(part, Call)])
     return spark.range(1).select([F.expr(to_sql(expr)).alias(f"c{index}") for index, expr in enumerate(expressions)])
 
 
-def _types(frame: object) -> list[str]:
+def _types(frame: DataFrame) -> list[str]:
     return [field.dataType.simpleString() for field in frame.schema]
 
 

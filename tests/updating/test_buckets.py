@@ -89,7 +89,7 @@ def test_much_state_comes_back_as_it_was_left(remembers: bool) -> None:
         if not remembers:
             recent_chunks.cache_clear()  # as in a process that is new
         processor = BucketProcessor(operator)
-        processor.init(state)  # type: ignore[arg-type]
+        processor.init(state)
         payloads = [Row(payload=payload) for _, payload in operator.pack(rows)]
         for out in processor.handleInputRows(0, iter(payloads), None):
             changes += from_bytes(out.payload)[0].to_pylist()

@@ -26,7 +26,7 @@ class Loads:
             self.loaded.append(number)
             return table(number)
 
-        return self.recent.get(str(number), load)["number"][0].as_py()  # type: ignore[no-any-return]
+        return self.recent.get(str(number), load)["number"][0].as_py()
 
 
 def test_a_chunk_is_loaded_once() -> None:

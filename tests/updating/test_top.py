@@ -131,7 +131,9 @@ def test_rows_that_cannot_be_wanted_any_more_are_not_kept() -> None:
     running.run([(operator, packed([row(value) for value in (5, 0)], only_appends=True))])
 
     [kept] = running.kept.values()
-    assert sorted(kept.tables["rows"].all()["c1"].to_pylist()) == [4, 5]
+    rows = kept.tables["rows"].all()
+    assert rows is not None
+    assert sorted(rows["c1"].to_pylist()) == [4, 5]
 
 
 def test_the_best_row_is_replaced_under_its_own_id() -> None:
