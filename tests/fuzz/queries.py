@@ -104,6 +104,7 @@ class Builder:
         """Some columns, some expressions, some rows."""
         random = self.random
         kept = [name for name in source.columns if name in source.unique or random.random() < 0.8 or name == "w"]
+        kept = kept or [*source.columns][:1]
         columns = {name: source.columns[name] for name in kept}
         items = [quoted(name) for name in kept]
         if source.plain and "y" not in source.columns and random.random() < 0.6:
