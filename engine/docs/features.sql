@@ -200,7 +200,7 @@ SELECT key, tag FROM events LEFT JOIN LATERAL UNNEST(events.tags) AS tag ON true
 --: UNNEST WITH ORDINALITY
 SELECT key, tag FROM events CROSS JOIN UNNEST(tags) WITH ORDINALITY AS t(tag, place);
 
---: LATERAL (sub-query)
+--! LATERAL (sub-query)
 SELECT e.key FROM events AS e, LATERAL (SELECT key FROM events AS f WHERE f.value = e.value) AS g;
 
 --: several UNNESTs in one SELECT
