@@ -55,7 +55,7 @@ class Incremental:
         """Let the objects of whole groups take the rows that wait; a group whose last row went has no object."""
         objects = Objects(self.function)
         groups = zip(*(column.to_pylist() for column in columns), is_there.tolist(), strict=True)
-        kept = [_settled(objects, made, rows) if there else None for made, rows, there in groups]
+        kept = [_with_rows(objects, made, rows) if there else None for made, rows, there in groups]
         return _columns(kept, [None] * len(kept))
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
@@ -63,7 +63,7 @@ class Incremental:
         return Objects(self.function).results(columns[0].to_pylist())
 
 
-def _settled(objects: Objects, made: bytes | None, rows: bytes | None) -> bytes | None:
+def _with_rows(objects: Objects, made: bytes | None, rows: bytes | None) -> bytes | None:
     return made if rows is None else objects.take(made, objects.rows_of(rows))
 
 
