@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.udf.declared import UdfFile
 
-_ROWS = """
+_FUNCTIONS = """
 from collections import Counter
 from engine.udf import udaf, udf
 
@@ -17,12 +17,12 @@ def own_either(text: str | None, other: str | None) -> str | None:
     return other if text is None else text
 
 """
-_OF_LISTS = """
+_AGGREGATE_OF_LISTS = """
 @udaf
 def own_span(values: list[int]) -> int | None:
     return max(values) - min(values) if values else None
 """
-_CLASS = """
+_AGGREGATE_CLASS = """
 @udaf
 class own_span:
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ _MERGE = """
 
 def own_functions(seed: int) -> UdfFile:
     """The functions of a case; its aggregate takes lists, or rows one by one, in turn."""
-    return UdfFile("own.py", _ROWS + (_OF_LISTS, _CLASS, _CLASS + _MERGE)[seed % 3])
+    return UdfFile("own.py", _FUNCTIONS + (_AGGREGATE_OF_LISTS, _AGGREGATE_CLASS, _AGGREGATE_CLASS + _MERGE)[seed % 3])
 
 
 MACROS = ("own_next(n) AS (n + 1)", "own_either(one, other) AS coalesce(one, other)")
