@@ -132,7 +132,7 @@ class Broker:
 
     def create_topic(self, name: str | None = None, partitions: int = 1, **config: object) -> str:
         """A topic that exists when this returns, with a name of its own unless one is given."""
-        name = name or f"topic-{os.getpid()}-{next(_names)}"
+        name = name or f"topic-{os.getpid()}-{next(_names):04}"  # sorted as they were made
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
         new = NewTopic(name, partitions, min(3, len(self.nodes)), config=settings)
         self.admin.create_topics([new], operation_timeout=SECONDS)[name].result(SECONDS)
