@@ -200,8 +200,19 @@ SELECT key, tag FROM events LEFT JOIN LATERAL UNNEST(events.tags) AS tag ON true
 --: UNNEST WITH ORDINALITY
 SELECT key, tag FROM events CROSS JOIN UNNEST(tags) WITH ORDINALITY AS t(tag, place);
 
---! LATERAL (sub-query)
+--: LATERAL (sub-query)
 SELECT e.key FROM events AS e, LATERAL (SELECT key FROM events AS f WHERE f.value = e.value) AS g;
+
+--: LATERAL (sub-query) of groups, or of one row
+SELECT e.key, g.*, n FROM events AS e
+LEFT JOIN LATERAL (SELECT tags, max(value) AS most FROM events AS f WHERE f.key = e.key GROUP BY tags) AS g ON true
+CROSS JOIN LATERAL (SELECT count(*) AS n FROM events AS f WHERE f.key = e.key) AS h;
+
+--+ LATERAL (sub-query) without FROM
+SELECT key, twice FROM events AS e, LATERAL (SELECT e.value * 2 AS twice) AS g;
+
+--: LATERAL (sub-query) with LIMIT or OVER
+SELECT e.key, g.value FROM events AS e, LATERAL (SELECT value FROM events AS f WHERE f.key = e.key LIMIT 1) AS g;
 
 --: several UNNESTs in one SELECT
 SELECT UNNEST(tags) AS tag, UNNEST([1, 2]) AS n FROM events;

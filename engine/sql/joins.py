@@ -84,7 +84,7 @@ class Joining:
         matching = self._matching(left, right)
         joined = choose_join(left.node, right.node, kind, matching, self.ttl, self._at)
         side = Side(joined, Scope((*left.scope.columns, *right.scope.columns)))
-        return self._merged(_nullable_as_joined(side), left, right, kind)
+        return self._merged(as_joined(side), left, right, kind)
 
     def look_up(self, left: Side, right: LookupTable, alias: str) -> Side:
         """The rows of the left, each with what the table has for its key."""
@@ -107,7 +107,7 @@ class Joining:
         chosen: Literal["inner", "left"] = "left" if kind == "LEFT" else "inner"
         joined = LookupJoin(left.node, right.table.name, right.columns, chosen, key)
         both = Side(joined, Scope((*left.scope.columns, *found.columns)))
-        return self._merged(_nullable_as_joined(both), left, side, chosen)
+        return self._merged(as_joined(both), left, side, chosen)
 
     @property
     def _word(self) -> str:
@@ -139,7 +139,7 @@ class Joining:
         using, on = self._using(left.scope, right.scope), self.node.args.get("on")
         tests = [make_call("=", [left.scope.resolve([name]), right.scope.resolve([name])]) for name in using]
         if on is not None:
-            tests += _conjuncts(Expressions(self.script, both).condition(on))
+            tests += conjuncts(Expressions(self.script, both).condition(on))
         elif not using and self.node.side:
             raise JoinError("can't handle join constraint other than ON", hint="write ON a.x = b.x", at=self._at)
         elif not using:
@@ -285,9 +285,10 @@ def _own(scope: Scope, name: str, joined: Scope) -> Visible:
     return next(one for one in joined.columns if one.column.name == found.name)
 
 
-def _conjuncts(expr: Expr) -> list[Expr]:
+def conjuncts(expr: Expr) -> list[Expr]:
+    """The conditions that must all hold for one to hold."""
     if isinstance(expr, Call) and expr.function == "and":
-        return [part for argument in expr.arguments for part in _conjuncts(argument)]
+        return [part for argument in expr.arguments for part in conjuncts(argument)]
     return [expr]
 
 
@@ -341,7 +342,7 @@ def _fresh(name: str, used: Iterable[str]) -> str:
     return f"{name}_{number}"
 
 
-def _nullable_as_joined(side: Side) -> Side:
+def as_joined(side: Side) -> Side:
     """The names again, with columns that may be missing marked as such."""
     nullable = {field.name: field.nullable for field in side.node.schema}
     columns = tuple(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import count
 
 from engine.errors import DuplicateNameError, EngineError, TableColumnError, UnusableNameError
 
@@ -27,6 +28,12 @@ def usable_list(names: Sequence[str]) -> list[str]:
 def usable_members(names: Sequence[str]) -> list[str]:
     """The names of all members of a struct; refused when two of them are the same."""
     return _distinct([_keepable(name) for name in names], "member")
+
+
+def numbered(prefix: str, taken: Iterable[str]) -> str:
+    """The prefix with a number that begins none of the names yet."""
+    names = [name.lower() for name in taken]
+    return next(one for one in (f"{prefix}{number}" for number in count()) if not any(n.startswith(one) for n in names))
 
 
 def twice(name: str, what: str = "column") -> EngineError:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from engine import types
 from engine.errors import EngineError, UnsupportedClauseError
-from engine.plan.expr import Column, Expr, Literal, Named, columns_of, is_nullable
-from engine.plan.nodes import Carried, Filter, NamedAggregate, Unnest, UpdatingAggregate, WindowAggregate
+from engine.plan.expr import Column, Expr, Literal, Named, is_nullable
+from engine.plan.nodes import Carried, NamedAggregate, Unnest, UpdatingAggregate, WindowAggregate
 from engine.plan.nodes.joins import Pair
 from engine.plan.tree import Node
 from engine.sql.aggregates import read_aggregate, translate_aggregate
 from engine.sql.expressions import Expressions, make_call
 from engine.sql.grouping import has_aggregate
-from engine.sql.joins import Matching, Side, apart, choose_join, matching_of
+from engine.sql.joins import Matching, Side, choose_join, matching_of
 from engine.sql.parts import all_parts, part_of_row
-from engine.sql.subqueries import Queries, asked_of, conditions_of, is_plain
+from engine.sql.subqueries import Queries, asked_of, is_plain, rows_met
 from engine.sql.windows import held_window, with_window
 
 _HINT = "select one aggregate, such as max(x), of rows that WHERE may match with = to those around it"
@@ -54,8 +54,8 @@ class Scalars:
         if not single or not has_aggregate(select.expressions):
             raise UnsupportedClauseError("a sub-query that stands for a value must give one row", hint=_HINT)
         number = len(self.values)
-        asking = _Asking(self.queries, f"__value{number}", rows, select)
-        node, value = asking.joined()
+        asking = Asking(self.queries, f"__value{number}", rows, select)
+        node, [value] = asking.joined()
         self.values[id(query)] = value
         return node
 
@@ -74,8 +74,8 @@ def _queries_in(node: exp.Expr) -> Iterator[exp.Subquery]:
 
 
 @dataclass(slots=True)
-class _Asking:
-    """One sub-query, and the rows that ask for its value."""
+class Asking:
+    """A sub-query that gives one row of aggregates, and the rows that ask for it."""
 
     queries: Queries
     prefix: str
@@ -83,24 +83,16 @@ class _Asking:
     select: exp.Select
     aggregates: list[NamedAggregate] = field(default_factory=list)
 
-    def joined(self) -> tuple[Node, Expr]:
-        """The rows with what the value is made of, and the value."""
-        side = apart(self.queries.read_from(self.select), self.rows)
-        scope = replace(side.scope, around=self.rows.scope)
-        inputs = Expressions(self.queries.script, scope)
-        own: list[Expr] = []
-        shared: list[Expr] = []
-        for one in conditions_of(self.select):
-            test = inputs.condition(one)
-            (own if columns_of(test) <= set(side.node.schema.names) else shared).append(test)
-        matching = matching_of(shared, self.rows.node, side.node)
+    def joined(self) -> tuple[Node, list[Expr]]:
+        """The rows with what the values are made of, and the values."""
+        met = rows_met(self.queries, self.rows, self.select)
+        inputs = Expressions(self.queries.script, met.rows.scope)
+        matching = matching_of(met.tests, self.rows.node, met.rows.node)
         if matching.condition is not None:
-            raise UnsupportedClauseError("a sub-query that stands for a value matches rows with = only", hint=_HINT)
-        value = Expressions(self.queries.script, self.rows.scope, lambda node: self._aggregate(node, inputs)).translate(
-            self.select.expressions[0].unalias()
-        )
-        node = side.node if not own else Filter(side.node, own[0] if len(own) == 1 else make_call("and", own))
-        return self._matched(node, matching.equal), value
+            raise UnsupportedClauseError("aggregates of a sub-query match the rows around it with = only", hint=_HINT)
+        outputs = Expressions(self.queries.script, self.rows.scope, lambda node: self._aggregate(node, inputs))
+        values = [outputs.translate(item.unalias()) for item in self.select.expressions]
+        return self._matched(met.rows.node, matching.equal), values
 
     def _aggregate(self, node: exp.Expr, inputs: Expressions) -> Expr | None:
         """The column of an aggregate; of no rows it is NULL, or zero where it counts."""

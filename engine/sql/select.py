@@ -26,17 +26,18 @@ from engine.plan.nodes import Carried, Filter, Project, Union
 from engine.plan.tree import Node
 from engine.sql.compared import compared
 from engine.sql.complaints import BrokenTableError, Complaints, placed
+from engine.sql.elements import Elements, elements_of, joined_elements
 from engine.sql.expressions import Expressions, make_call
 from engine.sql.grouping import Grouping, distinct, has_aggregate
 from engine.sql.joins import Joining, LookupTable, Side, refuse_lookup
-from engine.sql.lateral import Elements, elements_of, joined_elements
+from engine.sql.lateral import joined_lateral
 from engine.sql.limits import MAX_RELATIONS, count_relations
-from engine.sql.names import count_columns, usable_list
+from engine.sql.names import count_columns
 from engine.sql.over import OverCalls
 from engine.sql.parse import Script
 from engine.sql.scalars import Scalars
 from engine.sql.scope import Scope, scope_of
-from engine.sql.selected import aliases, group_item, name_of, starred, unique
+from engine.sql.selected import alias_names, aliases, group_item, items_of, name_of, unique
 from engine.sql.subqueries import asked_of, conditions_of, tested
 from engine.sql.top import keys_of, ordered
 from engine.sql.unnest import Unnesting
@@ -165,9 +166,13 @@ class Queries:
         def special(part: exp.Expr) -> Expr | None:
             return scalars.value_of(part) or overs.value_of(part)
 
+        def element(part: exp.Expr) -> Expr | None:
+            return special(part) or unnesting.element_of(part, inputs.translate)
+
+        inputs = Expressions(self.script, scope, element)
         for item in node.expressions:
             with complaints.collect(self.script.place(item)):
-                columns.extend(self._items(item, scope, unnesting, special))
+                columns.extend(items_of(item, scope, inputs.translate))
         complaints.raise_any()
 
         def value(item: exp.Expr) -> Expr:
@@ -257,7 +262,7 @@ class Queries:
     def _joined(self, first: exp.Expr, joins: Sequence[exp.Join], where: Sequence[exp.Expr]) -> Side:
         """Relations joined from left to right. All of them are looked at, so that every complaint is heard."""
         complaints = Complaints()
-        sides: list[Side | LookupTable | Elements | None] = []
+        sides: list[Side | LookupTable | Elements | exp.Lateral | None] = []
         for item in (first, *(join.this for join in joins)):
             sides.append(None)
             with complaints.collect(self.script.place(item)):
@@ -272,16 +277,21 @@ class Queries:
                 match right:
                     case Side():
                         left = joining.join(left, right)
+                    case exp.Lateral():
+                        found = joined_lateral(self, join, left, right)
+                        left = found or joining.join(left, self._of_query(right.this, right.args.get("alias")))
                     case Elements():
                         left = joined_elements(self.script, join, left, right)
                     case LookupTable():
                         left = joining.look_up(left, right, join.this.alias_or_name)
         return left
 
-    def _side(self, node: exp.Expr, *, is_first: bool, is_alone: bool) -> Side | LookupTable | Elements:
+    def _side(self, node: exp.Expr, *, is_first: bool, is_alone: bool) -> Side | LookupTable | Elements | exp.Lateral:
         elements = None if is_first else elements_of(node)
         if elements is not None:
             return elements
+        if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery) and not is_first:
+            return node
         name = node.name if isinstance(node, exp.Table) and not node.args.get("joins") else ""
         lookup = self.relations.look_up(name) if name and name.lower() not in self.ctes else None
         if lookup is not None and is_first:
@@ -293,8 +303,7 @@ class Queries:
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and alias is None:
             return self._joined(node.this, node.this.args.get("joins") or [], [])
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
-            found = _renamed(self.translate(node), alias, self.script)
-            return Side(found, scope_of(found, node.alias or None))
+            return self._of_query(node, alias)
         if isinstance(node, exp.Unnest):
             raise UnsupportedClauseError(
                 "unnest needs rows whose arrays it takes apart",
@@ -312,6 +321,10 @@ class Queries:
         found = _renamed(relation, alias, self.script)
         return Side(found, scope_of(found, node.alias or node.name))
 
+    def _of_query(self, node: exp.Subquery, alias: exp.Expr | None) -> Side:
+        found = _renamed(self.translate(node), alias, self.script)
+        return Side(found, scope_of(found, alias.name if isinstance(alias, exp.TableAlias) and alias.name else None))
+
     def _named(self, name: str) -> Node:
         if name.lower() not in self.ctes:
             return self.relations.read(name)
@@ -319,18 +332,6 @@ class Queries:
         if found is None:
             raise BrokenTableError(name)
         return found
-
-    def _items(self, item: exp.Expr, scope: Scope, unnesting: Unnesting, value_of: Special) -> Sequence[Named]:
-        if isinstance(item, exp.Star):
-            return starred(item, scope.shown)
-        if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            return starred(item.this, scope.of_table(item.table))
-
-        def special(part: exp.Expr) -> Expr | None:
-            return value_of(part) or unnesting.element_of(part, inputs.translate)
-
-        inputs = Expressions(self.script, scope, special)
-        return [Named(name_of(item), inputs.translate(item.unalias()))]
 
 
 def unite(parts: Sequence[Node], at: Place | None = None) -> Node:
@@ -376,15 +377,9 @@ def as_columns(node: Node, wanted: Sequence[tuple[str, object]]) -> Node:
 
 
 def _renamed(node: Node, alias: exp.Expr | None, script: Script) -> Node:
-    names = [part.name for part in alias.args.get("columns") or []] if isinstance(alias, exp.TableAlias) else []
-    if not names:
-        return node
-    with placed(script.place(alias)):
-        usable_list(names)
-    if len(names) != len(node.schema):
-        raise ColumnCountError(
-            f"{len(names)} names for {count_columns(len(node.schema))}",
-            hint="name every column",
-            at=script.place(alias),
-        )
-    return as_columns(node, [(name, field.type) for name, field in zip(names, node.schema, strict=True)])
+    names = alias_names(alias, len(node.schema), script)
+    return (
+        node
+        if not names
+        else as_columns(node, [(name, field.type) for name, field in zip(names, node.schema, strict=True)])
+    )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from engine.errors import ColumnCountError, UnknownColumnError
-from engine.plan.expr import Named
+from engine.plan.expr import Expr, Named
+from engine.sql.complaints import placed
 from engine.sql.dialect import Arroyo
 from engine.sql.grouping import WINDOW_NAME
-from engine.sql.names import usable
+from engine.sql.names import count_columns, usable, usable_list
+from engine.sql.parse import Script
 from engine.sql.scope import Scope, Visible
 from engine.sql.windows import is_window_call
 
@@ -40,6 +42,20 @@ def group_item(item: exp.Expr, select: Sequence[exp.Expr], scope: Scope) -> exp.
     return item
 
 
+def alias_names(alias: exp.Expr | None, count: int, script: Script) -> list[str]:
+    """The names that an alias gives to all columns of a relation; none when it names the relation alone."""
+    names = [part.name for part in alias.args.get("columns") or []] if isinstance(alias, exp.TableAlias) else []
+    if not names:
+        return []
+    with placed(script.place(alias)):
+        usable_list(names)
+    if len(names) != count:
+        raise ColumnCountError(
+            f"{len(names)} names for {count_columns(count)}", hint="name every column", at=script.place(alias)
+        )
+    return names
+
+
 def name_of(item: exp.Expr) -> str:
     """What the column of a selected expression is called."""
     if isinstance(item, exp.Alias):
@@ -51,13 +67,13 @@ def name_of(item: exp.Expr) -> str:
     return " ".join(item.sql(dialect=Arroyo).lower().split()).replace("${", "$ {")
 
 
-def starred(star: exp.Star, columns: Sequence[Visible]) -> list[Named]:
-    """All of the columns, but those that EXCEPT or EXCLUDE names."""
-    left_out = {one.name.lower() for one in star.args.get("except_") or []}
-    unknown = left_out - {one.name.lower() for one in columns}
-    if unknown:
-        raise UnknownColumnError(f"no column {min(unknown)!r} here", hint="EXCEPT names columns that * stands for")
-    return [Named(one.name, one.column) for one in columns if one.name.lower() not in left_out]
+def items_of(item: exp.Expr, scope: Scope, translate: Callable[[exp.Expr], Expr]) -> list[Named]:
+    """The columns that an item of a SELECT list stands for: one, or those of a star."""
+    if isinstance(item, exp.Star):
+        return _starred(item, scope.shown)
+    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        return _starred(item.this, scope.of_table(item.table))
+    return [Named(name_of(item), translate(item.unalias()))]
 
 
 def unique(columns: Sequence[Named]) -> tuple[Named, ...]:
@@ -69,3 +85,12 @@ def unique(columns: Sequence[Named]) -> tuple[Named, ...]:
         seen[item.name.lower()] = count + 1
         found.append(Named(f"{item.name}:{count}", item.expr) if count else item)
     return tuple(found)
+
+
+def _starred(star: exp.Star, columns: Sequence[Visible]) -> list[Named]:
+    """All of the columns, but those that EXCEPT or EXCLUDE names."""
+    left_out = {one.name.lower() for one in star.args.get("except_") or []}
+    unknown = left_out - {one.name.lower() for one in columns}
+    if unknown:
+        raise UnknownColumnError(f"no column {min(unknown)!r} here", hint="EXCEPT names columns that * stands for")
+    return [Named(one.name, one.column) for one in columns if one.name.lower() not in left_out]

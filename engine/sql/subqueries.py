@@ -23,7 +23,7 @@ from engine.sql.parse import Script
 from engine.sql.parts import all_parts, part_of
 from engine.sql.row_values import parts_of_row
 from engine.sql.scope import Scope, scope_of
-from engine.sql.selected import starred
+from engine.sql.selected import items_of
 from engine.sql.windows import held_window
 
 _KEY = "__part"
@@ -190,8 +190,26 @@ def is_plain(query: exp.Select) -> bool:
 
 
 def _of_plain(queries: Queries, rows: Side, query: exp.Select, asked: Asked, at: Place | None) -> _Others:
-    side = apart(queries.read_from(query), rows)
-    node, scope = side.node, replace(side.scope, around=rows.scope)
+    met = rows_met(queries, rows, query)
+    inputs = Expressions(queries.script, met.rows.scope)
+    selected = [one.expr for item in query.expressions for one in items_of(item, met.rows.scope, inputs.translate)]
+    if asked.values and len(selected) != len(asked.values):
+        raise _wrong_count(len(asked.values), len(selected), at)
+    return _Others(met.rows.node, tuple(selected) if asked.values else (), met.tests)
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What a sub-query reads, without what it leaves out by itself, and what must hold of it and the rows around."""
+
+    rows: Side
+    tests: tuple[Expr, ...]
+
+
+def rows_met(queries: Queries, around: Side, query: exp.Select) -> Met:
+    """The FROM and WHERE of a query that may look at the rows around it."""
+    side = apart(queries.read_from(query), around)
+    node, scope = side.node, replace(side.scope, around=around.scope)
     inputs = Expressions(queries.script, scope)
     own: list[Expr] = []
     shared: list[Expr] = []
@@ -204,17 +222,7 @@ def _of_plain(queries: Queries, rows: Side, query: exp.Select, asked: Asked, at:
         (own if columns_of(test) <= set(side.node.schema.names) else shared).append(test)
     if own:
         node = Filter(node, own[0] if len(own) == 1 else make_call("and", own))
-    selected: list[Expr] = []
-    for item in query.expressions:
-        if isinstance(item, exp.Star):
-            selected += [one.expr for one in starred(item, side.scope.shown)]
-        elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            selected += [one.expr for one in starred(item.this, side.scope.of_table(item.table))]
-        else:
-            selected.append(inputs.translate(item.unalias()))
-    if asked.values and len(selected) != len(asked.values):
-        raise _wrong_count(len(asked.values), len(selected), at)
-    return _Others(node, tuple(selected) if asked.values else (), tuple(shared))
+    return Met(Side(node, scope), tuple(shared))
 
 
 def _as_many(scope: Scope, asked: Asked, at: Place | None) -> tuple[Expr, ...]:

@@ -36,6 +36,22 @@ QUERIES = {
     "union_all": "SELECT key, n FROM per_key UNION ALL SELECT customer, amount FROM orders "
     "UNION ALL SELECT key, value FROM events",
     "of_changes": "SELECT customer, count(*) AS n, sum(amount) AS total, max(id) AS last FROM orders GROUP BY customer",
+    "lateral": "SELECT e.key, value, g.* FROM events AS e JOIN LATERAL "
+    "(SELECT id, amount - e.value AS more FROM orders WHERE customer = key AND amount > e.value) AS g ON true",
+    "lateral_left": "SELECT e.key, value, low, more, one FROM events AS e LEFT JOIN LATERAL (SELECT id - 100 AS low, "
+    "coalesce(amount - e.value, -1) AS more, 1 AS one FROM orders WHERE customer = key AND paid) ON true",
+    "lateral_on": "SELECT e.key, value, high FROM events AS e LEFT JOIN LATERAL "
+    "(SELECT customer, amount AS high FROM orders WHERE amount > e.value) AS g ON g.customer = e.key",
+    "lateral_of_nothing": "SELECT e.key, value, g.* FROM events AS e "
+    "CROSS JOIN LATERAL (SELECT count(*) AS n, sum(amount) + e.value AS total FROM orders WHERE customer = e.key) AS g",
+    "lateral_groups": "SELECT e.key, value, g.* FROM events AS e LEFT JOIN LATERAL "
+    "(SELECT paid, count(*) AS n FROM orders AS o WHERE upper(o.customer) = upper(e.key) AND id > 0 "
+    "GROUP BY paid HAVING sum(amount) > 0) AS g ON true",
+    "lateral_distinct": "SELECT e.key, value, p FROM events AS e, "
+    "LATERAL (SELECT DISTINCT paid FROM orders WHERE customer = e.key) AS g(p)",
+    "lateral_of_rows": "SELECT o.customer, g.n, h.more FROM orders AS o, "
+    "LATERAL (SELECT n FROM per_key WHERE key = customer) AS g "
+    "LEFT JOIN LATERAL (SELECT g.n + amount AS more WHERE o.paid) AS h ON true",
 }
 
 

@@ -2,7 +2,7 @@
 --: error sql.unsupported 15:8 a sub-query that stands for a value must give one row
 --: error sql.unsupported 16:8 a sub-query that stands for a value must give one row
 --: error sql.unsupported 17:8 a sub-query that stands for a value must give one row
---: error sql.unsupported 18:43 a sub-query that stands for a value matches rows with = only
+--: error sql.unsupported 18:43 aggregates of a sub-query match the rows around it with = only
 --: error sql.window_mismatch 19:38 can't handle mixed windowing between left (non-windowed) and right (windowed).
 --: error sql.unsupported 21:11 a sub-query over sessions cannot stand for a value
 --: error sql.unsupported 22:13 (SELECT count(*) FROM clicks) is not supported here

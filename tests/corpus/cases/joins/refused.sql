@@ -1,22 +1,21 @@
 -- Joins that there are not.
---: error sql.window_mismatch 27:36 can't handle mixed windowing between left (non-windowed) and right (windowed).
---: error sql.window_mismatch 28:26 can't handle mixed windowing between left (windowed) and right (non-windowed).
---: error sql.window_mismatch 29:26 can't join rows of different windows: tumble(1 minute) and tumble(2 minutes)
---: error sql.window_mismatch 30:36 sessions are joined by their window, which one side does not pass on
---: error sql.join 31:42 Updating joins must include an equijoin condition
---: error sql.join 32:36 Updating joins must include an equijoin condition
---: error sql.join 33:41 can't handle join constraint other than ON
---: error sql.join 34:41 SEMI JOIN is not supported
---: error sql.join 35:41 ASOF JOIN is not supported
---: error sql.join 36:36 'events' stands in FROM twice
---: error sql.ambiguous_column 37:8 column 'key' is in more than one of the tables: clicks, events
---: error sql.unknown_column 38:36 no column 'value' here
---: error sql.unknown_column 39:59 no column 'nothing' here
---: error sql.function_arguments 40:51 = does not take (BIGINT, TEXT)
---: error sql.unknown_table 41:36 there is no table 'nothing'
---: error sql.unknown_table 41:72 there is no table 'nowhere'
---: error sql.unsupported 42:40 cannot read from LATERAL (SELECT 1) AS l
---: error sql.unsupported 43:51 the aggregate count is not allowed here
+--: error sql.window_mismatch 26:36 can't handle mixed windowing between left (non-windowed) and right (windowed).
+--: error sql.window_mismatch 27:26 can't handle mixed windowing between left (windowed) and right (non-windowed).
+--: error sql.window_mismatch 28:26 can't join rows of different windows: tumble(1 minute) and tumble(2 minutes)
+--: error sql.window_mismatch 29:36 sessions are joined by their window, which one side does not pass on
+--: error sql.join 30:42 Updating joins must include an equijoin condition
+--: error sql.join 31:36 Updating joins must include an equijoin condition
+--: error sql.join 32:41 can't handle join constraint other than ON
+--: error sql.join 33:41 SEMI JOIN is not supported
+--: error sql.join 34:41 ASOF JOIN is not supported
+--: error sql.join 35:36 'events' stands in FROM twice
+--: error sql.ambiguous_column 36:8 column 'key' is in more than one of the tables: clicks, events
+--: error sql.unknown_column 37:36 no column 'value' here
+--: error sql.unknown_column 38:59 no column 'nothing' here
+--: error sql.function_arguments 39:51 = does not take (BIGINT, TEXT)
+--: error sql.unknown_table 40:36 there is no table 'nothing'
+--: error sql.unknown_table 40:72 there is no table 'nowhere'
+--: error sql.unsupported 41:51 the aggregate count is not allowed here
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)
@@ -39,5 +38,4 @@ SELECT e.key FROM events AS e JOIN clicks AS c USING (value);
 SELECT e.key FROM events AS e JOIN clicks AS c ON e.key = c.nothing;
 SELECT e.key FROM events AS e JOIN clicks AS c ON e.value = c.page = 3;
 SELECT e.key FROM events AS e JOIN nothing ON e.key = nothing.key JOIN nowhere ON e.key = nowhere.key;
-SELECT e.key FROM events AS e, LATERAL (SELECT 1) AS l;
 SELECT e.key FROM events AS e JOIN clicks AS c ON count(*) = 1;

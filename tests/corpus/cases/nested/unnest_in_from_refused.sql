@@ -8,7 +8,7 @@
 --: error sql.join 24:30 'nested' stands in FROM twice
 --: error sql.unsupported 25:30 an element is one column
 --: error sql.join 26:42 the elements of an array are joined with CROSS JOIN, or LEFT JOIN ... ON true
---: error sql.unsupported 27:31 cannot read from LATERAL (SELECT n FROM UNNEST(nested.numbers)) AS n
+--: error sql.unsupported 27:53 a LATERAL query looks at the rows before it in its SELECT list and its WHERE alone
 --: error sql.unsupported 28:22 unnest needs rows whose arrays it takes apart
 CREATE TABLE nested (
   at TIMESTAMP NOT NULL, id BIGINT NOT NULL, tags TEXT[], numbers BIGINT[], grid BIGINT[][],
