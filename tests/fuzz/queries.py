@@ -16,6 +16,7 @@ from tests.fuzz.data import CHANGES, COLUMNS, MEMBERS, SCALARS
 from tests.fuzz.expressions import Columns, condition, expression
 
 HIDDEN = '"_at", "_wm"'
+NO_TIME = 'CAST(NULL AS TIMESTAMP) AS "_at", CAST(NULL AS TIMESTAMP) AS "_wm"'
 
 
 @dataclass(frozen=True)

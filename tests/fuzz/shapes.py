@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from tests.fuzz import updating, windows
+from tests.fuzz.laterals import looking, looking_in_windows
 from tests.fuzz.lookups import looked_up
 from tests.fuzz.queries import Builder, Relation
 
@@ -31,7 +32,7 @@ def windowed(builder: Builder) -> Relation:
 
 def joining(builder: Builder) -> Relation:
     """A join of windows, and what can be done within them."""
-    found = windows.joined(builder)
+    found = windows.joined(builder) if builder.random.random() < 0.7 else looking_in_windows(builder)
     return _within(builder, found) if found.window else found
 
 
@@ -50,7 +51,7 @@ def distinct(builder: Builder) -> Relation:
 
 def meeting(builder: Builder) -> Relation:
     """A join of everything that ever came, of rows or of what is made of them."""
-    found = updating.joined(builder, _side(builder), _side(builder))
+    found = _met(builder, _side(builder), _side(builder))
     return _some(builder, found, [builder.projected, partial(updating.grouped, builder)])
 
 
@@ -59,12 +60,17 @@ def changing(builder: Builder) -> Relation:
     steps: list[Step] = [builder.projected, partial(updating.grouped, builder), partial(updating.distinct, builder)]
 
     def met(source: Relation) -> Relation:
-        return updating.joined(builder, source, _side(builder))
+        return _met(builder, source, _side(builder))
 
     return _some(builder, builder.changes(), [*steps, *steps, met])
 
 
 SHAPES: tuple[Shape, ...] = (plain, windowed, windowed, windowed, joining, grouped, distinct, meeting, changing)
+
+
+def _met(builder: Builder, left: Relation, right: Relation) -> Relation:
+    join = updating.joined if builder.random.random() < 0.7 else looking
+    return join(builder, left, right)
 
 
 def _rows(builder: Builder) -> Relation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.fuzz.aggregates import random_aggregate
-from tests.fuzz.queries import Builder, Relation, new_names, quoted, random_keys
+from tests.fuzz.queries import NO_TIME, Builder, Relation, new_names, quoted, random_keys
 
 
 def grouped(builder: Builder, source: Relation) -> Relation:
@@ -25,7 +25,7 @@ def grouped(builder: Builder, source: Relation) -> Relation:
     return source.then(
         builder.name(),
         f"SELECT {listed}{ours} FROM {source.name}{by}" + ("" if having is None else f" HAVING {having.ours} > 0"),
-        f"SELECT {listed}{theirs}, {_NO_TIME} FROM {source.name}{by} HAVING count(*) > 0{more}",
+        f"SELECT {listed}{theirs}, {NO_TIME} FROM {source.name}{by} HAVING count(*) > 0{more}",
         columns,
         unique=tuple(keys),
         is_updating=True,
@@ -42,7 +42,7 @@ def distinct(builder: Builder, source: Relation) -> Relation:
     return source.then(
         builder.name(),
         f"SELECT DISTINCT {listed} FROM {source.name}",
-        f"SELECT {listed}, {_NO_TIME} FROM (SELECT DISTINCT {listed} FROM {source.name})",
+        f"SELECT {listed}, {NO_TIME} FROM (SELECT DISTINCT {listed} FROM {source.name})",
         {name: source.columns[name] for name in kept},
         unique=tuple(kept),
         is_updating=True,
@@ -76,8 +76,5 @@ def joined(builder: Builder, left: Relation, right: Relation) -> Relation:
     joining = f"FROM {left.name} l {kind} JOIN {right.name} r ON {on}"
     both = Relation((*left.ours, *right.ours), (*left.theirs, *right.theirs), "", columns)
     updating = kind != "inner" or left.is_updating or right.is_updating
-    found = both.then(builder.name(), f"SELECT {listed} {joining}", f"SELECT {listed}, {_NO_TIME} {joining}", columns)
+    found = both.then(builder.name(), f"SELECT {listed} {joining}", f"SELECT {listed}, {NO_TIME} {joining}", columns)
     return replace(found, is_updating=updating)
-
-
-_NO_TIME = 'CAST(NULL AS TIMESTAMP) AS "_at", CAST(NULL AS TIMESTAMP) AS "_wm"'

@@ -1,0 +1,110 @@
+"""Joins with a query that looks at the rows before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from tests.fuzz.aggregates import random_aggregate
+from tests.fuzz.expressions import Columns, condition, expression
+from tests.fuzz.queries import NO_TIME, Builder, Relation, new_names, quoted, random_keys, random_window
+
+_HERE = "<where>"
+"""Stands for what all of these queries read."""
+
+
+def looking(builder: Builder, left: Relation, right: Relation) -> Relation:
+    """The rows with those that match them, or with what is made of these."""
+    pairs = [
+        (one, other)
+        for one, kind in left.plain.items()
+        for other, other_kind in right.plain.items()
+        if kind == other_kind and kind in ("i", "t", "b", "n")
+    ]
+    if not pairs:
+        return left
+    one, other = builder.random.choice(pairs)
+    return _looking(builder, left, right, f"r.{quoted(other)} = l.{quoted(one)}", NO_TIME)
+
+
+def looking_in_windows(builder: Builder) -> Relation:
+    """The same of two aggregations of the same window."""
+    window = random_window(builder.random, sessions=False)
+    left, right = (builder.windowed(builder.base(), window) for _ in range(2))
+    return _looking(builder, left, right, "r.w = l.w", 'l."_at", CAST(NULL AS TIMESTAMP) AS "_wm"')
+
+
+def _looking(builder: Builder, left: Relation, right: Relation, match: str, hidden: str) -> Relation:
+    random = builder.random
+    own = f" AND ({condition(random, right.plain)})" if right.plain and random.random() < 0.3 else ""
+    ours, theirs, given = random.choice([_rows, _rows, _groups, _one_row, _distinct])(random, left, right)
+    where = f"FROM {right.name} r WHERE {match}{own}"
+    kind, on = random.choice([("CROSS", ""), ("INNER", "ON true"), ("LEFT", "ON true"), ("LEFT", "ON true")])
+    kept = {"w" if name == "w" else f"l_{name}": name for name in left.columns}
+    columns = {mine: left.columns[name] for mine, name in kept.items()} | {
+        f"g_{name}": of for name, of in given.items()
+    }
+    listed = ", ".join(
+        [f"l.{quoted(name)} AS {mine}" for mine, name in kept.items()]
+        + [f"g.{quoted(name)} AS g_{name}" for name in given]
+    )
+
+    def joining(query: str) -> str:
+        return f"FROM {left.name} l {kind} JOIN LATERAL ({query.replace(_HERE, where)}) AS g {on}"
+
+    both = Relation((*left.ours, *right.ours), (*left.theirs, *right.theirs), "", columns, left.window)
+    return both.then(
+        builder.name(),
+        f"SELECT {listed} {joining(ours)}",
+        f"SELECT {listed}, {hidden} {joining(theirs)}",
+        columns,
+        is_updating=left.window is None,
+    )
+
+
+def _rows(random: Random, left: Relation, right: Relation) -> tuple[str, str, Columns]:
+    """Some columns of theirs, and something made of both."""
+    given = {name: kind for name, kind in right.columns.items() if random.random() < 0.7}
+    mixed = {**{f"l.{name}": kind for name, kind in left.plain.items()}, **right.plain}
+    made = {name: random.choice("idtbn") for name in ("m0", "m1") if random.random() < 0.6}
+    items = [f"r.{quoted(name)}" for name in given]
+    items += [f"{expression(random, mixed, kind)} AS {name}" for name, kind in made.items()]
+    if not items:
+        return f"SELECT 1 AS m {_HERE}", f"SELECT 1 AS m {_HERE}", {"m": "i"}
+    query = f"SELECT {', '.join(items)} {_HERE}"
+    return query, query, {**given, **made}
+
+
+def _groups(random: Random, _: Relation, right: Relation) -> tuple[str, str, Columns]:
+    keys = random_keys(random, right) or random_keys(random, right)
+    if not keys:
+        return _one_row(random, _, right)
+    listed = ", ".join(map(quoted, keys))
+    ours, theirs, columns = _aggregates(random, right, keys)
+    having = f" HAVING count(*) > {random.randint(0, 2)}" if random.random() < 0.3 else ""
+    columns = {**{key: right.columns[key] for key in keys}, **columns}
+    end = f"{_HERE} GROUP BY {listed}{having}"
+    return f"SELECT {listed}, {ours} {end}", f"SELECT {listed}, {theirs} {end}", columns
+
+
+def _one_row(random: Random, _: Relation, right: Relation) -> tuple[str, str, Columns]:
+    ours, theirs, columns = _aggregates(random, right, ())
+    return f"SELECT {ours} {_HERE}", f"SELECT {theirs} {_HERE}", columns
+
+
+def _distinct(random: Random, left: Relation, right: Relation) -> tuple[str, str, Columns]:
+    names = [name for name in right.plain if name != "id"]
+    if not names:
+        return _rows(random, left, right)
+    kept = random.sample(names, min(len(names), 2))
+    query = f"SELECT DISTINCT {', '.join(map(quoted, kept))} {_HERE}"
+    return query, query, {name: right.columns[name] for name in kept}
+
+
+def _aggregates(random: Random, right: Relation, keys: Sequence[str]) -> tuple[str, str, dict[str, str]]:
+    unique = () if right.is_updating else right.unique
+    found = [random_aggregate(random, right.plain, unique) for _ in range(random.randint(1, 3))]
+    named = dict(zip(new_names("a", keys), found, strict=False))
+    ours = ", ".join(f"{one.ours} AS {name}" for name, one in named.items())
+    theirs = ", ".join(f"{one.theirs} AS {name}" for name, one in named.items())
+    return ours, theirs, {name: one.kind for name, one in named.items()}
