@@ -167,6 +167,10 @@ SELECT key FROM events WHERE value > (SELECT avg(value) FROM events);
 --: sub-query for one value of the rows that match
 SELECT key, (SELECT max(value) FROM events AS f WHERE f.key = e.key) AS most FROM events AS e;
 
+--: sub-query for one value in HAVING, and beside GROUP BY
+SELECT key, (SELECT max(value) FROM events AS f WHERE f.key = e.key) AS most FROM events AS e
+GROUP BY key HAVING count(*) > (SELECT avg(value) FROM events);
+
 --: sub-query for one value that is no aggregate
 SELECT key, (SELECT value FROM events AS f WHERE f.key = e.key) AS v FROM events AS e;
 

@@ -432,7 +432,7 @@ _ASKED = "WHERE can ask it, alone or beside other conditions with AND"
 
 def _hint_for(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
-        return _ASKED if isinstance(node, exp.Exists) else "sub-queries stand in FROM only"
+        return _ASKED if isinstance(node, exp.Exists) else "put it into a column of a sub-query in FROM"
     if isinstance(node, exp.Any | exp.All):
         return "compare it with (SELECT max(...) ...) or (SELECT min(...) ...)"
     if isinstance(node, exp.Window):

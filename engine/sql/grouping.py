@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from sqlglot import exp
@@ -39,12 +39,14 @@ from engine.plan.nodes import (
 from engine.plan.rules.separate_distinct import BY_SETS, SAME_WITHOUT, is_separable
 from engine.plan.tree import EVENT_TIME, Node
 from engine.plan.tree import walk as walk_nodes
+from engine.schema import Field, Schema
 from engine.sql.aggregates import WrittenAggregate, read_aggregate, translate_aggregate
 from engine.sql.complaints import placed
 from engine.sql.expressions import Expressions
+from engine.sql.joins import Columns, Side
 from engine.sql.over import OverCalls
 from engine.sql.parse import Script
-from engine.sql.scope import Scope
+from engine.sql.scope import Scope, Visible
 from engine.sql.unnest import Unnesting
 from engine.sql.windows import AGAIN, describe, is_window_call, translate_window, window_over, with_window
 
@@ -71,6 +73,8 @@ class Grouping:
     written_window: Window | None = None
     aggregates: list[NamedAggregate] = field(default_factory=list)
     unnesting: Unnesting = field(default_factory=Unnesting)
+    value_met: Callable[[exp.Expr], Expr | None] = lambda _: None
+    """What stands for a sub-query over the groups."""
     _overs: OverCalls | None = None
 
     def group_by(self, item: exp.Expr) -> None:
@@ -152,7 +156,24 @@ class Grouping:
             )
         return found
 
+    def groups(self) -> Side:
+        """The groups as a sub-query sees them: their keys, under the names that the rows have for them."""
+        kept = {key.expr: Column(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys}
+        window = self.window.column if isinstance(self.window, Carried) else None
+        shown: list[Visible] = []
+        for one in self.scope.columns:
+            column = _WINDOW_COLUMN if one.column.name == window else kept.get(one.column)
+            if column is not None:
+                shown.append(replace(one, column=column, alias=one.name))
+        found = dict.fromkeys(one.column for one in shown)
+        return Side(
+            Columns(Schema(tuple(Field(one.name, one.type, one.nullable) for one in found))), Scope(tuple(shown))
+        )
+
     def _special(self, node: exp.Expr) -> Expr | None:
+        met = self.value_met(node)
+        if met is not None:
+            return met
         if is_window_call(node):
             return self._window_again(node)
         written = read_aggregate(node)

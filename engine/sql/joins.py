@@ -48,6 +48,18 @@ class LookupTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Columns(Node):
+    """Columns without rows, to resolve names in."""
+
+    columns: Schema
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.columns
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """A relation in FROM, and what its columns are called there."""
 
@@ -99,8 +111,8 @@ class Joining:
                 hint="look up first, and aggregate what was found",
                 at=self._at,
             )
-        found = scope_of(_Columns(right.columns), alias)
-        side = Side(_Columns(right.columns), found)
+        found = scope_of(Columns(right.columns), alias)
+        side = Side(Columns(right.columns), found)
         self._refuse_same_name(left, side)
         left = apart(left, side)
         key = self._lookup_key(self._matching(left, side), right)
@@ -254,18 +266,6 @@ def _refuse_uncomputable(left: Node, right: Node, condition: Expr, at: Place | N
             hint="compute what it needs of each side in a column of its own, and compare those",
             at=at,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns(Node):
-    """Columns without rows, to resolve names in."""
-
-    columns: Schema
-
-    @property
-    def schema(self) -> Schema:
-        """The columns."""
-        return self.columns
 
 
 def refuse_lookup(name: str, *, is_joined: bool) -> JoinError:

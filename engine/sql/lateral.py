@@ -137,9 +137,10 @@ class _Looking:
 
     def one_row(self) -> Side:
         """The rows, each with the aggregates of those that match it: there is one row of them, even of nothing."""
-        node, values = Asking(self.queries, self.prefix, self.left, self.select).joined()
+        asking = Asking(self.queries, self.prefix, self.left, self.select)
+        values = asking.values()
         items = [Named(name_of(one), value) for one, value in zip(self.select.expressions, values, strict=True)]
-        return self._with(Side(node, self.left.scope), unique(items))
+        return self._with(Side(asking.joined_to(self.left.node), self.left.scope), unique(items))
 
     def rows(self) -> Side:
         """The rows joined with those that the query gives, whose columns may be made of both."""

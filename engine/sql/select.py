@@ -153,8 +153,8 @@ class Queries:
         group, having = node.args.get("group"), node.args.get("having")
         written = [*node.expressions, *([having.this] if having else [])]
         is_grouped = group is not None or has_aggregate(written)
-        source = scalars.joined(side, [*conditions_of(node), *([] if is_grouped else node.expressions)])
-        source = self._filtered(Side(source, scope), node, scalars, complaints)
+        scalars.meet(side, [*conditions_of(node), *([] if is_grouped else node.expressions)])
+        source = self._filtered(Side(scalars.over(side.node), scope), node, scalars, complaints)
         if is_grouped:
             return self._grouped(node, source, scope, complaints)
         if having is not None:
@@ -210,6 +210,9 @@ class Queries:
             with complaints.collect(self.script.place(item)):
                 grouping.group_by(group_item(item, node.expressions, scope))
         complaints.raise_any()
+        scalars = Scalars(self)
+        scalars.meet(grouping.groups(), [*node.expressions, *([having.this] if having else [])])
+        grouping.value_met = scalars.value_of
         columns: list[Named] = []
         for item in node.expressions:
             with complaints.collect(self.script.place(item)):
@@ -225,7 +228,7 @@ class Queries:
         complaints.raise_any()
 
         def build() -> Node:
-            aggregated = grouping.build(group or node.expressions[0])
+            aggregated = scalars.over(grouping.build(group or node.expressions[0]))
             kept = aggregated if condition is None else Filter(aggregated, condition)
             return grouping.unnesting.over(grouping.overs.over(kept))
 

@@ -36,6 +36,11 @@ QUERIES = {
     "union_all": "SELECT key, n FROM per_key UNION ALL SELECT customer, amount FROM orders "
     "UNION ALL SELECT key, value FROM events",
     "of_changes": "SELECT customer, count(*) AS n, sum(amount) AS total, max(id) AS last FROM orders GROUP BY customer",
+    "groups_compared": "SELECT key, count(*) AS n FROM events GROUP BY key "
+    "HAVING count(*) > (SELECT count(*) - 10 FROM orders WHERE paid) AND sum(value) < (SELECT sum(amount) FROM orders)",
+    "groups_with_values": "SELECT e.key, (SELECT max(id) + count(*) FROM orders WHERE customer = e.key) AS most "
+    "FROM events AS e GROUP BY key HAVING (SELECT count(*) FROM orders AS o WHERE o.customer = e.key) < 3",
+    "whole_compared": "SELECT count(*) AS n FROM events HAVING count(*) > (SELECT min(id) FROM orders)",
     "lateral": "SELECT e.key, value, g.* FROM events AS e JOIN LATERAL "
     "(SELECT id, amount - e.value AS more FROM orders WHERE customer = key AND amount > e.value) AS g ON true",
     "lateral_left": "SELECT e.key, value, low, more, one FROM events AS e LEFT JOIN LATERAL (SELECT id - 100 AS low, "

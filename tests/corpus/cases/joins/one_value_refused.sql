@@ -1,13 +1,16 @@
 -- Sub-queries that do not stand for one value, or stand where none can be joined.
---: error sql.unsupported 15:8 a sub-query that stands for a value must give one row
---: error sql.unsupported 16:8 a sub-query that stands for a value must give one row
---: error sql.unsupported 17:8 a sub-query that stands for a value must give one row
---: error sql.unsupported 18:43 aggregates of a sub-query match the rows around it with = only
---: error sql.window_mismatch 19:38 can't handle mixed windowing between left (non-windowed) and right (windowed).
---: error sql.unsupported 21:11 a sub-query over sessions cannot stand for a value
---: error sql.unsupported 22:13 (SELECT count(*) FROM clicks) is not supported here
---: error sql.unknown_column 23:57 no column 'nothing' here
---: error sql.unsupported 24:36 a sub-query that stands for a value must give one row
+--: error sql.unsupported 18:8 a sub-query that stands for a value must give one row
+--: error sql.unsupported 19:8 a sub-query that stands for a value must give one row
+--: error sql.unsupported 20:8 a sub-query that stands for a value must give one row
+--: error sql.unsupported 21:43 aggregates of a sub-query match the rows around it with = only
+--: error sql.window_mismatch 22:38 can't handle mixed windowing between left (non-windowed) and right (windowed).
+--: error sql.unsupported 24:11 a sub-query over sessions cannot stand for a value
+--: error sql.unsupported 25:12 (SELECT count(*) FROM clicks) is not supported here
+--: error sql.unknown_column 26:102 no column 'value' here
+--: error sql.unsupported 27:60 a sub-query that stands for a value must give one row
+--: error sql.window_mismatch 28:75 can't handle mixed windowing between left (windowed) and right (non-windowed).
+--: error sql.unknown_column 29:57 no column 'nothing' here
+--: error sql.unsupported 30:36 a sub-query that stands for a value must give one row
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)
@@ -19,6 +22,9 @@ SELECT key FROM events AS e WHERE value > (SELECT count(*) FROM clicks WHERE cli
 SELECT key FROM events WHERE value > (SELECT count(*) FROM (SELECT session('1 minute') AS w, count(*) AS n FROM clicks GROUP BY 1));
 SELECT m FROM (SELECT tumble('1 minute') AS w, count(*) AS m FROM events GROUP BY 1)
 WHERE m = (SELECT max(n) FROM (SELECT count(*) AS n FROM clicks GROUP BY session('1 minute')));
-SELECT key, (SELECT count(*) FROM clicks) FROM events GROUP BY key;
+SELECT sum((SELECT count(*) FROM clicks)) FROM events GROUP BY key;
+SELECT key FROM events AS e GROUP BY key HAVING count(*) > (SELECT count(*) FROM clicks WHERE page = e.value);
+SELECT key FROM events AS e GROUP BY key HAVING count(*) > (SELECT page FROM clicks);
+SELECT count(*) FROM events GROUP BY tumble('1 minute') HAVING count(*) > (SELECT count(*) FROM clicks);
 SELECT key FROM events AS e WHERE value > (SELECT count(nothing) FROM clicks WHERE clicks.key = e.key);
 SELECT key FROM events WHERE key = (SELECT 'a' FROM clicks);
