@@ -7,7 +7,7 @@ from random import Random
 
 from tests.fuzz.aggregates import random_aggregate
 from tests.fuzz.expressions import Columns, condition, expression
-from tests.fuzz.queries import NO_TIME, Builder, Relation, new_names, quoted, random_keys, random_window
+from tests.fuzz.queries import NO_TIME, Builder, Relation, new_names, pairs_of, quoted, random_keys, random_window
 
 _HERE = "<where>"
 """Stands for what all of these queries read."""
@@ -15,12 +15,7 @@ _HERE = "<where>"
 
 def looking(builder: Builder, left: Relation, right: Relation) -> Relation:
     """The rows with those that match them, or with what is made of these."""
-    pairs = [
-        (one, other)
-        for one, kind in left.plain.items()
-        for other, other_kind in right.plain.items()
-        if kind == other_kind and kind in ("i", "t", "b", "n")
-    ]
+    pairs = pairs_of(left, right)
     if not pairs:
         return left
     one, other = builder.random.choice(pairs)

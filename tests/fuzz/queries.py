@@ -248,6 +248,16 @@ def _spelt(having: Aggregate | None, *, ours: bool) -> str:
     return "" if having is None else f" HAVING {having.ours if ours else having.theirs} > 0"
 
 
+def pairs_of(left: Relation, right: Relation) -> list[tuple[str, str]]:
+    """The columns of two relations that can be compared for being equal."""
+    return [
+        (one, other)
+        for one, kind in left.plain.items()
+        for other, other_kind in right.plain.items()
+        if kind == other_kind and kind in ("i", "t", "b", "n")
+    ]
+
+
 def quoted(name: str) -> str:
     """The name as both dialects take it."""
     return f'"{name}"'

@@ -69,8 +69,8 @@ SHAPES: tuple[Shape, ...] = (plain, windowed, windowed, windowed, joining, group
 
 
 def _met(builder: Builder, left: Relation, right: Relation) -> Relation:
-    join = updating.joined if builder.random.random() < 0.7 else looking
-    return join(builder, left, right)
+    ways = [updating.joined, updating.joined, looking, updating.measured]
+    return builder.random.choice(ways)(builder, left, right)
 
 
 def _rows(builder: Builder) -> Relation:

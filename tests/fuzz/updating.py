@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.fuzz.aggregates import random_aggregate
-from tests.fuzz.queries import NO_TIME, Builder, Relation, new_names, quoted, random_keys
+from tests.fuzz.queries import NO_TIME, Builder, Relation, new_names, pairs_of, quoted, random_keys
 
 
 def grouped(builder: Builder, source: Relation) -> Relation:
@@ -49,15 +49,27 @@ def distinct(builder: Builder, source: Relation) -> Relation:
     )
 
 
+def measured(builder: Builder, left: Relation, right: Relation) -> Relation:
+    """Groups, measured by values of other rows: of those that match them, or of all."""
+    random, pairs = builder.random, pairs_of(left, right)
+    if not pairs:
+        return left
+    one, other = random.choice(pairs)
+    match = f"WHERE r.{quoted(other)} = l.{quoted(one)}"
+    value, kind = random.choice(list(right.plain.items()))
+    where, edge = random.choice([match, ""]), random.choice(["min", "max"])
+    beyond = f"count(*) {random.choice(['>', '<='])} (SELECT count(*) FROM {right.name} r {random.choice([match, ''])})"
+    most = f"(SELECT {edge}(r.{quoted(value)}) FROM {right.name} r {where})"
+    asked = f"SELECT l.{quoted(one)}, count(*) AS m0, {most} AS m1"
+    grouped = f"FROM {left.name} l GROUP BY l.{quoted(one)} HAVING {beyond}"
+    columns = {one: left.columns[one], "m0": "i", "m1": kind}
+    both = Relation((*left.ours, *right.ours), (*left.theirs, *right.theirs), "", columns, unique=(one,))
+    return both.then(builder.name(), f"{asked} {grouped}", f"{asked}, {NO_TIME} {grouped}", columns, is_updating=True)
+
+
 def joined(builder: Builder, left: Relation, right: Relation) -> Relation:
     """All pairs that ever meet."""
-    random = builder.random
-    pairs = [
-        (one, other)
-        for one, kind in left.plain.items()
-        for other, other_kind in right.plain.items()
-        if kind == other_kind and kind in ("i", "t", "b", "n")
-    ]
+    random, pairs = builder.random, pairs_of(left, right)
     if not pairs:
         return left
     kind = random.choice(["inner", "left", "right", "full"])
