@@ -165,10 +165,9 @@ class Grouping:
             column = _WINDOW_COLUMN if one.column.name == window else kept.get(one.column)
             if column is not None:
                 shown.append(replace(one, column=column, alias=one.name))
-        found = dict.fromkeys(one.column for one in shown)
-        return Side(
-            Columns(Schema(tuple(Field(one.name, one.type, one.nullable) for one in found))), Scope(tuple(shown))
-        )
+        columns = dict.fromkeys(one.column for one in shown)
+        fields = tuple(Field(one.name, one.type, one.nullable) for one in columns)
+        return Side(Columns(Schema(fields)), Scope(tuple(shown)))
 
     def _special(self, node: exp.Expr) -> Expr | None:
         met = self.value_met(node)

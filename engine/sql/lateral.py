@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from engine import types
-from engine.errors import EngineError, JoinError, UnsupportedClauseError
+from engine.errors import EngineError, JoinError, TooLargeError, UnsupportedClauseError
 from engine.plan.expr import Case, Column, Expr, Literal, Named, columns_of, is_nullable
 from engine.plan.nodes import Filter, Project
 from engine.plan.tree import Node
@@ -25,6 +25,9 @@ from engine.sql.selected import alias_names, items_of, name_of, unique
 from engine.sql.subqueries import Queries, conditions_of, is_plain, rows_met
 
 _JOINS = "a LATERAL query is joined with CROSS JOIN, or JOIN or LEFT JOIN ... ON true"
+MAX_INSIDE = 4
+"""What such a query reads is looked at twice, and so at every level."""
+
 _MET = Named("", Literal(value=True, type=types.BOOLEAN))
 """Tells the rows that a row was joined with from the lack of any; no column of a query's has this name."""
 
@@ -33,6 +36,10 @@ _NO_CLAUSES = ("order", "limit", "offset", "qualify")
 
 def joined_lateral(queries: Queries, join: exp.Join, left: Side, lateral: exp.Lateral) -> Side | None:
     """The rows, each with those that the query gives for it; None when the query does not look at them."""
+    if _depth(lateral) > MAX_INSIDE:
+        raise TooLargeError(
+            "LATERAL queries are nested too deeply", hint=f"at most {MAX_INSIDE} stand inside each other"
+        )
     select = lateral.this.unnest()
     looks = isinstance(select, exp.Select) and not select.args.get("with_")
     _refuse_elsewhere(queries, left, lateral, [*conditions_of(select), *select.expressions] if looks else [])
@@ -55,6 +62,13 @@ def joined_lateral(queries: Queries, join: exp.Join, left: Side, lateral: exp.La
     if is_plain(select) and not select.args.get("distinct"):
         return looking.one_row() if has_aggregate(select.expressions) else looking.rows()
     return looking.groups(tests, items, inner)
+
+
+def _depth(lateral: exp.Lateral) -> int:
+    depth, above = 1, lateral.parent
+    while above is not None:
+        depth, above = depth + isinstance(above, exp.Lateral), above.parent
+    return depth
 
 
 def _is_outer(column: exp.Column, inner: Scope, outer: Scope) -> bool:

@@ -31,7 +31,7 @@ from engine.sql.expressions import Expressions, make_call
 from engine.sql.grouping import Grouping, distinct, has_aggregate
 from engine.sql.joins import Joining, LookupTable, Side, refuse_lookup
 from engine.sql.lateral import joined_lateral
-from engine.sql.limits import MAX_RELATIONS, count_relations
+from engine.sql.limits import MAX_LEVELS, MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns
 from engine.sql.over import OverCalls
 from engine.sql.parse import Script
@@ -264,6 +264,8 @@ class Queries:
 
     def _joined(self, first: exp.Expr, joins: Sequence[exp.Join], where: Sequence[exp.Expr]) -> Side:
         """Relations joined from left to right. All of them are looked at, so that every complaint is heard."""
+        if len(joins) > MAX_LEVELS:
+            raise TooLargeError(f"{len(joins)} joins in one FROM", hint=f"at most {MAX_LEVELS} are planned")
         complaints = Complaints()
         sides: list[Side | LookupTable | Elements | exp.Lateral | None] = []
         for item in (first, *(join.this for join in joins)):
@@ -381,8 +383,6 @@ def as_columns(node: Node, wanted: Sequence[tuple[str, object]]) -> Node:
 
 def _renamed(node: Node, alias: exp.Expr | None, script: Script) -> Node:
     names = alias_names(alias, len(node.schema), script)
-    return (
-        node
-        if not names
-        else as_columns(node, [(name, field.type) for name, field in zip(names, node.schema, strict=True)])
-    )
+    if not names:
+        return node
+    return as_columns(node, [(name, field.type) for name, field in zip(names, node.schema, strict=True)])
