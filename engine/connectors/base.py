@@ -150,8 +150,9 @@ class Watched(Protocol):
 class Backlogged(Protocol):
     """A source that can say how much it has not read."""
 
-    def waiting(self, at: Mapping[str, Position]) -> int:
-        """How many rows come after those positions, as far as the source went when it was last looked at."""
+    def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
+        """How many rows of each partition come after those positions, as far as the source went when it was last
+        looked at."""
 
 
 @dataclass(frozen=True, slots=True)

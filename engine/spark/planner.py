@@ -5,7 +5,7 @@ The answer is Spark's offset, kept in its write-ahead log, so a replay repeats i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -102,7 +102,10 @@ class Planner:
         moved = {name: max(1, self.slices // len(moving)) for name in moving}
         after = {name: target.get(name, position) for name, position in at.items()}
         is_end = self.source.bounded and all(self.source.is_finished(name, where) for name, where in after.items())
-        watermark, marks, idle = self._watermark(start, at, taken, moved, now)
+        waiting = self.source.waiting(after) if isinstance(self.source, Backlogged) else None
+        # what waits to be read is not silent, however long others are read before it
+        heard = {*moved, *(name for name, rows in (waiting or {}).items() if rows)}
+        watermark, marks, idle = self._watermark(start, at, taken, heard, now)
         self._tell(watermark, idle=idle, is_end=is_end)
         # Spark forgets at a restart how far each source was, so each must say so once more
         again = (self.is_first and (watermark is not None or start.is_end)) or self._wakes(start, now)
@@ -120,7 +123,7 @@ class Planner:
             planned=int(now.timestamp() * 1_000_000),
             beat=start.beat + 1,
             is_end=is_end,
-            waiting=self.source.waiting(after) if isinstance(self.source, Backlogged) else None,
+            waiting=None if waiting is None else sum(waiting.values()),
         )
 
     def _begin(self, start: Offset) -> Mapping[str, Position]:
@@ -141,10 +144,10 @@ class Planner:
         start: Offset,
         at: Mapping[str, Position],
         taken: Mapping[str, list[notes.Note]],
-        moved: Mapping[str, int],
+        heard: Collection[str],
         now: datetime,
     ) -> tuple[int | None, Mapping[str, int | None], bool]:
-        idle = self.activity.saw(list(at), list(moved), now)
+        idle = self.activity.saw(list(at), heard, now)
         finished = [name for name, position in at.items() if self.source.is_finished(name, position)]
         candidates = {name: _last(found) for name, found in taken.items()}
         before = Marks({name: start.marks.get(name) for name in at}, start.watermark)

@@ -46,15 +46,16 @@ def follow(own: int | None, others: Collection[int | None]) -> int | None:
 
 @dataclass(slots=True)
 class Activity:
-    """When each partition last had rows, by the planner's clock. A partition begins its time when it is first seen."""
+    """When each partition last had rows, by the planner's clock: read, or waiting. A partition begins its time when it
+    is first seen."""
 
     limit: timedelta | None
     last: dict[str, datetime]
 
-    def saw(self, partitions: Collection[str], moved: Collection[str], now: datetime) -> frozenset[str]:
-        """Note which partitions have new rows, and say which have been silent for longer than the limit."""
+    def saw(self, partitions: Collection[str], heard: Collection[str], now: datetime) -> frozenset[str]:
+        """Note which partitions have rows, and say which have been silent for longer than the limit."""
         for name in partitions:
-            if name in moved or name not in self.last:
+            if name in heard or name not in self.last:
                 self.last[name] = now
         if self.limit is None:
             return frozenset()

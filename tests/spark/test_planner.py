@@ -205,8 +205,8 @@ class Backlog(FakeSource):
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
         return {name: min(end, _whole(at[name]) + 4) for name, end in self.ends.items()}
 
-    def waiting(self, at: Mapping[str, Position]) -> int:
-        return sum(end - _whole(at[name]) for name, end in self.ends.items())
+    def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
+        return {name: end - _whole(at[name]) for name, end in self.ends.items()}
 
 
 def _whole(position: Position) -> int:
@@ -221,6 +221,27 @@ def test_an_epoch_says_how_many_rows_wait_behind_it(tmp_path: Path) -> None:
 
     assert (offset.waiting, plan.next(offset).waiting) == (6, 2)
     assert planner(FakeSource({"a": 10}), tmp_path).next(plan.first()).waiting is None
+
+
+class OneByOne(Backlog):
+    """Reads a partition only once those before it have nothing more."""
+
+    def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
+        first = next((name for name, end in self.ends.items() if at[name] != end), None)
+        return {name: min(end, _whole(at[name]) + 4 * (name == first)) for name, end in self.ends.items()}
+
+
+def test_a_partition_whose_rows_wait_is_not_idle(tmp_path: Path) -> None:
+    source = OneByOne({"a": 8, "b": 4})
+    plan = planner(source, tmp_path)
+    offset = plan.next(plan.first())
+    note(tmp_path, "a", 4, 700)
+    source.now = START + timedelta(minutes=6)
+    offset = plan.next(offset)
+    note(tmp_path, "a", 8, 800)
+    source.now = START + timedelta(minutes=12)
+
+    assert (offset.watermark, plan.next(offset).watermark) == (None, None)
 
 
 def test_an_idle_source_follows_the_slowest_active_one(tmp_path: Path) -> None:

@@ -99,9 +99,9 @@ class KafkaSource:
             **{name: Place(place.offset + shares[name], place.topic_id).to_json() for name, place in first.items()},
         }
 
-    def waiting(self, at: Mapping[str, Position]) -> int:
+    def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
         """What comes after those offsets, up to the last stable ones. Offsets without a record are counted too."""
-        return sum(max(0, self._ends.get(name, 0) - Place.from_json(one).offset) for name, one in at.items())
+        return {name: max(0, self._ends.get(name, 0) - Place.from_json(one).offset) for name, one in at.items()}
 
     def is_finished(self, partition: str, at: Position) -> bool:
         """Never: a topic has no end."""
