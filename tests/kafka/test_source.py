@@ -290,6 +290,32 @@ def test_nothing_new_leaves_the_place_as_it_is_and_is_not_asked_for_at_once(brok
     assert offsets(source.advance(first, None)) == [1]
 
 
+def test_an_epoch_is_put_off_until_it_is_full_or_its_time_is_over(broker: Broker) -> None:
+    topic = broker.create_topic()
+    now = 0.0
+    read = kafka_table(broker, topic, source__fill_time="30 seconds", source__max_rows_per_epoch=3)
+    source = kafka_source(read)
+    source._clock = lambda: now
+    at = begin(source)
+
+    def ends(*more: str, after: float) -> list[int]:
+        nonlocal at, now
+        now = after
+        if more:
+            broker.produce(topic, *more)
+        at = dict(source.advance(at, None))
+        return offsets(at)
+
+    assert ends(after=0) == [0]
+    assert ends("a", after=10) == [0]
+    assert ends("b", after=39) == [0]
+    assert ends(after=40) == [2]
+    assert ends("c", after=50) == [2]
+    assert ends("d", "e", "f", after=51) == [5]
+    assert ends(after=52) == [5]
+    assert ends(after=82) == [6]
+
+
 def test_a_topic_that_is_not_there_is_named(broker: Broker) -> None:
     with pytest.raises(MissingTopicError, match="there is no topic 'nowhere'"):
         begin(kafka_source(kafka_table(broker, "nowhere")))

@@ -29,7 +29,7 @@ class KafkaSourceOptions(KafkaOptions):
     # brokers move, passwords change, and a limit says nothing about the rows: the topics do
     changeable: ClassVar[frozenset[str]] = frozenset(
         {*KafkaOptions.model_fields, "offset", "group_id", "group_id_prefix", "on_data_loss"}
-        | {"max_rows", "max_bytes", "discovery_interval", "broker_timeout"}
+        | {"max_rows", "max_bytes", "fill_time", "discovery_interval", "broker_timeout"}
     )
 
     topic: str | None = Option(None, description="The topic, or several, comma-separated.")
@@ -73,6 +73,13 @@ class KafkaSourceOptions(KafkaOptions):
         alias="source.max_bytes_per_epoch",
         gt=0,
         description="About how many bytes of records an epoch reads at most, by the size of some of them.",
+    )
+    fill_time: timedelta = Option(
+        timedelta(0),
+        alias="source.fill_time",
+        ge=timedelta(0),
+        description="For how long an epoch may be put off until as many records wait as it may read; by default it "
+        "begins as soon as there is one. Fewer epochs cost less, and rows come later.",
     )
     discovery_interval: timedelta = Option(
         timedelta(seconds=10),

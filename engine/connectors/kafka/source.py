@@ -46,6 +46,7 @@ class KafkaSource:
         self._looked: float | None = None
         self._broken: dict[str, float] = {}
         self._ends: Mapping[str, int] = {}
+        self._waits_since: float | None = None
 
     def partitions(self) -> Sequence[str]:
         """Those of all topics that there are, asked for now and then."""
@@ -93,7 +94,10 @@ class KafkaSource:
         starts = self._brokers.starts(moving)
         first = {name: self._checked(name, places[name], starts.get(name), ends.get(name)) for name in moving}
         waiting = {name: max(0, ends.get(name, 0) - place.offset) for name, place in first.items()}
-        shares = share(waiting, self._limit(first, waiting, max_rows))
+        limit = self._limit(first, waiting, max_rows)
+        if self._is_put_off(sum(waiting.values()), limit):
+            return at
+        shares = share(waiting, limit)
         return {
             **at,
             **{name: Place(place.offset + shares[name], place.topic_id).to_json() for name, place in first.items()},
@@ -190,6 +194,18 @@ class KafkaSource:
                 f"topic {topic!r} was deleted and made again after partition {number} was read up to {place.offset}",
                 hint=f"{_GO_ON}, from the first one of the new topic",
             )
+        return False
+
+    def _is_put_off(self, waiting: int, limit: int) -> bool:
+        """Whether the epoch is not full, and those that wait have not done so for long."""
+        if not 0 < waiting < limit:
+            self._waits_since = None
+            return False
+        now = self._clock()
+        self._waits_since = now if self._waits_since is None else self._waits_since
+        if now - self._waits_since < self._options.fill_time.total_seconds():
+            return True
+        self._waits_since = None
         return False
 
     def _limit(self, first: Mapping[str, Place], waiting: Mapping[str, int], max_rows: int | None) -> int:
