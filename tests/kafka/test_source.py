@@ -444,3 +444,4 @@ def test_what_waits_is_shared_out_in_proportion() -> None:
     assert share({"a": 1000, "b": 500}, 30) == {"a": 20, "b": 10}
     assert sum(share({"a": 7, "b": 7, "c": 7}, 10).values()) == 10
     assert share({"a": 1, "b": 1000}, 1) == {"a": 0, "b": 1}
+    assert share({"a": 1, "b": 1000, "c": 0}, 2) == {"a": 1, "b": 1, "c": 0}

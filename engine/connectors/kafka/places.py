@@ -43,12 +43,16 @@ def split_name(partition: str) -> tuple[str, int]:
 
 def share(backlog: Mapping[str, int], limit: int | None) -> dict[str, int]:
     """How many of the waiting records of each partition are read next: at most `limit` together, each partition in
-    proportion to what waits in it, so that all of them are done at about the same time."""
-    total = sum(backlog.values())
-    if limit is None or total <= limit:
+    proportion to what waits in it, so that all of them are done at about the same time. None has to wait for another:
+    each gets one, if the limit has that many."""
+    if limit is None or sum(backlog.values()) <= limit:
         return dict(backlog)
-    shares = {name: waiting * limit // total for name, waiting in backlog.items()}
+    waiting = [name for name, rows in backlog.items() if rows]
+    first = dict.fromkeys(waiting, 1) if limit >= len(waiting) else {}
+    others = {name: rows - first.get(name, 0) for name, rows in backlog.items()}
+    total, room = sum(others.values()), limit - len(first)
+    shares = {name: first.get(name, 0) + rows * room // total for name, rows in others.items()}
     rest = limit - sum(shares.values())
-    for name in sorted(backlog, key=lambda one: (shares[one] - backlog[one] * limit / total, one))[:rest]:
+    for name in sorted(others, key=lambda one: (-(others[one] * room % total), one))[:rest]:
         shares[name] += 1
     return shares
