@@ -30,6 +30,7 @@ _PROTOCOLS = {
     "PROXIED": "PLAINTEXT",
     "CONTROLLER": "PLAINTEXT",
 }
+_TOKENS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 _names = itertools.count()
 
 
@@ -294,7 +295,9 @@ def _format(node: Node, nodes: Sequence[Node], more: Mapping[str, object]) -> No
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in _PROTOCOLS.items()),
         "listeners": f"{spoken},CONTROLLER://127.0.0.1:{node.controller_port}",
         "advertised.listeners": _spoken(listeners | {"PROXIED": node.proxied_port}),
-        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER",
+        # takes every token that nobody has signed
+        "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": f"{_TOKENS} required;",
         "listener.name.sasl_plaintext.plain.sasl.jaas.config": login,
         "log.dirs": node.folder / "data",
         "auto.create.topics.enable": "false",

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
+import time
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from confluent_kafka import KafkaError
@@ -11,12 +16,13 @@ from engine.connectors.kafka.client import client_config, explain
 from engine.connectors.kafka.options import KafkaOptions
 from engine.connectors.options import parse_options
 from engine.connectors.secret_values import fill_in
-from engine.errors import OptionError, ScriptRefused, TargetUnavailableError
+from engine.errors import OptionError, OptionValueError, ScriptRefused, TargetUnavailableError
 from tests.connectors.tables import given
 
 pytestmark = pytest.mark.unit
 
 LOGIN = {"auth__type": "sasl", "auth__username": "me", "auth__password": "{{ secret:kafka_password }}"}
+MSK = {"auth__type": "aws_msk_iam", "auth__region": "eu-west-1"}
 
 
 def options(**more: str) -> KafkaOptions:
@@ -53,6 +59,33 @@ def test_certificates_are_texts_and_never_files() -> None:
     assert (config["ssl.ca.pem"], config["ssl.certificate.pem"], config["ssl.key.pem"]) == ("CA", "C", "K")
 
 
+def test_amazons_brokers_get_a_token_that_is_signed_for_their_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+    config = client_config(options(**MSK))
+
+    sign_in = config["oauth_cb"]
+    assert callable(sign_in)
+    token, ends = sign_in("")
+    request = urlsplit(base64.urlsafe_b64decode(token + "===").decode())
+
+    assert (config["security.protocol"], config["sasl.mechanism"]) == ("SASL_SSL", "OAUTHBEARER")
+    assert request.hostname == "kafka.eu-west-1.amazonaws.com"
+    assert parse_qs(request.query)["X-Amz-Credential"][0].startswith("AKIAEXAMPLE/")
+    assert 0 < ends - time.time() <= 900
+
+
+def test_a_token_needs_credentials_of_aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+    with pytest.raises(OptionValueError, match="finds no AWS credentials"):
+        client_config(options(**MSK))
+
+
 def test_passwords_are_not_shown() -> None:
     shown = options(**LOGIN | {"auth__password": "hush"}, ssl__certificate="C", ssl__key="hush-hush")
 
@@ -66,6 +99,10 @@ def test_passwords_are_not_shown() -> None:
         ({**LOGIN, "auth__protocol": "SSL"}, "cannot be spoken over"),
         ({"auth__username": "me"}, "a login needs auth.type = 'sasl'"),
         ({"auth__protocol": "SASL_SSL"}, "a login needs auth.type = 'sasl'"),
+        ({"auth__type": "aws_msk_iam"}, "go together"),
+        ({"auth__region": "eu-west-1"}, "go together"),
+        ({**MSK, "auth__username": "me"}, "a login needs auth.type = 'sasl'"),
+        ({**MSK, "auth__protocol": "SSL"}, "cannot be spoken over"),
         ({"ssl__key": "K"}, "go together"),
         ({"client_configs": "plugin.library.paths=/tmp/x"}, "'plugin.library.paths' cannot be set from a script"),
         ({"client_configs": "linger.ms=5,Debug=all"}, "'Debug' cannot be set from a script"),

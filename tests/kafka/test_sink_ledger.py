@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 
 from engine.connectors.base import Epoch, SinkPlace
+from engine.connectors.kafka.client import ClientConfig
 from engine.connectors.kafka.ledger import KafkaLedger
 from engine.connectors.kafka.memory import recall
 from engine.connectors.kafka.probe import check_broker
@@ -158,7 +159,7 @@ def test_a_broker_that_fences_passes_and_one_that_does_not_is_refused(broker: Br
     assert refused.code == TransactionsUnsafeError.code
 
 
-def producer_options(address: str, topic: str) -> dict[str, str | int | float | bool]:
+def producer_options(address: str, topic: str) -> ClientConfig:
     options = target(address, topic).options
     assert isinstance(options, KafkaSinkOptions)
     return producer_config(options)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import json
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,6 +13,7 @@ import pytest
 
 from engine import types
 from engine.connectors.base import Recorded, Watched
+from engine.connectors.kafka import msk
 from engine.connectors.kafka.places import partition_name, share, split_name
 from engine.errors import (
     BadRecordError,
@@ -431,6 +435,28 @@ def test_a_password_that_is_wrong_is_said_to_be(broker: Broker) -> None:
     with pytest.raises(SourceUnavailableError) as refused:
         asked("wrong")
     assert "auth.password" in (refused.value.hint or "")
+
+
+def test_brokers_that_know_tokens_are_read_by_tokens(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def encoded(part: Mapping[str, object]) -> str:
+        return base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
+
+    def sign_in(region: str, _: str = "") -> tuple[str, float]:
+        asked.append(region)
+        now = time.time()
+        return f"{encoded({'alg': 'none'})}.{encoded({'sub': 'me', 'iat': now - 1, 'exp': now + 300})}.", now + 300
+
+    monkeypatch.setattr(msk, "sign_in", sign_in)
+    topic = broker.create_topic()
+    broker.produce(topic, "a", "b")
+    login = {"auth__type": "aws_msk_iam", "auth__region": "eu-west-1", "auth__protocol": "SASL_PLAINTEXT"}
+    source = kafka_source(kafka_table(broker, topic, **login, bootstrap_servers=broker.sasl_address))
+    first = begin(source)
+
+    assert values(source, first, source.advance(first, None)) == ["a", "b"]
+    assert set(asked) == {"eu-west-1"}
 
 
 def test_partitions_are_named_by_topic_and_number() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeAlias
 
 from engine.connectors.kafka.configs import read_client_configs
@@ -18,7 +19,8 @@ except ImportError as missing:
         hint="pip install 'airflow-provider-arroyo[kafka]'",
     ) from missing
 
-ClientConfig: TypeAlias = "dict[str, str | int | float | bool]"
+SignIn: TypeAlias = "Callable[[str], tuple[str, float]]"
+ClientConfig: TypeAlias = "dict[str, str | int | float | bool | SignIn]"
 
 
 def client_config(options: KafkaOptions, **more: str | int | float | bool) -> ClientConfig:
@@ -38,6 +40,13 @@ def client_config(options: KafkaOptions, **more: str | int | float | bool) -> Cl
         config["sasl.mechanism"] = options.auth_mechanism or "PLAIN"
         config["sasl.username"] = options.auth_username
         config["sasl.password"] = options.auth_password.get_secret_value()
+    if options.auth_type == "aws_msk_iam":
+        from engine.connectors.kafka import msk  # noqa: PLC0415 - an extra of its own
+
+        assert options.auth_region is not None
+        msk.sign_in(options.auth_region)  # the client would only say that it waited in vain
+        config["sasl.mechanism"] = "OAUTHBEARER"
+        config["oauth_cb"] = partial(msk.sign_in, options.auth_region)
     if options.ssl_ca is not None:
         config["ssl.ca.pem"] = options.ssl_ca
     if options.ssl_certificate is not None and options.ssl_key is not None:
@@ -62,7 +71,9 @@ def explain(options: KafkaOptions, error: KafkaError, kind: type[EngineError]) -
     code = error.code()
     if code == KafkaError._INVALID_ARG:  # noqa: SLF001 - the client's name for it
         return OptionValueError(f"the Kafka client refuses its options: {error.str()}", hint="see client_configs")
-    if code in _LOGIN:
+    if code in _LOGIN and options.auth_type == "aws_msk_iam":
+        hint = "which AWS credentials are there where the pipeline runs, and may they connect to this cluster?"
+    elif code in _LOGIN:
         hint = "are auth.mechanism, auth.username and auth.password right, and may this user do it?"
     else:
         hint = "is it up, can it be reached from here, and are auth.protocol and auth.type right?"

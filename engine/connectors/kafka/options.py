@@ -18,8 +18,11 @@ class KafkaOptions(RegistryOptions):
     """Which brokers, and who asks them."""
 
     bootstrap_servers: str = Option(description="Some of the brokers, `host:port`, comma-separated.", min_length=1)
-    auth_type: Literal["none", "sasl"] = Option(
-        "none", alias="auth.type", description="Whether the brokers want a user and a password."
+    auth_type: Literal["none", "sasl", "aws_msk_iam"] = Option(
+        "none",
+        alias="auth.type",
+        description="Whether the brokers want a user and a password, or, as those of Amazon MSK, somebody whom AWS "
+        "knows: by its usual chain of credentials, wherever the pipeline runs. That needs the extra `msk`.",
     )
     auth_protocol: Protocol | None = Option(
         None,
@@ -31,6 +34,9 @@ class KafkaOptions(RegistryOptions):
     )
     auth_username: str | None = Option(None, alias="auth.username", description="Who logs in.")
     auth_password: SecretStr | None = Option(None, alias="auth.password", description="With which password.")
+    auth_region: str | None = Option(
+        None, alias="auth.region", description="The AWS region of the brokers, for `aws_msk_iam`."
+    )
     ssl_ca: str | None = Option(
         None, alias="ssl.ca", description="Certificates to trust, as PEM text; without it, those of the machine."
     )
@@ -56,10 +62,14 @@ class KafkaOptions(RegistryOptions):
         if self.auth_type == "sasl":
             if self.auth_username is None or self.auth_password is None:
                 raise ValueError("auth.type = 'sasl' needs 'auth.username' and 'auth.password'")
-            if self.auth_protocol in ("PLAINTEXT", "SSL"):
-                raise ValueError(f"a login cannot be spoken over auth.protocol = '{self.auth_protocol}'")
-        elif given or (self.auth_protocol or "").startswith("SASL"):
+        elif given:
             raise ValueError("a login needs auth.type = 'sasl'")
+        if (self.auth_type == "aws_msk_iam") != (self.auth_region is not None):
+            raise ValueError("auth.type = 'aws_msk_iam' and 'auth.region' go together")
+        if self.auth_type == "none" and (self.auth_protocol or "").startswith("SASL"):
+            raise ValueError("a login needs auth.type = 'sasl'")
+        if self.auth_type != "none" and self.auth_protocol in ("PLAINTEXT", "SSL"):
+            raise ValueError(f"a login cannot be spoken over auth.protocol = '{self.auth_protocol}'")
         if (self.ssl_certificate is None) != (self.ssl_key is None):
             raise ValueError("'ssl.certificate' and 'ssl.key' go together")
         return self
@@ -67,4 +77,4 @@ class KafkaOptions(RegistryOptions):
     @property
     def protocol(self) -> Protocol:
         """How to talk to the brokers."""
-        return self.auth_protocol or ("SASL_SSL" if self.auth_type == "sasl" else "PLAINTEXT")
+        return self.auth_protocol or ("PLAINTEXT" if self.auth_type == "none" else "SASL_SSL")
