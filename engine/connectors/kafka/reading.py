@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from engine.connectors.kafka.client import client_config, explain, told
 from engine.connectors.kafka.connector import KafkaSourceOptions
+from engine.connectors.kafka.found import Messages
 from engine.errors import EngineError, RecordsLostError, SourceUnavailableError
 
 _AT_ONCE = 32_768
@@ -30,16 +31,6 @@ _TUNING = {
 """What suits ranges; client_configs may say otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Records:
-    """Records of one partition, in order, and how many before them were gone."""
-
-    topic: str
-    partition: int
-    messages: list[Message]
-    lost: int = 0
-
-
 @dataclass(slots=True)
 class RecordReader:
     """Reads one range after the other. When a range begins where the one before ended, what was fetched meanwhile is
@@ -51,7 +42,7 @@ class RecordReader:
     standing: tuple[str, int, int] | None = None
     ahead: list[Message] = field(default_factory=list)
 
-    def read(self, topic: str, partition: int, start: int, end: int) -> Iterator[Records]:
+    def read(self, topic: str, partition: int, start: int, end: int) -> Iterator[Messages]:
         """The records from offset `start` up to `end`. There may be none: aborted records are not given, and then only
         the place that the client has reached says that the range is over."""
         self._go(topic, partition, start)
@@ -74,10 +65,10 @@ class RecordReader:
             if at < end and time.monotonic() > deadline:
                 raise self._silence(topic, partition, at)
             if len(found) >= _AT_ONCE:
-                yield Records(topic, partition, found, lost)
+                yield Messages(topic, partition, found, lost)
                 found, lost = [], 0
         if found or lost:
-            yield Records(topic, partition, found, lost)
+            yield Messages(topic, partition, found, lost)
         self._rest(topic, partition, end)
 
     @property

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from engine.connectors.base import Chunk, Letter, Table
-from engine.connectors.kafka.connector import METADATA
 from engine.connectors.schema_registry import subject_of
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
 from engine.formats.framing import split_messages
-from engine.schema import to_arrow
 
 if TYPE_CHECKING:
-    from engine.connectors.kafka.reading import Records
+    from engine.connectors.kafka.found import Records
     from engine.formats.base import BadRecord
-
-_Headers: TypeAlias = "dict[str, str | bytes | None] | list[tuple[str, str | bytes | None]] | None"
 
 
 class RowMaker:
@@ -31,7 +27,7 @@ class RowMaker:
 
     def chunk(self, records: Records) -> Chunk:
         """The rows of some records. Records without a value are skipped; those that are lost count as dropped."""
-        payloads = pa.array([message.value() for message in records.messages], pa.binary())
+        payloads = records.values()
         origin: pa.Int64Array | None = None
         if self._table.framing == "newline":
             payloads, origin = split_messages(payloads, self._table.framing_max_length)
@@ -46,14 +42,14 @@ class RowMaker:
             origin = decoded.origin if origin is None else origin.take(decoded.origin)
         rows = decoded.rows
         for name, key in self._table.metadata:
-            column = _around(records, key)
+            column = records.around(key)
             rows = rows.append_column(name, column if origin is None else column.take(origin))
         return Chunk(rows, len(decoded.bad) + records.lost, letters)
 
 
 def _found_at(records: Records, record: BadRecord, origin: pa.Int64Array | None) -> str:
-    message = records.messages[record.index if origin is None else origin[record.index].as_py()]
-    return f"topic {records.topic!r}, partition {records.partition}, offset {message.offset()}"
+    offset = records.offset(record.index if origin is None else origin[record.index].as_py())
+    return f"topic {records.topic!r}, partition {records.partition}, offset {offset}"
 
 
 def _refusal(letter: Letter) -> BadRecordError:
@@ -62,31 +58,3 @@ def _refusal(letter: Letter) -> BadRecordError:
         f"{letter.origin}: {letter.error}. The record is: {shown}",
         hint="leave such records out with bad_data = 'drop' or 'dead_letter'",
     )
-
-
-def _around(records: Records, key: str) -> pa.Array:
-    """What every record has around its value, by the name that a script gives it."""
-    kind = to_arrow(METADATA[key].type)
-    messages = records.messages
-    match key:
-        case "topic":
-            return pa.repeat(records.topic, len(messages))
-        case "partition":
-            return pa.repeat(pa.scalar(records.partition, kind), len(messages))
-        case "offset_id":
-            return pa.array([message.offset() for message in messages], kind)
-        case "timestamp":
-            return pa.array([message.timestamp()[1] for message in messages], kind)
-        case "event_time":
-            millis = pa.array([message.timestamp()[1] for message in messages], pa.int64())
-            return millis.cast(pa.timestamp("ms", tz="UTC")).cast(kind)
-        case "key":
-            return pa.array([message.key() for message in messages], kind)
-        case "headers":
-            return pa.array([_headers(message.headers()) for message in messages], kind)
-    raise TypeError(key)
-
-
-def _headers(headers: _Headers) -> list[dict[str, object]]:
-    pairs = headers.items() if isinstance(headers, dict) else headers or ()
-    return [{"key": key, "value": value} for key, value in pairs]
