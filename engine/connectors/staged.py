@@ -12,7 +12,7 @@ from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.gate import admit_unless_taken
 from engine.delivery.segments import Segment, drop_segments, from_messages, segment_path
-from engine.delivery.writing import writing
+from engine.delivery.writing import staging
 
 
 class StagedSegment:
@@ -20,9 +20,10 @@ class StagedSegment:
 
     def __init__(self, directory: Path, epoch: Epoch, task: int, schema: pa.Schema, partition: str = "") -> None:
         self._root = directory
+        self._epoch = epoch
         self._partition = partition
         self._rows = 0
-        with writing(directory):
+        with staging(directory, epoch):
             self._path = segment_path(directory, epoch, task, ".arrow")
             self._file = pa.OSFile(str(self._path), "wb")
             # a disk takes a fifth of the bytes in less time than packing them does
@@ -30,13 +31,13 @@ class StagedSegment:
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Append some rows."""
-        with writing(self._root):
+        with staging(self._root, self._epoch):
             self._writer.write(rows)
         self._rows += rows.num_rows
 
     def close(self, *, sync: bool = False) -> Segment:
         """Finish the segment, and make its contents durable with `sync`."""
-        with writing(self._root):
+        with staging(self._root, self._epoch):
             self._writer.close()
             self._file.close()
             if sync:

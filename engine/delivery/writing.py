@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from engine.delivery.epoch import Epoch
+from engine.delivery.fence import check_fence
 from engine.errors import UnwritableTargetError
 
 
@@ -24,3 +26,14 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as wrong:
         raise unwritable(path, wrong) from wrong
+
+
+@contextmanager
+def staging(directory: Path, epoch: Epoch) -> Iterator[None]:
+    """The same for what a run keeps in the sink's own directory. A newer run may have tidied up there: then the fault
+    is that this one was replaced."""
+    try:
+        yield
+    except OSError as wrong:
+        check_fence(directory, epoch)
+        raise unwritable(directory, wrong) from wrong

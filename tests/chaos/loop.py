@@ -59,6 +59,7 @@ class Loop:
     """Those at which no driver was killed or paused in this round."""
     ends: Counter[str] = field(default_factory=Counter)
     troubles: list[str] = field(default_factory=list)
+    drivers: list[Child] = field(default_factory=list)
 
     def run(self) -> Verdict:
         """All cycles, then an undisturbed run to the end; what readers see then."""
@@ -140,7 +141,14 @@ class Loop:
             return drive(self.spec, generation, lambda _: step())
 
         armed = {ARMED: fault, ALLOWED: "1"} if fault else {}
-        return fork(work, str(self.place.root / "drivers.log"), **armed)
+        driver = fork(work, str(self.place.root / "drivers.log"), **armed)
+        self.drivers.append(driver)
+        return driver
+
+    def leave_none(self) -> None:
+        """End all drivers that are still there: each holds what was open when it began, such as the way to a server."""
+        for driver in self.drivers:
+            driver.kill()
 
     def _fault(self, how: str) -> str:
         """A named point of an epoch that the next driver will come to; all points in turn, in any order."""

@@ -41,10 +41,18 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 
 
 @pytest.fixture
-def opens(addresses: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opens:
+def opens(addresses: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opens]:
     """A pipeline into a target of that name."""
     monkeypatch.setenv("ARROYO_NET_ALLOW", "")
-    return lambda name: prepared(TARGETS[name], Place(tmp_path, addresses(name)), WANTED)
+    opened: list[Loop] = []
+
+    def of(name: str) -> Loop:
+        opened.append(prepared(TARGETS[name], Place(tmp_path, addresses(name)), WANTED))
+        return opened[-1]
+
+    yield of
+    for loop in opened:
+        loop.leave_none()
 
 
 def comes_to_its_end(loop: Loop, events: int) -> None:

@@ -12,7 +12,8 @@ from engine.delivery.gate import Admission, admit, read_ledger
 from engine.delivery.manifests import Manifest, abandoned, decide_manifest
 from engine.delivery.publish import publish
 from engine.delivery.segments import drop_segments, segment_path
-from engine.errors import SupersededError
+from engine.delivery.writing import staging
+from engine.errors import EngineError, SupersededError, UnwritableTargetError
 
 
 def epoch(number: int, generation: int, lineage: str = "one", parents: tuple[tuple[str, int], ...] = ()) -> Epoch:
@@ -55,6 +56,20 @@ def test_a_late_cleaning_up_leaves_the_segments_of_the_successor(tmp_path: Path)
 
     assert not gone.exists()
     assert all(path.exists() for path in kept)
+
+
+@pytest.mark.parametrize(("newest", "says"), [(2, SupersededError), (1, UnwritableTargetError)])
+def test_a_run_whose_segments_were_tidied_up_is_told_that_it_was_replaced(
+    tmp_path: Path, newest: int, says: type[EngineError]
+) -> None:
+    directory = sink_directory(tmp_path)
+    (tmp_path / "state" / "generation").write_text(f"{newest}\n")
+
+    segment = segment_path(directory, epoch(3, generation=1), 0)
+    drop_segments(directory, epoch(3, newest))
+
+    with pytest.raises(says), staging(directory, epoch(3, generation=1)):
+        segment.touch()
 
 
 def test_a_restored_run_drops_the_segments_of_the_history_it_left(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from engine.delivery.manifests import (
 )
 from engine.delivery.segments import Segment, drop_attempts, drop_segments, from_messages, sync_names
 from engine.delivery.standing import Standing, forget_restored, standing_after
-from engine.delivery.writing import unwritable, writing
+from engine.delivery.writing import staging, unwritable
 from engine.errors import DeliveryError, UnwritableTargetError
 from engine.formats.json import JsonOptions
 from engine.formats.parquet import ParquetOptions
@@ -73,7 +73,7 @@ class FilesystemSink:
     def open(self, epoch: Epoch, task: int) -> FilesystemWriter:
         """A writer of one segment per partition."""
         segments = FileSegments(self._table, self._partitioner.written, self._directory, epoch, task)
-        return FilesystemWriter(self._partitioner, segments, self._directory)
+        return FilesystemWriter(self._partitioner, segments, self._directory, epoch)
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Decide the epoch and publish its files, once."""
@@ -138,20 +138,21 @@ class FilesystemSink:
 class FilesystemWriter:
     """Writes one task's rows of an epoch, each to the segment of its partition."""
 
-    def __init__(self, partitioner: Partitioner, segments: FileSegments, directory: Path) -> None:
+    def __init__(self, partitioner: Partitioner, segments: FileSegments, directory: Path, epoch: Epoch) -> None:
         self._partitioner = partitioner
         self._segments = segments
         self._directory = directory
+        self._epoch = epoch
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Take some rows: the table's columns, then the event time when directories are named by it."""
-        with writing(self._directory):
+        with staging(self._directory, self._epoch):
             for part in self._partitioner.split(rows):
                 self._segments.write(part)
 
     def close(self) -> bytes:
         """Make all segments durable and name them."""
-        with writing(self._directory):
+        with staging(self._directory, self._epoch):
             return self._segments.close()
 
 
