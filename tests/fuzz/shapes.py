@@ -9,6 +9,7 @@ from typing import TypeAlias
 from tests.fuzz import updating, windows
 from tests.fuzz.laterals import looking, looking_in_windows
 from tests.fuzz.lookups import looked_up
+from tests.fuzz.members import asked, asked_in_windows, compared
 from tests.fuzz.queries import Builder, Relation
 
 Step: TypeAlias = Callable[[Relation], Relation]
@@ -32,7 +33,7 @@ def windowed(builder: Builder) -> Relation:
 
 def joining(builder: Builder) -> Relation:
     """A join of windows, and what can be done within them."""
-    found = windows.joined(builder) if builder.random.random() < 0.7 else looking_in_windows(builder)
+    found = builder.random.choice([windows.joined, windows.joined, looking_in_windows, asked_in_windows])(builder)
     return _within(builder, found) if found.window else found
 
 
@@ -69,7 +70,7 @@ SHAPES: tuple[Shape, ...] = (plain, windowed, windowed, windowed, joining, group
 
 
 def _met(builder: Builder, left: Relation, right: Relation) -> Relation:
-    ways = [updating.joined, updating.joined, looking, updating.measured]
+    ways = [updating.joined, updating.joined, looking, updating.measured, asked, compared]
     return builder.random.choice(ways)(builder, left, right)
 
 
@@ -83,8 +84,8 @@ def _side(builder: Builder) -> Relation:
 
 
 def _within(builder: Builder, source: Relation) -> Relation:
-    ranked, over = partial(windows.ranked, builder), partial(windows.over, builder)
-    steps: list[Step] = [builder.projected, builder.unnested, builder.united, over, ranked, builder.nested]
+    ranked, over, top = (partial(one, builder) for one in (windows.ranked, windows.over, windows.top))
+    steps: list[Step] = [builder.projected, builder.unnested, builder.united, over, ranked, top, builder.nested]
     steps.append(partial(looked_up, builder))
     return _some(builder, source, steps)
 

@@ -81,6 +81,21 @@ def ranked(builder: Builder, source: Relation) -> Relation:
     return numbered.then(builder.name(), f"SELECT {listed}, n {kept}", f"SELECT {listed}, n, {HIDDEN} {kept}", columns)
 
 
+def top(builder: Builder, source: Relation) -> Relation:
+    """The first rows of each window by ORDER BY and LIMIT."""
+    if not is_plain(source):
+        return source
+    random = builder.random
+    listed, order, most = ", ".join(map(quoted, source.columns)), total_order(random, source), random.randint(1, 3)
+    numbered = f"SELECT *, row_number() OVER (PARTITION BY w ORDER BY {order}) AS _place FROM {source.name}"
+    return source.then(
+        builder.name(),
+        f"SELECT {listed} FROM {source.name} ORDER BY {order} LIMIT {most}",
+        f"SELECT {listed}, {HIDDEN} FROM ({numbered}) WHERE _place <= {most}",
+        source.columns,
+    )
+
+
 def joined(builder: Builder, *, chain: bool = False) -> Relation:
     """Two aggregations of the same window, joined by it and perhaps by more."""
     random = builder.random
