@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from engine.connectors import connector_of
 from engine.connectors.base import Table
+from engine.errors import OptionValueError, ScriptRefused
 from engine.functions import own_functions
 from engine.plan.check import check
 from engine.plan.fingerprint import fingerprint
@@ -57,7 +59,23 @@ def compile_script(
     described = {name: _describe(one) for name, one in translation.tables.items() if one.direction != "lookup"}
     described |= {f"function {name}": one.file.digest for name, one in called.by_name.items()}
     program = Program(writes, translation.tables, split(writes), fingerprint(writes, described), called)
+    _check_readers(program)
     return replace(program, tables={name: _narrow(table, program.scans) for name, table in program.tables.items()})
+
+
+def _check_readers(program: Program) -> None:
+    """Refuse what a table cannot have whose rows come into an epoch from a source of Spark's own."""
+    own = [table for table in map(program.tables.get, program.scans) if table is not None]
+    by_spark = [table.name for table in own if connector_of(table).spark_read(table) is not None]
+    if by_spark and len(by_spark) < len(own):
+        others = ", ".join(table.name for table in own if table.name not in by_spark)
+        message = (
+            f"source.reader = 'jvm' of {by_spark[0]} needs the same of every table that is read, and not so {others}"
+        )
+        raise ScriptRefused([OptionValueError(message, hint="leave source.reader out")])
+    if by_spark and (program.parts.closes_windows or program.parts.is_updating):
+        message = f"source.reader = 'jvm' of {by_spark[0]} cannot read for windows, or for rows that change"
+        raise ScriptRefused([OptionValueError(message, hint="leave source.reader out: our own reader can")])
 
 
 def _called(writes: Sequence[Write], known: Udfs) -> Udfs:

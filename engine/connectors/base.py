@@ -155,6 +155,32 @@ class Backlogged(Protocol):
         looked at."""
 
 
+class SparkRead(Protocol):
+    """How Spark reads slices of a table by a source of its own, which has the rows of a slice in one task, in order."""
+
+    @property
+    def format(self) -> str:
+        """The name of Spark's source."""
+
+    @property
+    def probe(self) -> Mapping[str, str]:
+        """Options with which Spark can say whether it has that source, without reading anything."""
+
+    @property
+    def partition(self) -> str:
+        """The expression, over its columns, that is the name of a row's partition."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns that `chunk` wants of it."""
+
+    def options_of(self, slices: Sequence[Slice]) -> Mapping[str, str]:
+        """The options with which it reads those slices, of different partitions."""
+
+    def chunk(self, partition: str, rows: pa.RecordBatch) -> Chunk:
+        """The rows of the table in some rows of Spark's, all of one partition."""
+
+
 @dataclass(frozen=True, slots=True)
 class LookedUp:
     """What a lookup has found: rows of the table's schema and metadata, and of each row the position of its key among
@@ -235,6 +261,8 @@ class Connector:
     wakes_after: Callable[[Options], timedelta | None] = lambda options: None
     """How long the input may be silent before a sink with these options wants an epoch all the same."""
     open_source: Callable[[Table], Source] | None = None
+    spark_read: Callable[[Table], SparkRead | None] = lambda table: None
+    """How Spark reads the table by a source of its own, where it is to; the source plans the epochs all the same."""
     open_sink: Callable[[Table, SinkPlace], Sink] | None = None
     open_lookup: Callable[[Table], Lookup] | None = None
     guarantee: Literal["exactly-once", "at-least-once", "best effort"] = "best effort"

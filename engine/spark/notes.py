@@ -19,11 +19,13 @@ from engine.connectors.base import Position
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What one task saw of one slice of a partition's range; `end` is where the whole range ends."""
+    """What one task saw of one slice of a partition's range; `end` is where the whole range ends. `rows` are counted
+    where Spark does not count them."""
 
     end: Position
     candidate: int | None
     dropped: int
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def collect(directory: Path, partition: str, slices: int, end: Position) -> list
     for index in range(slices):
         content = _read(directory / _file(partition, index))
         if content is not None and content.get("end") == end:
-            found.append(Note(content["end"], content["candidate"], content["dropped"]))  # type: ignore[arg-type]
+            found.append(Note(**content))  # type: ignore[arg-type]
     return found
 
 

@@ -40,9 +40,11 @@ def read_progress(
     *,
     closes_windows: bool,
     dropped: Callable[[Offset], int] = lambda offset: offset.dropped,
+    counted: Callable[[Offset], int | None] = lambda _: None,
 ) -> EpochReport:
     """The report of an epoch from Spark's progress, as a dict read from its JSON. `scans` says how often each table is
-    read in an epoch: Spark counts its rows every time. `dropped` counts a table's dropped records up to an offset."""
+    read in an epoch: Spark counts its rows every time, unless others have `counted` them. `dropped` counts a table's
+    dropped records up to an offset."""
     sources = _list(progress["sources"])
     ends = [_offset(source["endOffset"]) for source in sources]
     offsets = {offset.table: offset for offset in ends}
@@ -50,7 +52,10 @@ def read_progress(
     operators = _list(progress.get("stateOperators", []))
     settled = _settled(progress) if closes_windows else _least(marks)
     pairs = zip(sources, ends, strict=True)
-    rows_in = sum(_rows(source, scans.get(end.table, 1), beats=closes_windows) for source, end in pairs)
+    rows_in = sum(
+        _rows(source, scans.get(end.table, 1), beats=closes_windows) if (rows := counted(end)) is None else rows
+        for source, end in pairs
+    )
     durations = progress.get("durationMs")
     taken = timedelta(milliseconds=int(durations.get("triggerExecution", 0)) if isinstance(durations, Mapping) else 0)
     return EpochReport(

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from engine.checkpoints.claim import Claim, claim
 from engine.checkpoints.layout import StatePaths
 from engine.compile import Program, compile_script
+from engine.connectors import connector_of
 from engine.connectors.base import Epoch, SinkPlace, Table
 from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
@@ -194,9 +195,11 @@ class _Running:
         ]
         epoch_part = EpochPart(self.program.parts, targets, self.program.tables)
         limits = Limits(self.spec.parallelism, self.spec.max_epoch_rows)
-        frame = stream_part(self.spark, self.program, epoch_part, self.paths.watermarks, limits, self.spec.name)
+        part = stream_part(self.spark, self.program, epoch_part, self.paths.watermarks, limits, self.spec.name)
         query = (
-            frame.writeStream.foreachBatch(lambda rows, number: self._epoch(epoch_part, rows, number))
+            part.frame.writeStream.foreachBatch(
+                lambda rows, number: self._epoch(epoch_part, part.released, rows, number)
+            )
             .option("checkpointLocation", str(self.paths.checkpoint))
             .outputMode("append")
             .trigger(processingTime=f"{self.spec.epoch_interval // timedelta(milliseconds=1)} milliseconds")
@@ -214,7 +217,9 @@ class _Running:
         directory.mkdir(parents=True, exist_ok=True)
         return SinkPlace(directory, self.spec.name)
 
-    def _epoch(self, epoch_part: EpochPart, rows: DataFrame, number: int) -> None:
+    def _epoch(
+        self, epoch_part: EpochPart, released: Callable[[DataFrame], DataFrame], rows: DataFrame, number: int
+    ) -> None:
         if self.control.mode is not None:
             raise StopRequested
         self.begun = number
@@ -230,7 +235,7 @@ class _Running:
             is_last=settled.is_last,
         )
         reach(Point.AFTER_OFFSETS, number)
-        self.rows_out[number] = epoch_part.run(rows, epoch)
+        self.rows_out[number] = epoch_part.run(released(rows), epoch)
         reach(Point.AFTER_SINKS, number)
 
     def _watch(self, query: StreamingQuery) -> Outcome:
@@ -257,9 +262,18 @@ class _Running:
 
     def _dropped(self, offset: Offset) -> int:
         """The records of a table that were dropped up to an offset, with those of the epoch that ends there."""
+        return offset.dropped + sum(note.dropped for note in self._notes(offset))
+
+    def _counted(self, offset: Offset) -> int | None:
+        """The rows of a table in the epoch that ends there, if those who read them have counted them."""
+        found = [note.rows for note in self._notes(offset) if note.rows is not None]
+        is_counted = connector_of(self.program.tables[offset.table]).spark_read(self.program.tables[offset.table])
+        return sum(found) if is_counted else None
+
+    def _notes(self, offset: Offset) -> list[notes.Note]:
         directory = self.paths.watermarks / format_name(offset.table)
         found = (notes.collect(directory, name, count, offset.positions[name]) for name, count in offset.moved.items())
-        return offset.dropped + sum(note.dropped for some in found for note in some)
+        return [note for some in found for note in some]
 
     def _report(self, query: StreamingQuery) -> None:
         if not self.rows_out:
@@ -280,6 +294,7 @@ class _Running:
                 self.rows_out.pop(number),
                 closes_windows=self.program.parts.closes_windows,
                 dropped=self._dropped,
+                counted=self._counted,
             )
             self.reported = number
             reach(Point.AFTER_COMMIT, number)

@@ -38,7 +38,7 @@ def open_session(
     log_dir = log_dir.absolute()
     scratch = log_dir / f"scratch-{os.getpid()}"
     scratch.mkdir(parents=True, exist_ok=True)
-    extra = extra_conf or {}
+    extra = {**_archives(os.environ), **(extra_conf or {})}
     conf = driver_conf(app_name=app_name, master=master, parallelism=parallelism, scratch=scratch, extra=extra)
     java, home = find_java(os.environ), jvm.spark_home()
     os.environ["SPARK_HOME"] = str(home)
@@ -53,6 +53,12 @@ def open_session(
         _detach()
         jvm.stop(gateway)
         raise
+
+
+def _archives(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Java archives that whoever runs us wants Spark to have."""
+    named = environ.get("ARROYO_JARS", "").strip()
+    return {"spark.jars": named} if named else {}
 
 
 def close_session(spark: SparkSession) -> None:

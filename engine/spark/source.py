@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from engine import types
 from engine.connectors import connector_of
-from engine.connectors.base import Json, Position, Slice, Source, Table, Watched
+from engine.connectors.base import Chunk, Json, Position, Slice, Source, SparkRead, Table, Watched
 from engine.connectors.dead_letters import DeadLetters
 from engine.formats.row_ids import row_ids
 from engine.plan.evaluate import evaluate
@@ -74,6 +74,11 @@ class ScanSpec:
     def beats(self) -> bool:
         """Whether each epoch has a heartbeat."""
         return self.hidden == WITH_WATERMARK
+
+    @property
+    def spark_read(self) -> SparkRead | None:
+        """How Spark reads it itself, if it does."""
+        return connector_of(self.table).spark_read(self.table)
 
     def open(self) -> Source:
         """The table's source."""
@@ -172,28 +177,55 @@ class Reader(DataSourceStreamReader):
                 yield from self._read_piece(source, task, piece)
 
     def _read_piece(self, source: Source, task: Task, piece: Piece) -> Iterator[pa.RecordBatch]:
-        tail = _Tail()
-        dropped = 0
-        kept = self.spec.table.dead_letters
-        part = piece.piece
-        name = self.spec.table.name
-        letters = None if kept is None else DeadLetters(kept, name, part.partition, part.start, part.end)
-        for chunk in source.read(part):
-            dropped += chunk.dropped
-            if letters is not None:
-                letters.add(chunk.letters)
-            if chunk.rows.num_rows == 0:
-                continue
-            times = _event_times(self.spec.scan, chunk.rows, task.planned)
-            rows = chunk.rows.append_column(EVENT_TIME, times)
-            tail.add(evaluate(self.spec.scan.watermark, rows))
-            yield _finish(self.spec, rows, task.watermark)
-        if letters is not None:
-            letters.close()
-        notes.leave(self.spec.notes, part.partition, piece.index, notes.Note(piece.end, tail.least(), dropped))
+        reading = Reading(self.spec, piece, task.watermark, task.planned)
+        for chunk in source.read(piece.piece):
+            rows = reading.take(chunk)
+            if rows is not None:
+                yield rows
+        reading.close()
 
 
-def source_class(spec: ScanSpec) -> type[DataSource]:
+class Reading:
+    """Takes the chunks of a piece, in order, and gives Spark its rows. What was not rows is written down in the end:
+    letters, and a note for the planner, which holds the number of rows too if they are `counted` here."""
+
+    def __init__(self, spec: ScanSpec, piece: Piece, watermark: int, planned: int, *, counted: bool = False) -> None:
+        self._spec = spec
+        self._piece = piece
+        self._watermark = watermark
+        self._planned = planned
+        self._tail = _Tail()
+        self._dropped = 0
+        self._rows = 0 if counted else None
+        part, kept = piece.piece, spec.table.dead_letters
+        self._letters = (
+            None if kept is None else DeadLetters(kept, spec.table.name, part.partition, part.start, part.end)
+        )
+
+    def take(self, chunk: Chunk) -> pa.RecordBatch | None:
+        """The rows of a chunk, with what is hidden; None when there are none."""
+        self._dropped += chunk.dropped
+        if self._letters is not None:
+            self._letters.add(chunk.letters)
+        if chunk.rows.num_rows == 0:
+            return None
+        if self._rows is not None:
+            self._rows += chunk.rows.num_rows
+        times = _event_times(self._spec.scan, chunk.rows, self._planned)
+        rows = chunk.rows.append_column(EVENT_TIME, times)
+        self._tail.add(evaluate(self._spec.scan.watermark, rows))
+        return _finish(self._spec, rows, self._watermark)
+
+    def close(self) -> None:
+        """Write down what was seen beside the rows."""
+        if self._letters is not None:
+            self._letters.close()
+        piece = self._piece
+        note = notes.Note(piece.end, self._tail.least(), self._dropped, self._rows)
+        notes.leave(self._spec.notes, piece.piece.partition, piece.index, note)
+
+
+def source_class(spec: ScanSpec, reader: type[Reader] = Reader, shown: StructType | None = None) -> type[DataSource]:
     """A data source of its own for one table; Spark finds it by the name it is registered under."""
 
     class EngineSource(DataSource):
@@ -202,10 +234,10 @@ def source_class(spec: ScanSpec) -> type[DataSource]:
             return format_name(spec.table.name)
 
         def schema(self) -> StructType:
-            return spark_schema(spec.schema)
+            return shown or spark_schema(spec.schema)
 
         def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-            return Reader(spec)
+            return reader(spec)
 
     return EngineSource
 

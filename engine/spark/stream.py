@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.compile import Program
+from engine.connectors import connector_of
 from engine.plan.reads import read_by
 from engine.plan.tree import EVENT_TIME, walk
 from engine.spark.epoch import EpochPart, tag
 from engine.spark.kernels import register_kernels
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
+from engine.spark.slices import must_be_there, rows_of, slices_class
 from engine.spark.source import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name, source_class
 from engine.spark.udfs import register_udfs
 
@@ -27,36 +30,72 @@ class Limits:
     max_epoch_rows: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class StreamPart:
+    """The stream part of a program: what streams, and what becomes of it in an epoch: the rows of every branch."""
+
+    frame: DataFrame
+    released: Callable[[DataFrame], DataFrame]
+
+
 def stream_part(
     spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits, job: str = ""
-) -> DataFrame:
-    """One frame with the rows of every branch. A table that several branches read is one source to Spark."""
+) -> StreamPart:
+    """The stream part, ready to be started. A table that several branches read is one source to Spark."""
     register_kernels(spark, (*program.parts.branches, *program.parts.writes))
-    tables = open_tables(spark, program, epoch, notes, limits, job)
+    specs = scan_specs(program, epoch, notes, limits, job)
     register_udfs(spark, program.udfs)
-    lowering = stream_lowering(tables, program.tables, program.udfs)
-    frames = [
-        lowering.lower(branch).select(*map(quoted, schema.names))
-        for branch, schema in zip(program.parts.branches, epoch.branch_schemas, strict=True)
-    ]
-    return frames[0] if len(frames) == 1 else tag(frames, epoch.branch_schemas)
+
+    def branches(tables: Mapping[str, DataFrame]) -> DataFrame:
+        lowering = stream_lowering(tables, program.tables, program.udfs)
+        frames = [
+            lowering.lower(branch).select(*map(quoted, schema.names))
+            for branch, schema in zip(program.parts.branches, epoch.branch_schemas, strict=True)
+        ]
+        return frames[0] if len(frames) == 1 else tag(frames, epoch.branch_schemas)
+
+    reads = {name: read for name, spec in specs.items() if (read := spec.spark_read) is not None}
+    if not reads:
+        return StreamPart(branches(open_tables(spark, specs)), lambda rows: rows)
+    for name, read in reads.items():
+        must_be_there(spark, read, name)
+        spark.dataSource.register(slices_class(specs[name]))
+
+    def released(rows: DataFrame) -> DataFrame:
+        slices = rows.collect()
+        mine = {name: [one for one in slices if one.table == name] for name in specs}
+        return branches({name: rows_of(spark, specs[name], read, mine[name]) for name, read in reads.items()})
+
+    return StreamPart(reduce(DataFrame.union, [_streamed(spark, name) for name in specs]), released)
 
 
-def open_tables(
-    spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits, job: str = ""
-) -> Mapping[str, DataFrame]:
-    """The source tables of a program by name, each opened once."""
+def open_tables(spark: SparkSession, specs: Mapping[str, ScanSpec]) -> Mapping[str, DataFrame]:
+    """The source tables, each opened once."""
+    for spec in specs.values():
+        spark.dataSource.register(source_class(spec))
+    return {name: open_table(_streamed(spark, name)) for name in specs}
+
+
+def _streamed(spark: SparkSession, table: str) -> DataFrame:
+    return spark.readStream.format(format_name(table)).load()
+
+
+def scan_specs(
+    program: Program, epoch: EpochPart, notes: Path, limits: Limits, job: str = ""
+) -> Mapping[str, ScanSpec]:
+    """What is to be known of the source tables of a program, by name."""
     branches = [node for branch in program.parts.branches for node in walk(branch)]
     reads_time = epoch.carries_time or any(EVENT_TIME in read_by(node) for node in branches)
     looks_at_time = reads_time or program.parts.is_updating
     hidden = WITH_WATERMARK if program.parts.closes_windows else WITH_TIME if looks_at_time else BARE
     directories = {name: notes / format_name(name) for name in program.scans}
-    tables: dict[str, DataFrame] = {}
+    specs: dict[str, ScanSpec] = {}
     for name, scan in program.scans.items():
         others = tuple(path for other, path in directories.items() if other != name)
-        table, own = replace(program.tables[name], job=job), directories[name]
-        spec = ScanSpec(table, scan, own, others, limits.tasks, limits.max_epoch_rows, hidden, epoch.wakes_after)
-        spark.dataSource.register(source_class(spec))
-        raw = spark.readStream.format(format_name(name)).load()
-        tables[name] = open_table(raw)
-    return tables
+        table = replace(program.tables[name], job=job)
+        # Spark reads what is left of a partition in one task
+        tasks = 1 if connector_of(table).spark_read(table) else limits.tasks
+        specs[name] = ScanSpec(
+            table, scan, directories[name], others, tasks, limits.max_epoch_rows, hidden, epoch.wakes_after
+        )
+    return specs

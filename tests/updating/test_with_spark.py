@@ -18,7 +18,7 @@ from engine.spark.epoch import EpochPart
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import HIDDEN, quoted
 from engine.spark.run import RunSpec
-from engine.spark.stream import Limits, open_tables
+from engine.spark.stream import Limits, open_tables, scan_specs
 from engine.updating.changelog import fold
 from tests.streams.play import START, Row, Step, at, play, read_rows, write_script
 
@@ -70,7 +70,8 @@ def batch_answer(query: str) -> Counter[tuple[object, ...]]:
 def changes(spark: SparkSession, folder: Path, query: str, tasks: int = 1) -> list[list[Mapping[str, object]]]:
     """The changes of each epoch that has any."""
     program = compile_script(tables(folder) + f"INSERT INTO nowhere {query};")
-    opened = open_tables(spark, program, EpochPart(program.parts, [], {}), folder / "notes", Limits(tasks, None))
+    specs = scan_specs(program, EpochPart(program.parts, [], {}), folder / "notes", Limits(tasks, None))
+    opened = open_tables(spark, specs)
     frame = stream_lowering(opened, program.tables, program.udfs).lower(program.parts.branches[0])
     wanted = [*program.parts.branches[0].schema.names, *(name for name in HIDDEN if name in frame.columns)]
     seen: list[list[Mapping[str, object]]] = []

@@ -10,7 +10,7 @@ from pydantic import Field as Option
 from pydantic import field_validator, model_validator
 
 from engine import types
-from engine.connectors.base import Connector, Sink, SinkPlace, Table
+from engine.connectors.base import Connector, Sink, SinkPlace, SparkRead, Table
 from engine.connectors.kafka.options import KafkaOptions
 from engine.connectors.kafka.sink_options import KafkaSinkOptions, check_columns, needs_event_time
 from engine.connectors.schema_registry import registry_complaint
@@ -29,7 +29,7 @@ class KafkaSourceOptions(KafkaOptions):
     # brokers move, passwords change, and a limit says nothing about the rows: the topics do
     changeable: ClassVar[frozenset[str]] = frozenset(
         {*KafkaOptions.model_fields, "offset", "group_id", "group_id_prefix", "on_data_loss"}
-        | {"max_rows", "max_bytes", "fill_time", "discovery_interval", "broker_timeout"}
+        | {"max_rows", "max_bytes", "fill_time", "discovery_interval", "broker_timeout", "reader"}
     )
 
     topic: str | None = Option(None, description="The topic, or several, comma-separated.")
@@ -87,6 +87,14 @@ class KafkaSourceOptions(KafkaOptions):
         description="How often the brokers are asked for new partitions and topics.",
     )
 
+    reader: Literal["python", "jvm"] = Option(
+        "python",
+        alias="source.reader",
+        description="Who reads the records: our own reader, or Spark's on the JVM, where its archives are: among "
+        "Spark's, or named by the variable ARROYO_JARS, comma-separated. Ours is the faster one. Spark's takes no "
+        "client_configs and no `aws_msk_iam`, and reads only for pipelines without windows, and without joins or "
+        "aggregates of rows that change.",
+    )
     broker_timeout: timedelta = Option(
         timedelta(seconds=30),
         alias="source.broker_timeout",
@@ -107,6 +115,8 @@ class KafkaSourceOptions(KafkaOptions):
             raise ValueError("exactly one of 'topic' and 'source.topic_pattern' must be set")
         if self.group_id is not None and self.group_id_prefix is not None:
             raise ValueError("'source.group_id' is a whole name and takes no 'source.group_id_prefix'")
+        if self.reader == "jvm" and (self.client_configs or self.auth_type == "aws_msk_iam"):
+            raise ValueError("source.reader = 'jvm' takes no client_configs and no auth.type = 'aws_msk_iam'")
         return self
 
     @property
@@ -129,6 +139,15 @@ def _open_source(table: Table) -> KafkaSource:
 
     assert isinstance(table.options, KafkaSourceOptions)
     return KafkaSource(table, table.options)
+
+
+def _spark_read(table: Table) -> SparkRead | None:
+    options = table.options
+    if not isinstance(options, KafkaSourceOptions) or options.reader != "jvm":
+        return None
+    from engine.connectors.kafka.spark_read import KafkaSparkRead  # noqa: PLC0415 - see `_open_source`
+
+    return KafkaSparkRead(table, options)
 
 
 def _open_sink(table: Table, place: SinkPlace) -> Sink:
@@ -173,6 +192,7 @@ KAFKA = Connector(
     check=_check,
     needs_event_time=needs_event_time,
     open_source=_open_source,
+    spark_read=_spark_read,
     open_sink=_open_sink,
     guarantee="exactly-once",
     limits=(

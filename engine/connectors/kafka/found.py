@@ -99,9 +99,13 @@ class SparkRows:
 
     def around(self, key: str) -> pa.Array:
         """What every record has around its value."""
-        kind = to_arrow(METADATA[key].type)
+        kind, count = to_arrow(METADATA[key].type), self.rows.num_rows
         match key:
-            case "topic" | "partition" | "key" | "headers":
+            case "topic":
+                return pa.repeat(self.topic, count)
+            case "partition":
+                return pa.repeat(pa.scalar(self.partition, kind), count)
+            case "key" | "headers":
                 return self.rows.column(key).cast(kind)
             case "offset_id":
                 return self.rows.column("offset").cast(kind)

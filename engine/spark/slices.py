@@ -1,0 +1,119 @@
+"""Tables that Spark reads by a source of its own: what streams then is only which slices of them an epoch has.
+
+The planner, its offsets and its notes are those of every table, so a replay reads the same slices. Their rows come into
+the epoch as a batch, and so only plans that keep nothing between epochs can have them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.datasource import DataSource, InputPartition
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from engine.connectors.base import Slice
+from engine.errors import MissingPackageError
+from engine.spark.source import Piece, Reader, Reading, ScanSpec, Task, source_class
+from engine.spark.types import spark_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from engine.connectors.base import SparkRead
+
+_TEXTS = ("table", "partition", "start", "end")
+_NUMBERS = ("planned", "watermark")
+SLICES = StructType(
+    [*(StructField(name, StringType()) for name in _TEXTS), *(StructField(name, LongType()) for name in _NUMBERS)]
+)
+"""A slice of a table, with the places as JSON, and what the planner says of its epoch."""
+_PARTITION = "_partition"
+
+
+class SliceReader(Reader):
+    """Plans as every reader does, and reads nothing: the slices are its rows."""
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The slices of a task."""
+        import pyarrow as pa  # noqa: PLC0415 - only tasks need it
+
+        task = cast("Task", partition)
+        rows = [
+            {
+                "table": self.spec.table.name,
+                "partition": piece.piece.partition,
+                "start": json.dumps(piece.piece.start),
+                "end": json.dumps(piece.piece.end),
+                "planned": task.planned,
+                "watermark": task.watermark,
+            }
+            for piece in task.pieces
+        ]
+        types = [pa.string()] * len(_TEXTS) + [pa.int64()] * len(_NUMBERS)
+        yield pa.RecordBatch.from_pylist(rows, schema=pa.schema(list(zip((*_TEXTS, *_NUMBERS), types, strict=True))))
+
+
+def slices_class(spec: ScanSpec) -> type[DataSource]:
+    """A data source for the slices of one table."""
+    return source_class(spec, SliceReader, SLICES)
+
+
+def must_be_there(spark: SparkSession, read: SparkRead, table: str) -> None:
+    """Raise when Spark has no such source."""
+    try:
+        spark.read.format(read.format).options(**read.probe).load()
+    except AnalysisException as missing:
+        if "DATA_SOURCE" not in str(missing.getCondition()) and "Failed to find data source" not in str(missing):
+            raise
+        raise MissingPackageError(
+            f"Spark has no source {read.format!r} to read {table} with",
+            hint="name its Java archives in ARROYO_JARS, or leave source.reader out",
+        ) from missing
+
+
+def rows_of(spark: SparkSession, spec: ScanSpec, read: SparkRead, slices: Sequence[Row]) -> DataFrame:
+    """The rows of the slices of one table, as its own source would give them."""
+    pieces = {one.partition: _piece(one) for one in slices}
+    schema = spark_schema(spec.schema)
+    if not pieces:
+        return spark.createDataFrame([], schema)
+    found = spark.read.format(read.format).options(**read.options_of([one.piece for one in pieces.values()])).load()
+    wanted = found.selectExpr(f"{read.partition} AS {_PARTITION}", *read.columns)
+    decode = _decoder(spec, read, pieces, slices[0].watermark, slices[0].planned)
+    # pyspark cannot pass on every name that users give
+    numbered = StructType([StructField(f"c{index}", field.dataType) for index, field in enumerate(schema)])
+    return wanted.mapInArrow(decode, numbered).toDF(*schema.names)
+
+
+def _piece(row: Row) -> Piece:
+    end = json.loads(row.end)
+    return Piece(Slice(row.partition, json.loads(row.start), end), 0, end)
+
+
+def _decoder(
+    spec: ScanSpec, read: SparkRead, pieces: Mapping[str, Piece], watermark: int, planned: int
+) -> Callable[[Iterator[object]], Iterator[object]]:
+    """What a task does with Spark's rows of one slice; made on the driver, run in a worker."""
+
+    def decode(batches: Iterator[object]) -> Iterator[object]:
+        import pyarrow as pa  # noqa: PLC0415 - only tasks need it
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        readings: dict[str, Reading] = {}
+        for batch in cast("Iterator[pa.RecordBatch]", batches):
+            names = batch.column(0)
+            for name in names.unique().to_pylist():
+                if name not in readings:
+                    readings[name] = Reading(spec, pieces[name], watermark, planned, counted=True)
+                mine = batch.filter(pc.equal(names, name)).select(list(read.columns))
+                rows = readings[name].take(read.chunk(name, mine))
+                if rows is not None:
+                    yield pa.RecordBatch.from_arrays(rows.columns, names=[f"c{i}" for i in range(rows.num_columns)])
+        for reading in readings.values():
+            reading.close()
+
+    return decode
