@@ -18,6 +18,7 @@ from engine.connectors.kafka.spark_read import KafkaSparkRead
 from engine.connectors.options import parse_options
 from engine.connectors.secret_values import fill_in
 from engine.errors import MissingPackageError, ScriptRefused
+from engine.spark.progress import EpochReport
 from engine.spark.run import Control, RunSpec, run_in
 from tests.connectors.tables import given, table
 from tests.kafka.broker import Broker
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 COLUMNS = """n BIGINT, t TEXT, k BYTEA METADATA FROM 'key', at BIGINT METADATA FROM 'timestamp',
-  place BIGINT METADATA FROM 'offset_id', part INT METADATA FROM 'partition', topic TEXT METADATA FROM 'topic'"""
+  place BIGINT METADATA FROM 'offset_id', part INT METADATA FROM 'partition', topic TEXT METADATA FROM 'topic',
+  hs ARRAY<STRUCT<key TEXT, value BYTEA>> METADATA FROM 'headers'"""
 SQL = """
 CREATE TABLE events ({columns}) WITH (
   connector = 'kafka', bootstrap_servers = '{broker}', topic = '{topic}', type = 'source', format = 'json',
@@ -38,7 +40,7 @@ CREATE TABLE events ({columns}) WITH (
 );
 CREATE TABLE output WITH (connector = 'single_file', path = '{folder}/output.json', format = 'json', type = 'sink');
 INSERT INTO output
-SELECT upper(t) AS t, n + 1 AS n, encode(k, 'hex') AS k, at, place, part, topic FROM events WHERE n <> 7;
+SELECT upper(t) AS t, n + 1 AS n, encode(k, 'hex') AS k, at, place, part, topic, hs FROM events WHERE n <> 7;
 """
 
 
@@ -87,18 +89,18 @@ def test_spark_reads_the_same_through_kills(
             pass
         with broker.transaction(topic, *texts, partition=partition, abort=True):
             pass
-        broker.produce(topic, '{"n": "none"', *texts, partition=partition)
+        broker.produce(topic, '{"n": "none"', None, *texts, partition=partition, key="k", headers=[("a", b"1")])
     theirs, ours = (spec_of(tmp_path / reader, broker, topic, reader) for reader in ("jvm", "python"))
 
     kill_in_epoch(theirs, 2)
     rows_in = run_alone(theirs, rows)
     control = Control()
-    run_in(
-        spark,
-        ours,
-        control,
-        lambda _: control.stop("checkpoint") if len(sorted_rows(tmp_path / "python")) == 44 else None,
-    )
+
+    def note(report: EpochReport) -> None:
+        if len(sorted_rows(tmp_path / "python")) == rows:
+            control.stop("checkpoint")
+
+    run_in(spark, ours, control, note)
 
     assert sorted_rows(tmp_path / "jvm") == sorted_rows(tmp_path / "python")
     assert letters(tmp_path / "jvm") == letters(tmp_path / "python")

@@ -105,8 +105,11 @@ class SparkRows:
                 return pa.repeat(self.topic, count)
             case "partition":
                 return pa.repeat(pa.scalar(self.partition, kind), count)
-            case "key" | "headers":
+            case "key":
                 return self.rows.column(key).cast(kind)
+            case "headers":
+                # Spark says NULL where there are none
+                return pa.array([headers or [] for headers in self.rows.column(key).to_pylist()], kind)
             case "offset_id":
                 return self.rows.column("offset").cast(kind)
             case "timestamp":

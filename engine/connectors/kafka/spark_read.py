@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_COLUMNS = {"key": "key", "headers": "headers", "timestamp": "timestamp", "event_time": "timestamp"}
+"""Spark's columns for what a record has around its value, but for its place."""
+
+
 @dataclass(frozen=True, slots=True)
 class KafkaSparkRead:
     """How Spark reads one table."""
@@ -27,7 +31,12 @@ class KafkaSparkRead:
     format: ClassVar[str] = "kafka"
     probe: ClassVar[Mapping[str, str]] = {"kafka.bootstrap.servers": "none", "subscribe": "none"}
     partition: ClassVar[str] = "concat(topic, '/', partition)"
-    columns: ClassVar[Sequence[str]] = ("key", "value", "offset", "timestamp", "headers")
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """What the table has of a record: nothing else need leave the JVM."""
+        keys = {_COLUMNS.get(key) for _, key in self.table.metadata}
+        return ("value", "offset", *(name for name in ("key", "timestamp", "headers") if name in keys))
 
     def options_of(self, slices: Sequence[Slice]) -> Mapping[str, str]:
         """Which records, and how to reach them."""
@@ -40,7 +49,7 @@ class KafkaSparkRead:
             "assign": json.dumps({topic: [int(number) for number in numbers] for topic, numbers in ends.items()}),
             "startingOffsets": json.dumps(starts),
             "endingOffsets": json.dumps(ends),
-            "includeHeaders": "true",
+            "includeHeaders": str("headers" in self.columns).lower(),
             "failOnDataLoss": str(self.options.on_data_loss == "fail").lower(),
             "kafka.bootstrap.servers": self.options.bootstrap_servers,
             "kafka.isolation.level": self.options.read_mode,
