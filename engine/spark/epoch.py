@@ -7,7 +7,7 @@ each sink take its epoch. Nothing is visible before that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,6 +86,7 @@ class EpochPart:
     parts: Parts
     targets: Sequence[Target]
     lookups: Mapping[str, Table]
+    _known_read: list[bool] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def branch_schemas(self) -> Sequence[Schema]:
@@ -128,15 +129,29 @@ class EpochPart:
     def _write(self, frame: DataFrame, epoch: Epoch) -> int:
         written = [index for index, target in enumerate(self.targets) if not target.drops_all]
         messages: list[tuple[int, int, bytes]] = []
+        is_computed = False
         if written:
+            for_sinks = self._for_sinks(frame, written)
             writer = _writer([self.targets[index] for index in written], epoch)
-            rows = _numbered(self._for_sinks(frame, written)).mapInArrow(writer, _MESSAGE).collect()
+            rows = _numbered(for_sinks).mapInArrow(writer, _MESSAGE).collect()
             messages = [(written[row.sink], row.rows, bytes(row.message)) for row in rows]
-        if len(written) < len(self.targets) and not (written and len(self.parts.branches) == 1):
+            is_all = len(written) == len(self.targets) or len(self.parts.branches) == 1
+            is_computed = is_all and self._is_read(for_sinks)
+        if not is_computed:
             # what nobody wants must be computed all the same: it may hold state
             frame.write.format("noop").mode("append").save()
         commit_sinks(self.targets, epoch, messages)
         return sum(count for _, count, _ in messages)
+
+    def _is_read(self, for_sinks: DataFrame) -> bool:
+        """Whether Spark reads what was released: it does not, where it can tell that no row would be left of it. What
+        it can tell is the same in every epoch."""
+        if not self._known_read:
+            leaves = for_sinks._jdf.queryExecution().optimizedPlan().collectLeaves()  # noqa: SLF001 - nothing else says it
+            if all(leaves.apply(index).nodeName() in _EMPTY for index in range(leaves.size())):
+                return False
+            self._known_read.append(True)
+        return True
 
     def _for_sinks(self, frame: DataFrame, written: Sequence[int]) -> DataFrame:
         """The rows for all sinks in one frame: as they are for one sink, else each in a struct beside the number of its
@@ -176,6 +191,10 @@ def tag(frames: Sequence[DataFrame], schemas: Sequence[Schema]) -> DataFrame:
     for other in tagged[1:]:
         union = union.union(other)
     return union
+
+
+_EMPTY = ("LocalRelation", "EmptyRelation")
+"""What Spark has in the place of rows that it need not read."""
 
 
 def _numbered(frame: DataFrame) -> DataFrame:
@@ -240,11 +259,11 @@ def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object
 
 def _refuse_nulls(table: Table, rows: pa.RecordBatch) -> None:
     """Raise when NULL stands in a column that the sink declares NOT NULL."""
-    for field, column in zip(table.schema, rows.columns, strict=False):
-        if not field.nullable and column.null_count:
+    for declared, column in zip(table.schema, rows.columns, strict=False):
+        if not declared.nullable and column.null_count:
             raise NullValueError(
-                f"NULL came for column {field.name!r} of {table.name}, which is NOT NULL",
-                hint=f"give it a value with coalesce({field.name}, ...), or declare the column without NOT NULL",
+                f"NULL came for column {declared.name!r} of {table.name}, which is NOT NULL",
+                hint=f"give it a value with coalesce({declared.name}, ...), or declare the column without NOT NULL",
             )
 
 
