@@ -60,7 +60,7 @@ def test_null_that_equals_null_in_a_join_is_found(
 ) -> None:
     monkeypatch.setattr(joins, "equality", lambda one, other: f"({one} <=> {other})")
 
-    assert _found(little, random_case(1703, queries=1, shapes=[joining]), tmp_path)
+    assert _found(little, random_case(1790, queries=1, shapes=[joining]), tmp_path)
 
 
 def test_a_lost_retraction_is_found(little: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
