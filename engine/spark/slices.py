@@ -77,7 +77,7 @@ def must_be_there(spark: SparkSession, read: SparkRead, table: str) -> None:
 
 def rows_of(spark: SparkSession, spec: ScanSpec, read: SparkRead, slices: Sequence[Row]) -> DataFrame:
     """The rows of the slices of one table, as its own source would give them."""
-    pieces = {one.partition: _piece(one) for one in slices}
+    pieces = pieces_of(slices)
     schema = spark_schema(spec.schema)
     if not pieces:
         return spark.createDataFrame([], schema)
@@ -89,9 +89,15 @@ def rows_of(spark: SparkSession, spec: ScanSpec, read: SparkRead, slices: Sequen
     return wanted.mapInArrow(decode, numbered).toDF(*schema.names)
 
 
-def _piece(row: Row) -> Piece:
-    end = json.loads(row.end)
-    return Piece(Slice(row.partition, json.loads(row.start), end), 0, end)
+def pieces_of(slices: Sequence[Row]) -> Mapping[str, Piece]:
+    """What is read of each partition, in one piece: another reader may have had the epoch cut into several."""
+    found: dict[str, Piece] = {}
+    for one in slices:
+        start, end = json.loads(one.start), json.loads(one.end)
+        if one.partition in found:
+            start = found[one.partition].piece.start
+        found[one.partition] = Piece(Slice(one.partition, start, end), 0, end)
+    return found
 
 
 def _decoder(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import Row
 
 from engine.compile import compile_script
 from engine.connectors.base import Slice
@@ -20,6 +21,7 @@ from engine.connectors.secret_values import fill_in
 from engine.errors import MissingPackageError, ScriptRefused
 from engine.spark.progress import EpochReport
 from engine.spark.run import Control, RunSpec, run_in
+from engine.spark.slices import pieces_of
 from tests.connectors.tables import given, table
 from tests.kafka.broker import Broker
 from tests.kafka.jars import spark_kafka
@@ -131,6 +133,19 @@ def test_what_needs_more_than_an_epoch_is_refused(query: str, says: str) -> None
 
     assert refused.value.complaints[0].code == "option.bad_value"
     assert says in refused.value.complaints[0].message
+
+
+@pytest.mark.unit
+def test_an_epoch_that_another_reader_had_cut_into_slices_is_read_whole() -> None:
+    cut = [("a/0", 0, 5), ("a/0", 5, 9), ("a/1", 2, 3)]
+    slices = [Row(partition=name, start=json.dumps(place(low)), end=json.dumps(place(high))) for name, low, high in cut]
+
+    pieces = pieces_of(slices)
+
+    assert [one.piece for one in pieces.values()] == [
+        Slice("a/0", place(0), place(9)),
+        Slice("a/1", place(2), place(3)),
+    ]
 
 
 @pytest.mark.unit
