@@ -92,13 +92,15 @@ class _Parts:
         while found.arguments:
             last = found.arguments[-1]
             before = found.arguments[:-1]
+            # behind such a clause there may be nothing that it belongs to
+            inside = before if last.this is None else (*before, last.this)
             match last:
                 case exp.Order():
-                    found = replace(found, arguments=(*before, last.this), order=tuple(last.expressions))
+                    found = replace(found, arguments=inside, order=tuple(last.expressions))
                 case exp.IgnoreNulls():
-                    found = replace(found, arguments=(*before, last.this), ignores_nulls=True)
+                    found = replace(found, arguments=inside, ignores_nulls=True)
                 case exp.RespectNulls():
-                    found = replace(found, arguments=(*before, last.this))
+                    found = replace(found, arguments=inside)
                 case exp.Distinct() if not before:
                     found = replace(found, arguments=tuple(last.expressions), distinct=True)
                 case _:
