@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from engine.connectors.kafka.client import client_config, explain, told
 from engine.connectors.kafka.connector import KafkaSourceOptions
-from engine.connectors.kafka.found import Messages
+from engine.connectors.kafka.read_records import Messages
 from engine.errors import EngineError, RecordsLostError, SourceUnavailableError
 
 _AT_ONCE = 32_768

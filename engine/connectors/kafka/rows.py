@@ -13,7 +13,7 @@ from engine.formats import make_decoder
 from engine.formats.framing import split_messages
 
 if TYPE_CHECKING:
-    from engine.connectors.kafka.found import Records
+    from engine.connectors.kafka.read_records import Records
     from engine.formats.base import BadRecord
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from engine.connectors.base import Chunk, Slice, Table
 from engine.connectors.kafka.connector import KafkaSourceOptions
-from engine.connectors.kafka.found import SparkRows
 from engine.connectors.kafka.places import Place, split_name
+from engine.connectors.kafka.read_records import SparkRows
 from engine.connectors.kafka.rows import RowMaker
 
 if TYPE_CHECKING:
