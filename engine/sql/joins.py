@@ -31,6 +31,7 @@ from engine.plan.nodes.updating import is_updating
 from engine.plan.tree import Node
 from engine.schema import Schema
 from engine.sql.expressions import Expressions, make_call
+from engine.sql.filtering import all_of
 from engine.sql.parse import Script
 from engine.sql.scope import Scope, Visible, scope_of
 from engine.sql.windows import describe
@@ -296,8 +297,7 @@ def matching_of(tests: Sequence[Expr], left: Node, right: Node) -> Matching:
     """The equalities between two relations among some tests, and all other tests as a condition."""
     found = [(test, _pair(test, left, right)) for test in tests]
     rest = [test for test, pair in found if pair is None]
-    condition = None if not rest else rest[0] if len(rest) == 1 else make_call("and", rest)
-    return Matching(tuple(pair for _, pair in found if pair is not None), condition)
+    return Matching(tuple(pair for _, pair in found if pair is not None), all_of(rest))
 
 
 def _pair(test: Expr, left: Node, right: Node) -> Pair | None:

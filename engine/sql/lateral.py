@@ -16,6 +16,7 @@ from engine.plan.expr import Case, Column, Expr, Literal, Named, columns_of, is_
 from engine.plan.nodes import Filter, Project
 from engine.plan.tree import Node
 from engine.sql.expressions import Expressions, make_call
+from engine.sql.filtering import all_of, filtered
 from engine.sql.grouping import has_aggregate
 from engine.sql.joins import Side, apart, as_joined, choose_join, conjuncts, matching_of
 from engine.sql.names import numbered
@@ -134,13 +135,11 @@ class _Looking:
                 "a query without FROM computes columns", hint="leave out all but SELECT and WHERE"
             )
         items = unique([one for item in self.select.expressions for one in self._item(item, inputs)])
-        condition = [inputs.condition(one) for one in conditions_of(self.select)]
-        if not condition:
-            return self._with(self.left, items)
-        test = condition[0] if len(condition) == 1 else make_call("and", condition)
-        if self._keeps:
+        tests = [inputs.condition(one) for one in conditions_of(self.select)]
+        test = all_of(tests)
+        if test is not None and self._keeps:
             return self._with(self.left, [Named(one.name, _when(test, one.expr)) for one in items])
-        return self._with(Side(Filter(self.left.node, test), self.left.scope), items)
+        return self._with(Side(filtered(self.left.node, tests), self.left.scope), items)
 
     def _item(self, item: exp.Expr, inputs: Expressions) -> Sequence[Named]:
         if item.is_star:

@@ -27,7 +27,8 @@ from engine.plan.tree import Node
 from engine.sql.compared import compared
 from engine.sql.complaints import BrokenTableError, Complaints, placed
 from engine.sql.elements import Elements, elements_of, joined_elements
-from engine.sql.expressions import Expressions, make_call
+from engine.sql.expressions import Expressions
+from engine.sql.filtering import filtered
 from engine.sql.grouping import Grouping, distinct, has_aggregate
 from engine.sql.joins import Joining, LookupTable, Side, refuse_lookup
 from engine.sql.lateral import joined_lateral
@@ -199,9 +200,7 @@ class Queries:
                     source = tested(self, replace(rows, node=source), asked)
                 else:
                     rest.append(inputs.condition(one))
-        if not rest:
-            return source
-        return Filter(source, rest[0] if len(rest) == 1 else make_call("and", rest))
+        return filtered(source, rest)
 
     def _grouped(self, node: exp.Select, source: Node, scope: Scope, complaints: Complaints) -> Node:
         grouping = Grouping(self.script, source, scope, self.updating_ttl, aliases(node, scope))

@@ -16,6 +16,7 @@ from engine.plan.expr import Literal as Constant
 from engine.plan.nodes import Filter, Project, Session, Unnest
 from engine.plan.tree import Node
 from engine.sql.expressions import Expressions, make_call
+from engine.sql.filtering import filtered
 from engine.sql.grouping import has_aggregate
 from engine.sql.joins import Side, apart, choose_join, matching_of
 from engine.sql.names import count_columns
@@ -220,9 +221,7 @@ def rows_met(queries: Queries, around: Side, query: exp.Select) -> Met:
             continue
         test = inputs.condition(one)
         (own if columns_of(test) <= set(side.node.schema.names) else shared).append(test)
-    if own:
-        node = Filter(node, own[0] if len(own) == 1 else make_call("and", own))
-    return Met(Side(node, scope), tuple(shared))
+    return Met(Side(filtered(node, own), scope), tuple(shared))
 
 
 def _as_many(scope: Scope, asked: Asked, at: Place | None) -> tuple[Expr, ...]:
