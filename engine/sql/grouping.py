@@ -33,6 +33,7 @@ from engine.plan.nodes import (
     UpdatingAggregate,
     Window,
     WindowAggregate,
+    as_they_are,
     is_updating,
     window_of,
 )
@@ -217,7 +218,7 @@ class Grouping:
 
 def distinct(rows: Node, ttl: timedelta) -> Node:
     """Each row once: within its window if the rows carry one, else as a stream of changes."""
-    columns = tuple(Named(one.name, Column(one.name, one.type, one.nullable)) for one in rows.schema)
+    columns = as_they_are(rows.schema)
     found = window_of(rows)
     window = None if found is None else found[1]
     if window is None:

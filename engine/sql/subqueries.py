@@ -11,9 +11,9 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import ColumnCountError, Place, UnsupportedClauseError
-from engine.plan.expr import Case, Column, Expr, Named, columns_of, is_nullable
+from engine.plan.expr import Case, Column, Expr, columns_of, is_nullable
 from engine.plan.expr import Literal as Constant
-from engine.plan.nodes import Filter, Project, Session, Unnest
+from engine.plan.nodes import Filter, Project, Session, Unnest, as_they_are
 from engine.plan.tree import Node
 from engine.sql.expressions import Expressions, make_call
 from engine.sql.filtering import filtered
@@ -137,8 +137,7 @@ def _joined(
     if held is not None:
         wanted.add(held[1] or "")
     columns = tuple(one for one in others.schema if one.name in wanted) or others.schema.fields[:1]
-    narrow = Project(others, tuple(Named(one.name, Column(one.name, one.type, one.nullable)) for one in columns))
-    return choose_join(rows, narrow, kind, matching, ttl, at)
+    return choose_join(rows, Project(others, as_they_are(columns)), kind, matching, ttl, at)
 
 
 def _without_unknown(kept: Node, value: Expr, found: Expr, others: _Others, ttl: timedelta, at: Place | None) -> Node:

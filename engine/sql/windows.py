@@ -10,7 +10,7 @@ from engine import types
 from engine.durations import read_duration
 from engine.errors import EngineError, WindowArgumentError, WindowMismatchError
 from engine.plan.expr import Call, Column, Literal, Named
-from engine.plan.nodes import Carried, Hop, Project, Session, Tumble, Window, window_of
+from engine.plan.nodes import Carried, Hop, Project, Session, Tumble, Window, as_they_are, window_of
 from engine.plan.tree import EVENT_TIME, Node
 from engine.sql.expressions import WINDOWS, make_call, read_interval
 from engine.sql.parse import Script
@@ -111,8 +111,7 @@ def with_window(source: Node) -> Node:
     end = make_call("+", [time, Literal(tick, types.Interval())])
     names = [Literal(member.name, types.TEXT) for member in types.WINDOW.members]
     window = Call("named_struct", (names[0], start, names[1], end), types.WINDOW, nullable=False)
-    columns = tuple(Named(one.name, Column(one.name, one.type, one.nullable)) for one in source.schema)
-    return Project(source, (*columns, Named(AGAIN, window)))
+    return Project(source, (*as_they_are(source.schema), Named(AGAIN, window)))
 
 
 def describe(window: Window) -> str:

@@ -3,7 +3,7 @@
 from engine.plan.nodes.joins import JoinKind, LookupJoin, UpdatingJoin, WindowJoin
 from engine.plan.nodes.over import Frame, NamedOver, Order, Over, Top
 from engine.plan.nodes.ranked import UpdatingTop
-from engine.plan.nodes.rows import Branch, Filter, Project, Scan, Union, Write
+from engine.plan.nodes.rows import Branch, Filter, Project, Scan, Union, Write, as_they_are
 from engine.plan.nodes.unnest import Unnest
 from engine.plan.nodes.updating import RETRACT, ROW_ID, UpdatingAggregate, is_updating
 from engine.plan.nodes.windowed import (
@@ -47,6 +47,7 @@ __all__ = [
     "WindowAggregate",
     "WindowJoin",
     "Write",
+    "as_they_are",
     "is_updating",
     "window_of",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.plan.expr import Expr, Named, columns_of, is_nullable
+from engine.plan.expr import Column, Expr, Named, columns_of, is_nullable
 from engine.plan.tree import EVENT_TIME, Node
 from engine.schema import Field, Schema
 
@@ -31,6 +32,11 @@ class Scan(Node):
         """The names of all columns that are decoded: those of the schema, and what the times are computed from."""
         times = columns_of(self.watermark) | (frozenset() if self.event_time is None else columns_of(self.event_time))
         return frozenset(self.columns.names) | times - {EVENT_TIME}
+
+
+def as_they_are(fields: Iterable[Field]) -> tuple[Named, ...]:
+    """Columns of an input, to be passed on by a `Project`."""
+    return tuple(Named(one.name, Column(one.name, one.type, one.nullable)) for one in fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.plan.expr import Column, Named
 from engine.plan.nodes import (
     Filter,
     LookupJoin,
@@ -21,6 +20,7 @@ from engine.plan.nodes import (
     WindowAggregate,
     WindowJoin,
     Write,
+    as_they_are,
 )
 from engine.plan.nodes.joins import sides_read
 from engine.plan.reads import read_by
@@ -85,7 +85,7 @@ def _only(node: Node, names: frozenset[str]) -> Node:
     wanted = tuple(field for field in node.schema if field.name in names) or node.schema.fields[:1]
     if len(wanted) == len(node.schema):
         return node
-    return Project(node, tuple(Named(one.name, Column(one.name, one.type, one.nullable)) for one in wanted))
+    return Project(node, as_they_are(wanted))
 
 
 def _by_position(union: Union, one: Node, names: frozenset[str]) -> frozenset[str]:
