@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from engine.spark import jvm
 from engine.spark.archive import cache_dir, find_archive
 from engine.spark.conf import driver_conf
+from engine.spark.garbage import Garbage
 from engine.spark.java import find_java
 
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
@@ -87,11 +88,14 @@ def _attach(gateway: jvm.Gateway) -> SparkSession:
     finally:
         del os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET]  # they are of no use to our children
     SparkContext._gateway.engine_gateway = gateway  # type: ignore[union-attr]
+    SparkContext._gateway.engine_garbage = Garbage(SparkContext._gateway._gateway_client)  # type: ignore[union-attr]
     return SparkSession.builder.getOrCreate()
 
 
 def _detach() -> None:
     """Forget the gateway, so that the next session gets its own JVM."""
     if SparkContext._gateway is not None:
+        if garbage := getattr(SparkContext._gateway, "engine_garbage", None):
+            garbage.end()
         SparkContext._gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = None

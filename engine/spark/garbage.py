@@ -1,0 +1,45 @@
+"""Telling Java which of its objects Python no longer needs, and being done with that before Java ends.
+
+py4j tells it in a thread of its own. A message that is on its way while Java ends is an error, which py4j prints on the
+terminal of whoever stopped the job."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from threading import Lock
+from typing import Protocol
+
+_PATIENCE = timedelta(seconds=5)
+"""For one message; a Java that does not answer for so long is killed anyway."""
+
+
+class Client(Protocol):
+    """The part of py4j's client that is of interest here."""
+
+    def garbage_collect_object(self, target_id: str, enqueue: bool = True) -> None:
+        """Remember that an object is garbage, or tell Java so at once."""
+
+
+class Garbage:
+    """The messages of one client, from now on sent through here."""
+
+    def __init__(self, client: Client) -> None:
+        self._collect = client.garbage_collect_object
+        self._sending = Lock()
+        self._has_ended = False
+        client.garbage_collect_object = self._send_or_drop  # type: ignore[method-assign]
+
+    def end(self) -> None:
+        """Send no more; none is on its way when this returns."""
+        sending = self._sending.acquire(timeout=_PATIENCE.total_seconds())
+        self._has_ended = True
+        if sending:
+            self._sending.release()
+
+    def _send_or_drop(self, target_id: str, enqueue: bool = True) -> None:
+        if enqueue:  # happens anywhere, also while this thread has the lock: it must not be taken here
+            self._collect(target_id)
+            return
+        with self._sending:
+            if not self._has_ended:
+                self._collect(target_id, False)
