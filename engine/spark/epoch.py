@@ -79,14 +79,14 @@ class Target:
         return opener(self.table, self.place)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EpochPart:
     """What is done with the rows of each epoch; `lookups` has the tables that rows are looked up in."""
 
     parts: Parts
     targets: Sequence[Target]
     lookups: Mapping[str, Table]
-    _known_read: list[bool] = field(default_factory=list, init=False, compare=False, repr=False)
+    _is_known_read: bool = field(default=False, init=False, compare=False, repr=False)
 
     @property
     def branch_schemas(self) -> Sequence[Schema]:
@@ -146,11 +146,11 @@ class EpochPart:
     def _is_read(self, for_sinks: DataFrame) -> bool:
         """Whether Spark reads what was released: it does not, where it can tell that no row would be left of it. What
         it can tell is the same in every epoch."""
-        if not self._known_read:
+        if not self._is_known_read:
             leaves = for_sinks._jdf.queryExecution().optimizedPlan().collectLeaves()  # noqa: SLF001 - nothing else says it
             if all(leaves.apply(index).nodeName() in _EMPTY for index in range(leaves.size())):
                 return False
-            self._known_read.append(True)
+            self._is_known_read = True
         return True
 
     def _for_sinks(self, frame: DataFrame, written: Sequence[int]) -> DataFrame:
