@@ -267,8 +267,8 @@ class _Running:
     def _counted(self, offset: Offset) -> int | None:
         """The rows of a table in the epoch that ends there, if those who read them have counted them."""
         found = [note.rows for note in self._notes(offset) if note.rows is not None]
-        is_counted = connector_of(self.program.tables[offset.table]).spark_read(self.program.tables[offset.table])
-        return sum(found) if is_counted else None
+        table = self.program.tables[offset.table]
+        return sum(found) if connector_of(table).spark_read(table) else None
 
     def _notes(self, offset: Offset) -> list[notes.Note]:
         directory = self.paths.watermarks / format_name(offset.table)
