@@ -66,16 +66,17 @@ def compile_script(
 def _check_readers(program: Program) -> None:
     """Refuse what a table cannot have whose rows come into an epoch from a source of Spark's own."""
     own = [table for table in map(program.tables.get, program.scans) if table is not None]
-    by_spark = [table.name for table in own if connector_of(table).spark_read(table) is not None]
-    if by_spark and len(by_spark) < len(own):
-        others = ", ".join(table.name for table in own if table.name not in by_spark)
-        message = (
-            f"source.reader = 'jvm' of {by_spark[0]} needs the same of every table that is read, and not so {others}"
-        )
-        raise ScriptRefused([OptionValueError(message, hint="leave source.reader out")])
-    if by_spark and (program.parts.closes_windows or program.parts.is_updating):
-        message = f"source.reader = 'jvm' of {by_spark[0]} cannot read for windows, or for rows that change"
-        raise ScriptRefused([OptionValueError(message, hint="leave source.reader out: our own reader can")])
+    reads = {table.name: read for table in own if (read := connector_of(table).spark_read(table)) is not None}
+    if not reads:
+        return
+    name, read = next(iter(reads.items()))
+    if len(reads) < len(own):
+        others = ", ".join(table.name for table in own if table.name not in reads)
+        message = f"{read.option} of {name} has Spark read it, and it reads every table or none: not so {others}"
+        raise ScriptRefused([OptionValueError(message, hint=f"leave {read.option} out")])
+    if program.parts.closes_windows or program.parts.is_updating:
+        message = f"{read.option} of {name} has Spark read it, which cannot read for windows, or for rows that change"
+        raise ScriptRefused([OptionValueError(message, hint=f"leave {read.option} out: our own reader can")])
 
 
 def _called(writes: Sequence[Write], known: Udfs) -> Udfs:

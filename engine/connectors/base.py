@@ -159,6 +159,10 @@ class SparkRead(Protocol):
     """How Spark reads slices of a table by a source of its own, which has the rows of a slice in one task, in order."""
 
     @property
+    def option(self) -> str:
+        """The option of the table that asks for it, which is our own reader when it is left out."""
+
+    @property
     def format(self) -> str:
         """The name of Spark's source."""
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, cast
 
 from pyspark.errors import AnalysisException
@@ -17,7 +19,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from engine.connectors.base import Slice
 from engine.errors import MissingPackageError
-from engine.spark.source import Piece, Reader, Reading, ScanSpec, Task, source_class
+from engine.spark.source import Piece, Reader, Reading, ScanSpec, Task, source_class, streamed
 from engine.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -57,13 +59,36 @@ class SliceReader(Reader):
         yield pa.RecordBatch.from_pylist(rows, schema=pa.schema(list(zip((*_TEXTS, *_NUMBERS), types, strict=True))))
 
 
-def slices_class(spec: ScanSpec) -> type[DataSource]:
-    """A data source for the slices of one table."""
-    return source_class(spec, SliceReader, SLICES)
+def stream_slices(spark: SparkSession, specs: Mapping[str, ScanSpec]) -> DataFrame:
+    """The slices of all tables, as they come. It raises when Spark has no source to read one of them with."""
+    for name, spec in specs.items():
+        _must_be_there(spark, _read_of(spec), name)
+        spark.dataSource.register(_slices_class(spec))
+    return reduce(DataFrame.union, [streamed(spark, name) for name in specs])
 
 
-def must_be_there(spark: SparkSession, read: SparkRead, table: str) -> None:
-    """Raise when Spark has no such source."""
+def tables_of(spark: SparkSession, specs: Mapping[str, ScanSpec], rows: DataFrame) -> Mapping[str, DataFrame]:
+    """The rows of every table in an epoch of slices."""
+    slices = rows.collect()
+    return {
+        name: _rows_of(spark, spec, _read_of(spec), [one for one in slices if one.table == name])
+        for name, spec in specs.items()
+    }
+
+
+def _read_of(spec: ScanSpec) -> SparkRead:
+    read = spec.spark_read
+    if read is None:
+        raise AssertionError(spec.table.name)  # `compile` has refused it
+    return read
+
+
+def _slices_class(spec: ScanSpec) -> type[DataSource]:
+    # Spark reads what is left of a partition in one task: no use in cutting it
+    return source_class(replace(spec, tasks=1), SliceReader, SLICES)
+
+
+def _must_be_there(spark: SparkSession, read: SparkRead, table: str) -> None:
     try:
         spark.read.format(read.format).options(**read.probe).load()
     except AnalysisException as missing:
@@ -71,12 +96,11 @@ def must_be_there(spark: SparkSession, read: SparkRead, table: str) -> None:
             raise
         raise MissingPackageError(
             f"Spark has no source {read.format!r} to read {table} with",
-            hint="name its Java archives in ARROYO_JARS, or leave source.reader out",
+            hint=f"name its Java archives in ARROYO_JARS, or leave {read.option} out",
         ) from missing
 
 
-def rows_of(spark: SparkSession, spec: ScanSpec, read: SparkRead, slices: Sequence[Row]) -> DataFrame:
-    """The rows of the slices of one table, as its own source would give them."""
+def _rows_of(spark: SparkSession, spec: ScanSpec, read: SparkRead, slices: Sequence[Row]) -> DataFrame:
     pieces = pieces_of(slices)
     schema = spark_schema(spec.schema)
     if not pieces:

@@ -34,6 +34,7 @@ from engine.spark.watermarks import Activity
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 WATERMARK = "_wm"
 HEARTBEAT = "_heartbeat"
@@ -240,6 +241,11 @@ def source_class(spec: ScanSpec, reader: type[Reader] = Reader, shown: StructTyp
             return reader(spec)
 
     return EngineSource
+
+
+def streamed(spark: SparkSession, table: str) -> DataFrame:
+    """What streams of a table whose data source is registered."""
+    return spark.readStream.format(format_name(table)).load()
 
 
 def format_name(table: str) -> str:

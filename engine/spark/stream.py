@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.compile import Program
-from engine.connectors import connector_of
 from engine.plan.reads import read_by
 from engine.plan.tree import EVENT_TIME, walk
 from engine.spark.epoch import EpochPart, tag
 from engine.spark.kernels import register_kernels
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
-from engine.spark.slices import must_be_there, rows_of, slices_class
-from engine.spark.source import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name, source_class
+from engine.spark.slices import stream_slices, tables_of
+from engine.spark.source import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name, source_class, streamed
 from engine.spark.udfs import register_udfs
 
 
@@ -54,30 +52,16 @@ def stream_part(
         ]
         return frames[0] if len(frames) == 1 else tag(frames, epoch.branch_schemas)
 
-    reads = {name: read for name, spec in specs.items() if (read := spec.spark_read) is not None}
-    if not reads:
-        return StreamPart(branches(open_tables(spark, specs)), lambda rows: rows)
-    for name, read in reads.items():
-        must_be_there(spark, read, name)
-        spark.dataSource.register(slices_class(specs[name]))
-
-    def released(rows: DataFrame) -> DataFrame:
-        slices = rows.collect()
-        mine = {name: [one for one in slices if one.table == name] for name in specs}
-        return branches({name: rows_of(spark, specs[name], read, mine[name]) for name, read in reads.items()})
-
-    return StreamPart(reduce(DataFrame.union, [_streamed(spark, name) for name in specs]), released)
+    if any(spec.spark_read for spec in specs.values()):
+        return StreamPart(stream_slices(spark, specs), lambda rows: branches(tables_of(spark, specs, rows)))
+    return StreamPart(branches(open_tables(spark, specs)), lambda rows: rows)
 
 
 def open_tables(spark: SparkSession, specs: Mapping[str, ScanSpec]) -> Mapping[str, DataFrame]:
     """The source tables, each opened once."""
     for spec in specs.values():
         spark.dataSource.register(source_class(spec))
-    return {name: open_table(_streamed(spark, name)) for name in specs}
-
-
-def _streamed(spark: SparkSession, table: str) -> DataFrame:
-    return spark.readStream.format(format_name(table)).load()
+    return {name: open_table(streamed(spark, name)) for name in specs}
 
 
 def scan_specs(
@@ -93,9 +77,7 @@ def scan_specs(
     for name, scan in program.scans.items():
         others = tuple(path for other, path in directories.items() if other != name)
         table = replace(program.tables[name], job=job)
-        # Spark reads what is left of a partition in one task
-        tasks = 1 if connector_of(table).spark_read(table) else limits.tasks
         specs[name] = ScanSpec(
-            table, scan, directories[name], others, tasks, limits.max_epoch_rows, hidden, epoch.wakes_after
+            table, scan, directories[name], others, limits.tasks, limits.max_epoch_rows, hidden, epoch.wakes_after
         )
     return specs

@@ -28,6 +28,7 @@ class KafkaSparkRead:
     table: Table
     options: KafkaSourceOptions
 
+    option: ClassVar[str] = "source.reader"
     format: ClassVar[str] = "kafka"
     probe: ClassVar[Mapping[str, str]] = {"kafka.bootstrap.servers": "none", "subscribe": "none"}
     partition: ClassVar[str] = "concat(topic, '/', partition)"
