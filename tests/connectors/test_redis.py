@@ -166,7 +166,9 @@ GROUP BY tumble('1 minute'), tier;
 """
 
 
-def test_a_job_looks_rows_up_and_asks_for_each_key_once(server: Server, spark: SparkSession, tmp_path: Path) -> None:
+def test_a_job_looks_rows_up_and_each_process_asks_for_them_once(
+    server: Server, spark: SparkSession, tmp_path: Path
+) -> None:
     rows = [{"at": f"2024-01-01T00:{n // 60:02}:{n % 60:02}Z", "key": f"k{n % 5}", "value": n} for n in range(300)]
     (tmp_path / "in.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     server.client.mset({f"c:k{n}": json.dumps({"name": f"name {n}", "tier": n}) for n in range(4)})
@@ -182,7 +184,9 @@ def test_a_job_looks_rows_up_and_asks_for_each_key_once(server: Server, spark: S
             mine = [n for n in range(minute * 60, minute * 60 + 60) if n % 5 == key]
             expected.append({"tier": tier, "name": name, "n": len(mine), "total": sum(mine)})
     assert found == sorted(json.dumps(row, separators=(",", ":")) for row in expected)
-    assert server.client.info("commandstats")["cmdstat_mget"]["calls"] <= 2
+    # a process keeps its connection and what it was told; which processes have a task is up to Spark
+    asked = server.client.info("commandstats")["cmdstat_mget"]["calls"]
+    assert 1 <= asked <= server.client.info("stats")["total_connections_received"]
 
 
 def test_a_server_that_is_not_there_stops_the_job_with_its_address(spark: SparkSession, tmp_path: Path) -> None:
