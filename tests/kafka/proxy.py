@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from tests.kafka.broker import Broker
 
-END_TXN = 26
-"""Kafka's number for the request that commits or aborts a transaction."""
+PRODUCE, LIST_OFFSETS, METADATA, OFFSET_FETCH, END_TXN = 0, 2, 3, 9, 26
+"""Kafka's numbers for requests; the last commits or aborts a transaction."""
 
 
 @dataclass(slots=True)

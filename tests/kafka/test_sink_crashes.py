@@ -16,7 +16,7 @@ from engine.connectors.kafka import transaction as kafka_transaction
 from engine.delivery.faults import Point, reach
 from engine.errors import SupersededError, TargetUnavailableError
 from tests.kafka.broker import Broker, running
-from tests.kafka.proxy import Wire, proxied
+from tests.kafka.proxy import END_TXN, OFFSET_FETCH, PRODUCE, Wire, proxied
 from tests.kafka.sink_pipeline import EPOCHS, directory, expected, make_topic, numbers, run, settled, take_epoch, target
 
 pytestmark = pytest.mark.connectors
@@ -208,10 +208,12 @@ def test_a_broker_that_is_gone_is_named_and_a_restart_goes_on(
     assert numbers(settled(broker, topic)) == expected(EPOCHS)
 
 
-@pytest.mark.parametrize("count", [1, 3])
-def test_a_lost_answer_to_the_commit_is_asked_for_again(count: int, broker: Broker, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("request_kind", "count"), [(END_TXN, 1), (END_TXN, 3), (PRODUCE, 3), (OFFSET_FETCH, 3)], ids=str
+)
+def test_a_lost_answer_is_asked_for_again(request_kind: int, count: int, broker: Broker, tmp_path: Path) -> None:
     topic = make_topic(broker, partitions=2)
-    wire = Wire(count=count)
+    wire = Wire(request_kind, count=count)
     with proxied(broker, wire) as address:
         run(target(address, topic), tmp_path)
 

@@ -25,6 +25,7 @@ from engine.errors import (
 from engine.schema import Field, Schema
 from tests.connectors.tables import between, rows, table
 from tests.kafka.broker import PASSWORD, USER, Broker, free_ports
+from tests.kafka.proxy import LIST_OFFSETS, METADATA, OFFSET_FETCH, Wire, proxied
 from tests.kafka.tables import VALUE, begin, kafka_source, kafka_table, offsets, place, values
 
 
@@ -421,6 +422,31 @@ def test_brokers_that_do_not_answer_are_named_and_may_be_asked_again(monkeypatch
             asking()
         assert refused.value.retryable
         assert "is it up" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize("by_pattern", [False, True])
+@pytest.mark.parametrize("request_kind", [METADATA, LIST_OFFSETS, OFFSET_FETCH])
+def test_a_question_whose_answer_is_lost_with_the_broker_is_asked_again(
+    broker: Broker, request_kind: int, by_pattern: bool
+) -> None:
+    topic = broker.create_topic()
+    broker.produce(topic, "one", "two")
+    broker.commit(topic, topic, 1)
+    wire = Wire(request_kind)
+    options = {"source__offset": "group", "source__group_id": topic} | (
+        {"source__topic_pattern": topic} if by_pattern else {}
+    )
+    with proxied(broker, wire) as address:
+        source = kafka_source(kafka_table(broker, None if by_pattern else topic, bootstrap_servers=address, **options))
+        source.partitions()
+        for _ in range(3):  # so that the clients are connected, and it is their questions that get lost
+            wire.count += 1
+            source._discover()
+            at = begin(source)
+
+            assert offsets(at) == [1]
+            assert offsets(source.advance(at, None)) == [2]
+    assert wire.lost == 3
 
 
 def test_a_password_that_is_wrong_is_said_to_be(broker: Broker) -> None:

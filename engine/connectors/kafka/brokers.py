@@ -43,6 +43,9 @@ _SOON = frozenset(
         KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError._TRANSPORT,  # noqa: SLF001 - as above, when a broker went down with the question
     }
 )
 
@@ -68,7 +71,7 @@ class Brokers:
         if not names:
             return {}
         wanted = TopicCollection(list(names))
-        found = self._ask(lambda: self._client().describe_topics(wanted, request_timeout=self.patience))
+        found = self._answers(lambda left: self._client().describe_topics(wanted, request_timeout=left))
         return {name: (len(about.partitions), _known_id(about)) for name, about in found.items()}
 
     def ends(self, partitions: Collection[str], *, all_of_them: bool = False) -> dict[str, int]:
@@ -85,8 +88,7 @@ class Brokers:
         if not partitions:
             return {}
         asked = [TopicPartition(*split_name(one)) for one in partitions]
-        with told(self.options, SourceUnavailableError, self._trouble):
-            found = self._watcher().committed(asked, self.patience)
+        found = self._ask(lambda left: self._watcher().committed(asked, left))
         return {partition_name(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
 
     def commit(self, offsets: Mapping[str, int]) -> None:
@@ -107,8 +109,7 @@ class Brokers:
 
     def _matching(self) -> list[str]:
         pattern = re.compile(self.options.topic_pattern or "")
-        with told(self.options, SourceUnavailableError, self._trouble):
-            known = self._client().list_topics(timeout=self.patience).topics
+        known = self._ask(lambda left: self._client().list_topics(timeout=left)).topics
         return sorted(name for name in known if pattern.fullmatch(name) and not name.startswith("__"))
 
     def _offsets(self, partitions: Collection[str], all_of_them: bool, spec: OffsetSpec) -> dict[str, int]:
@@ -116,38 +117,40 @@ class Brokers:
         asked = {TopicPartition(*split_name(one)): spec for one in partitions}
         if not asked:
             return {}
-        found = self._ask(
-            lambda: self._client().list_offsets(asked, isolation_level=isolation, request_timeout=self.patience),
+        found = self._answers(
+            lambda left: self._client().list_offsets(asked, isolation_level=isolation, request_timeout=left),
             _SOON | _MISSING if all_of_them else _SOON,
         )
         return {partition_name(at.topic, at.partition): info.offset for at, info in found.items()}
 
-    def _ask(self, request: Callable[[], Mapping[K, Future[V]]], soon: frozenset[int] = _SOON) -> dict[K, V]:
-        with told(self.options, SourceUnavailableError, self._trouble):
-            return self._answers(request, soon)
+    def _answers(self, request: Callable[[float], Mapping[K, Future[V]]], soon: frozenset[int] = _SOON) -> dict[K, V]:
+        """The answers by what was asked about, without those about what is not there."""
 
-    def _answers(self, request: Callable[[], Mapping[K, Future[V]]], soon: frozenset[int]) -> dict[K, V]:
-        """The answers by what was asked about, without those about what is not there. A broker that is about to elect a
-        leader is asked again, as are those whose error is one of `soon`."""
-        deadline = time.monotonic() + self.patience
-        while True:
+        def answered(left: float) -> dict[K, V]:
             found: dict[K, V] = {}
-            again: KafkaException | None = None
-            for about, future in request().items():
+            for about, future in request(left).items():
                 try:
                     found[about] = future.result()
                 except KafkaException as wrong:
-                    error = wrong.args[0]
-                    if error.code() in soon:
-                        again = wrong
-                    elif error.code() not in _MISSING:
+                    if wrong.args[0].code() not in _MISSING - soon:
+                        raise
+            return found
+
+        return self._ask(answered, soon)
+
+    def _ask(self, request: Callable[[float], V], soon: frozenset[int] = _SOON) -> V:
+        """The answer to a request, which is given the seconds that are left. It is made again while the error is one of
+        `soon`: a broker that goes down, or elects a leader, fails those that are on their way."""
+        deadline = time.monotonic() + self.patience
+        with told(self.options, SourceUnavailableError, self._trouble):
+            while True:
+                try:
+                    return request(max(_PAUSE, deadline - time.monotonic()))
+                except KafkaException as wrong:
+                    if wrong.args[0].code() not in soon or time.monotonic() > deadline:
                         self._client().poll(0)  # so that it says what is behind it
                         raise
-            if again is None:
-                return found
-            if time.monotonic() > deadline:
-                raise again
-            Event().wait(_PAUSE)
+                Event().wait(_PAUSE)
 
     def _client(self) -> AdminClient:
         if self._admin is None:
