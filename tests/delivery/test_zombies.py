@@ -14,6 +14,8 @@ from engine.delivery.publish import publish
 from engine.delivery.segments import drop_segments, segment_path
 from engine.delivery.writing import staging
 from engine.errors import EngineError, SupersededError, UnwritableTargetError
+from tests.connectors.tables import NUMBERS, batch, sink, table, take
+from tests.delivery.asleep import asleep_before
 
 
 def epoch(number: int, generation: int, lineage: str = "one", parents: tuple[tuple[str, int], ...] = ()) -> Epoch:
@@ -113,3 +115,51 @@ def test_a_draft_that_a_killed_run_has_left_is_removed(tmp_path: Path) -> None:
     publish(tmp_path / "x", lambda draft: draft.write_bytes(b"half"), generation=3, decided_by=1)
 
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["restored", "restored and killed"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "engine.connectors.files.sink:decide_manifest",
+        "engine.connectors.files.sink:join_segments",
+        "engine.delivery.publish:sync_file",
+        "engine.delivery.publish:link",
+        "engine.connectors.files.sink:Admission.record",
+    ],
+)
+def test_a_history_that_was_left_publishes_nothing_after_a_restore(
+    where: str, is_killed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = sink_directory(tmp_path)
+    of = table("filesystem", NUMBERS, path=tmp_path / "out", type="sink", format="json")
+
+    def restore(generation: int) -> None:
+        (tmp_path / "state" / "generation").write_text(f"{generation}\n")
+        restored = epoch(1, generation, "two", (("one", 0),))
+        take(sink(of, directory), restored, [batch(NUMBERS, (7, "new"))])
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    def meanwhile() -> None:
+        if not is_killed:
+            restore(2)
+            return
+        with monkeypatch.context() as patched:
+            patched.setattr("engine.connectors.files.sink.plan", kill)  # after what was left is withdrawn
+            with pytest.raises(Killed):
+                restore(2)
+
+    take(sink(of, directory), epoch(0, 1), [batch(NUMBERS, (0, "both"))])
+    asleep_before(monkeypatch, where, meanwhile)
+
+    with pytest.raises(SupersededError):
+        take(sink(of, directory), epoch(1, 1), [batch(NUMBERS, (1, "old"))])
+    restore(3)
+
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0000000000-one.json", "0000000001-two.json"]

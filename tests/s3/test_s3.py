@@ -14,8 +14,9 @@ from engine.connectors.files.connector import FilesystemSinkOptions
 from engine.connectors.files.s3_target import Bucket
 from engine.connectors.files.storage import Prefix, read_place
 from engine.delivery.gate import Admission
-from engine.errors import AddressRefusedError, EngineError, OutputChangedError, ScriptRefused
+from engine.errors import AddressRefusedError, EngineError, OutputChangedError, ScriptRefused, SupersededError
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
+from tests.delivery.asleep import asleep_before
 from tests.s3.proxy import losing
 from tests.s3.store import Store
 
@@ -63,7 +64,7 @@ def is_put(request: bytes) -> bool:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize(("rows", "loses"), [(LARGE, is_complete), (LARGE[:9], is_put)], ids=["in parts", "at once"])
+@pytest.mark.parametrize(("rows", "loses"), [(LARGE, is_complete), (LARGE[:9], is_put)], ids=["in parts", "in one"])
 def test_an_answer_that_is_lost_loses_and_doubles_nothing(
     rows: list[tuple[int, str]], loses: Any, times: int, store: Store, tmp_path: Path
 ) -> None:
@@ -119,6 +120,39 @@ def test_a_restore_takes_objects_away_again(store: Store, tmp_path: Path) -> Non
     take(sink(store.table(), place(tmp_path)), restored, [batch(NUMBERS, (7, "a"))])
 
     assert numbers(store) == [0, 7]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "engine.connectors.files.sink:decide_manifest",
+        "engine.connectors.files.sink:join_segments",
+        "engine.connectors.files.s3_target:Bucket._send_in_parts",
+        "engine.connectors.files.s3_target:check_fence",
+        "engine.connectors.files.s3_target:ThreadPoolExecutor",
+        "engine.connectors.files.s3_target:reach",
+        "engine.connectors.files.sink:Admission.record",
+    ],
+)
+def test_a_history_that_was_left_puts_nothing_into_the_bucket_after_a_restore(
+    where: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def restore() -> None:
+        (tmp_path / "state" / "generation").write_text("2\n")
+        restored = epoch(1, "two", generation=2, parents=(("one", 0),))
+        take(sink(store.table(), place(tmp_path)), restored, [batch(NUMBERS, (7, "new"))])
+        assert store.uploads() == []
+
+    # this server has every upload begin in 2010: it would be aborted as forgotten
+    monkeypatch.setattr("engine.connectors.files.s3_target._GRACE", timedelta(days=36_500))
+    take(sink(store.table(), place(tmp_path)), epoch(0), [batch(NUMBERS, (0, "both"))])
+    asleep_before(monkeypatch, where, restore)
+
+    with pytest.raises(SupersededError):
+        take(sink(store.table(), place(tmp_path)), epoch(1), [batch(NUMBERS, (1, "old"))])
+
+    assert numbers(store) == [0, 7]
+    assert store.uploads() == []
 
 
 def test_a_restored_pipeline_may_begin_where_there_is_nothing(store: Store, tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 An object is created only where there is none. When there is one, it must be of the same bytes, by the digest that
 whoever put it there has left with it; so an answer that was lost does no harm, nor does a run that has been replaced.
+
+It is sent in parts, were it only one: an upload that was begun can be aborted, and with it a run that stands still just
+before the end, which nobody can do to an object that is put at once. Only empty ones are.
 """
 
 from __future__ import annotations
@@ -24,9 +27,10 @@ from engine.connectors.files.storage import Prefix, StorageOptions
 from engine.connectors.files.target import Build
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
+from engine.delivery.fence import check_fence
 from engine.delivery.gate import Admission
 from engine.delivery.manifests import Manifest
-from engine.errors import OutputChangedError, TargetUnavailableError
+from engine.errors import OutputChangedError, SupersededError, TargetUnavailableError
 
 _DIGEST = "arroyo-sha256"
 _GRACE = timedelta(days=1)
@@ -55,6 +59,7 @@ class Bucket:
     ) -> None:
         self._place = place
         self._options = options
+        self._own = directory
         self._drafts = directory / "drafts"
         self._job = job
         self._clock = clock
@@ -95,10 +100,14 @@ class Bucket:
         return int(self._head(name)["ContentLength"])
 
     def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
-        """Delete the objects."""
+        """Abort what is being sent, then delete the objects."""
+        keys = {self._place.key(file.name) for file in manifest.files}
         with told(self._place):
-            for file in manifest.files:
-                self._client.delete_object(Bucket=self._place.bucket, Key=self._place.key(file.name))
+            for upload in self._uploads():
+                if upload["Key"] in keys:
+                    self._abort(upload["Key"], upload["UploadId"])
+            for key in keys:
+                self._client.delete_object(Bucket=self._place.bucket, Key=key)
 
     def finish(self, admission: Admission, manifest: Manifest) -> None:
         """Whoever lists the bucket has seen the objects already."""
@@ -114,7 +123,7 @@ class Bucket:
                     self._abort(upload["Key"], upload["UploadId"])
 
     def _send(self, name: str, file: _File, metadata: dict[str, str], epoch: Epoch) -> None:
-        send = self._send_at_once if file.size <= self._options.part_size else self._send_in_parts
+        send = self._send_in_parts if file.size else self._send_at_once
         with told(self._place):
             try:
                 send(name, file, metadata, epoch, {"IfNoneMatch": "*"})
@@ -132,6 +141,7 @@ class Bucket:
     def _send_at_once(
         self, name: str, file: _File, metadata: dict[str, str], epoch: Epoch, condition: dict[str, str]
     ) -> None:
+        check_fence(self._own, epoch)
         with file.path.open("rb") as content:
             self._client.put_object(
                 Bucket=self._place.bucket, Key=self._place.key(name), Body=content, Metadata=metadata, **condition
@@ -150,12 +160,14 @@ class Bucket:
                 answer = self._client.upload_part(**upload, PartNumber=number + 1, Body=content.read(size))
             return {"PartNumber": number + 1, "ETag": answer["ETag"]}
 
-        with ThreadPoolExecutor(_AT_ONCE) as senders:
-            parts = list(senders.map(send, range(math.ceil(file.size / size))))
-        reach(Point.WHILE_PUBLISHING, epoch.number)
         try:
+            # not before the upload was begun: whoever replaces this run from here on aborts it
+            check_fence(self._own, epoch)
+            with ThreadPoolExecutor(_AT_ONCE) as senders:
+                parts = list(senders.map(send, range(math.ceil(file.size / size))))
+            reach(Point.WHILE_PUBLISHING, epoch.number)
             self._client.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts}, **condition)
-        except ClientError:
+        except (ClientError, SupersededError):
             self._abort(upload["Key"], upload["UploadId"])
             raise
 

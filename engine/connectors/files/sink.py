@@ -168,7 +168,7 @@ def open_filesystem_sink(table: Table, options: FilesystemSinkOptions, own: Sink
 def open_target(place: Path | Prefix, options: StorageOptions, own: SinkPlace) -> Target:
     """The directory or bucket that a table's files go to."""
     if isinstance(place, Path):
-        return Directory(place)
+        return Directory(place, own.directory)
     from engine.connectors.files.s3_target import Bucket  # noqa: PLC0415 - only buckets need boto3
 
     return Bucket(place, options, own.directory, own.job)

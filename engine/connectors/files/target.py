@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from engine.delivery.epoch import Epoch
+from engine.delivery.fence import check_fence
 from engine.delivery.gate import Admission
 from engine.delivery.manifests import Manifest
 from engine.delivery.publish import publish, withdraw
@@ -26,7 +28,8 @@ class Target(Protocol):
         """Whether a file is there."""
 
     def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
-        """Have the file that `build` makes there, whole; one that is there already must be equal."""
+        """Have the file that `build` makes there, whole; one that is there already must be equal. A run that was
+        replaced before it began must not; see `withdraw`."""
 
     def size(self, name: str) -> int:
         """How long a file is that is there."""
@@ -36,17 +39,19 @@ class Target(Protocol):
         epoch."""
 
     def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
-        """Take away what was published for a manifest."""
+        """Take away what was published for a manifest. Whoever was about to publish it, wherever it is asleep, cannot
+        do so any more: it has lost what it needs for that, or finds at its fence that it was replaced."""
 
     def finish(self, admission: Admission, manifest: Manifest) -> None:
         """All files of a manifest are there; have them seen where that takes more."""
 
 
 class Directory:
-    """A directory of this machine."""
+    """A directory of this machine, and the sink's own, which knows its fence."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, own: Path) -> None:
         self._path = path
+        self._own = own
 
     def is_fresh(self) -> bool:
         """Whether it is not there."""
@@ -59,7 +64,13 @@ class Directory:
     def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
         """Make the file beside its place and link it into it."""
         with writing(self._path):
-            publish(self._path / name, build, generation=epoch.generation, decided_by=manifest.generation)
+            publish(
+                self._path / name,
+                build,
+                generation=epoch.generation,
+                decided_by=manifest.generation,
+                check=partial(check_fence, self._own, epoch),
+            )
 
     def size(self, name: str) -> int:
         """How long a file is that is there."""
@@ -69,7 +80,7 @@ class Directory:
         """Remove the files; the directories of partitions stay."""
         with writing(self._path):
             for file in manifest.files:
-                withdraw(self._path / file.name)
+                withdraw(self._path / file.name, generation=epoch.generation, decided_by=manifest.generation)
 
     def finish(self, admission: Admission, manifest: Manifest) -> None:
         """Whoever lists the directory has seen the files already."""
