@@ -55,8 +55,8 @@ class TableOptions(Options):
     )
     bad_data: BadData = Field(
         "fail",
-        description="What a record that cannot be decoded does: end the run, be dropped and counted, or that and be "
-        "kept in `dead_letter.path`.",
+        description="What a record that cannot be decoded, or a row that a sink cannot write, does: end the run, be "
+        "dropped and counted, or that and be kept in `dead_letter.path`.",
     )
     dead_letter_path: Path | None = Field(
         None,

@@ -12,6 +12,7 @@ from confluent_kafka import Message
 
 from engine.connectors.base import Table
 from engine.connectors.kafka.records import parts_of
+from engine.delivery.gate import Admission
 from engine.errors import EngineError, ScriptRefused
 from engine.plan.nodes.updating import RETRACT, ROW_ID
 from engine.schema import Field, Schema
@@ -117,6 +118,50 @@ def test_a_record_that_is_too_large_is_named(limit: str, mode: str, broker: Brok
 
     assert refused.value.code == "delivery.record_too_large"
     assert broker.read(topic) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_row_that_is_too_large_is_left_out_and_kept(mode: str, broker: Broker, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    more = {"bad_data": "dead_letter", "dead_letter__path": str(kept), "client_configs": "message.max.bytes=2000"}
+    of = target(broker.address, make_topic(broker), sink__commit_mode=mode, **more)
+    rows = [(1, "a", AT), (2, "x" * 950, AT), (3, "y" * 900, AT)]
+
+    found = written(of, broker, tmp_path, TIMED, *rows)
+
+    [file] = kept.iterdir()
+    [letter] = [json.loads(line) for line in file.read_text().splitlines()]
+    assert numbers(found) == [1, 3]
+    assert json.loads(letter["record"])["n"] == 2
+    assert letter["table"] == "t"
+    assert "'message.max.bytes', 2000" in letter["error"]
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("bad_data", ["drop", "dead_letter"])
+def test_what_is_too_large_is_kept_once_when_an_epoch_is_run_again(
+    bad_data: str, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: object) -> None:
+        raise Killed
+
+    kept = {"dead_letter__path": str(tmp_path / "kept")} if bad_data == "dead_letter" else {}
+    more = {"bad_data": bad_data, "client_configs": "message.max.bytes=2000", **kept}
+    of = target(broker.address, make_topic(broker), sink__commit_mode="exactly_once", sink__parallelism=2, **more)
+    rows = [(number, "x" * 2000 if number % 3 == 0 else "a", AT) for number in range(10)]
+    with monkeypatch.context() as patched:
+        patched.setattr(Admission, "record", kill)
+        with pytest.raises(Killed):
+            written(of, broker, tmp_path, TIMED, *rows)
+
+    found = written(of, broker, tmp_path, TIMED, *rows)
+
+    assert sorted(numbers(found)) == [1, 2, 4, 5, 7, 8]
+    letters = [line for file in tmp_path.glob("kept/*") for line in file.read_text().splitlines()]
+    assert len(letters) == (4 if bad_data == "dead_letter" else 0)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -191,6 +191,7 @@ KAFKA = Connector(
     event_time="event_time",
     check=_check,
     needs_event_time=needs_event_time,
+    may_refuse_rows=True,
     open_source=_open_source,
     spark_read=_spark_read,
     open_sink=_open_sink,
@@ -208,6 +209,9 @@ KAFKA = Connector(
         "stops rather than guess, and a restored savepoint goes on.",
         "Brokers that lose what they have acknowledged (`min.insync.replicas` of 1, unclean elections) lose it for us, "
         "too. Brokers that do not abort what an older producer has open are refused.",
+        "A row that is larger than the client's `message.max.bytes` (1,000,000 unless `client_configs` say otherwise) "
+        "stops the job, or is left out with `bad_data = 'drop'` and kept with `bad_data = 'dead_letter'`. One that is "
+        "smaller, and too large for the topic, stops it always.",
         "Records have the event time unless `sink.timestamp_field` says otherwise, and brokers delete by it: give a "
         "topic for old rows a `retention.ms` that keeps them.",
     ),

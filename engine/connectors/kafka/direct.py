@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from engine.connectors.base import Epoch, Table
 from engine.connectors.kafka.client import ClientConfig
+from engine.connectors.kafka.large import Sieve, sieve_of
 from engine.connectors.kafka.produce import Line, producer_config
 from engine.connectors.kafka.records import RecordMaker
 from engine.connectors.kafka.sink_options import KafkaSinkOptions
@@ -35,7 +36,8 @@ class DirectSink:
     def open(self, epoch: Epoch, task: int) -> DirectWriter:
         """A writer that sends."""
         client = producer_config(self._options)
-        return DirectWriter(RecordMaker(self._table, self._options), self._options.topic, client, epoch)
+        maker = RecordMaker(self._table, self._options)
+        return DirectWriter(maker, sieve_of(self._table, client), self._options.topic, client, epoch, task)
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Note that the epoch was sent, so that it is not sent again if it was the last before a crash."""
@@ -48,17 +50,26 @@ class DirectSink:
 class DirectWriter:
     """Sends the records of one task."""
 
-    def __init__(self, maker: RecordMaker, topic: str, client: ClientConfig, epoch: Epoch) -> None:
+    def __init__(
+        self, maker: RecordMaker, sieve: Sieve | None, topic: str, client: ClientConfig, epoch: Epoch, task: int
+    ) -> None:
         self._maker = maker
+        self._sieve = sieve
         self._topic = topic
         self._epoch = epoch
+        self._task = task
+        self._large: list[pa.RecordBatch] = []
         self._line = _line_of(tuple(sorted(client.items())))
         self._rows = 0
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Send some rows."""
+        records = self._maker.make(rows)
+        if self._sieve is not None:
+            records, large = self._sieve.part(records)
+            self._large += [large] if large.num_rows else []
         with self._giving_up():
-            self._rows += self._line.send(self._topic, self._maker.make(rows))
+            self._rows += self._line.send(self._topic, records)
         reach(Point.WHILE_WRITING, self._epoch.number)
 
     def close(self) -> bytes:
@@ -70,6 +81,8 @@ class DirectWriter:
                 if time.monotonic() > deadline:
                     raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))  # noqa: SLF001 - so named
             self._line.look()
+        if self._sieve is not None:
+            self._sieve.put_aside((self._epoch.lineage, self._epoch.number, self._task), self._large)
         return json.dumps(self._rows).encode()
 
     @contextmanager

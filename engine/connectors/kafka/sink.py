@@ -6,17 +6,18 @@ Kafka has them already is said by the ledger, which is committed with them; see 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from engine.connectors.base import Epoch, SinkPlace, Table
+from engine.connectors.kafka.large import sieve_of
 from engine.connectors.kafka.memory import Memory, name_of, recall, remember, utc_now
 from engine.connectors.kafka.probe import check_broker
 from engine.connectors.kafka.produce import producer_config
 from engine.connectors.kafka.records import RecordMaker
 from engine.connectors.kafka.sink_options import KafkaSinkOptions
-from engine.connectors.kafka.staging import StagingWriter
+from engine.connectors.kafka.staging import LARGE, StagingWriter, staged_records
 from engine.connectors.kafka.transaction import Part, take_part
 from engine.delivery.faults import Point, reach
 from engine.delivery.gate import admit
@@ -36,11 +37,12 @@ class StagedSink:
         self._job = place.job
         self._clock = clock
         self._client = producer_config(options)
+        self._sieve = sieve_of(table, self._client)
 
     def open(self, epoch: Epoch, task: int) -> StagingWriter:
         """A writer of one segment per part."""
         maker = RecordMaker(self._table, self._options)
-        return StagingWriter(maker, self._directory, epoch, task, self._options.parallelism)
+        return StagingWriter(maker, self._sieve, self._directory, epoch, task, self._options.parallelism)
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """See to it that Kafka has the epoch, once."""
@@ -50,9 +52,12 @@ class StagedSink:
             planned = self._plan(epoch, from_messages(messages))
             sync_names(self._directory, epoch)
             manifest = decide_manifest(self._directory, planned)
-            self._take(epoch, manifest)
+            large = [file for file in manifest.files if file.name == LARGE]
+            parts = {int(file.name): file for file in manifest.files if file.name != LARGE}
+            self._put_aside(epoch, large)
+            self._take(epoch, parts)
             reach(Point.AFTER_WRITE, epoch.number)
-            admission.record(sum(file.rows for file in manifest.files))
+            admission.record(sum(file.rows for file in parts.values()))
             forget_before(self._directory, admission)
         reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory, epoch)
@@ -61,24 +66,30 @@ class StagedSink:
         """Every part with the segments of all tasks. How many parts there are holds for as long as the epoch is not
         done, whatever the options say by then."""
         files = []
-        for part in range(self._options.parallelism):
-            mine = [segment for segment in segments if segment.partition == str(part)]
+        for part in (*map(str, range(self._options.parallelism)), *((LARGE,) if self._sieve else ())):
+            mine = [segment for segment in segments if segment.partition == part]
             rows = sum(segment.rows for segment in mine)
-            files.append(Published(str(part), rows, tuple(segment.path for segment in mine)))
+            files.append(Published(part, rows, tuple(segment.path for segment in mine)))
         return Manifest(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(files))
 
-    def _take(self, epoch: Epoch, manifest: Manifest) -> None:
+    def _put_aside(self, epoch: Epoch, large: Sequence[Published]) -> None:
+        """Keep what is too large, before the rest is sent: whoever does it again keeps the same."""
+        if self._sieve is not None:
+            paths = [self._directory / segment for file in large for segment in file.segments]
+            records = (records for path in paths for records in staged_records(path))
+            self._sieve.put_aside((epoch.lineage, epoch.number, epoch.number), records)
+
+    def _take(self, epoch: Epoch, files: Mapping[int, Published]) -> None:
         name = name_of(self._options.transactional_id_prefix, self._job, self._table.name, epoch)
         memory = recall(self._directory, name, self._options.topic, epoch)
         now = self._clock()
-        wanted = {int(file.name) for file in manifest.files if file.rows}
+        wanted = {number for number, file in files.items() if file.rows}
         if memory.is_stale(now):
             wanted |= set(memory.taken)
         if not wanted:
             return
         if not memory.taken:
             check_broker(self._client, self._options.transactional_id_prefix, self._options.topic)
-        files = {int(file.name): file for file in manifest.files}
         parts = [self._part(memory, number, files.get(number)) for number in sorted(wanted)]
         self._take_all(parts, epoch)
         known = memory.with_taken(wanted, now)

@@ -65,7 +65,8 @@ def trouble(wrong: KafkaException, topic: str) -> EngineError:
     if code in _TOO_LARGE:
         return RecordTooLargeError(
             f"a record is larger than the topic {topic!r} takes: {said}",
-            hint="raise 'max.message.bytes' of the topic and 'message.max.bytes' in client_configs, or write less",
+            hint="raise 'max.message.bytes' of the topic and 'message.max.bytes' in client_configs, or have bad_data = "
+            "'drop' or 'dead_letter' leave out what is larger than 'message.max.bytes'",
         )
     if code in _INVALID:
         return TargetRefusedError(

@@ -1,0 +1,75 @@
+"""Records that are larger than a client of Kafka sends, told apart before that: one that is refused takes its whole
+transaction with it. Where `bad_data` is `fail` nobody looks, and the client stops the job."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.connectors.base import Json, Letter, Table
+from engine.connectors.dead_letters import DeadLetters
+from engine.connectors.kafka.client import ClientConfig
+
+LOG = logging.getLogger(__name__)
+_USUAL = 1_000_000
+"""The client's own limit, which is a little below that of a broker."""
+_AROUND = 128
+_AROUND_HEADER = 16
+"""More than the client puts around a record, and around a header."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """Lets records through that are not too large."""
+
+    table: Table
+    limit: int
+
+    def part(self, records: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """The records that fit, and those that do not."""
+        is_large = pc.greater(_sizes(records), self.limit)
+        return records.filter(pc.invert(is_large)), records.filter(is_large)
+
+    def put_aside(self, name: tuple[str, Json, Json], batches: Iterable[pa.RecordBatch]) -> None:
+        """Keep records that do not fit where the table says, in the file of that name, and say how many they are."""
+        letters = [letter for records in batches for letter in self._letters(records)]
+        if not letters:
+            return
+        if isinstance(self.table.dead_letters, Path):
+            kept = DeadLetters(self.table.dead_letters, self.table.name, *name)
+            kept.add(letters)
+            kept.close()
+        LOG.warning("%d rows of %s are too large for Kafka and were left out", len(letters), self.table.name)
+
+    def _letters(self, records: pa.RecordBatch) -> Iterator[Letter]:
+        keys, values = (records.column(name).to_pylist() for name in ("key", "value"))
+        for key, value, size in zip(keys, values, _sizes(records).to_pylist(), strict=True):
+            origin = "a row" if key is None else f"a row with the key {key.decode(errors='replace')!r}"
+            yield Letter(origin, f"{size} bytes are more than 'message.max.bytes', {self.limit}", value or b"")
+
+
+def sieve_of(table: Table, client: ClientConfig) -> Sieve | None:
+    """What a table's records go through; None where one that is too large stops the job."""
+    limit = client.get("message.max.bytes", _USUAL)
+    return None if table.bad_data == "fail" else Sieve(table, int(str(limit)))
+
+
+def _sizes(records: pa.RecordBatch) -> pa.Int64Array:
+    sizes = pc.add(_length(records.column("key")), _length(records.column("value")))
+    headers = records.column("headers")
+    if headers.null_count < len(headers):
+        each = [
+            sum(len(one["name"].encode()) + len(one["value"] or b"") + _AROUND_HEADER for one in named or ())
+            for named in headers.to_pylist()
+        ]
+        sizes = pc.add(sizes, pa.array(each, pa.int64()))
+    return pc.add(sizes, _AROUND)
+
+
+def _length(column: pa.BinaryArray) -> pa.Int64Array:
+    return pc.fill_null(pc.binary_length(column), 0).cast(pa.int64())
