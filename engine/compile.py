@@ -21,6 +21,7 @@ from engine.plan.tree import walk
 from engine.plan.used import functions_of
 from engine.schema import Schema
 from engine.sql.connections import read_connections
+from engine.sql.literal_secrets import literal_secrets
 from engine.sql.parse import parse
 from engine.sql.statements import translate
 from engine.udf.declared import NO_UDFS, UdfFile, Udfs
@@ -44,14 +45,22 @@ class Program:
 
 
 def compile_script(
-    text: str, *, default_sink: str = "stdout", udfs: Sequence[UdfFile] = (), connections: str = ""
+    text: str,
+    *,
+    default_sink: str = "stdout",
+    udfs: Sequence[UdfFile] = (),
+    connections: str = "",
+    may_hold_secrets: bool = True,
 ) -> Program:
     """The program of a script and of the files of functions that it may call, which are read and not run. `connections`
     is the text of an administrator's CREATE CONNECTION statements, which the script may use. Raises
     ScriptRefused with every complaint there is."""
     known = read_udfs(udfs)
+    script = parse(text)
     with own_functions(known.own):
-        translation = translate(parse(text), default_sink, read_connections(connections) if connections.strip() else {})
+        translation = translate(script, default_sink, read_connections(connections) if connections.strip() else {})
+    if not may_hold_secrets and (held := literal_secrets(script)):
+        raise ScriptRefused(held)
     writes = optimize(translation.writes)
     check(writes)
     called = _called(writes, known)

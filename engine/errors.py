@@ -541,6 +541,12 @@ class OptionValueError(OptionError):
     code = "option.bad_value"
 
 
+class LiteralSecretError(OptionError):
+    """A script that is kept, and shown to whoever may look, holds a secret as it is."""
+
+    code = "option.literal_secret"
+
+
 class DurationError(SqlError):
     """A text that should be a length of time is not, or has months or years, whose length varies."""
 

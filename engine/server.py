@@ -93,7 +93,7 @@ def _serve(
         wake=controller.wake,
         changes=changes,
         heard=heard,
-        plan=partial(plan_query, connections=connections),
+        plan=partial(plan_query, connections=connections, may_hold_secrets=settings.literal_secrets),
         take=take_savepoint,
         version=__version__,
         instance=secrets.token_hex(8),

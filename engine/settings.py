@@ -100,6 +100,9 @@ class Settings(Section):
     connections: Path | None = Field(
         default=None, description="A file of CREATE CONNECTION statements that every pipeline may use."
     )
+    literal_secrets: bool = Field(
+        default=False, description="Take scripts that hold secrets as they are; they are kept and shown so."
+    )
     api: ApiSettings = Field(default=ApiSettings(), description="How the control plane is reached.")
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How jobs are started and watched.")
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from engine.api.context import Planned
 
 
-def plan_query(query: str, udfs: Sequence[str], connections: str = "") -> Planned:
-    """Compile a query; UDFs are read, never run. The compiler is loaded late: the server is there sooner."""
+def plan_query(query: str, udfs: Sequence[str], connections: str = "", *, may_hold_secrets: bool = False) -> Planned:
+    """Compile a query, which is kept and shown; UDFs are read, never run. The compiler is loaded late: the server is
+    there sooner."""
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.plan.explain import explain  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
@@ -16,5 +17,5 @@ def plan_query(query: str, udfs: Sequence[str], connections: str = "") -> Planne
 
     files = name_files(udfs)
     check_requirements(files)
-    program = compile_script(query, udfs=files, connections=connections)
+    program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
     return Planned(program.fingerprint, explain(program.parts, "json"))

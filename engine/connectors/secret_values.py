@@ -31,6 +31,11 @@ def is_secret(info: FieldInfo) -> bool:
     return info.annotation is SecretStr or SecretStr in get_args(info.annotation)
 
 
+def refers_to_secret(value: object) -> bool:
+    """Whether an option's value is made of a secret that it names."""
+    return isinstance(value, str) and any(kind for kind, _ in _REFERENCE.findall(value))
+
+
 def complaint_about(info: FieldInfo, value: object) -> str | None:
     """What is wrong with the references in an option's value, in words, or None."""
     for kind, name in _REFERENCE.findall(value) if isinstance(value, str) else ():
