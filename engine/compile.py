@@ -43,6 +43,15 @@ class Program:
         """The source tables that are read, each with what is read of it."""
         return {node.table: node for write in self.writes for node in walk(write) if isinstance(node, Scan)}
 
+    @property
+    def letter_boxes(self) -> Mapping[str, frozenset[str]]:
+        """The sinks that take what cannot be decoded, each with the source tables that it takes it from."""
+        found: dict[str, frozenset[str]] = {}
+        for name in self.scans:
+            if (box := self.tables[name].letters_to) is not None:
+                found[box] = found.get(box, frozenset()) | {name}
+        return found
+
 
 def compile_script(
     text: str,

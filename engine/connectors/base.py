@@ -72,6 +72,8 @@ class Table:
     job: str = ""
     cache: Cache | None = None
     dead_letters: Path | None = None
+    letters_to: str | None = None
+    """The table that takes what cannot be decoded; else it is `dead_letters`, a directory."""
 
 
 @dataclass(frozen=True, slots=True)

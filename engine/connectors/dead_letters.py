@@ -1,7 +1,8 @@
-"""Records that could not be decoded, kept for a person to look at: one file for every range that had any.
+"""Records that could not be decoded, kept for a person to look at, in a directory or a table.
 
-A file's name says which range it belongs to, and what a range holds never changes. So a range that is read again, by a
-retry or after a crash, writes the very same file in the place of the one before, and no record is there twice.
+In a directory there is one file for every range that had any. Its name says which range it belongs to, and what a range
+holds never changes. So a range that is read again, by a retry or after a crash, writes the very same file in the place
+of the one before, and no record is there twice.
 """
 
 from __future__ import annotations
@@ -9,13 +10,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine import types
 from engine.connectors.base import Json, Letter
 from engine.delivery.durable import replace_durably
 from engine.errors import UnwritableTargetError
+
+LETTER_COLUMNS: Mapping[str, tuple[types.Type, ...]] = {
+    "source": (types.TEXT,),
+    "partition": (types.TEXT,),
+    "origin": (types.TEXT,),
+    "error": (types.TEXT,),
+    "record": (types.TEXT, types.Bytes()),
+}
+"""What a table of letters may have of one, by column, and of which types it may be."""
 
 
 @dataclass(slots=True)

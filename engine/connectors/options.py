@@ -56,12 +56,19 @@ class TableOptions(Options):
     bad_data: BadData = Field(
         "fail",
         description="What a record that cannot be decoded, or a row that a sink cannot write, does: end the run, be "
-        "dropped and counted, or that and be kept in `dead_letter.path`.",
+        "dropped and counted, or that and be kept, in `dead_letter.path` or `dead_letter.table`.",
     )
     dead_letter_path: Path | None = Field(
         None,
         alias="dead_letter.path",
         description="Directory that takes such records as JSON lines, each with its origin and what is wrong with it.",
+    )
+    dead_letter_table: str | None = Field(
+        None,
+        alias="dead_letter.table",
+        min_length=1,
+        description="Sink of the same script that takes what a source cannot decode, instead of a directory. Its "
+        "columns are some of source TEXT, partition TEXT, origin TEXT, error TEXT, record TEXT or BYTEA.",
     )
     event_time_field: str | None = Field(None, description="Column that is the event time.")
     watermark_field: str | None = Field(None, description="Column whose value is the watermark.")
@@ -85,8 +92,11 @@ class TableOptions(Options):
 
     @model_validator(mode="after")
     def _letters_go_somewhere(self) -> TableOptions:
-        if (self.dead_letter_path is not None) != (self.bad_data == "dead_letter"):
-            raise ValueError("'dead_letter.path' is needed with bad_data = 'dead_letter', and only there")
+        places = [self.dead_letter_path, self.dead_letter_table]
+        if sum(place is not None for place in places) != (1 if self.bad_data == "dead_letter" else 0):
+            raise ValueError(
+                "'dead_letter.path' or 'dead_letter.table' is needed with bad_data = 'dead_letter', and only there"
+            )
         return self
 
     @property

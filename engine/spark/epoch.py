@@ -81,11 +81,13 @@ class Target:
 
 @dataclass(slots=True)
 class EpochPart:
-    """What is done with the rows of each epoch; `lookups` has the tables that rows are looked up in."""
+    """What is done with the rows of each epoch; `lookups` has the tables that rows are looked up in, and into
+    `letter_targets` goes what is no row."""
 
     parts: Parts
     targets: Sequence[Target]
     lookups: Mapping[str, Table]
+    letter_targets: Sequence[Target] = ()
     _is_known_read: bool = field(default=False, init=False, compare=False, repr=False)
 
     @property
@@ -105,7 +107,7 @@ class EpochPart:
     @property
     def wakes_after(self) -> timedelta | None:
         """How long the input may be silent before a sink wants an epoch all the same."""
-        return min(filter(None, (target.wakes_after for target in self.targets)), default=None)
+        return min(filter(None, (one.wakes_after for one in (*self.targets, *self.letter_targets))), default=None)
 
     @property
     def is_plain(self) -> bool:

@@ -13,6 +13,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from engine.connectors.base import Position
 
@@ -39,44 +40,47 @@ class SourceMark:
 
 def leave(directory: Path, partition: str, index: int, note: Note) -> None:
     """Leave a note about slice `index` of a partition's range."""
-    _write(directory / _file(partition, index), asdict(note))
+    write(directory / file_name(partition, index), asdict(note))
 
 
 def collect(directory: Path, partition: str, slices: int, end: Position) -> list[Note]:
     """The notes about a range that ended at `end`, in the order of its slices; missing ones are left out."""
     found: list[Note] = []
     for index in range(slices):
-        content = _read(directory / _file(partition, index))
+        content = read(directory / file_name(partition, index))
         if content is not None and content.get("end") == end:
-            found.append(Note(**content))  # type: ignore[arg-type]
+            found.append(Note(**content))
     return found
 
 
 def tell(directory: Path, mark: SourceMark) -> None:
     """Say where this source stands."""
-    _write(directory / "source.json", asdict(mark))
+    write(directory / "source.json", asdict(mark))
 
 
 def ask(directory: Path) -> SourceMark | None:
     """Where another source stands, if it has said so."""
-    content = _read(directory / "source.json")
-    return None if content is None else SourceMark(**content)  # type: ignore[arg-type]
+    content = read(directory / "source.json")
+    return None if content is None else SourceMark(**content)
 
 
-def _file(partition: str, index: int) -> str:
+def file_name(partition: str, index: int) -> str:
+    """What a file about slice `index` of a partition's range is called."""
     return f"{hashlib.sha256(partition.encode()).hexdigest()[:16]}-{index}.json"
 
 
-def _write(path: Path, content: Mapping[str, object]) -> None:
+def write(path: Path, content: Mapping[str, object]) -> None:
+    """Put a file there, whole, in the place of what was there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     draft.write_text(json.dumps(content))
     draft.replace(path)
 
 
-def _read(path: Path) -> dict[str, object] | None:
+def read(path: Path) -> dict[str, Any] | None:
+    """What is in a file; None when there is none."""
     try:
-        content: dict[str, object] = json.loads(path.read_text())
+        content: dict[str, Any] = json.loads(path.read_text())
     except (FileNotFoundError, json.JSONDecodeError):
         return None
     return content

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.checkpoints.spark_log import read_planned
+from engine.checkpoints.spark_log import Planned, read_planned
 from engine.spark.planner import Offset
 from engine.spark.watermarks import END_OF_TIME
 
@@ -31,11 +31,20 @@ def hash_offsets(checkpoint: Path, epoch: int) -> str:
 def read_settled(checkpoint: Path, epoch: int, *, closes_windows: bool) -> Settled:
     """How far a planned epoch will settle its output. A replay reads the same."""
     planned = read_planned(checkpoint, epoch)
-    ends = [end for end in map(_offset, planned.sources) if end is not None]
+    ends = _ends(planned)
     known = [end.promise for end in ends if end.promise is not None]
     least = min(known) if known and len(known) == len(planned.sources) else None
     watermark = planned.watermark if closes_windows else least
     return Settled(watermark, watermark == END_OF_TIME and least == END_OF_TIME)
+
+
+def read_ends(checkpoint: Path, epoch: int) -> list[Offset]:
+    """Where the source tables end in a planned epoch."""
+    return _ends(read_planned(checkpoint, epoch))
+
+
+def _ends(planned: Planned) -> list[Offset]:
+    return [end for end in map(_offset, planned.sources) if end is not None]
 
 
 def _offset(line: str) -> Offset | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -28,7 +28,8 @@ from engine.plan.tree import walk
 from engine.spark import notes
 from engine.spark.epoch import EpochPart, Target, sink_directory
 from engine.spark.failures import explain_failure
-from engine.spark.offsets import hash_offsets, read_settled
+from engine.spark.letter_box import LetterBox
+from engine.spark.offsets import hash_offsets, read_ends, read_settled
 from engine.spark.planner import Offset
 from engine.spark.progress import EpochReport, read_progress
 from engine.spark.session import close_session, open_session
@@ -193,12 +194,16 @@ class _Running:
             Target(self.program.tables[write.table], self._place(write.table), is_updating(write))
             for write in self.program.writes
         ]
-        epoch_part = EpochPart(self.program.parts, targets, self.program.tables)
+        boxes = [
+            LetterBox(Target(self.program.tables[name], self._place(name)), sources)
+            for name, sources in self.program.letter_boxes.items()
+        ]
+        epoch_part = EpochPart(self.program.parts, targets, self.program.tables, [box.target for box in boxes])
         limits = Limits(self.spec.parallelism, self.spec.max_epoch_rows)
         part = stream_part(self.spark, self.program, epoch_part, self.paths.watermarks, limits, self.spec.name)
         query = (
             part.frame.writeStream.foreachBatch(
-                lambda rows, number: self._epoch(epoch_part, part.released, rows, number)
+                lambda rows, number: self._epoch(epoch_part, boxes, part.released, rows, number)
             )
             .option("checkpointLocation", str(self.paths.checkpoint))
             .outputMode("append")
@@ -218,7 +223,12 @@ class _Running:
         return SinkPlace(directory, self.spec.name)
 
     def _epoch(
-        self, epoch_part: EpochPart, released: Callable[[DataFrame], DataFrame], rows: DataFrame, number: int
+        self,
+        epoch_part: EpochPart,
+        boxes: Sequence[LetterBox],
+        released: Callable[[DataFrame], DataFrame],
+        rows: DataFrame,
+        number: int,
     ) -> None:
         if self.control.mode is not None:
             raise StopRequested
@@ -236,6 +246,8 @@ class _Running:
         )
         reach(Point.AFTER_OFFSETS, number)
         self.rows_out[number] = epoch_part.run(released(rows), epoch)
+        for box in boxes:
+            box.take(epoch, read_ends(checkpoint, number), self.paths.watermarks)
         reach(Point.AFTER_SINKS, number)
 
     def _watch(self, query: StreamingQuery) -> Outcome:

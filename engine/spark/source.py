@@ -27,6 +27,7 @@ from engine.plan.nodes import RETRACT, ROW_ID, Scan
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark import notes
+from engine.spark.letters import LeftLetters
 from engine.spark.names import safe_name
 from engine.spark.planner import Offset, Planner
 from engine.spark.types import spark_schema
@@ -198,10 +199,7 @@ class Reading:
         self._tail = _Tail()
         self._dropped = 0
         self._rows = 0 if counted else None
-        part, kept = piece.piece, spec.table.dead_letters
-        self._letters = (
-            None if kept is None else DeadLetters(kept, spec.table.name, part.partition, part.start, part.end)
-        )
+        self._letters = _letter_taker(spec, piece, planned)
 
     def take(self, chunk: Chunk) -> pa.RecordBatch | None:
         """The rows of a chunk, with what is hidden; None when there are none."""
@@ -224,6 +222,15 @@ class Reading:
         piece = self._piece
         note = notes.Note(piece.end, self._tail.least(), self._dropped, self._rows)
         notes.leave(self._spec.notes, piece.piece.partition, piece.index, note)
+
+
+def _letter_taker(spec: ScanSpec, piece: Piece, planned: int) -> DeadLetters | LeftLetters | None:
+    part, table = piece.piece, spec.table
+    if table.letters_to is not None:
+        return LeftLetters(spec.notes, part.partition, piece.index, piece.end, planned)
+    if table.dead_letters is not None:
+        return DeadLetters(table.dead_letters, table.name, part.partition, part.start, part.end)
+    return None
 
 
 def source_class(spec: ScanSpec, reader: type[Reader] = Reader, shown: StructType | None = None) -> type[DataSource]:

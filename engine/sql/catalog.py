@@ -22,10 +22,12 @@ from engine.sql.joins import LookupTable
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """A table that can be read; `rows` is its scan with the generated columns on top."""
+    """A table that can be read; `rows` is its scan with the generated columns on top. `letters_at` is where it says
+    which table takes what cannot be decoded."""
 
     table: Table
     rows: Node
+    letters_at: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Catalog:
     def read(self, name: str) -> Node:
         """The rows of a table or view, for a query that names it."""
         match self.find(name):
-            case SourceTable(table, rows):
+            case SourceTable(table, rows, _):
                 self.read_tables[table.name] = table
                 return rows
             case View(rows):

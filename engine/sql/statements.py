@@ -44,6 +44,7 @@ from engine.sql.complaints import Complaints, placed
 from engine.sql.connections import CONNECTION, Connection, Connections, declare_connection
 from engine.sql.expressions import cast_for, read_interval
 from engine.sql.joins import LookupTable
+from engine.sql.letters import with_letter_tables
 from engine.sql.limits import MAX_RELATIONS, count_relations
 from engine.sql.names import count_columns, usable_list
 from engine.sql.parse import STATEMENTS, Script, Statement
@@ -126,7 +127,9 @@ class _Reading:
         writes = tuple(
             Write(parts[0] if len(parts) == 1 else unite(parts), name) for name, parts in self.inserts.items()
         )
-        return Translation(writes, {**self.catalog.read_tables, **self.sinks})
+        tables = with_letter_tables(self.catalog, self.sinks, self.complaints)
+        self.complaints.raise_any()
+        return Translation(writes, {**tables, **self.sinks})
 
     def _query(self, node: exp.Expr) -> Node:
         rows = Queries(self.script, self.catalog, {}, self.updating_ttl).translate(node)

@@ -160,6 +160,12 @@ class _Declaration:
                 hint="write bad_data = 'drop', or leave it out",
                 at=self.places["bad_data"],
             )
+        if self.options.general.dead_letter_table is not None and self.options.direction != "source":
+            raise OptionValueError(
+                f"dead_letter.table is for sources, and {self.name} is none",
+                hint="name a directory with dead_letter.path",
+                at=self.places["dead_letter.table"],
+            )
         match self.options.direction:
             case "source":
                 return self._source()
@@ -180,6 +186,7 @@ class _Declaration:
             metadata=metadata,
             bad_data=general.bad_data,
             dead_letters=general.dead_letter_path,
+            letters_to=general.dead_letter_table,
             idle_time=general.idle_after,
             framing=general.framing,
             framing_max_length=general.framing_newline_max_length,
@@ -255,7 +262,7 @@ class _Declaration:
         if generated or order != tuple(one.name for one in visible):
             rows = Project(rows, tuple(Named(name, values[name]) for name in order))
         self._check_options()
-        return SourceTable(table, rows)
+        return SourceTable(table, rows, self.places.get("dead_letter.table"))
 
     def _carries_changes(self, complaints: Complaints) -> bool:
         """Whether the records say what is done to rows; then times and values must be those of the rows themselves."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.connectors.base import Letter
+from engine.compile import compile_script
+from engine.connectors.base import Letter, SinkPlace
 from engine.connectors.dead_letters import DeadLetters
 from engine.errors import UnwritableTargetError
+from engine.spark.epoch import EpochPart, Target
+from engine.spark.letters import LeftLetters, left_letters
 from engine.spark.run import RunSpec
 from tests.streams.play import kill_in_epoch, play, read_rows
 
@@ -52,6 +56,78 @@ def test_good_records_go_on_and_bad_ones_are_kept_once_through_a_crash(spark: Sp
     assert sorted(one["origin"].rsplit(", ")[1] for one in found) == ["line 2", "line 4", "line 5", "line 6"]
     assert {one.get("record") for one in found} == {'{"n": "one"}', "nothing", '{"n": null}', None}
     assert all(one["table"] == "input" and one["error"] for one in found)
+
+
+INTO_A_TABLE = """
+CREATE TABLE input (n BIGINT NOT NULL) WITH (
+  connector = 'filesystem', path = '{folder}/in', type = 'source', format = 'json',
+  bad_data = 'dead_letter', dead_letter.table = 'LETTERS'
+);
+CREATE TABLE letters (record {kind}, error TEXT, origin TEXT, source TEXT) WITH (
+  connector = '{connector}', path = '{folder}/letters', type = 'sink', format = 'json'
+);
+CREATE TABLE output (n BIGINT)
+WITH (connector = 'single_file', path = '{folder}/out.json', format = 'json', type = 'sink');
+INSERT INTO output SELECT n FROM input;
+"""
+
+
+@pytest.mark.parametrize(("connector", "kind"), [("single_file", "TEXT"), ("filesystem", "BYTEA")])
+def test_a_table_takes_each_bad_record_once_through_a_crash(
+    connector: str, kind: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    sql = INTO_A_TABLE.format(folder=tmp_path, connector=connector, kind=kind)
+    spec = RunSpec("letters", sql, tmp_path / "state", max_epoch_rows=2)
+    (tmp_path / "in/a.json").write_bytes(b'{"n": 1}\n{"n": "one"}\n{"n": 2}\nnothing\n\xff{\n{"n": null}\n{"n": 3}\n')
+
+    kill_in_epoch(spec, 0)
+    outcome, reports = play(spark, spec)
+
+    place = tmp_path / "letters"
+    found = [row for path in ([place] if place.is_file() else sorted(place.iterdir())) for row in read_rows(path)]
+    assert outcome == "finished"
+    assert [row["n"] for row in read_rows(tmp_path / "out.json")] == [1, 2, 3]
+    records = ['{"n": "one"}', "nothing", "\ufffd{", '{"n": null}']
+    raw = ["eyJuIjogIm9uZSJ9", "bm90aGluZw==", "/3s=", "eyJuIjogbnVsbH0="]
+    assert [row["record"] for row in found] == (records if kind == "TEXT" else raw)
+    assert [str(row["origin"]).rsplit(", ")[1] for row in found] == ["line 2", "line 4", "line 5", "line 6"]
+    assert all(row["source"] == "input" and row["error"] for row in found)
+    assert reports[-1].dropped_rows == 4
+
+
+def test_a_table_of_letters_that_keeps_files_open_wakes_a_silent_source(tmp_path: Path) -> None:
+    sql = INTO_A_TABLE.format(folder=tmp_path, connector="filesystem", kind="TEXT")
+    program = compile_script(sql.replace("/letters', type", "/letters', rolling_policy.interval = '10 seconds', type"))
+    box = Target(program.tables["letters"], SinkPlace(tmp_path))
+
+    assert program.letter_boxes == {"letters": {"input"}}
+    assert EpochPart(program.parts, [], program.tables, [box]).wakes_after == timedelta(seconds=5)
+
+
+def test_letters_of_another_range_with_the_same_end_are_not_those_of_this_one(tmp_path: Path) -> None:
+    def leave(index: int, planned: int, *letters: Letter) -> None:
+        left = LeftLetters(tmp_path, "p", index, 9, planned)
+        left.add(letters)
+        left.close()
+
+    one, other, third = (Letter(f"offset {number}", "wrong", b"x") for number in (6, 7, 8))
+    leave(0, 100, one, other)
+    leave(1, 100, third)
+    leave(0, 200)
+    leave(1, 200, third)
+
+    assert list(left_letters(tmp_path, "p", 2, 9, 200)) == [third]
+
+
+def test_a_range_that_another_reader_has_cut_otherwise_before_keeps_each_letter_once(tmp_path: Path) -> None:
+    one, other = (Letter(f"offset {number}", "wrong", b"x") for number in (7, 8))
+    for index, letters in ((1, [other]), (0, [one, other])):
+        left = LeftLetters(tmp_path, "p", index, 9, 100)
+        left.add(letters)
+        left.close()
+
+    assert list(left_letters(tmp_path, "p", 2, 9, 100)) == [one, other]
 
 
 def test_rows_of_parquet_are_kept_as_json(spark: SparkSession, tmp_path: Path) -> None:
