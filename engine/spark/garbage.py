@@ -30,7 +30,7 @@ class Garbage:
         client.garbage_collect_object = self._send_or_drop  # type: ignore[method-assign]
 
     def end(self) -> None:
-        """Send no more; none is on its way when this returns."""
+        """Send no more; none is on its way when this returns, unless Java does not answer."""
         sending = self._sending.acquire(timeout=_PATIENCE.total_seconds())
         self._has_ended = True
         if sending:
