@@ -56,17 +56,18 @@ def staged_rows(path: Path, at_once: int) -> Iterator[pa.RecordBatch]:
 
 
 def send_unless_sent(
-    directory: Path, epoch: Epoch, messages: Sequence[bytes], send: Callable[[Sequence[Segment]], None]
+    directory: Path, epoch: Epoch, messages: Sequence[bytes], send: Callable[[Sequence[Segment]], int]
 ) -> None:
-    """Send what the tasks have staged, unless this epoch was the last that was sent. A crash between the sending and
-    the ledger sends it again."""
+    """Send what the tasks have staged, unless this epoch was the last that was sent; `send` says how many rows were
+    refused. A crash between the sending and the ledger sends it again."""
     admission = admit_unless_taken(directory, epoch)
     if admission is not None:
         segments = from_messages(messages)
+        refused = 0
         if segments:
             reach(Point.BEFORE_WRITE, epoch.number)
-            send(segments)
+            refused = send(segments)
             reach(Point.AFTER_WRITE, epoch.number)
-        admission.record(sum(segment.rows for segment in segments))
+        admission.record(sum(segment.rows for segment in segments) - refused, refused=refused)
     reach(Point.AFTER_LEDGER, epoch.number)
     drop_segments(directory, epoch)

@@ -25,7 +25,7 @@ once per epoch."""
 @dataclass(frozen=True, slots=True)
 class Admission:
     """Leave to take an epoch. `after` is the last epoch that stays; `kept` the ledger up to it; `version` the number
-    of the ledger that was read."""
+    of the ledger that was read; `refused` the rows that were left out before."""
 
     directory: Path
     epoch: Epoch
@@ -33,12 +33,15 @@ class Admission:
     is_rewind: bool
     kept: tuple[Entry, ...]
     version: int
+    refused: int = 0
 
-    def record(self, rows: int, length: int = 0) -> None:
-        """Write down, durably, that the sink has the epoch; refused when another run has recorded since."""
+    def record(self, rows: int, length: int = 0, *, refused: int = 0) -> None:
+        """Write down, durably, that the sink has the epoch, and how many of its rows were left out; refused when
+        another run has recorded since."""
         check_fence(self.directory, self.epoch)
         mine = self.epoch
-        entry = Entry(mine.lineage, mine.number, mine.offsets, mine.generation, rows, length)
+        total = self.refused + refused
+        entry = Entry(mine.lineage, mine.number, mine.offsets, mine.generation, rows, length, total)
         if not _create(self.directory, self.version + 1, [*self.kept, entry]):
             newest = read_ledger(self.directory)[-1]
             raise overtaken(newest, mine)
@@ -62,7 +65,7 @@ def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: 
     match decision:
         case Write(after, is_rewind):
             kept = ledger[: ledger.index(after) + 1] if after else []
-            return Admission(directory, epoch, after, is_rewind, tuple(kept), version)
+            return Admission(directory, epoch, after, is_rewind, tuple(kept), version, after.refused if after else 0)
         case Skip():
             return None
         case StandDown(error) | Stop(error):
@@ -80,12 +83,17 @@ def admit_unless_taken(directory: Path, epoch: Epoch) -> Admission | None:
     version, ledger = _read(directory)
     if any(is_same_epoch(entry, epoch) for entry in ledger[-1:]):
         return None
-    return Admission(directory, epoch, None, False, (), version)
+    return Admission(directory, epoch, None, False, (), version, refused_so_far(ledger))
 
 
 def read_ledger(directory: Path) -> list[Entry]:
     """The entries of the sink, oldest first."""
     return _read(directory)[1]
+
+
+def refused_so_far(ledger: Sequence[Entry]) -> int:
+    """How many rows the sink of a ledger has left out."""
+    return ledger[-1].refused if ledger else 0
 
 
 def newest_ledger(directory: Path) -> Path | None:

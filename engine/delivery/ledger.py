@@ -24,7 +24,8 @@ from engine.errors import (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An epoch that a sink has taken. `length` is how long the output was afterwards, where that has a meaning."""
+    """An epoch that a sink has taken. `length` is how long the output was afterwards, where that has a meaning;
+    `refused` are the rows that were left out, in this epoch and all before it."""
 
     lineage: str
     epoch: int
@@ -32,6 +33,7 @@ class Entry:
     generation: int
     rows: int = 0
     length: int = 0
+    refused: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from engine.connectors import connector_of
 from engine.connectors.base import Epoch, SegmentWriter, Sink, SinkPlace, Table
 from engine.delivery.faults import Point, reach
+from engine.delivery.gate import read_ledger, refused_so_far
 from engine.errors import NullValueError
 from engine.plan.nodes import Branch, is_updating
 from engine.plan.split import Parts
@@ -71,6 +72,12 @@ class Target:
         """Whether its rows need not even leave Spark."""
         return connector_of(self.table).drops_all
 
+    @property
+    def refused(self) -> int:
+        """How many rows it has left out so far, since nothing took them."""
+        may_refuse = connector_of(self.table).may_refuse_rows and self.table.bad_data != "fail"
+        return refused_so_far(read_ledger(self.place.directory)) if may_refuse else 0
+
     def open(self) -> Sink:
         """The table's sink."""
         opener = connector_of(self.table).open_sink
@@ -103,6 +110,11 @@ class EpochPart:
     def carries_time(self) -> bool:
         """Whether a sink or the epoch part itself wants the event time, so that branches must carry it."""
         return self.parts.reads_time or any(target.needs_event_time for target in self.targets)
+
+    @property
+    def refused(self) -> int:
+        """How many rows the sinks have left out so far."""
+        return sum(target.refused for target in (*self.targets, *self.letter_targets))
 
     @property
     def wakes_after(self) -> timedelta | None:

@@ -41,10 +41,11 @@ def read_progress(
     closes_windows: bool,
     dropped: Callable[[Offset], int] = lambda offset: offset.dropped,
     counted: Callable[[Offset], int | None] = lambda _: None,
+    refused: int = 0,
 ) -> EpochReport:
     """The report of an epoch from Spark's progress, as a dict read from its JSON. `scans` says how often each table is
     read in an epoch: Spark counts its rows every time, unless others have `counted` them. `dropped` counts a table's
-    dropped records up to an offset."""
+    dropped records up to an offset; `refused` are rows that sinks have left out."""
     sources = _list(progress["sources"])
     ends = [_offset(source["endOffset"]) for source in sources]
     offsets = {offset.table: offset for offset in ends}
@@ -67,7 +68,7 @@ def read_progress(
         watermark=_instant(settled),
         source_watermarks={name: _instant(mark) for name, mark in marks.items()},
         late_rows=_late(progress),
-        dropped_rows=sum(dropped(offset) for offset in offsets.values()),
+        dropped_rows=refused + sum(dropped(offset) for offset in offsets.values()),
         rows_waiting=_waiting(offsets.values()),
         state_changes=sum(int(str(one["numRowsUpdated"])) + int(str(one["numRowsRemoved"])) for one in operators),
         state_bytes=sum(int(str(one["memoryUsedBytes"])) for one in operators),

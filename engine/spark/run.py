@@ -173,6 +173,14 @@ def _run(
         held.release()  # the callbacks that Spark keeps would hold it for as long as the session lives
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What the sinks have done with an epoch: the rows that were for them, and those they have left out so far."""
+
+    rows: int
+    refused: int
+
+
 @dataclass(slots=True)
 class _Running:
     """A run with its session open."""
@@ -184,7 +192,7 @@ class _Running:
     held: Claim
     spark: SparkSession
     on_epoch: Callable[[EpochReport], None]
-    rows_out: dict[int, int] = field(default_factory=dict)
+    written: dict[int, _Written] = field(default_factory=dict)
     begun: int = -1
     reported: int = -1
     is_ended: bool = False
@@ -245,9 +253,10 @@ class _Running:
             is_last=settled.is_last,
         )
         reach(Point.AFTER_OFFSETS, number)
-        self.rows_out[number] = epoch_part.run(released(rows), epoch)
+        rows_out = epoch_part.run(released(rows), epoch)
         for box in boxes:
             box.take(epoch, read_ends(checkpoint, number), self.paths.watermarks)
+        self.written[number] = _Written(rows_out, epoch_part.refused)
         reach(Point.AFTER_SINKS, number)
 
     def _watch(self, query: StreamingQuery) -> Outcome:
@@ -288,7 +297,7 @@ class _Running:
         return [note for some in found for note in some]
 
     def _report(self, query: StreamingQuery) -> None:
-        if not self.rows_out:
+        if not self.written:
             return  # nothing was written that is not reported: Spark need not turn its reports into text
         scans: dict[str, int] = {}
         for branch in self.program.parts.branches:
@@ -298,14 +307,16 @@ class _Running:
         for progress in query.recentProgress:
             content = json.loads(progress.json)
             number = int(content["batchId"])
-            if number <= self.reported or number not in self.rows_out:
+            if number <= self.reported or number not in self.written:
                 continue
+            written = self.written.pop(number)
             report = read_progress(
                 content,
                 scans,
-                self.rows_out.pop(number),
+                written.rows,
                 closes_windows=self.program.parts.closes_windows,
                 dropped=self._dropped,
+                refused=written.refused,
                 counted=self._counted,
             )
             self.reported = number

@@ -148,6 +148,9 @@ def test_rows_that_are_refused_for_good_end_the_run_or_are_left_out_or_kept(
         return
     take(one, epoch(0), [batch(NUMBERS, (1, "a"), (-1, "b"))])
 
+    take(one, epoch(1), [batch(NUMBERS, (2, "c"))])
+
+    assert [(entry.rows, entry.refused) for entry in read_ledger(tmp_path / "own")] == [(1, 1)]
     kept = [json.loads(line) for file in tmp_path.glob("letters/*") for line in file.read_text().splitlines()]
     assert [json.loads(one["record"])["n"] for one in kept] == ([-1] if bad_data == "dead_letter" else [])
 

@@ -12,14 +12,25 @@ from confluent_kafka import Message
 
 from engine.connectors.base import Table
 from engine.connectors.kafka.records import parts_of
-from engine.delivery.gate import Admission
+from engine.delivery.gate import Admission, read_ledger
 from engine.errors import EngineError, ScriptRefused
 from engine.plan.nodes.updating import RETRACT, ROW_ID
 from engine.schema import Field, Schema
 from engine.types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Bytes, Member, Struct
 from tests.connectors.tables import batch, connector, epoch, sink, table, take
 from tests.kafka.broker import PASSWORD, USER, Broker
-from tests.kafka.sink_pipeline import EPOCHS, EVENTS, TIMED, expected, make_topic, numbers, run, settled, target
+from tests.kafka.sink_pipeline import (
+    EPOCHS,
+    EVENTS,
+    TIMED,
+    directory,
+    expected,
+    make_topic,
+    numbers,
+    run,
+    settled,
+    target,
+)
 
 MODES = ["at_least_once", "exactly_once"]
 AT = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
@@ -145,7 +156,7 @@ class Killed(BaseException):
 def test_what_is_too_large_is_kept_once_when_an_epoch_is_run_again(
     bad_data: str, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def kill(*_: object) -> None:
+    def kill(*_: object, **__: object) -> None:
         raise Killed
 
     kept = {"dead_letter__path": str(tmp_path / "kept")} if bad_data == "dead_letter" else {}
@@ -162,6 +173,7 @@ def test_what_is_too_large_is_kept_once_when_an_epoch_is_run_again(
     assert sorted(numbers(found)) == [1, 2, 4, 5, 7, 8]
     letters = [line for file in tmp_path.glob("kept/*") for line in file.read_text().splitlines()]
     assert len(letters) == (4 if bad_data == "dead_letter" else 0)
+    assert [(entry.rows, entry.refused) for entry in read_ledger(directory(tmp_path))] == [(6, 4)]
 
 
 @pytest.mark.parametrize("mode", MODES)

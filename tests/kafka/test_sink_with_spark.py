@@ -65,3 +65,23 @@ def test_what_keeps_changing_is_written_as_changes(
 
     last = {message.key(): json.loads(message.value() or b"")["after"]["n"] for message in settled(broker, topic)}
     assert last == {b"key 0": 20, b"key 1": 20, b"key 2": 20}
+
+
+@pytest.mark.parametrize("mode", ["at_least_once", "exactly_once"])
+def test_rows_that_are_too_large_are_counted_once_through_a_crash(
+    mode: str, broker: Broker, tmp_path: Path, spark: SparkSession
+) -> None:
+    topic = make_topic(broker)
+    name = "repeat('x', CASE WHEN counter % 10 = 0 THEN 2000 ELSE 1 END)"
+    query = f"INSERT INTO out SELECT counter, {name} AS name FROM numbers;"
+    options = f"format = 'json', 'sink.commit_mode' = '{mode}', bad_data = 'drop'"
+    options += ", client_configs = 'message.max.bytes=2000'"
+    of = spec(broker, topic, tmp_path, query, options)
+    kill_in_epoch(of, 1, "after_sinks")
+
+    _, reports = play(spark, of)
+
+    found = [json.loads(message.value() or b"") for message in settled(broker, topic)]
+    assert {row["counter"] for row in found} == {number for number in range(ROWS) if number % 10}
+    assert len(found) == 54 or mode == "at_least_once"
+    assert [report.dropped_rows for report in reports if report.rows_in] == [4, 6]

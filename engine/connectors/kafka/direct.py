@@ -43,7 +43,8 @@ class DirectSink:
         """Note that the epoch was sent, so that it is not sent again if it was the last before a crash."""
         admission = admit_unless_taken(self._directory, epoch)
         if admission is not None:
-            admission.record(sum(json.loads(message) for message in messages))
+            sent = [json.loads(message) for message in messages]
+            admission.record(sum(rows for rows, _ in sent), refused=sum(large for _, large in sent))
         reach(Point.AFTER_LEDGER, epoch.number)
 
 
@@ -73,7 +74,7 @@ class DirectWriter:
         reach(Point.WHILE_WRITING, self._epoch.number)
 
     def close(self) -> bytes:
-        """Wait until the broker has all of them."""
+        """Wait until the broker has all of them; how many were sent, and how many were not."""
         deadline = time.monotonic() + FLUSH_SECONDS
         with self._giving_up():
             while self._line.producer.flush(1):
@@ -83,7 +84,7 @@ class DirectWriter:
             self._line.look()
         if self._sieve is not None:
             self._sieve.put_aside((self._epoch.lineage, self._epoch.number, self._task), self._large)
-        return json.dumps(self._rows).encode()
+        return json.dumps([self._rows, sum(batch.num_rows for batch in self._large)]).encode()
 
     @contextmanager
     def _giving_up(self) -> Iterator[None]:

@@ -42,11 +42,12 @@ class RedisSink:
         """Send the epoch, unless it was the last that was sent."""
         send_unless_sent(self._directory, epoch, messages, self._send)
 
-    def _send(self, segments: Sequence[Segment]) -> None:
+    def _send(self, segments: Sequence[Segment]) -> int:
         with told(self._options, TargetUnavailableError), closing(connect(self._options)) as client:
             for segment in segments:
                 for rows in staged_rows(self._directory / segment.path, _AT_ONCE):
                     self._send_rows(client, rows)
+        return 0
 
     def _send_rows(self, client: Client, rows: pa.RecordBatch) -> None:
         commands: Any = client.pipeline(transaction=False)

@@ -53,13 +53,13 @@ class WebhookSink:
         """Post the epoch, unless it was the last that was posted."""
         send_unless_sent(self._directory, epoch, messages, partial(self._post, epoch))
 
-    def _post(self, epoch: Epoch, segments: Sequence[Segment]) -> None:
+    def _post(self, epoch: Epoch, segments: Sequence[Segment]) -> int:
         poster = Poster(self._options, check_url(self._options.endpoint, os.environ))
         bodies = (body for segment in segments for body in _bodies(self._directory / segment.path))
         name = f"{epoch.lineage}/{self._table.name}/{epoch.number}"
         refused = asyncio.run(poster.post_all(name, bodies))
         if not refused:
-            return
+            return 0
         match self._table.bad_data, self._table.dead_letters:
             case "dead_letter", Path() as place:
                 letters = DeadLetters(place, self._table.name, epoch.lineage, epoch.number, epoch.number)
@@ -73,6 +73,7 @@ class WebhookSink:
                     "'dead_letter'",
                 )
         LOG.warning("%s has refused %d rows of epoch %d", self._table.name, len(refused), epoch.number)
+        return len(refused)
 
 
 @dataclass(frozen=True, slots=True)
