@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine import types
-from engine.connectors.base import Json, Letter
+from engine.connectors.base import Json, Letter, Table
 from engine.delivery.durable import replace_durably
 from engine.errors import UnwritableTargetError
 
@@ -27,6 +27,14 @@ LETTER_COLUMNS: Mapping[str, tuple[types.Type, ...]] = {
     "record": (types.TEXT, types.Bytes()),
 }
 """What a table of letters may have of one, by column, and of which types it may be."""
+
+
+def keep_letters(table: Table, name: tuple[str, Json, Json], letters: Sequence[Letter]) -> None:
+    """Keep all letters of what has that name (partition, start and end), if the table has a directory for them."""
+    if table.dead_letters is not None:
+        kept = DeadLetters(table.dead_letters, table.name, *name)
+        kept.add(letters)
+        kept.close()
 
 
 @dataclass(slots=True)

@@ -6,13 +6,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.connectors.base import Json, Letter, Table
-from engine.connectors.dead_letters import DeadLetters
+from engine.connectors.dead_letters import keep_letters
 from engine.connectors.kafka.client import ClientConfig
 
 LOG = logging.getLogger(__name__)
@@ -40,10 +39,7 @@ class Sieve:
         letters = [letter for records in batches for letter in self._letters(records)]
         if not letters:
             return
-        if isinstance(self.table.dead_letters, Path):
-            kept = DeadLetters(self.table.dead_letters, self.table.name, *name)
-            kept.add(letters)
-            kept.close()
+        keep_letters(self.table, name, letters)
         LOG.warning("%d rows of %s are too large for Kafka and were left out", len(letters), self.table.name)
 
     def _letters(self, records: pa.RecordBatch) -> Iterator[Letter]:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from engine.connectors.addresses import Reachable, check_url
 from engine.connectors.base import Epoch, Letter, Table
-from engine.connectors.dead_letters import DeadLetters
+from engine.connectors.dead_letters import keep_letters
 from engine.connectors.staged import StagedSegment, send_unless_sent, staged_rows
 from engine.connectors.webhook.connector import WebhookOptions, read_headers
 from engine.delivery.segments import Segment, to_message
@@ -60,18 +60,14 @@ class WebhookSink:
         refused = asyncio.run(poster.post_all(name, bodies))
         if not refused:
             return 0
-        match self._table.bad_data, self._table.dead_letters:
-            case "dead_letter", Path() as place:
-                letters = DeadLetters(place, self._table.name, epoch.lineage, epoch.number, epoch.number)
-                letters.add(refused)
-                letters.close()
-            case "fail", _:
-                raise RowRefusedError(
-                    f"{self._options.endpoint} refuses {len(refused)} of the epoch's rows; {refused[0].origin}: "
-                    f"{refused[0].error}",
-                    hint="mend the receiver and start again, or leave such rows out with bad_data = 'drop' or "
-                    "'dead_letter'",
-                )
+        if self._table.bad_data == "fail":
+            raise RowRefusedError(
+                f"{self._options.endpoint} refuses {len(refused)} of the epoch's rows; {refused[0].origin}: "
+                f"{refused[0].error}",
+                hint="mend the receiver and start again, or leave such rows out with bad_data = 'drop' or "
+                "'dead_letter'",
+            )
+        keep_letters(self._table, (epoch.lineage, epoch.number, epoch.number), refused)
         LOG.warning("%s has refused %d rows of epoch %d", self._table.name, len(refused), epoch.number)
         return len(refused)
 
