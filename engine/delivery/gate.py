@@ -65,7 +65,7 @@ def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: 
     match decision:
         case Write(after, is_rewind):
             kept = ledger[: ledger.index(after) + 1] if after else []
-            return Admission(directory, epoch, after, is_rewind, tuple(kept), version, after.refused if after else 0)
+            return Admission(directory, epoch, after, is_rewind, tuple(kept), version, refused_so_far(kept))
         case Skip():
             return None
         case StandDown(error) | Stop(error):

@@ -254,8 +254,9 @@ class _Running:
         )
         reach(Point.AFTER_OFFSETS, number)
         rows_out = epoch_part.run(released(rows), epoch)
+        ends = read_ends(checkpoint, number) if boxes else []
         for box in boxes:
-            box.take(epoch, read_ends(checkpoint, number), self.paths.watermarks)
+            box.take(epoch, ends, self.paths.watermarks)
         self.written[number] = _Written(rows_out, epoch_part.refused)
         reach(Point.AFTER_SINKS, number)
 
