@@ -48,7 +48,7 @@ class Program:
         """The sinks that take what cannot be decoded, each with the source tables that it takes it from."""
         found: dict[str, frozenset[str]] = {}
         for name in self.scans:
-            if (box := self.tables[name].letters_to) is not None:
+            if (box := self.tables[name].letter_table) is not None:
                 found[box] = found.get(box, frozenset()) | {name}
         return found
 

@@ -72,7 +72,7 @@ class Table:
     job: str = ""
     cache: Cache | None = None
     dead_letters: Path | None = None
-    letters_to: str | None = None
+    letter_table: str | None = None
     """The table that takes what cannot be decoded; else it is `dead_letters`, a directory."""
 
 

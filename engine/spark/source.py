@@ -226,7 +226,7 @@ class Reading:
 
 def _letter_taker(spec: ScanSpec, piece: Piece, planned: int) -> DeadLetters | LeftLetters | None:
     part, table = piece.piece, spec.table
-    if table.letters_to is not None:
+    if table.letter_table is not None:
         return LeftLetters(spec.notes, part.partition, piece.index, piece.end, planned)
     if table.dead_letters is not None:
         return DeadLetters(table.dead_letters, table.name, part.partition, part.start, part.end)

@@ -19,12 +19,12 @@ def with_letter_tables(catalog: Catalog, written: Collection[str], complaints: C
     complained about."""
     found = dict(catalog.read_tables)
     for _, entry in catalog.entries.values():
-        if isinstance(entry, SourceTable) and entry.table.letters_to is not None:
+        if isinstance(entry, SourceTable) and entry.table.letter_table is not None:
             with complaints.collect(entry.letters_at):
-                table = _letter_table(catalog, entry.table.letters_to, written)
+                table = _letter_table(catalog, entry.table.letter_table, written)
                 if entry.table.name in catalog.read_tables:
                     found[table.name] = table
-                    found[entry.table.name] = replace(entry.table, letters_to=table.name)
+                    found[entry.table.name] = replace(entry.table, letter_table=table.name)
     return found
 
 

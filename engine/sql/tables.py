@@ -186,7 +186,7 @@ class _Declaration:
             metadata=metadata,
             bad_data=general.bad_data,
             dead_letters=general.dead_letter_path,
-            letters_to=general.dead_letter_table,
+            letter_table=general.dead_letter_table,
             idle_time=general.idle_after,
             framing=general.framing,
             framing_max_length=general.framing_newline_max_length,
