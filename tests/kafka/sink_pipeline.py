@@ -16,6 +16,7 @@ from engine.types import BIGINT, TEXT, TIMESTAMP
 from tests.connectors.tables import batch, sink, table, take
 from tests.kafka.broker import Broker
 
+MODES = ["at_least_once", "exactly_once"]
 EPOCHS = 4
 ROWS = 10
 EVENTS = Schema((Field("n", BIGINT, nullable=False), Field("name", TEXT)))

@@ -22,6 +22,7 @@ from tests.kafka.broker import PASSWORD, USER, Broker
 from tests.kafka.sink_pipeline import (
     EPOCHS,
     EVENTS,
+    MODES,
     TIMED,
     directory,
     expected,
@@ -32,7 +33,6 @@ from tests.kafka.sink_pipeline import (
     target,
 )
 
-MODES = ["at_least_once", "exactly_once"]
 AT = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 MILLIS = 1714979289123
 

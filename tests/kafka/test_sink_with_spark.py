@@ -10,7 +10,7 @@ import pytest
 
 from engine.spark.run import RunSpec
 from tests.kafka.broker import Broker
-from tests.kafka.sink_pipeline import make_topic, settled
+from tests.kafka.sink_pipeline import MODES, make_topic, settled
 from tests.streams.play import kill_in_epoch, play
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_a_driver_that_is_killed_leaves_every_row_there_once(
     assert sorted(row["counter"] for row in found) == list(range(ROWS))
 
 
-@pytest.mark.parametrize("mode", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("mode", MODES)
 def test_what_keeps_changing_is_written_as_changes(
     mode: str, broker: Broker, tmp_path: Path, spark: SparkSession
 ) -> None:
@@ -67,7 +67,7 @@ def test_what_keeps_changing_is_written_as_changes(
     assert last == {b"key 0": 20, b"key 1": 20, b"key 2": 20}
 
 
-@pytest.mark.parametrize("mode", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("mode", MODES)
 def test_rows_that_are_too_large_are_counted_once_through_a_crash(
     mode: str, broker: Broker, tmp_path: Path, spark: SparkSession
 ) -> None:
