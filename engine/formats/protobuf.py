@@ -1,16 +1,16 @@
-"""Protobuf: its options, and what makes its decoder."""
+"""Protobuf: its options, and what makes its two directions."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from engine.formats.base import Format, FormatOptions
 
 if TYPE_CHECKING:
-    from engine.formats.base import Decoder
+    from engine.formats.base import Decoder, Encoder
     from engine.formats.registry import Subject
     from engine.schema import Schema
 
@@ -28,31 +28,34 @@ class ProtobufOptions(FormatOptions):
     confluent_schema_registry: bool = Field(
         False,
         alias="protobuf.confluent_schema_registry",
-        description="Records start with a registry's five bytes and the place of their message, which are passed over.",
+        description="Records start with a registry's five bytes and the place of their message. A source passes over "
+        "them; a sink registers the file that has the message, which may import none but Google's own.",
     )
     length_delimited: bool = Field(
         False, alias="protobuf.length_delimited", description="Each message has its length before it."
     )
 
 
-def _check(
-    options: FormatOptions, schema: Schema, direction: Literal["source", "sink", "lookup"], connector: str
-) -> str | None:
-    return None if direction == "source" else "protobuf can be read and not written; write 'avro' or 'json'"
-
-
 def _decoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Decoder:
-    from engine.formats.protobuf_records import ProtobufDecoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
+    from engine.formats.protobuf_decode import ProtobufDecoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
 
     assert isinstance(options, ProtobufOptions)
     return ProtobufDecoder(options, schema)
 
 
+def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Encoder:
+    from engine.formats.protobuf_encode import ProtobufEncoder  # noqa: PLC0415 - see `_decoder`
+
+    assert isinstance(options, ProtobufOptions)
+    return ProtobufEncoder(options, schema, subject)
+
+
 PROTOBUF = Format(
     name="protobuf",
-    summary="A Protobuf message to a row, by a file of compiled descriptors.",
+    summary="A Protobuf message to a row, by a file of compiled descriptors. Fields are found by the names of columns; "
+    "NULL is a field that is not set.",
     prefix="protobuf",
     options=ProtobufOptions,
     decoder=_decoder,
-    check=_check,
+    encoder=_encoder,
 )

@@ -73,7 +73,7 @@ def to_value(kind: types.Type, value: object) -> object:
                 return value
         case types.Float(), int() | float() if not isinstance(value, bool):
             return float(value)
-        case types.Decimal(), int() | Exact() if not isinstance(value, bool):
+        case types.Decimal(), int() | Exact() | str() if not isinstance(value, bool):
             return pa.scalar(Exact(value), to_arrow(kind)).as_py()
         case types.Text(), str():
             return value

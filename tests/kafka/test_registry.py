@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from google.protobuf import descriptor_pb2
 
 from engine import types
 from engine.connectors.addresses import ALLOWED
@@ -38,7 +40,21 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
         yield one
 
 
-@pytest.mark.parametrize("form", ["avro", "json"])
+def described(path: Path) -> dict[str, str]:
+    """Options of Protobuf: a message with the columns."""
+    file = descriptor_pb2.FileDescriptorProto(name="orders.proto", syntax="proto3")
+    message = file.message_type.add(name="Order")
+    kind = descriptor_pb2.FieldDescriptorProto
+    message.nested_type.add(name="St").field.add(name="a", number=1, type=kind.TYPE_STRING, label=1)
+    message.oneof_decl.add(name="_amount")
+    message.field.add(name="id", number=1, type=kind.TYPE_INT64, label=1)
+    message.field.add(name="amount", number=2, type=kind.TYPE_STRING, label=1, oneof_index=0, proto3_optional=True)
+    message.field.add(name="st", number=3, type=kind.TYPE_MESSAGE, type_name=".Order.St", label=1)
+    path.write_bytes(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString())
+    return {"protobuf__descriptor": str(path), "protobuf__message": "Order"}
+
+
+@pytest.mark.parametrize("form", ["avro", "json", "protobuf"])
 @pytest.mark.parametrize("mode", ["at_least_once", "exactly_once"])
 def test_what_is_written_with_a_registry_is_read_with_it(
     form: str, mode: str, registry: Stub, broker: Broker, tmp_path: Path
@@ -50,6 +66,7 @@ def test_what_is_written_with_a_registry_is_read_with_it(
         "format": form,
         f"{form}__confluent_schema_registry": True,
         "schema_registry__endpoint": registry.url,
+        **(described(tmp_path / "orders.desc") if form == "protobuf" else {}),
     }
     to = table("kafka", COLUMNS, type="sink", sink__commit_mode=mode, **options)
 
@@ -62,7 +79,7 @@ def test_what_is_written_with_a_registry_is_read_with_it(
     assert {value.value()[:5] for value in settled(broker, topic)} == {b"\0\0\0\0\1"}
     (known,) = registry.known
     assert known[:2] == (f"/subjects/{topic}-value/versions", form.upper())
-    assert "amount" in json.dumps(json.loads(known[2]))
+    assert "amount" in (str(b64decode(known[2])) if form == "protobuf" else json.dumps(json.loads(known[2])))
     of = kafka_source(table("kafka", COLUMNS, type="source", source__offset="earliest", **options))
     first = begin(of)
     found = rows(list(between(of, first, dict(of.advance(first, None)))))

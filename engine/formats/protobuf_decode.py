@@ -8,28 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.errors import MissingPackageError, OptionValueError
 from engine.formats.base import Decoded
 from engine.formats.protobuf import ProtobufOptions
+from engine.formats.protobuf_messages import LENGTH, TIME, WRAPPERS, FieldDescriptor, is_map, message, message_class
 from engine.formats.record_rows import FoundRecord, to_rows
 from engine.formats.registry import HEADER_BYTES, read_header
 from engine.schema import Schema
-
-try:
-    from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
-    from google.protobuf.descriptor import FieldDescriptor
-except ImportError as missing:
-    raise MissingPackageError(
-        "the format 'protobuf' needs the Python package protobuf",
-        hint="pip install 'airflow-provider-arroyo[protobuf]'",
-    ) from missing
-
-_TIME = "google.protobuf.Timestamp"
-_LENGTH = "google.protobuf.Duration"
-_WRAPPERS = frozenset(
-    f"google.protobuf.{kind}Value"
-    for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
-)
 
 
 class ProtobufDecoder:
@@ -38,7 +22,7 @@ class ProtobufDecoder:
     def __init__(self, options: ProtobufOptions, schema: Schema) -> None:
         self._options = options
         self._schema = schema
-        self._make = _message_class(options)
+        self._make = message_class(options)
 
     def decode_lines(self, block: bytes) -> Decoded:
         """Protobuf is binary: there are no lines of it."""
@@ -72,26 +56,6 @@ class ProtobufDecoder:
         return payload[at:]
 
 
-def _message_class(options: ProtobufOptions) -> Any:
-    pool = descriptor_pool.DescriptorPool()
-    try:
-        files = descriptor_pb2.FileDescriptorSet.FromString(options.descriptor.read_bytes())
-        for file in files.file:
-            pool.Add(file)
-    except (OSError, TypeError, message.DecodeError) as wrong:
-        raise OptionValueError(
-            f"{options.descriptor} cannot be read as a file of descriptors: {type(wrong).__name__}",
-            hint="write it with protoc --include_imports --descriptor_set_out=FILE",
-        ) from wrong
-    try:
-        return message_factory.GetMessageClass(pool.FindMessageTypeByName(options.message))
-    except KeyError as wrong:
-        names = sorted(f"{file.package}.{one.name}".lstrip(".") for file in files.file for one in file.message_type)
-        raise OptionValueError(
-            f"{options.descriptor} has no message {options.message!r}", hint=f"it has {', '.join(names[:20])}"
-        ) from wrong
-
-
 def _fields(found: Any) -> Iterator[tuple[str, object]]:
     for field in found.DESCRIPTOR.fields:
         if field.has_presence and not found.HasField(field.name):
@@ -101,9 +65,8 @@ def _fields(found: Any) -> Iterator[tuple[str, object]]:
 
 
 def _field(field: Any, value: Any) -> object:
-    kind = field.message_type
-    if kind is not None and kind.GetOptions().map_entry:
-        inner = kind.fields_by_name["value"]
+    if is_map(field):
+        inner = field.message_type.fields_by_name["value"]
         return {str(key): _value(inner, one) for key, one in value.items()}
     if field.is_repeated:
         return [_value(field, one) for one in value]
@@ -117,11 +80,11 @@ def _value(field: Any, value: Any) -> object:
     if field.message_type is None:
         return value
     match field.message_type.full_name:
-        case name if name in _WRAPPERS:
+        case name if name in WRAPPERS:
             return value.value
-        case name if name == _TIME:
+        case name if name == TIME:
             return datetime.fromtimestamp(value.seconds, UTC) + timedelta(microseconds=value.nanos // 1000)
-        case name if name == _LENGTH:
+        case name if name == LENGTH:
             return timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
     return dict(_fields(value))
 
