@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
+import signal
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkContext
@@ -89,7 +92,19 @@ def _attach(gateway: jvm.Gateway) -> SparkSession:
         del os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET]  # they are of no use to our children
     SparkContext._gateway.engine_gateway = gateway  # type: ignore[union-attr]
     SparkContext._gateway.engine_garbage = Garbage(SparkContext._gateway._gateway_client)  # type: ignore[union-attr]
-    return SparkSession.builder.getOrCreate()
+    with _keep_interrupt():
+        return SparkSession.builder.getOrCreate()
+
+
+@contextmanager
+def _keep_interrupt() -> Iterator[None]:
+    """Whoever answers Ctrl-C goes on doing so: Spark's context puts itself in that place, in the main thread."""
+    answers = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, answers)
 
 
 def _detach() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import Row
 
+from engine.commands.run import INTERRUPTED
 from engine.compile import compile_script
 from engine.connectors.base import Slice
 from engine.connectors.kafka.connector import KafkaSourceOptions
@@ -58,17 +59,18 @@ def run_alone(spec: RunSpec, count: int) -> int:
     file.write_text(spec.sql)
     command = [sys.executable, "-m", "engine", "run", str(file), "--state-dir", str(spec.state_dir)]
     command += ["--set", "quick=true", "--json-progress", "--max-epoch-rows", str(spec.max_epoch_rows)]
-    rows_in, is_told = 0, False
+    rows_in, is_told, others = 0, False, []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
         for line in running.stderr:
             if not line.startswith("{"):
+                others.append(line)
                 continue
             rows_in += json.loads(line)["rows_in"]
             if not is_told and len(read_rows(spec.state_dir.parent / "output.json")) >= count:
                 is_told = True
                 running.send_signal(signal.SIGINT)
-    assert running.returncode == -signal.SIGINT
+    assert (running.returncode, others) == (INTERRUPTED, [])
     return rows_in
 
 

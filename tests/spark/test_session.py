@@ -32,14 +32,17 @@ sys.stdin.read()
 """
 
 WHOLE_LIFE = """
-import sys
+import signal, sys
 from pathlib import Path
 from engine.spark.session import close_session, open_session
+stop = lambda *_: None
+signal.signal(signal.SIGINT, stop)
 for round in (1, 2):
     spark = open_session(
         app_name="life", master="local[1]", log_dir=Path(sys.argv[1]), quick=True, memory="512m", makes_archive=False
     )
     assert spark.range(5).count() == 5
+    assert signal.getsignal(signal.SIGINT) is stop
     close_session(spark)
 """
 
