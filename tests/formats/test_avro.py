@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from io import BytesIO
@@ -18,6 +17,7 @@ from engine.formats import make_decoder, make_encoder
 from engine.formats.avro import AvroOptions
 from engine.formats.avro_schemas import avro_schema
 from engine.schema import Field, Schema, arrow_schema
+from tests.formats.known import Known
 
 ALL = Schema(
     (
@@ -55,26 +55,6 @@ EMPTY = dict.fromkeys(ROW) | {"n": 2}
 PLAIN = Schema((Field("n", types.BIGINT, nullable=False), Field("t", types.TEXT)))
 
 
-@dataclass
-class Known:
-    """A registry in memory, and a subject of it."""
-
-    schemas: dict[int, str] = field(default_factory=dict)
-    name: str = "orders-value"
-
-    @property
-    def registry(self) -> Known:
-        return self
-
-    def schema_of(self, number: int) -> str:
-        return self.schemas[number]
-
-    def register(self, subject: str, kind: str, schema: str) -> int:
-        assert (subject, kind) == (self.name, "AVRO")
-        self.schemas[258] = schema
-        return 258
-
-
 def batch(schema: Schema, *rows: dict[str, object]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(list(rows), schema=arrow_schema(schema))
 
@@ -97,6 +77,7 @@ def test_what_is_written_is_read_again(way: dict[str, bool]) -> None:
     assert decoded.rows.to_pylist() == rows.to_pylist()
     if "confluent_schema_registry" in way:
         assert payloads[0].as_py()[:5] == b"\0\0\0\1\2"
+        assert known.told == [("orders-value", "AVRO", known.schemas[258])]
 
 
 def test_records_are_read_with_the_schema_that_they_were_written_with() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf import descriptor_pb2
@@ -19,7 +20,7 @@ from tests.connectors.http_serving import serving
 from tests.connectors.registry_stub import Stub
 from tests.connectors.tables import batch, between, epoch, rows, sink, table, take
 from tests.kafka.broker import Broker
-from tests.kafka.sink_pipeline import make_topic, settled
+from tests.kafka.sink_pipeline import MODES, make_topic, settled
 from tests.kafka.tables import begin, kafka_source
 
 COLUMNS = Schema(
@@ -45,17 +46,21 @@ def described(path: Path) -> dict[str, str]:
     file = descriptor_pb2.FileDescriptorProto(name="orders.proto", syntax="proto3")
     message = file.message_type.add(name="Order")
     kind = descriptor_pb2.FieldDescriptorProto
-    message.nested_type.add(name="St").field.add(name="a", number=1, type=kind.TYPE_STRING, label=1)
+    message.nested_type.add(name="St").field.add(name="a", number=1, type=kind.TYPE_STRING, label=kind.LABEL_OPTIONAL)
     message.oneof_decl.add(name="_amount")
-    message.field.add(name="id", number=1, type=kind.TYPE_INT64, label=1)
-    message.field.add(name="amount", number=2, type=kind.TYPE_STRING, label=1, oneof_index=0, proto3_optional=True)
-    message.field.add(name="st", number=3, type=kind.TYPE_MESSAGE, type_name=".Order.St", label=1)
+
+    def add(name: str, number: int, of: Any, **more: Any) -> None:
+        message.field.add(name=name, number=number, type=of, label=kind.LABEL_OPTIONAL, **more)
+
+    add("id", 1, kind.TYPE_INT64)
+    add("amount", 2, kind.TYPE_STRING, oneof_index=0, proto3_optional=True)
+    add("st", 3, kind.TYPE_MESSAGE, type_name=".Order.St")
     path.write_bytes(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString())
     return {"protobuf__descriptor": str(path), "protobuf__message": "Order"}
 
 
 @pytest.mark.parametrize("form", ["avro", "json", "protobuf"])
-@pytest.mark.parametrize("mode", ["at_least_once", "exactly_once"])
+@pytest.mark.parametrize("mode", MODES)
 def test_what_is_written_with_a_registry_is_read_with_it(
     form: str, mode: str, registry: Stub, broker: Broker, tmp_path: Path
 ) -> None:
