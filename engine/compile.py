@@ -45,9 +45,9 @@ class Program:
 
     @property
     def letter_boxes(self) -> Mapping[str, frozenset[str]]:
-        """The sinks that take what cannot be decoded, each with the source tables that it takes it from."""
+        """The sinks that take what cannot be decoded or written, each with the tables that it takes it from."""
         found: dict[str, frozenset[str]] = {}
-        for name in self.scans:
+        for name in (*self.scans, *(write.table for write in self.writes)):
             if (box := self.tables[name].letter_table) is not None:
                 found[box] = found.get(box, frozenset()) | {name}
         return found

@@ -73,12 +73,13 @@ class Table:
     cache: Cache | None = None
     dead_letters: Path | None = None
     letter_table: str | None = None
-    """The table that takes what cannot be decoded; else it is `dead_letters`, a directory."""
+    """The table that takes what cannot be decoded or written; else it is `dead_letters`, a directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A record that could not be decoded: where it was found, what is wrong with it, and its bytes."""
+    """A record that could not be decoded, or a row that could not be written: where it was found, what is wrong, and
+    its bytes."""
 
     origin: str
     error: str

@@ -1,4 +1,4 @@
-"""Records that could not be decoded, kept for a person to look at, in a directory or a table.
+"""Records that could not be decoded, or written, kept for a person to look at, in a directory or a table.
 
 In a directory there is one file for every range that had any. Its name says which range it belongs to, and what a range
 holds never changes. So a range that is read again, by a retry or after a crash, writes the very same file in the place
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine import types
-from engine.connectors.base import Json, Letter, Table
+from engine.connectors.base import Json, Letter
 from engine.delivery.durable import replace_durably
 from engine.errors import UnwritableTargetError
 
@@ -27,14 +27,6 @@ LETTER_COLUMNS: Mapping[str, tuple[types.Type, ...]] = {
     "record": (types.TEXT, types.Bytes()),
 }
 """What a table of letters may have of one, by column, and of which types it may be."""
-
-
-def keep_letters(table: Table, name: tuple[str, Json, Json], letters: Sequence[Letter]) -> None:
-    """Keep all letters of what has that name (partition, start and end), if the table has a directory for them."""
-    if table.dead_letters is not None:
-        kept = DeadLetters(table.dead_letters, table.name, *name)
-        kept.add(letters)
-        kept.close()
 
 
 @dataclass(slots=True)
@@ -53,15 +45,16 @@ class DeadLetters:
         self._lines += [self._line(letter) for letter in letters]
 
     def close(self) -> None:
-        """Write the file, if there is anything to write; it is durable afterwards."""
-        if not self._lines:
-            return
+        """Write the file, which is durable afterwards; there is none where there is nothing to write."""
         path = self.directory / f"{self.table}-{self._name()}.json"
         try:
-            replace_durably(path, b"".join(self._lines))
+            if self._lines:
+                replace_durably(path, b"".join(self._lines))
+            else:
+                path.unlink(missing_ok=True)
         except OSError as wrong:
             raise UnwritableTargetError(
-                f"the records that {self.table} cannot decode cannot be kept in {self.directory}: {wrong}",
+                f"the records that {self.table} leaves out cannot be kept in {self.directory}: {wrong}",
                 hint="make 'dead_letter.path' writable, or free space on it; nothing is lost, the epoch is run again",
             ) from wrong
 

@@ -67,8 +67,8 @@ class TableOptions(Options):
         None,
         alias="dead_letter.table",
         min_length=1,
-        description="Sink of the same script that takes what a source cannot decode, instead of a directory. Its "
-        "columns are some of source TEXT, partition TEXT, origin TEXT, error TEXT, record TEXT or BYTEA.",
+        description="Sink of the same script that takes them once each, instead of a directory. Its columns are some "
+        "of source TEXT (the table), partition TEXT, origin TEXT, error TEXT, record TEXT or BYTEA.",
     )
     event_time_field: str | None = Field(None, description="Column that is the event time.")
     watermark_field: str | None = Field(None, description="Column whose value is the watermark.")

@@ -203,8 +203,8 @@ class _Running:
             for write in self.program.writes
         ]
         boxes = [
-            LetterBox(Target(self.program.tables[name], self._place(name)), sources)
-            for name, sources in self.program.letter_boxes.items()
+            LetterBox(Target(self.program.tables[name], self._place(name)), senders, targets)
+            for name, senders in self.program.letter_boxes.items()
         ]
         epoch_part = EpochPart(self.program.parts, targets, self.program.tables, [box.target for box in boxes])
         limits = Limits(self.spec.parallelism, self.spec.max_epoch_rows)

@@ -32,10 +32,12 @@ class SourceTable:
 
 @dataclass(frozen=True, slots=True)
 class SinkTable:
-    """A table that can be written; without columns it takes those of the first INSERT."""
+    """A table that can be written; without columns it takes those of the first INSERT. `letters_at` is where it says
+    which table takes the rows that nothing takes."""
 
     table: Table
     columns: Schema | None
+    letters_at: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Sinks that take what a source cannot decode: they are named by an option, and no query writes them."""
+"""Sinks that take what a source cannot decode and what a sink cannot write: they are named by an option, and no query
+writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -14,17 +15,16 @@ from engine.sql.complaints import Complaints
 from engine.sql.tables import with_columns
 
 
-def with_letter_tables(catalog: Catalog, written: Collection[str], complaints: Complaints) -> dict[str, Table]:
-    """The tables that are read, and the sinks that they have named for their letters; what is wrong with those is
-    complained about."""
-    found = dict(catalog.read_tables)
+def with_letter_tables(catalog: Catalog, written: Mapping[str, Table], complaints: Complaints) -> dict[str, Table]:
+    """The tables that are read and written, and the sinks that they have named for their letters; what is wrong with
+    those is complained about."""
+    found = used = {**catalog.read_tables, **written}
     for _, entry in catalog.entries.values():
-        if isinstance(entry, SourceTable) and entry.table.letter_table is not None:
+        if isinstance(entry, SourceTable | SinkTable) and entry.table.letter_table is not None:
             with complaints.collect(entry.letters_at):
                 table = _letter_table(catalog, entry.table.letter_table, written)
-                if entry.table.name in catalog.read_tables:
-                    found[table.name] = table
-                    found[entry.table.name] = replace(entry.table, letter_table=table.name)
+                if (named := used.get(entry.table.name)) is not None:
+                    found = {**found, table.name: table, named.name: replace(named, letter_table=table.name)}
     return found
 
 
@@ -32,6 +32,11 @@ def _letter_table(catalog: Catalog, name: str, written: Collection[str]) -> Tabl
     entry = catalog.find(name)
     if not isinstance(entry, SinkTable):
         raise OptionValueError(f"dead_letter.table {name!r} is no sink", hint="declare it with type = 'sink'")
+    if entry.table.letter_table is not None:
+        raise OptionValueError(
+            f"{name} takes dead letters, and names a table for dead letters of its own",
+            hint="name a directory there, with dead_letter.path",
+        )
     if entry.table.name in written:
         raise OptionValueError(
             f"{name} takes dead letters, and an INSERT writes to it as well", hint="give one of the two another table"

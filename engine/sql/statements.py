@@ -129,7 +129,7 @@ class _Reading:
         )
         tables = with_letter_tables(self.catalog, self.sinks, self.complaints)
         self.complaints.raise_any()
-        return Translation(writes, {**tables, **self.sinks})
+        return Translation(writes, tables)
 
     def _query(self, node: exp.Expr) -> Node:
         rows = Queries(self.script, self.catalog, {}, self.updating_ttl).translate(node)

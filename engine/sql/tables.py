@@ -160,12 +160,6 @@ class _Declaration:
                 hint="write bad_data = 'drop', or leave it out",
                 at=self.places["bad_data"],
             )
-        if self.options.general.dead_letter_table is not None and self.options.direction != "source":
-            raise OptionValueError(
-                f"dead_letter.table is for sources, and {self.name} is none",
-                hint="name a directory with dead_letter.path",
-                at=self.places["dead_letter.table"],
-            )
         match self.options.direction:
             case "source":
                 return self._source()
@@ -231,7 +225,7 @@ class _Declaration:
                 f"sink {self.name} can only have plain columns", hint="compute them in the INSERT", at=self.at
             )
         schema = Schema(self.columns.physical) if self.columns.physical else None
-        return SinkTable(self._table(schema or Schema(())), schema)
+        return SinkTable(self._table(schema or Schema(())), schema, self.places.get("dead_letter.table"))
 
     def _source(self) -> SourceTable:
         complaints = Complaints()

@@ -53,6 +53,7 @@ def table(
         bad_data=read.general.bad_data,
         idle_time=read.general.idle_after,
         dead_letters=read.general.dead_letter_path,
+        letter_table=read.general.dead_letter_table,
     )
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,51 +18,8 @@ from engine.connectors.webhook.connector import WebhookOptions
 from engine.connectors.webhook.sink import Poster
 from engine.delivery.gate import read_ledger
 from engine.errors import AddressRefusedError, RowRefusedError, ScriptRefused, TargetUnavailableError
-from tests.connectors.http_serving import serving
+from tests.connectors.receiver import Receiver
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
-
-
-class Receiver(ThreadingHTTPServer):
-    """Takes rows; `answers` are what it says first, with the headers beside; then it says 200."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.answers: list[tuple[int, dict[str, str]]] = []
-        self.seen: list[tuple[str, dict[str, object]]] = []
-        self.headers: list[dict[str, str]] = []
-        self.guard = threading.Lock()
-
-    @property
-    def url(self) -> str:
-        return f"http://localhost:{self.server_address[1]}/rows"
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        assert isinstance(self.server, Receiver)
-        with self.server.guard:
-            status, headers = self.server.answers.pop(0) if self.server.answers else (200, {})
-            if body.get("n") == -1:
-                status, headers = 422, {}
-            self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
-            if status == 200:
-                self.server.seen.append((self.headers["idempotency-key"], body))
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    monkeypatch.setenv(ALLOWED, "localhost")
-    with serving(Receiver()) as one:
-        yield one
 
 
 def post(receiver: Receiver, bodies: Sequence[object], **options: object) -> tuple[list[str], list[float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import pytest
 from engine.spark.run import RunSpec
 from tests.kafka.broker import Broker
 from tests.kafka.sink_pipeline import MODES, make_topic, settled
-from tests.streams.play import kill_in_epoch, play
+from tests.streams.play import kill_in_epoch, play, read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,3 +86,30 @@ def test_rows_that_are_too_large_are_counted_once_through_a_crash(
     assert {row["counter"] for row in found} == {number for number in range(ROWS) if number % 10}
     assert len(found) == 54 or mode == "at_least_once"
     assert [report.dropped_rows for report in reports if report.rows_in] == [4, 6]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("point", ["after_ledger", "after_sinks"])
+def test_a_table_takes_each_row_that_is_too_large_once_through_a_crash(
+    point: str, mode: str, broker: Broker, tmp_path: Path, spark: SparkSession
+) -> None:
+    topic = make_topic(broker)
+    name = "repeat('x', CASE WHEN counter % 10 = 0 THEN 2000 ELSE 1 END)"
+    query = f"""
+        CREATE TABLE letters (source TEXT, error TEXT, record BYTEA) WITH (
+          connector = 'single_file', path = '{tmp_path}/letters', type = 'sink', format = 'json'
+        );
+        INSERT INTO out SELECT counter, {name} AS name FROM numbers;
+    """
+    options = f"format = 'json', 'sink.commit_mode' = '{mode}', bad_data = 'dead_letter', dead_letter.table = 'letters'"
+    options += ", client_configs = 'message.max.bytes=2000'"
+    of = spec(broker, topic, tmp_path, query, options)
+    kill_in_epoch(of, 1, point)
+
+    _, reports = play(spark, of)
+
+    letters = read_rows(tmp_path / "letters")
+    records = [json.loads(base64.b64decode(str(letter["record"]))) for letter in letters]
+    assert [record["counter"] for record in records] == [0, 10, 20, 30, 40, 50]
+    assert all(letter["source"] == "out" and "'message.max.bytes'" in str(letter["error"]) for letter in letters)
+    assert reports[-1].dropped_rows == 6

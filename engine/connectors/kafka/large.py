@@ -6,13 +6,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.connectors.base import Json, Letter, Table
-from engine.connectors.dead_letters import keep_letters
+from engine.connectors.base import Epoch, Letter, Table
 from engine.connectors.kafka.client import ClientConfig
+from engine.connectors.refused_rows import keep_refused
 
 LOG = logging.getLogger(__name__)
 _USUAL = 1_000_000
@@ -34,13 +35,12 @@ class Sieve:
         is_large = pc.greater(_sizes(records), self.limit)
         return records.filter(pc.invert(is_large)), records.filter(is_large)
 
-    def put_aside(self, name: tuple[str, Json, Json], batches: Iterable[pa.RecordBatch]) -> None:
-        """Keep records that do not fit where the table says, in the file of that name, and say how many they are."""
+    def put_aside(self, directory: Path, epoch: Epoch, batches: Iterable[pa.RecordBatch]) -> None:
+        """Keep the records of an epoch that do not fit where the table says, and say how many they are."""
         letters = [letter for records in batches for letter in self._letters(records)]
-        if not letters:
-            return
-        keep_letters(self.table, name, letters)
-        LOG.warning("%d rows of %s are too large for Kafka and were left out", len(letters), self.table.name)
+        keep_refused(self.table, directory, epoch, letters)
+        if letters:
+            LOG.warning("%d rows of %s are too large for Kafka and were left out", len(letters), self.table.name)
 
     def _letters(self, records: pa.RecordBatch) -> Iterator[Letter]:
         keys, values = (records.column(name).to_pylist() for name in ("key", "value"))

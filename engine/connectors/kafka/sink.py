@@ -78,7 +78,7 @@ class StagedSink:
         if self._sieve is not None:
             paths = [self._directory / segment for file in large for segment in file.segments]
             records = (records for path in paths for records in staged_records(path))
-            self._sieve.put_aside((epoch.lineage, epoch.number, epoch.number), records)
+            self._sieve.put_aside(self._directory, epoch, records)
 
     def _take(self, epoch: Epoch, files: Mapping[int, Published]) -> None:
         name = name_of(self._options.transactional_id_prefix, self._job, self._table.name, epoch)

@@ -77,6 +77,8 @@ WEBHOOK = Connector(
         "A row that is posted again, by a retry or after a crash, has the same `Idempotency-Key`, by which the "
         "receiver can leave it out; the key is a hash of history, table, epoch and the row's place in the epoch.",
         "Rows arrive in order only with `sink.max_in_flight = 1`.",
+        "A row that the receiver refuses (4xx, but for 408, 425 and 429) stops the job, or is left out with "
+        "`bad_data = 'drop'` and kept with `bad_data = 'dead_letter'`.",
         "Hosts that are not public must be named where the job is started: `ARROYO_NET_ALLOW=host,10.0.0.0/8`.",
     ),
     may_refuse_rows=True,

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from engine.connectors.addresses import Reachable, check_url
 from engine.connectors.base import Epoch, Letter, Table
-from engine.connectors.dead_letters import keep_letters
+from engine.connectors.refused_rows import keep_refused
 from engine.connectors.staged import StagedSegment, send_unless_sent, staged_rows
 from engine.connectors.webhook.connector import WebhookOptions, read_headers
 from engine.delivery.segments import Segment, to_message
@@ -58,17 +58,16 @@ class WebhookSink:
         bodies = (body for segment in segments for body in _bodies(self._directory / segment.path))
         name = f"{epoch.lineage}/{self._table.name}/{epoch.number}"
         refused = asyncio.run(poster.post_all(name, bodies))
-        if not refused:
-            return 0
-        if self._table.bad_data == "fail":
+        if refused and self._table.bad_data == "fail":
             raise RowRefusedError(
                 f"{self._options.endpoint} refuses {len(refused)} of the epoch's rows; {refused[0].origin}: "
                 f"{refused[0].error}",
                 hint="mend the receiver and start again, or leave such rows out with bad_data = 'drop' or "
                 "'dead_letter'",
             )
-        keep_letters(self._table, (epoch.lineage, epoch.number, epoch.number), refused)
-        LOG.warning("%s has refused %d rows of epoch %d", self._table.name, len(refused), epoch.number)
+        keep_refused(self._table, self._directory, epoch, refused)
+        if refused:
+            LOG.warning("%s has refused %d rows of epoch %d", self._table.name, len(refused), epoch.number)
         return len(refused)
 
 

@@ -1,6 +1,9 @@
--- Only a source has letters that a table can take.
---: error option.bad_value 4:155 dead_letter.table is for sources, and out is none
-CREATE TABLE letters (error TEXT) WITH (connector = 'single_file', path = '/1', type = 'sink', format = 'json');
-CREATE TABLE out (n INT) WITH (connector = 'webhook', endpoint = 'https://example.com/', type = 'sink', format = 'json', bad_data = 'dead_letter',        dead_letter.table = 'letters');
+-- What takes the dead letters of a sink is a sink of the same script that names no table for letters of its own.
+--: error option.bad_value 4:139 letters takes dead letters, and names a table for dead letters of its own
+--: error sql.unknown_table 5:139 there is no table 'nowhere'
+CREATE TABLE one (n INT) WITH (connector = 'webhook', endpoint = 'https://example.com/', format = 'json', bad_data = 'dead_letter',       dead_letter.table = 'letters');
+CREATE TABLE other (n INT) WITH (connector = 'webhook', endpoint = 'https://example.com/', format = 'json', bad_data = 'dead_letter',     dead_letter.table = 'nowhere');
+CREATE TABLE letters (error TEXT) WITH (connector = 'webhook', endpoint = 'https://example.com/', format = 'json', bad_data = 'dead_letter', dead_letter.table = 'more');
+CREATE TABLE more (error TEXT) WITH (connector = 'single_file', path = '/1', type = 'sink', format = 'json');
 CREATE TABLE a (n INT) WITH (connector = 'single_file', path = '/t', type = 'source', format = 'json');
-INSERT INTO out SELECT n FROM a;
+INSERT INTO one SELECT n FROM a;

@@ -1,0 +1,86 @@
+"""Rows that what a sink writes to does not take, kept for a person to look at.
+
+A directory takes them as it takes what a source cannot decode. For a table the sink leaves them in a file of its own
+before it records the epoch; once all sinks have done that, the driver writes them into the table. The file's name has
+the generation, as the ledger's entry has. So what counts is what was left by the run that recorded the epoch: neither
+what an attempt before it has left, nor what a run leaves that has been overtaken.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.connectors.base import Letter, Table
+from engine.connectors.dead_letters import DeadLetters
+from engine.delivery.durable import replace_durably
+from engine.delivery.epoch import Epoch
+from engine.delivery.gate import read_ledger
+from engine.delivery.ledger import is_same_epoch
+from engine.delivery.writing import staging
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The rows of an epoch that were refused, in their order, and when, in microseconds."""
+
+    at: int
+    letters: Sequence[Letter]
+
+
+def keep_refused(table: Table, directory: Path, epoch: Epoch, letters: Sequence[Letter]) -> None:
+    """Keep all rows of an epoch that were refused where the table says, if it says so; `directory` is the sink's own.
+    To be called before the epoch is recorded, also when no row was refused."""
+    if table.letter_table is not None:
+        _leave(directory, epoch, letters)
+    elif table.dead_letters is not None:
+        kept = DeadLetters(table.dead_letters, table.name, epoch.lineage, epoch.number, epoch.number)
+        kept.add(letters)
+        kept.close()
+
+
+def left_rows(directory: Path, epoch: Epoch) -> Refused | None:
+    """What a sink has left of an epoch that it has recorded; None when it was nothing."""
+    entry = next((one for one in reversed(read_ledger(directory)) if is_same_epoch(one, epoch)), None)
+    if entry is None:
+        return None
+    try:
+        content = json.loads(_path(directory, epoch, entry.generation).read_bytes())
+    except FileNotFoundError:
+        return None
+    letters = [Letter(origin, error, base64.b64decode(record)) for origin, error, record in content["letters"]]
+    return Refused(content["at"], letters)
+
+
+def forget_rows(directory: Path, epoch: Epoch) -> None:
+    """Drop what a sink has left of an epoch that the table of letters has recorded, of those before it, and of the
+    histories before it."""
+    parents = {lineage for lineage, _ in epoch.parents}
+    for path in _folder(directory).glob("*.json"):
+        number, rest = path.stem.split("-", 1)
+        lineage = rest.rsplit("-", 1)[0]
+        if lineage in parents or (lineage == epoch.lineage and int(number) <= epoch.number):
+            path.unlink(missing_ok=True)
+
+
+def _leave(directory: Path, epoch: Epoch, letters: Sequence[Letter]) -> None:
+    path = _path(directory, epoch, epoch.generation)
+    if not letters:
+        path.unlink(missing_ok=True)
+        return
+    lines = [[one.origin, one.error, base64.b64encode(one.record).decode()] for one in letters]
+    content = {"at": time.time_ns() // 1000, "letters": lines}
+    with staging(directory, epoch):
+        replace_durably(path, json.dumps(content).encode())
+
+
+def _path(directory: Path, epoch: Epoch, generation: int) -> Path:
+    return _folder(directory) / f"{epoch.number:012d}-{epoch.lineage}-{generation}.json"
+
+
+def _folder(directory: Path) -> Path:
+    return directory / "letters"
