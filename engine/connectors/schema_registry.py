@@ -1,13 +1,12 @@
-"""A schema registry, as Confluent's speaks over HTTP: which one a table uses, and asking it."""
+"""A schema registry, as Confluent's: which one a table uses, and asking it."""
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass, field
-from functools import cache
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from pydantic import Field as Option
 from pydantic import SecretStr
@@ -17,11 +16,11 @@ from engine.connectors.base import Options, Table
 from engine.errors import SchemaRegistryError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    import httpx2
 
     from engine.formats.registry import SchemaKind
-
-_SECONDS = 10.0
 
 
 class RegistryOptions(Options):
@@ -74,63 +73,68 @@ def subject_of(table: Table, topic: str) -> TableSubject | None:
     )
 
 
-@dataclass(slots=True)
 class HttpRegistry:
-    """Asks the registry, and remembers what it said: a number stands for one schema for ever."""
+    """Asks the registry with Confluent's own client, which remembers what it said: a number stands for one schema for
+    ever. The client asks again when no answer comes, or one that may pass."""
 
-    endpoint: str
-    key: str
-    secret: str = field(repr=False)
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
-    _schemas: dict[int, str] = field(default_factory=dict)
-    _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
+    def __init__(self, endpoint: str, key: str, secret: str, environ: Mapping[str, str] = os.environ) -> None:
+        import httpx2  # noqa: PLC0415 - `arroyo check` must not pay for it
+        from confluent_kafka.schema_registry import SchemaRegistryClient  # noqa: PLC0415
+
+        self._endpoint = endpoint
+        login = {"basic.auth.user.info": f"{key}:{secret}"} if key else {}
+        self._client = SchemaRegistryClient({"url": endpoint, **_PATIENCE, **login})
+        # it has no option for who looks at its requests, and would go through a proxy that the environment names
+        talk = self._client._rest_client  # noqa: SLF001
+        hooks: Mapping[str, list[Callable[..., object]]] = {"request": [partial(_go_where_it_was_checked, environ)]}
+        talk.session = httpx2.Client(auth=talk.auth, timeout=talk.timeout, trust_env=False, event_hooks=hooks)
 
     def schema_of(self, number: int) -> str:
         """The text of a schema."""
-        if number not in self._schemas:
-            self._schemas[number] = str(self._ask("GET", f"/schemas/ids/{number}", None)["schema"])
-        return self._schemas[number]
+        with self._explaining("GET"):
+            text = self._client.get_schema(number).schema_str
+            if text is None:
+                raise TypeError("a schema without a text")
+            return text
 
     def register(self, subject: str, kind: SchemaKind, schema: str) -> int:
         """The number of a schema of a subject, which becomes its newest version unless it is one already."""
-        if (subject, schema) not in self._numbers:
-            body = {"schema": schema, **({} if kind == "AVRO" else {"schemaType": kind})}
-            answer = self._ask("POST", f"/subjects/{quote(subject, safe='')}/versions", body)
-            self._numbers[subject, schema] = int(str(answer["id"]))
-        return self._numbers[subject, schema]
+        from confluent_kafka.schema_registry import Schema  # noqa: PLC0415
 
-    def _ask(self, method: str, path: str, body: object) -> dict[str, object]:
-        import httpx  # noqa: PLC0415 - `arroyo check` must not pay for it
+        with self._explaining("POST"):
+            return int(self._client.register_schema(subject, Schema(schema, kind)))
 
-        place = check_url(f"{self.endpoint}{path}", self.environ)
+    @contextmanager
+    def _explaining(self, method: str) -> Iterator[None]:
+        import httpx2  # noqa: PLC0415
+        from confluent_kafka.schema_registry.error import SchemaRegistryError as Refusal  # noqa: PLC0415
+
         try:
-            with httpx.Client(timeout=_SECONDS, trust_env=False) as client:
-                answer = client.request(
-                    method,
-                    place.url,
-                    content=None if body is None else json.dumps(body),
-                    headers={"host": place.host, "content-type": "application/vnd.schemaregistry.v1+json"},
-                    auth=(self.key, self.secret) if self.key else None,
-                    extensions={"sni_hostname": place.server_name},
-                )
-            content = answer.json()
-        except (httpx.TransportError, ValueError) as wrong:
+            yield
+        except (httpx2.TransportError, ValueError, TypeError, LookupError, AttributeError) as wrong:  # no answer of one
             raise SchemaRegistryError(
-                f"the schema registry {self.endpoint} does not answer: {wrong}", hint="is it up, and the URL right?"
+                f"the schema registry {self._endpoint} does not answer: {wrong}", hint="is it up, and the URL right?"
             ) from wrong
-        if answer.is_success and isinstance(content, dict):
-            return content
-        said = content.get("message", "") if isinstance(content, dict) else ""
-        hint = "are api_key and api_secret right?" if answer.status_code in (401, 403) else _HINTS.get(method)
-        raise SchemaRegistryError(
-            f"the schema registry {self.endpoint} refuses {path}: {answer.status_code} {said}".rstrip(), hint=hint
-        )
+        except Refusal as wrong:
+            status = wrong.http_status_code
+            hint = "are api_key and api_secret right?" if status in (401, 403) else _HINTS[method]
+            raise SchemaRegistryError(
+                f"the schema registry {self._endpoint} refuses a request: {status} {wrong.error_message}", hint=hint
+            ) from wrong
 
 
+_PATIENCE = {"timeout": 10.0, "max.retries": 3, "retries.wait.ms": 200}
 _HINTS = {
     "GET": "was the record written with another registry?",
     "POST": "a schema must be compatible with those before it; change the columns, or take another 'value.subject'",
 }
+
+
+def _go_where_it_was_checked(environ: Mapping[str, str], request: httpx2.Request) -> None:
+    """Send a request to the address that its host has now, when scripts may go there, and to no other."""
+    place = check_url(str(request.url), environ)
+    request.url = request.url.join(place.url)
+    request.extensions = {**request.extensions, "sni_hostname": place.server_name}
 
 
 @cache

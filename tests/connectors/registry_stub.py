@@ -8,13 +8,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Stub(ThreadingHTTPServer):
-    """Knows the schemas that were registered, numbered from 1."""
+    """Knows the schemas that were registered, numbered from 1; `answers` are what it says before that."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.known: list[tuple[str, str, str]] = []
         self.asked: list[str] = []
         self.users: set[str] = set()
+        self.hosts: set[str] = set()
+        self.answers: list[tuple[int, object]] = []
 
     @property
     def url(self) -> str:
@@ -24,8 +26,12 @@ class Stub(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     server: Stub
 
+    @property
+    def _path(self) -> str:
+        return self.path.partition("?")[0]
+
     def do_GET(self) -> None:
-        number = int(self.path.rsplit("/", 1)[1])
+        number = int(self._path.rsplit("/", 1)[1])
         if number <= len(self.server.known):
             self._answer(200, {"schema": self.server.known[number - 1][2]})
         else:
@@ -33,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        new = (self.path, body.get("schemaType", "AVRO"), body["schema"])
+        new = (self._path, body.get("schemaType", "AVRO"), body["schema"])
         if "incompatible" in body["schema"]:
             self._answer(409, {"error_code": 409, "message": "Schema is incompatible"})
             return
@@ -42,7 +48,10 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(200, {"id": self.server.known.index(new) + 1})
 
     def _answer(self, status: int, content: object) -> None:
-        self.server.asked.append(f"{self.command} {self.path}")
+        if self.server.answers:
+            status, content = self.server.answers.pop(0)
+        self.server.hosts.add(self.headers["host"])
+        self.server.asked.append(f"{self.command} {self._path}")
         self.server.users.add(b64decode(self.headers.get("authorization", "").partition(" ")[2]).decode())
         body = json.dumps(content).encode()
         self.send_response(status)

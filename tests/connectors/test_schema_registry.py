@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import httpx2
 import pytest
 
-from engine.connectors.addresses import ALLOWED
+from engine.connectors.addresses import ALLOWED, resolve
 from engine.connectors.schema_registry import HttpRegistry
 from engine.errors import AddressRefusedError, SchemaRegistryError, ScriptRefused
 from tests.connectors.http_serving import serving
@@ -43,6 +44,38 @@ def test_refusals_are_told(stub: Stub) -> None:
     with pytest.raises(SchemaRegistryError, match="409 Schema is incompatible") as refused:
         ask(stub).register("s", "AVRO", "incompatible")
     assert "compatible with those before it" in str(refused.value.hint)
+
+
+def test_what_may_pass_is_asked_again(stub: Stub) -> None:
+    stub.answers = [(503, {"message": "later"}), (429, {})]
+
+    assert ask(stub).register("s", "AVRO", "{}") == 1
+    assert len(stub.asked) == 3
+
+
+@pytest.mark.parametrize("answer", [[], "no", {}, 5])
+def test_what_is_no_answer_of_a_registry_is_told(answer: object, stub: Stub) -> None:
+    stub.answers = [(200, answer)]
+
+    with pytest.raises(SchemaRegistryError, match="does not answer"):
+        ask(stub).schema_of(1)
+
+
+def test_the_address_that_was_checked_is_asked_and_no_proxy(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://localhost:1")
+    monkeypatch.setenv("ALL_PROXY", "http://localhost:1")
+    asked, send = [], httpx2.HTTPTransport.handle_request
+
+    def note(self: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
+        asked.append((request.url.host, request.extensions["sni_hostname"]))
+        return send(self, request)
+
+    monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", note)
+
+    ask(stub).register("s", "AVRO", "{}")
+
+    assert stub.hosts == {stub.url.removeprefix("http://")}
+    assert asked == [(resolve("localhost", 80)[0], "localhost")]
 
 
 def test_a_registry_that_is_not_there_is_told(stub: Stub) -> None:
