@@ -11,12 +11,14 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
 
+from tests.kafka.certificates import authority
 from tests.kafka.jars import BROKER, jars, java
 
 USER, PASSWORD = "reader", "reader's secret"
@@ -27,6 +29,8 @@ _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto
 _PROTOCOLS = {
     "PLAINTEXT": "PLAINTEXT",
     "SASL_PLAINTEXT": "SASL_PLAINTEXT",
+    "SSL": "SSL",
+    "SASL_SSL": "SASL_SSL",
     "PROXIED": "PLAINTEXT",
     "CONTROLLER": "PLAINTEXT",
 }
@@ -45,6 +49,8 @@ class Node:
     controller_port: int
     inner_port: int
     proxied_port: int
+    ssl_port: int
+    sasl_ssl_port: int
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -92,6 +98,16 @@ class Broker:
     def sasl_address(self) -> str:
         """The listener that wants `USER` and `PASSWORD`, by SASL/PLAIN."""
         return ",".join(f"127.0.0.1:{node.sasl_port}" for node in self.nodes)
+
+    @property
+    def ssl_address(self) -> str:
+        """The listener that speaks TLS, and wants a certificate of `authority("ours")`."""
+        return ",".join(f"127.0.0.1:{node.ssl_port}" for node in self.nodes)
+
+    @property
+    def sasl_ssl_address(self) -> str:
+        """The listener that speaks TLS, and wants `USER` and `PASSWORD`."""
+        return ",".join(f"127.0.0.1:{node.sasl_ssl_port}" for node in self.nodes)
 
     @property
     def proxied_address(self) -> str:
@@ -259,8 +275,8 @@ def running(folder: Path, nodes: int = 1, settings: Mapping[str, object] | None 
 
 
 def _nodes(folder: Path, count: int) -> list[Node]:
-    ports = free_ports(count * 5)
-    return [Node(n + 1, folder / f"node-{n + 1}", *ports[5 * n : 5 * n + 5]) for n in range(count)]
+    ports = iter(free_ports(count * 7))
+    return [Node(n + 1, folder / f"node-{n + 1}", *islice(ports, 7)) for n in range(count)]
 
 
 def free_ports(count: int) -> list[int]:
@@ -284,7 +300,13 @@ def _format(node: Node, nodes: Sequence[Node], more: Mapping[str, object]) -> No
     shutil.rmtree(node.folder, ignore_errors=True)
     node.folder.mkdir(parents=True)
     copies = min(3, len(nodes))
-    listeners = {"PLAINTEXT": node.port, "SASL_PLAINTEXT": node.sasl_port, "PROXIED": node.inner_port}
+    listeners = {
+        "PLAINTEXT": node.port,
+        "SASL_PLAINTEXT": node.sasl_port,
+        "SSL": node.ssl_port,
+        "SASL_SSL": node.sasl_ssl_port,
+        "PROXIED": node.inner_port,
+    }
     spoken = _spoken(listeners)
     login = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
     settings = {
@@ -299,6 +321,10 @@ def _format(node: Node, nodes: Sequence[Node], more: Mapping[str, object]) -> No
         # takes every token that nobody has signed
         "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": f"{_TOKENS} required;",
         "listener.name.sasl_plaintext.plain.sasl.jaas.config": login,
+        "listener.name.sasl_ssl.oauthbearer.sasl.jaas.config": f"{_TOKENS} required;",
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": login,
+        "listener.name.ssl.ssl.client.auth": "required",
+        **authority("ours").files_for_broker(node.folder),
         "log.dirs": node.folder / "data",
         "auto.create.topics.enable": "false",
         "offsets.topic.num.partitions": 3,

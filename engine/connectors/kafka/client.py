@@ -19,6 +19,8 @@ except ImportError as missing:
         hint="pip install 'airflow-provider-arroyo[kafka]'",
     ) from missing
 
+from engine.connectors.kafka.tls import HINT, is_distrust
+
 SignIn: TypeAlias = "Callable[[str], tuple[str, float]]"
 ClientConfig: TypeAlias = "dict[str, str | int | float | bool | SignIn]"
 
@@ -58,11 +60,11 @@ def client_config(options: KafkaOptions, **more: str | int | float | bool) -> Cl
 @contextmanager
 def told(options: KafkaOptions, kind: type[EngineError], trouble: Sequence[KafkaError] = ()) -> Iterator[None]:
     """Whatever the client complains about inside is an error of ours of `kind`, which holds no password. A client that
-    cannot log in only says that it waited in vain; `trouble` is what its `error_cb` was told meanwhile."""
+    is not let in only says that it waited in vain; `trouble` is what its `error_cb` was told meanwhile."""
     try:
         yield
     except KafkaException as wrong:
-        refused = [error for error in trouble if error.code() in _LOGIN]
+        refused = [error for error in trouble if error.code() in _LOGIN or is_distrust(error)]
         raise explain(options, refused[-1] if refused else wrong.args[0], kind) from wrong
 
 
@@ -70,14 +72,23 @@ def explain(options: KafkaOptions, error: KafkaError, kind: type[EngineError]) -
     """The client's error as one of ours: an option that is wrong, or of `kind`."""
     code = error.code()
     if code == KafkaError._INVALID_ARG:  # noqa: SLF001 - the client's name for it
-        return OptionValueError(f"the Kafka client refuses its options: {error.str()}", hint="see client_configs")
-    if code in _LOGIN and options.auth_type == "aws_msk_iam":
+        return refused_options(error)
+    if is_distrust(error):
+        hint = HINT
+    elif code in _LOGIN and options.auth_type == "aws_msk_iam":
         hint = "which AWS credentials are there where the pipeline runs, and may they connect to this cluster?"
     elif code in _LOGIN:
         hint = "are auth.mechanism, auth.username and auth.password right, and may this user do it?"
     else:
         hint = "is it up, can it be reached from here, and are auth.protocol and auth.type right?"
     return kind(f"Kafka at {options.bootstrap_servers}: {error.str()}", hint=hint)
+
+
+def refused_options(error: KafkaError) -> OptionValueError:
+    """The error of options that fit a script and not the client: certificates that it cannot read, and the like."""
+    return OptionValueError(
+        f"the Kafka client refuses its options: {error.str()}", hint="check the options ssl.*, and client_configs"
+    )
 
 
 _LOGIN = frozenset(

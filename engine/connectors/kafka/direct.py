@@ -41,7 +41,8 @@ class DirectSink:
         client = producer_config(self._options)
         maker = RecordMaker(self._table, self._options)
         sieve = sieve_of(self._table, client)
-        line = _line_of(tuple(sorted(client.items())))
+        with _giving_up(self._options.topic):
+            line = _line_of(tuple(sorted(client.items())))
         large = partial(StagedSegment, self._directory, epoch, task, RECORDS, LARGE)
         return DirectWriter(maker, sieve, self._options.topic, line, epoch, large)
 
@@ -97,14 +98,14 @@ class DirectWriter:
         if self._sieve is not None:
             records, large = self._sieve.part(records)
             self._put_aside(large)
-        with self._giving_up():
+        with _giving_up(self._topic):
             self._rows += self._line.send(self._topic, records)
         reach(Point.WHILE_WRITING, self._epoch.number)
 
     def close(self) -> bytes:
         """Wait until the broker has all of them, and say what was sent."""
         deadline = time.monotonic() + FLUSH_SECONDS
-        with self._giving_up():
+        with _giving_up(self._topic):
             while self._line.producer.flush(1):
                 self._line.look()
                 if time.monotonic() > deadline:
@@ -121,13 +122,14 @@ class DirectWriter:
             self._large = self._large or self._open_large()
             self._large.write(large)
 
-    @contextmanager
-    def _giving_up(self) -> Iterator[None]:
-        try:
-            yield
-        except KafkaException as wrong:
-            _line_of.cache_clear()
-            raise trouble(wrong, self._topic) from wrong
+
+@contextmanager
+def _giving_up(topic: str) -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as wrong:
+        _line_of.cache_clear()
+        raise trouble(wrong, topic) from wrong
 
 
 @lru_cache(maxsize=4)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaError, KafkaException
 
+from engine.connectors.kafka.client import refused_options
+from engine.connectors.kafka.tls import HINT, is_distrust
 from engine.errors import (
     EngineError,
     MissingTopicError,
@@ -31,10 +33,11 @@ _REFUSED = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     KafkaError.SECURITY_DISABLED,
-    KafkaError._SSL,
 }
+_OPTIONS = {KafkaError.INVALID_TRANSACTION_TIMEOUT, KafkaError._INVALID_ARG}
 _AWAY = {
     KafkaError._TRANSPORT,
+    KafkaError._SSL,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._RESOLVE,
     KafkaError._TIMED_OUT,
@@ -45,13 +48,13 @@ _AWAY = {
 
 def is_refusal(error: KafkaError) -> bool:
     """Whether a broker does not let the client in, or do what it wants."""
-    return error.code() in _REFUSED
+    return error.code() in _REFUSED or is_distrust(error)
 
 
 def is_worth_another_try(wrong: KafkaException) -> bool:
     """Whether a new producer may succeed at once, where this one has failed."""
     code = wrong.args[0].code()
-    return code not in _MISSING | _TOO_LARGE | _INVALID | _REFUSED | _AWAY | {KafkaError.INVALID_TRANSACTION_TIMEOUT}
+    return code not in _MISSING | _TOO_LARGE | _INVALID | _REFUSED | _AWAY | _OPTIONS
 
 
 def trouble(wrong: KafkaException, topic: str) -> EngineError:
@@ -80,6 +83,10 @@ def trouble(wrong: KafkaException, topic: str) -> EngineError:
             hint="check user and password; exactly once needs, besides Write on the topic, Write and Describe on the "
             "transactional ids, and Read on the groups, that begin with 'sink.transactional_id_prefix'",
         )
+    if is_distrust(error):
+        return TargetRefusedError(f"Kafka and this job do not trust each other: {said}", hint=HINT)
+    if code == KafkaError._INVALID_ARG:
+        return refused_options(error)
     if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
         return TargetRefusedError(
             f"the broker allows no transactions that are as long as 'sink.transaction_timeout': {said}",

@@ -1,0 +1,14 @@
+"""Certificates that are not trusted, told apart from brokers that are away. The client calls both a lost connection."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError
+
+HINT = "are ssl.ca, ssl.certificate and ssl.key right, and does the broker trust the authority of that certificate?"
+_CODES = frozenset({KafkaError._SSL, KafkaError._TRANSPORT})  # noqa: SLF001 - the client's names for its own errors
+_SIGNS = ("certificate", "SSL alert")
+
+
+def is_distrust(error: KafkaError) -> bool:
+    """Whether a broker and the client do not trust each other; it is otherwise with one that hangs up."""
+    return error.code() in _CODES and any(sign in error.str() for sign in _SIGNS)
