@@ -54,6 +54,27 @@ def test_a_driver_that_is_killed_leaves_every_row_there_once(
     assert sorted(row["counter"] for row in found) == list(range(ROWS))
 
 
+@pytest.mark.parametrize("point", ["after_decision", "while_publishing", "after_write"])
+def test_parallel_transactions_need_no_query_that_gives_the_same_rows_again(
+    point: str, broker: Broker, tmp_path: Path, spark: SparkSession
+) -> None:
+    topic = make_topic(broker, partitions=2)
+    # a row that is computed again has another key, and would go into another transaction
+    query = "INSERT INTO out SELECT counter, uuid() AS name FROM numbers;"
+    options = "format = 'json', 'sink.commit_mode' = 'exactly_once', 'sink.key_field' = 'name', 'sink.parallelism' = 3"
+    of = spec(broker, topic, tmp_path, query, options)
+    kill_in_epoch(of, 1, point)
+    before = [message.value() for message in settled(broker, topic)]
+
+    outcome, _ = play(spark, of)
+
+    found = [message.value() for message in settled(broker, topic)]
+    assert outcome == "finished"
+    assert sorted(json.loads(value or b"")["counter"] for value in found) == list(range(ROWS))
+    assert set(before) <= set(found)
+    assert PER_EPOCH < len(before) <= 2 * PER_EPOCH
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_what_keeps_changing_is_written_as_changes(
     mode: str, broker: Broker, tmp_path: Path, spark: SparkSession
