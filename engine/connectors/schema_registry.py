@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from engine.connectors.addresses import WebUrl, check_url
 from engine.connectors.base import Options, Table
-from engine.errors import SchemaRegistryError
+from engine.errors import MissingPackageError, SchemaRegistryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -78,8 +78,14 @@ class HttpRegistry:
     ever. The client asks again when no answer comes, or one that may pass."""
 
     def __init__(self, endpoint: str, key: str, secret: str, environ: Mapping[str, str] = os.environ) -> None:
-        import httpx2  # noqa: PLC0415 - `arroyo check` must not pay for it
-        from confluent_kafka.schema_registry import SchemaRegistryClient  # noqa: PLC0415
+        try:
+            import httpx2  # noqa: PLC0415 - `arroyo check` must not pay for it
+            from confluent_kafka.schema_registry import SchemaRegistryClient  # noqa: PLC0415
+        except ImportError as missing:
+            raise MissingPackageError(
+                f"a schema registry needs a Python package that is not there: {missing.name}",
+                hint="pip install 'airflow-provider-arroyo[kafka]'",
+            ) from missing
 
         self._endpoint = endpoint
         login = {"basic.auth.user.info": f"{key}:{secret}"} if key else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import httpx2
@@ -9,7 +10,7 @@ import pytest
 
 from engine.connectors.addresses import ALLOWED, resolve
 from engine.connectors.schema_registry import HttpRegistry
-from engine.errors import AddressRefusedError, SchemaRegistryError, ScriptRefused
+from engine.errors import AddressRefusedError, MissingPackageError, SchemaRegistryError, ScriptRefused
 from tests.connectors.http_serving import serving
 from tests.connectors.registry_stub import Stub
 from tests.connectors.tables import NUMBERS, table
@@ -76,6 +77,14 @@ def test_the_address_that_was_checked_is_asked_and_no_proxy(stub: Stub, monkeypa
 
     assert stub.hosts == {stub.url.removeprefix("http://")}
     assert asked == [(resolve("localhost", 80)[0], "localhost")]
+
+
+def test_a_client_that_is_not_installed_is_told(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka.schema_registry", None)
+
+    with pytest.raises(MissingPackageError, match=r"confluent_kafka\.schema_registry") as missing:
+        ask(stub)
+    assert "[kafka]" in str(missing.value.hint)
 
 
 def test_a_registry_that_is_not_there_is_told(stub: Stub) -> None:

@@ -6,7 +6,7 @@ from confluent_kafka import KafkaError
 
 HINT = "are ssl.ca, ssl.certificate and ssl.key right, and does the broker trust the authority of that certificate?"
 _CODES = frozenset({KafkaError._SSL, KafkaError._TRANSPORT})  # noqa: SLF001 - the client's names for its own errors
-_SIGNS = ("certificate", "SSL alert")
+_SIGNS = ("certificate", "unknown ca", "handshake failure")
 
 
 def is_distrust(error: KafkaError) -> bool:
