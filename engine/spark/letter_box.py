@@ -43,16 +43,16 @@ class LetterBox:
     def take(self, epoch: Epoch, ends: Sequence[Offset], watermarks: Path) -> None:
         """Write the letters of an epoch, once, when every other sink has recorded it; `ends` is where the source
         tables end in it."""
-        sinks = [sink for sink in self.sinks if sink.table.name in self.senders]
+        refusing = [one for one in self.sinks if one.table.name in self.senders]
         sink = self.target.open()
         writer = sink.open(epoch, 0)
         for end in sorted(ends, key=lambda one: one.table):
             if end.table in self.senders:
                 self._write(writer, _undecoded(watermarks / format_name(end.table), end))
-        for sender in sinks:
+        for sender in refusing:
             self._write(writer, _refused(sender, epoch))
         sink.commit(epoch, [writer.close()])
-        for sender in sinks:
+        for sender in refusing:
             forget_rows(sender.place.directory, epoch)
 
     def _write(self, writer: SegmentWriter, letters: Iterable[_Sent]) -> None:

@@ -18,13 +18,15 @@ from engine.sql.tables import with_columns
 def with_letter_tables(catalog: Catalog, written: Mapping[str, Table], complaints: Complaints) -> dict[str, Table]:
     """The tables that are read and written, and the sinks that they have named for their letters; what is wrong with
     those is complained about."""
-    found = used = {**catalog.read_tables, **written}
+    used = {**catalog.read_tables, **written}
+    found = dict(used)
     for _, entry in catalog.entries.values():
         if isinstance(entry, SourceTable | SinkTable) and entry.table.letter_table is not None:
             with complaints.collect(entry.letters_at):
                 table = _letter_table(catalog, entry.table.letter_table, written)
                 if (named := used.get(entry.table.name)) is not None:
-                    found = {**found, table.name: table, named.name: replace(named, letter_table=table.name)}
+                    found[table.name] = table
+                    found[named.name] = replace(named, letter_table=table.name)
     return found
 
 
