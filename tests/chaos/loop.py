@@ -231,7 +231,7 @@ def opened(kind: Kind, root: Path, wanted: Wanted) -> Iterator[Loop]:
 
 def prepared(kind: Kind, place: Place, wanted: Wanted) -> Loop:
     """A loop in a directory that is there, on a server that runs."""
-    for module in kind.modules:
+    for module in ("pandas", *kind.modules):  # pyarrow asks for pandas at its first array
         import_module(module)  # once, not by every driver anew
     # clients have threads, which a process that forks must not have
 

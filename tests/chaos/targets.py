@@ -142,7 +142,7 @@ class Records:
         at_end = set[int]()
         while len(at_end) < PARTITIONS:
             found: dict[int, list[Message]] = {}
-            for message in consumer.consume(10_000, 1.0):
+            for message in consumer.consume(10_000, 0.1):
                 partition, error = message.partition() or 0, message.error()
                 if error is None:
                     at_end.discard(partition)
