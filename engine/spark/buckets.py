@@ -6,10 +6,12 @@ value.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructType
@@ -90,10 +92,19 @@ def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class BucketProcessor(StatefulProcessor):
-    """Keeps what a bucket keeps: a head with the list of chunks and the small ones, and the large ones by number."""
+    """Keeps what a bucket keeps: a head with the list of chunks and the small ones, and the large ones by number.
+
+    The operator is unpacked when there are rows. Before a query's first epoch Spark starts a process for every
+    operator, only to hear what it keeps, and what the operator imports would take most of that process's time.
+    """
 
     def __init__(self, operator: Bucketed) -> None:
-        self._operator = operator
+        self._packed: bytes = cloudpickle.dumps(operator)  # type: ignore[no-untyped-call]  # no types there
+
+    @cached_property
+    def _operator(self) -> Bucketed:
+        operator: Bucketed = pickle.loads(self._packed)  # noqa: S301 - what `__init__` has packed
+        return operator
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
