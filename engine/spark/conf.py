@@ -37,6 +37,8 @@ FIXED: Mapping[str, str] = {
     # Python workers on a starved machine took more than the default 15 s to connect.
     "spark.python.authenticate.socketTimeout": "60s",
     "spark.python.worker.reuse": "true",
+    # Workers begin with what they need, and look for garbage after a task in no time.
+    "spark.python.daemon.module": "engine.spark.daemon",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     # Nothing of a driver listens beyond this machine unless a cluster needs it.
     "spark.driver.bindAddress": "127.0.0.1",
