@@ -48,7 +48,7 @@ def test_the_answer_waits_until_the_watermark_has_passed(plane: Plane) -> None:
         plane.call("heartbeat", {"state": "running", "reports": [report(1, 20)]})
         plane.call("heartbeat", {"state": "running", "reports": [report(2, 40)]})
 
-        found = held.result(timeout=10)
+        found = held.result(timeout=120)
 
     assert (found["passed"], found["epoch"]) == (True, 2)
 
@@ -68,7 +68,7 @@ def test_the_answer_comes_when_the_job_rests(plane: Plane) -> None:
         _until_watched(plane)
         plane.end("failed", {"code": "sql.x", "message": "no"})
 
-        found = held.result(timeout=10)
+        found = held.result(timeout=120)
 
     assert (found["passed"], found["state"]) == (False, "Failed")
 
@@ -89,12 +89,12 @@ def test_a_held_request_holds_no_thread(plane: Plane) -> None:
         assert plane.state() == "Running"
 
         plane.call("heartbeat", {"state": "running", "reports": [report(1, 40)]})
-        assert all(one.result(timeout=10)["passed"] for one in held)
+        assert all(one.result(timeout=120)["passed"] for one in held)
 
 
 def _until_watched(plane: Plane, times: int = 1) -> None:
     """Until so many requests are held."""
-    end, pause = time.monotonic() + 10, threading.Event()
+    end, pause = time.monotonic() + 120, threading.Event()
     while sum(len(events) for events in plane.context.changes._waiting.values()) < times:
         assert time.monotonic() < end
         pause.wait(0.005)

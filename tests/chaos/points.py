@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from engine.delivery.faults import Point
 from tests.chaos.check import judge
 from tests.chaos.driver import DONE, OVERTAKEN, SUPERSEDED, planned
-from tests.chaos.loop import Loop, Wanted, prepared, settled
+from tests.chaos.loop import PATIENCE, Loop, Wanted, prepared, settled
 from tests.chaos.targets import TARGETS, Place
 
 EVENTS = 1000
@@ -24,7 +24,7 @@ def killed_at(point: Point, name: str, place: Place) -> None:
     with _loop(name, place) as loop:
         loop.end_at(EVENTS)
         killed = loop.start(fault=f"{point}:{AT.get(name, 1)}")
-        assert killed.ends(60), "nothing is killed"
+        assert killed.ends(PATIENCE), "nothing is killed"
         assert killed.code == -signal.SIGKILL, loop.last_words()
 
         _comes_to_its_end(loop, EVENTS)
@@ -34,13 +34,13 @@ def paused_at(point: Point, name: str, place: Place) -> None:
     """A driver stands still there until its successor has gone on for some epochs, and notices that at once."""
     with _loop(name, place) as loop:
         zombie = loop.start(fault=f"{point}:{AT.get(name, 1)}:stop")
-        assert zombie.stands_still(60), loop.last_words()
+        assert zombie.stands_still(PATIENCE), loop.last_words()
         successor = loop.start()
-        assert successor.steps(random.Random(str(point)).randrange(1, 4), 60), loop.last_words()
+        assert successor.steps(random.Random(str(point)).randrange(1, 4), PATIENCE), loop.last_words()
         zombie.send(signal.SIGCONT)
-        assert zombie.ends(60), "the zombie goes on"
+        assert zombie.ends(PATIENCE), "the zombie goes on"
         assert zombie.code in (SUPERSEDED, OVERTAKEN), loop.last_words()
-        assert successor.steps(1, 60) or (successor.ends(10) and successor.code == OVERTAKEN), loop.last_words()
+        assert successor.steps(1, PATIENCE) or (successor.ends(10) and successor.code == OVERTAKEN), loop.last_words()
         successor.kill()
 
         _comes_to_its_end(loop, planned(loop.spec.paths.checkpoint) + 1000)
@@ -59,7 +59,7 @@ def _comes_to_its_end(loop: Loop, events: int) -> None:
     """The next driver reads so many events, and then everything is as it should be."""
     loop.end_at(events)
     last = loop.start()
-    assert last.ends(60), "the last driver does not come to the end"
+    assert last.ends(PATIENCE), "the last driver does not come to the end"
     assert last.code == DONE, loop.last_words()
     view = loop.kind.view(loop.place)
     verdict = judge(settled(view, events), events)

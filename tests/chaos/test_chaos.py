@@ -18,7 +18,7 @@ GOOD = re.compile(r"\d+ events, 5 kills, \d zombies: 0 lost, 0 doubled, 0 out of
 
 def loop_of(sink: str, root: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.chaos", sink, "--cycles", "5", "--epoch-rows", "500", "--root", str(root)]
-    return subprocess.run([*command, *options], capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run([*command, *options], capture_output=True, text=True, timeout=800, check=False)
 
 
 @pytest.mark.system

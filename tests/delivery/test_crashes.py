@@ -30,7 +30,7 @@ CRASHES += [("rolling-json", point) for point in ("after_decision", "while_publi
 def killed_at(point: str, kind: str, root: Path) -> None:
     environment = os.environ | {"ARROYO_FAULT": point, "ARROYO_FAULTS_ALLOWED": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.delivery.pipeline", kind, str(root)], env=environment, timeout=60, check=False
+        [sys.executable, "-m", "tests.delivery.pipeline", kind, str(root)], env=environment, timeout=600, check=False
     )
     assert done.returncode == -signal.SIGKILL
 

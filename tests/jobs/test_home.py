@@ -38,7 +38,7 @@ class Line:
         return [body for path, body in self.said if path.endswith(what)]
 
     def until(self, what: str, times: int = 1) -> None:
-        end, pause = time.monotonic() + 10, threading.Event()
+        end, pause = time.monotonic() + 120, threading.Event()
         while len(self.heard(what)) < times:
             assert time.monotonic() < end, self.said
             pause.wait(0.005)

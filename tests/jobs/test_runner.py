@@ -66,7 +66,7 @@ def started(tmp_path: Path) -> Iterator[Callable[[str], tuple[LocalRunner, Run]]
 
 
 def until(look: Callable[[], object], wanted: object) -> None:
-    end, pause = time.monotonic() + 20, threading.Event()
+    end, pause = time.monotonic() + 120, threading.Event()
     while look() != wanted:
         assert time.monotonic() < end, look()
         pause.wait(0.01)

@@ -22,7 +22,7 @@ from tests.kafka.certificates import authority
 from tests.kafka.jars import BROKER, jars, java
 
 USER, PASSWORD = "reader", "reader's secret"
-SECONDS = 60.0
+SECONDS = 120.0
 
 _CLUSTER = "q1Sh-9_ISia_zwGINzRvyQ"
 _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")

@@ -55,6 +55,6 @@ def _fetch(group: str, name: str, version: str, draft: Path, more: list[str]) ->
     command = [java(), "-jar", str(ivy), "-cache", str(draft / "ivy"), "-dependency", group, name, version]
     command += ["-retrieve", str(draft / "lib" / "[artifact]-[revision].[ext]"), "-types", "jar", "bundle"]
     command += [*more, "-confs", "default"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=170)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-4000:]
     assert any((draft / "lib").glob(f"{name}-{version}.jar")), ended.stdout[-4000:]

@@ -64,7 +64,7 @@ def paused(
 def woken(process: subprocess.Popen[str]) -> str:
     """Let it go on to its end; what it has complained about."""
     process.send_signal(signal.SIGCONT)
-    return process.communicate(timeout=120)[1]
+    return process.communicate(timeout=600)[1]
 
 
 def replaced(root: Path, generation: int = 2) -> None:
@@ -81,7 +81,7 @@ def test_a_crash_loses_and_doubles_nothing(
 ) -> None:
     topic = make_topic(broker, partitions=2)
     with started(broker.address, topic, tmp_path, f"{point}:{epoch}", parallelism) as process:
-        said = process.communicate(timeout=120)[1]
+        said = process.communicate(timeout=600)[1]
     assert process.returncode == -signal.SIGKILL, said
 
     run(target(broker.address, topic, sink__parallelism=parallelism), tmp_path, until=epoch + 2, generation=2)

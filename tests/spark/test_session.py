@@ -83,7 +83,7 @@ def test_a_session_says_nothing_on_the_terminal_and_can_be_opened_again(tmp_path
         [sys.executable, "-W", "error", "-c", WHOLE_LIFE, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

@@ -37,7 +37,7 @@ INSERT INTO out SELECT counter FROM impulse;
 """
 
 
-def until(look: Callable[[], T], holds: Callable[[T], bool], within: float = 30.0) -> T:
+def until(look: Callable[[], T], holds: Callable[[T], bool], within: float = 120.0) -> T:
     """Look until it holds; what was seen then."""
     end, pause = time.monotonic() + within, threading.Event()
     while not holds(seen := look()):
@@ -75,7 +75,7 @@ class Served:
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         assert self.process is not None
         self.process.send_signal(how)
-        code = self.process.wait(20)
+        code = self.process.wait(120)
         self.process = None
         return code
 
@@ -97,7 +97,7 @@ class Served:
         found: dict[str, Any] = answer["data"][0]
         return found
 
-    def until(self, name: str = "orders", within: float = 30.0, **facts: Any) -> dict[str, Any]:
+    def until(self, name: str = "orders", within: float = 120.0, **facts: Any) -> dict[str, Any]:
         """Look at a job until all these facts are true of it."""
         return until(lambda: self.job(name), lambda job: all(job[key] == value for key, value in facts.items()), within)
 

@@ -176,7 +176,7 @@ def test_a_held_request_is_answered_when_the_watermark_has_passed(shared: Served
 
 def test_a_data_directory_has_one_control_plane(shared: Served) -> None:
     second = subprocess.run(
-        shared.command(), env=shared.environment(), capture_output=True, text=True, timeout=30, check=False
+        shared.command(), env=shared.environment(), capture_output=True, text=True, timeout=600, check=False
     )
 
     assert second.returncode == 2
@@ -190,7 +190,7 @@ def test_an_address_that_others_can_reach_needs_a_token_of_ones_own(plane: Serve
         env=plane.environment(),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=600,
         check=False,
     )
 

@@ -42,7 +42,7 @@ def test_a_control_plane_and_a_driver_that_are_killed_change_no_answer(tmp_path:
 def test_an_interrupted_demonstration_leaves_nothing_running(tmp_path: Path) -> None:
     with demonstration(tmp_path) as lines:
         told = follow(lines, {"✔ deploy": lambda: lines.process.send_signal(signal.SIGINT)})
-        status = lines.process.wait(60)
+        status = lines.process.wait(600)
 
     assert status == 130, "".join(told)
     assert not processes_of(tmp_path)
@@ -62,7 +62,7 @@ def test_two_runs_that_deploy_at_once_share_one_control_plane_and_one_pipeline(t
             )
             for key in ("one run", "another run")
         ]
-        told = [run.communicate(timeout=120)[0].splitlines()[-1] for run in runs]
+        told = [run.communicate(timeout=600)[0].splitlines()[-1] for run in runs]
     finally:
         for pid in processes_of(tmp_path):
             kill(pid)
