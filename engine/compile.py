@@ -17,6 +17,7 @@ from engine.plan.fingerprint import fingerprint
 from engine.plan.nodes import Scan, Write
 from engine.plan.rules import optimize
 from engine.plan.split import Parts, split
+from engine.plan.tags import stable_text
 from engine.plan.tree import walk
 from engine.plan.used import functions_of
 from engine.schema import Schema
@@ -108,7 +109,7 @@ def _describe(table: Table) -> str:
     options = table.options.model_dump_json(exclude=set(table.options.changeable))
     parts = [table.connector, table.direction, options, form, table.schema, table.metadata]
     parts += [table.primary_key] if table.primary_key else []
-    return repr(parts)
+    return stable_text(parts)
 
 
 def _narrow(table: Table, scans: Mapping[str, Scan]) -> Table:

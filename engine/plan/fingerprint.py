@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, Write
+from engine.plan.tags import stable_text
 from engine.plan.tree import walk
 
 UPDATING_FORMAT = 2
@@ -19,7 +20,7 @@ def fingerprint(writes: Sequence[Write], tables: Mapping[str, str]) -> str:
     """The same text for the same plan over the same tables, another one for any other; spelling, comments and
     layout of the script do not matter. `tables` describes each table that is touched. Where updating operators keep
     state, the format of it stands at the end."""
-    parts = [repr(write) for write in writes] + [f"{name}={tables[name]}" for name in sorted(tables)]
+    parts = [stable_text(write) for write in writes] + [f"{name}={tables[name]}" for name in sorted(tables)]
     plain = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
     keeps_buckets = any(isinstance(node, _BUCKETED) for write in writes for node in walk(write))
     return f"{plain}{_MARK}{UPDATING_FORMAT}" if keeps_buckets else plain
