@@ -1,0 +1,111 @@
+"""What the tests cost: seconds, and seconds of processor with everything they start, per folder. `--costs` shows it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, defaultdict
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parent
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PROCESSES = Path("/proc")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", action="store_true", help="show what each folder of tests costs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--costs"):
+        config.pluginmanager.register(_Costs())
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds on the clock, and of processors."""
+
+    seconds: float = 0
+    cpu: float = 0
+
+    @classmethod
+    def until_now(cls) -> Spent:
+        """Since some moment in the past."""
+        return cls(time.monotonic(), cpu_seconds())
+
+    def plus(self, other: Spent) -> Spent:
+        return Spent(self.seconds + other.seconds, self.cpu + other.cpu)
+
+    def since(self, start: Spent) -> Spent:
+        return Spent(self.seconds - start.seconds, self.cpu - start.cpu)
+
+
+class _Costs:
+    """Measures where a test runs, and adds up where reports arrive."""
+
+    def __init__(self) -> None:
+        self.started: dict[str, Spent] = {}
+        self.tests: Counter[str] = Counter()
+        self.spent: defaultdict[str, Spent] = defaultdict(Spent)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        self.started[item.nodeid] = Spent.until_now()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        if call.when == "teardown":
+            spent = Spent.until_now().since(self.started.pop(item.nodeid))
+            item.user_properties.append(("cost", (spent.seconds, spent.cpu)))
+        return (yield)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, value in report.user_properties if report.when == "teardown" else ():
+            if name == "cost" and isinstance(value, tuple | list):
+                folder = folder_of(report.nodeid)
+                self.tests[folder] += 1
+                self.spent[folder] = self.spent[folder].plus(Spent(*value))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self.tests:
+            return
+        terminalreporter.section("costs")
+        row = "{:<24}{:>8}{:>10}{:>10}".format
+        terminalreporter.line(row("folder", "tests", "seconds", "cpu"))
+        for folder, spent in sorted(self.spent.items(), key=lambda entry: -entry[1].cpu):
+            terminalreporter.line(row(folder, self.tests[folder], round(spent.seconds), round(spent.cpu)))
+        whole = reduce(Spent.plus, self.spent.values())
+        terminalreporter.line(row("all", self.tests.total(), round(whole.seconds), round(whole.cpu)))
+
+
+def folder_of(nodeid: str) -> str:
+    """The folder below `tests` that a test lies in."""
+    parts = nodeid.partition("::")[0].split("/")
+    return parts[1] if len(parts) > 2 else parts[-1]
+
+
+def cpu_seconds() -> float:
+    """What this process and all below it have used so far; those that have left their parent are not counted."""
+    ticks: dict[int, int] = {}
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    for entry in _PROCESSES.iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it has ended meanwhile
+            children[int(fields[1])].append(int(entry.name))
+            ticks[int(entry.name)] = sum(map(int, fields[11:15]))
+    total, waiting = 0, [os.getpid()]
+    while waiting:
+        process = waiting.pop()
+        total += ticks.get(process, 0)
+        waiting.extend(children[process])
+    return total / _TICKS
