@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, fields
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from functools import cache
 
 from engine import schema, types
 from engine.plan import expr, nodes
@@ -101,7 +100,6 @@ def stable_text(value: object) -> str:
     return f"{tag.name}({', '.join(_members(value, tag))})"
 
 
-@cache
 def tag_of(kind: type) -> Tag:
     """The tag of a class; TypeError if it has none."""
     if kind not in TAGS:
