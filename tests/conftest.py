@@ -16,6 +16,7 @@ TIER_OF_FOLDER = {
     "provider": "provider",
     "system": "system",
     "golden": "system",
+    "kept": "system",
     "dags": "provider",
     "kafka": "connectors",
     "s3": "connectors",
