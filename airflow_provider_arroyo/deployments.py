@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Pipeline
 from airflow_provider_arroyo.calls import Spec
+from airflow_provider_arroyo.conversations import Backoff, Clock, Talk, ask, insist
 from airflow_provider_arroyo.errors import ArroyoError, RefusedError
 from airflow_provider_arroyo.identity import Remembered
 from airflow_provider_arroyo.states import JobState
-from airflow_provider_arroyo.talks import Backoff, Clock, Talk, ask, insist
 
 
 @dataclass(frozen=True, slots=True)

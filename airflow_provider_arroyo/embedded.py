@@ -20,8 +20,8 @@ from pathlib import Path
 
 import httpx
 
+from airflow_provider_arroyo.connections import Endpoint
 from airflow_provider_arroyo.errors import EmbeddedError
-from airflow_provider_arroyo.lines import Endpoint
 
 START_TIME = timedelta(seconds=60)
 

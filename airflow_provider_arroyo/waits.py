@@ -10,10 +10,10 @@ from pydantic import Discriminator, TypeAdapter
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Checkpoint, Job, Pipeline
+from airflow_provider_arroyo.conversations import Backoff, Clock, Pause, Talk, ask
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken
 from airflow_provider_arroyo.states import JobState
-from airflow_provider_arroyo.talks import Backoff, Clock, Pause, Talk, ask
 
 
 @dataclass(frozen=True, slots=True)

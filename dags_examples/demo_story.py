@@ -19,8 +19,8 @@ from typing import TextIO
 
 from airflow_provider_arroyo import calls, embedded
 from airflow_provider_arroyo.answers import Checkpoint, Pipeline
+from airflow_provider_arroyo.connections import Endpoint, Line
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
-from airflow_provider_arroyo.lines import Endpoint, Line
 from dags_examples.demo_check import Finding, check_answers
 from dags_examples.demo_folder import Folder
 

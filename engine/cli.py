@@ -56,7 +56,7 @@ def make_parser() -> ArgumentParser:
     for command in COMMANDS:
         verb = verbs.add_parser(command.name, help=command.help, description=command.help)
         command.add_arguments(verb)
-        verb.set_defaults(run=command.run)
+        verb.set_defaults(run=command.run, parser=parser)
     return parser
 
 

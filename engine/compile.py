@@ -21,10 +21,10 @@ from engine.plan.tags import stable_text
 from engine.plan.tree import walk
 from engine.plan.used import functions_of
 from engine.schema import Schema
-from engine.sql.connections import read_connections
-from engine.sql.literal_secrets import literal_secrets
-from engine.sql.parse import parse
 from engine.sql.statements import translate
+from engine.sql.tables.create_connection import read_connections
+from engine.sql.text.literal_secrets import literal_secrets
+from engine.sql.text.parse import parse
 from engine.udf.declared import NO_UDFS, UdfFile, Udfs
 from engine.udf.reading import read_udfs
 

@@ -21,16 +21,16 @@ import uvicorn
 from engine import __version__
 from engine.api import savepoints
 from engine.api.app import build_app
-from engine.api.changes import Changes
+from engine.api.authentication import Rules
 from engine.api.context import Context, LastHeard
-from engine.api.gate import Rules
+from engine.api.notifications import Changes
 from engine.api.planning import plan_query
 from engine.api.taking import take_savepoint
 from engine.errors import InsecureBindError, ServerError
 from engine.jobs.controller import Controller, Driving, hash_key
+from engine.jobs.data_directory import Places
 from engine.jobs.decide import Policy
 from engine.jobs.instants import now
-from engine.jobs.places import Places
 from engine.jobs.runner import WORKER, LocalRunner
 from engine.settings import ApiSettings, PipelineSettings, Settings, read_connections_file
 from engine.store import tokens

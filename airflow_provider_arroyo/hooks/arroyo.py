@@ -13,11 +13,11 @@ from airflow.configuration import AIRFLOW_HOME
 from airflow.sdk.bases.hook import BaseHook
 from airflow.sdk.log import amask_secret, mask_secret
 
-from airflow_provider_arroyo import calls, talks
+from airflow_provider_arroyo import calls, conversations
+from airflow_provider_arroyo.connections import AsyncLine, Endpoint, Line
+from airflow_provider_arroyo.conversations import Talk, ask
 from airflow_provider_arroyo.embedded import start_or_adopt
 from airflow_provider_arroyo.errors import ArroyoError, BadConnectionError
-from airflow_provider_arroyo.lines import AsyncLine, Endpoint, Line
-from airflow_provider_arroyo.talks import Talk, ask
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -71,12 +71,12 @@ class ArroyoHook(BaseHook):
     def run(self, talk: Talk[T], pause: Callable[[timedelta], None] = _sleep) -> T:
         """Hold a talk and return what came of it."""
         with Line(self.get_conn) as line:
-            return talks.run(self._tell(talk), line.send, pause)
+            return conversations.run(self._tell(talk), line.send, pause)
 
     async def arun(self, talk: Talk[T]) -> T:
         """The same in an event loop."""
         async with AsyncLine(self.aget_conn) as line:
-            return await talks.arun(self._tell(talk), line.send, _asleep)
+            return await conversations.arun(self._tell(talk), line.send, _asleep)
 
     def send(self, call: calls.Call[T]) -> T:
         """Send one request."""
@@ -84,8 +84,8 @@ class ArroyoHook(BaseHook):
 
     def _tell(self, talk: Talk[T]) -> Talk[T]:
         """The same talk; a request that fails and may be sent again is logged, so that nobody waits without knowing."""
-        step = talks.resume(talk, None)
-        while not isinstance(step, talks.Done):
+        step = conversations.resume(talk, None)
+        while not isinstance(step, conversations.Done):
             outcome: object
             try:
                 outcome = yield step
@@ -93,7 +93,7 @@ class ArroyoHook(BaseHook):
                 if error.retryable:
                     self.log.warning("The control plane could not be asked, which may pass: %s", error)
                 outcome = error
-            step = talks.resume(talk, outcome)
+            step = conversations.resume(talk, outcome)
         return step.value
 
     def test_connection(self) -> tuple[bool, str]:

@@ -12,13 +12,13 @@ from airflow.sdk import BaseOperator, conf
 
 from airflow_provider_arroyo import events, waits
 from airflow_provider_arroyo.calls import Call
+from airflow_provider_arroyo.connections import Endpoint
+from airflow_provider_arroyo.conversations import Talk, insist
 from airflow_provider_arroyo.errors import DetachedError
 from airflow_provider_arroyo.events import Reached, settle
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
-from airflow_provider_arroyo.kills import OnKill
-from airflow_provider_arroyo.lines import Endpoint
 from airflow_provider_arroyo.links import PipelineLink, note_link
-from airflow_provider_arroyo.talks import Talk, insist
+from airflow_provider_arroyo.on_kill import OnKill
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
 from airflow_provider_arroyo.waits import Wait
 

@@ -7,13 +7,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
-from airflow_provider_arroyo import calls, talks
+from airflow_provider_arroyo import calls, conversations
 from airflow_provider_arroyo.calls import Spec
+from airflow_provider_arroyo.connections import Line
 from airflow_provider_arroyo.deployments import Wish, deploy
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.identity import Remembered, idempotency_key, recall, remember, spec_digest
-from airflow_provider_arroyo.kills import CHOICES, OnKill, carry_out
-from airflow_provider_arroyo.lines import Line
+from airflow_provider_arroyo.on_kill import CHOICES, OnKill, carry_out
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
 from airflow_provider_arroyo.waits import UntilState
 
@@ -108,7 +108,9 @@ class StreamingSqlOperator(PipelineOperator):
             return
         try:
             with Line(lambda: endpoint) as line:
-                talks.run(carry_out(self.kill_action, self.pipeline, f"kill {now().isoformat()}"), line.send, _no_pause)
+                conversations.run(
+                    carry_out(self.kill_action, self.pipeline, f"kill {now().isoformat()}"), line.send, _no_pause
+                )
         except ArroyoError:
             self.log.exception("Pipeline %s could not be told to %s", self.pipeline, self.kill_action)
 

@@ -12,7 +12,7 @@ from airflow_provider_arroyo import events, waits
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, broken
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
-from airflow_provider_arroyo.kills import OnKill, carry_out
+from airflow_provider_arroyo.on_kill import OnKill, carry_out
 from airflow_provider_arroyo.waits import Wait
 
 HOLD = timedelta(seconds=30)

@@ -9,8 +9,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel
 
+from engine.jobs.data_directory import Places
 from engine.jobs.instants import FAR_FUTURE, to_micros
-from engine.jobs.places import Places
 from engine.jobs.records import Case
 from engine.jobs.spec import Version
 from engine.jobs.states import STATES, State, StopMode

@@ -10,8 +10,8 @@ from fastapi import APIRouter, FastAPI
 
 from engine.api import jobs, pipelines, problems, queries, runs, savepoints, watermark
 from engine.api.answers import Ping
+from engine.api.authentication import Gate, Rules
 from engine.api.context import Context, Given
-from engine.api.gate import Gate, Rules
 
 PREFIX = "/api/v1"
 _PING = APIRouter(tags=["ping"])

@@ -11,9 +11,9 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from engine.api.changes import Changes
+from engine.api.notifications import Changes
+from engine.jobs.data_directory import Places
 from engine.jobs.instants import Clock
-from engine.jobs.places import Places
 from engine.store.database import Database
 
 

@@ -13,7 +13,7 @@ from engine.api.context import Given
 from engine.api.logs import tail
 from engine.errors import PipelineNotFoundError
 from engine.jobs.records import Case
-from engine.store import checkpoints, notes, pipelines
+from engine.store import checkpoints, events, pipelines
 from engine.store.records import read_case
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["jobs"])
@@ -42,7 +42,7 @@ def list_errors(pipeline: str, job: str, given: Given, limit: Limit = 100) -> Pa
     """What went wrong with a job, newest first."""
     with given.database.reading() as connection:
         case = _case(connection, pipeline, job)
-        found = notes.latest(connection, case.status.job_id, limit + 1, level="error")
+        found = events.latest(connection, case.status.job_id, limit + 1, level="error")
     return Page(data=[answers.log_message(one) for one in found[:limit]], has_more=len(found) > limit)
 
 
@@ -51,7 +51,7 @@ def list_events(pipeline: str, given: Given, limit: Limit = 100) -> Page[answers
     """Everything that happened to a pipeline, newest first."""
     with given.database.reading() as connection:
         case = read_case(connection, pipelines.get(connection, pipeline).id)
-        found = notes.latest(connection, case.status.job_id, limit + 1)
+        found = events.latest(connection, case.status.job_id, limit + 1)
     return Page(data=[answers.log_message(one) for one in found[:limit]], has_more=len(found) > limit)
 
 

@@ -14,7 +14,7 @@ from engine.api import answers
 from engine.api.answers import Page
 from engine.api.context import Context, Given, Planned
 from engine.errors import IdempotencyConflictError, PipelineBusyError, RequestTooLargeError
-from engine.jobs import ids, wishes
+from engine.jobs import desired, ids
 from engine.jobs.records import Case
 from engine.jobs.spec import Pipeline, Spec, Version
 from engine.jobs.states import State, StopMode
@@ -85,7 +85,7 @@ def deploy(
     """Let the pipeline of this name be as the body says. Asked twice, it is done once."""
     if len(body.query.encode()) > given.max_query_bytes:
         raise RequestTooLargeError(f"a query may have {given.max_query_bytes} bytes at most")
-    wishes.check_settings(body.settings)
+    desired.check_settings(body.settings)
     spec = body.to_spec()
     planned = given.plan(spec.query, spec.udfs)
     with given.database.writing() as connection:
@@ -144,9 +144,9 @@ def change(pipeline: str, body: Change, given: Given) -> answers.Pipeline:
     def wish(case: Case) -> Pipeline:
         wanted = case.pipeline
         if body.parallelism is not None:
-            wanted = wishes.ask_parallelism(wanted, body.parallelism)
+            wanted = desired.ask_parallelism(wanted, body.parallelism)
         if body.stop is not None:
-            wanted = wishes.ask_stop(wanted, case.status, body.stop)
+            wanted = desired.ask_stop(wanted, case.status, body.stop)
         return wanted
 
     return update(given, pipeline, wish)
@@ -156,7 +156,7 @@ def change(pipeline: str, body: Change, given: Given) -> answers.Pipeline:
 def restart(pipeline: str, given: Given, body: RestartRequest | None = None) -> answers.Pipeline:
     """Start again from the last checkpoint."""
     force = body is not None and body.force
-    return update(given, pipeline, lambda case: wishes.ask_restart(case.pipeline, case.status, force))
+    return update(given, pipeline, lambda case: desired.ask_restart(case.pipeline, case.status, force))
 
 
 @ROUTER.delete("/{pipeline}", status_code=204)
@@ -206,12 +206,12 @@ def _redeploy(
 ) -> tuple[Pipeline, Version | None]:
     """The wish after a deployment under a name that is taken, and the version it makes, if it makes one."""
     spec = body.to_spec()
-    wanted = wishes.ask_parallelism(case.pipeline, body.parallelism)
-    wanted = wishes.ask_stop(wanted, case.status, body.stop)
+    wanted = desired.ask_parallelism(case.pipeline, body.parallelism)
+    wanted = desired.ask_stop(wanted, case.status, body.stop)
     if spec.digest == current.spec.digest:
         return wanted, None
     has_state = case.status.progress.epoch is not None or given.places.has_state(wanted.id)
-    version = wishes.next_version(
+    version = desired.next_version(
         wanted,
         current,
         spec,
@@ -221,4 +221,4 @@ def _redeploy(
         force=body.force,
         has_state=has_state,
     )
-    return wishes.ask_version(wanted, version), version
+    return desired.ask_version(wanted, version), version

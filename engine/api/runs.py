@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
+from engine.api.authentication import bearer
 from engine.api.context import Context, Given
-from engine.api.gate import bearer
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.instants import from_micros

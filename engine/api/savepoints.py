@@ -15,7 +15,7 @@ from engine.api.answers import Page
 from engine.api.context import Context, Given
 from engine.api.pipelines import IdempotencyKey, update
 from engine.errors import EngineError, PipelineBusyError, ReplayError, SavepointError
-from engine.jobs import ids, wishes
+from engine.jobs import desired, ids
 from engine.jobs.spec import Restore
 from engine.jobs.states import State
 from engine.store import keys, pipelines, savepoints
@@ -105,7 +105,7 @@ def restore(pipeline: str, body: RestoreRequest, given: Given) -> answers.Pipeli
             hint="allow_replay admits that sinks which cannot go back get some output twice",
         )
     wish = Restore(found.id, found.parallelism, body.allow_replay)
-    return update(given, pipeline, lambda case: wishes.ask_restore(case.pipeline, wish))
+    return update(given, pipeline, lambda case: desired.ask_restore(case.pipeline, wish))
 
 
 def work(given: Context, savepoint: Savepoint) -> None:

@@ -23,7 +23,7 @@ from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.manifest import Manifest, SavedFile, damaged, read_manifest, write_manifest
 from engine.checkpoints.swap import is_swapping
 from engine.delivery.durable import sync_directory
-from engine.delivery.standing import OPEN_FILES, open_files, saved_name, write_saved
+from engine.delivery.open_files import OPEN_FILES, open_files, saved_name, write_saved
 from engine.errors import NothingToSaveError, SavepointError, UnreadableStateError
 
 ATTEMPTS = 5

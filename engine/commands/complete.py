@@ -26,9 +26,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    from engine.cli import make_parser  # noqa: PLC0415 - the parser holds this command
-
-    script = completion_script(make_parser())
+    script = completion_script(arguments.parser)
     if arguments.shell == "zsh":
         script = "autoload -U +X bashcompinit && bashcompinit\n" + script
     print(script, end="")  # noqa: T201 - it is what was asked for

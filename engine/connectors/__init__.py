@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.connectors.base import Connector, Table
 from engine.connectors.blackhole import BLACKHOLE
 from engine.connectors.delta.connector import DELTA
-from engine.connectors.files.connector import FILESYSTEM
+from engine.connectors.filesystem.connector import FILESYSTEM
 from engine.connectors.impulse import IMPULSE
 from engine.connectors.kafka.connector import KAFKA
 from engine.connectors.nexmark.connector import NEXMARK

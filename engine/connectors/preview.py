@@ -36,7 +36,7 @@ class Preview:
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Put the epoch's rows behind those that are kept, and let the oldest go."""
         from engine.delivery.durable import replace_durably  # noqa: PLC0415 - see `open`
-        from engine.delivery.gate import admit_unless_taken  # noqa: PLC0415
+        from engine.delivery.file_ledger import admit_unless_taken  # noqa: PLC0415
         from engine.delivery.segments import drop_segments, from_messages  # noqa: PLC0415
 
         assert isinstance(self._table.options, PreviewOptions)

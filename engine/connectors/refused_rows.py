@@ -19,7 +19,7 @@ from engine.connectors.base import Letter, Table
 from engine.connectors.dead_letters import DeadLetters
 from engine.delivery.durable import replace_durably
 from engine.delivery.epoch import Epoch
-from engine.delivery.gate import read_ledger
+from engine.delivery.file_ledger import read_ledger
 from engine.delivery.ledger import is_same_epoch
 from engine.delivery.writing import staging
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from engine.delivery.durable import sync_file
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
-from engine.delivery.gate import admit_unless_taken
+from engine.delivery.file_ledger import admit_unless_taken
 from engine.delivery.segments import Segment, drop_segments, from_messages, segment_path
 from engine.delivery.writing import staging
 

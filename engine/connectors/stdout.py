@@ -31,7 +31,7 @@ class Stdout:
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Print the epoch's segments."""
-        from engine.delivery.gate import admit_unless_taken  # noqa: PLC0415 - see `open`
+        from engine.delivery.file_ledger import admit_unless_taken  # noqa: PLC0415 - see `open`
         from engine.delivery.segments import drop_segments, from_messages  # noqa: PLC0415
 
         admission = admit_unless_taken(self._directory, epoch)

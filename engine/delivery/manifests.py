@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.delivery.durable import create_durably, sync_directory
 from engine.delivery.epoch import Epoch
-from engine.delivery.gate import KEPT_ENTRIES, Admission
+from engine.delivery.file_ledger import KEPT_ENTRIES, Admission
 from engine.delivery.rolling import Folder, OpenFile
 from engine.delivery.segments import Segment
 from engine.errors import LedgerLostError, OffsetsDifferError

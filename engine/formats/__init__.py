@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.formats.avro import AVRO
+from engine.formats.avro.format import AVRO
 from engine.formats.base import Format, FormatOptions
 from engine.formats.csv import CSV
-from engine.formats.debezium import DEBEZIUM_JSON
-from engine.formats.json import JSON
+from engine.formats.debezium.format import DEBEZIUM_JSON
+from engine.formats.json.format import JSON
 from engine.formats.parquet import PARQUET
-from engine.formats.protobuf import PROTOBUF
+from engine.formats.protobuf.format import PROTOBUF
 from engine.formats.raw_bytes import RAW_BYTES
-from engine.formats.raw_string import RAW_STRING
+from engine.formats.raw_string.format import RAW_STRING
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder

@@ -52,7 +52,7 @@ class Function:
     first value counts. `choices` names the arguments (counted from zero) that must be constants, with the lower-case
     words allowed there, or an empty set for any constant; `checks` has a test for constant texts. `variants` sends a
     call whose first argument is such a constant to another function, with the remaining arguments. What `is_computed`
-    has a kernel of that name in `engine.functions.arrow`, for calls that Spark has no expression for. One that
+    has a kernel of that name in `engine.arrow.functions`, for calls that Spark has no expression for. One that
     `gives_rows` gives them as an array, which a SELECT list takes apart. What is `by_user` is Python of the user's.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.functions.base import ANY_CONSTANT, Function, Resolve, Signature, always, never
-from engine.functions.json_path import read_path
+from engine.functions.parsers.json_path import read_path
 from engine.types import BIGINT, BOOLEAN, DOUBLE, JSON, JSON_PART, TEXT, Array, Integer, Json, Null, Text, Type
 
 

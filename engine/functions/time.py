@@ -4,8 +4,8 @@ epoch, so that an epoch that runs again gives the same, but for what runs after 
 from __future__ import annotations
 
 from engine.functions.base import ANY_CONSTANT, Function, Resolve, first_of, never, takes, takes_many
-from engine.functions.chrono import is_format
 from engine.functions.parameters import instant, only_number, whole
+from engine.functions.parsers.strftime import is_format
 from engine.types import BIGINT, DOUBLE, INT, TEXT, TIMESTAMP, Date, Interval, Type
 
 TRUNCATED_TO = frozenset(

@@ -25,11 +25,11 @@ from engine.jobs.actions import (
     Wait,
 )
 from engine.jobs.assignment import Assignment
+from engine.jobs.data_directory import Places
 from engine.jobs.decide import Policy, decide
 from engine.jobs.instants import Clock
 from engine.jobs.intend import intend
 from engine.jobs.observe import Observation, Process
-from engine.jobs.places import Places
 from engine.jobs.records import Case, Records
 from engine.jobs.runner import Runner
 from engine.jobs.status import Note, Run

@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
+from engine.jobs.data_directory import Places
 from engine.jobs.observe import Chore, Process
-from engine.jobs.places import Places
 from engine.jobs.status import Failure, Run
 
-WORKER = (sys.executable, "-m", "engine.worker")
+WORKER = (sys.executable, "-m", "engine.driver.main")
 
 
 class Holder(BaseModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.plan.evaluate import can_evaluate
+from engine.plan.evaluable import can_evaluate
 from engine.plan.expr import Column, Expr, Literal, Named, columns_of, replace_parts
 from engine.schema import Schema
 

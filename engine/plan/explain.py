@@ -10,7 +10,6 @@ from typing import Literal
 
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Member
 from engine.plan.expr import Literal as Constant
-from engine.plan.kept import kept, spell, state_of
 from engine.plan.nodes import (
     Aggregate,
     Branch,
@@ -37,6 +36,7 @@ from engine.plan.nodes import (
     WindowJoin,
     Write,
 )
+from engine.plan.retained_state import kept, spell, state_of
 from engine.plan.split import Parts
 from engine.plan.tree import Node, inputs_of
 

@@ -19,8 +19,8 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from engine.updating.chunk_cache import RecentChunks
     from engine.updating.head import Large, Stored
-    from engine.updating.recent import RecentChunks
     from engine.updating.step import Kept, Outcome
 
 PACKED = "bucket int, payload binary"
@@ -83,7 +83,7 @@ def _packer(operator: Bucketed) -> Callable[[Iterator[pa.RecordBatch]], Iterator
 
 
 def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    from engine.updating.packing import from_bytes  # noqa: PLC0415 - only tasks need it
+    from engine.updating.serialization import from_bytes  # noqa: PLC0415 - only tasks need it
 
     for batch in batches:
         for payload in batch.column(0):
@@ -115,7 +115,7 @@ class BucketProcessor(StatefulProcessor):
     def handleInputRows(self, key: object, rows: Iterator[Row], timerValues: object) -> Iterator[Row]:  # noqa: N802, N803
         """One step of one bucket."""
         from engine.updating.head import Stored, read_head  # noqa: PLC0415 - only tasks need it
-        from engine.updating.packing import to_bytes  # noqa: PLC0415
+        from engine.updating.serialization import to_bytes  # noqa: PLC0415
 
         head = self._head.get()
         stored = Stored() if head is None else read_head(head[0], bytes(head[1]), self._chunk)
@@ -128,7 +128,7 @@ class BucketProcessor(StatefulProcessor):
         """There is nothing to close."""
 
     def _chunk(self, one: Large) -> pa.Table:
-        from engine.updating.packing import from_bytes  # noqa: PLC0415 - see above
+        from engine.updating.serialization import from_bytes  # noqa: PLC0415 - see above
 
         def load() -> pa.Table:
             found = self._large.getValue((one.number,))
@@ -154,6 +154,6 @@ class BucketProcessor(StatefulProcessor):
 @cache
 def recent_chunks() -> RecentChunks:
     """What this process remembers: Spark uses it for many tasks, each with a processor of its own."""
-    from engine.updating.recent import RecentChunks  # noqa: PLC0415 - see above
+    from engine.updating.chunk_cache import RecentChunks  # noqa: PLC0415 - see above
 
     return RecentChunks()

@@ -20,7 +20,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from engine.connectors import connector_of
 from engine.connectors.base import Epoch, SegmentWriter, Sink, SinkPlace, Table
 from engine.delivery.faults import Point, reach
-from engine.delivery.gate import read_ledger, refused_so_far
+from engine.delivery.file_ledger import read_ledger, refused_so_far
 from engine.errors import NullValueError
 from engine.plan.nodes import Branch, is_updating
 from engine.plan.split import Parts

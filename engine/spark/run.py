@@ -26,9 +26,9 @@ from engine.delivery.faults import Point, reach
 from engine.plan.nodes import Scan, is_updating
 from engine.plan.tree import walk
 from engine.spark import notes
+from engine.spark.dead_letter_tables import LetterBox
 from engine.spark.epoch import EpochPart, Target, sink_directory
 from engine.spark.failures import explain_failure
-from engine.spark.letter_box import LetterBox
 from engine.spark.offsets import hash_offsets, read_ends, read_settled
 from engine.spark.planner import Offset
 from engine.spark.progress import EpochReport, read_progress

@@ -18,16 +18,16 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
 from engine import types
+from engine.arrow.evaluate import evaluate
 from engine.connectors import connector_of
 from engine.connectors.base import Chunk, Json, Position, Slice, Source, SparkRead, Table, Watched
 from engine.connectors.dead_letters import DeadLetters
 from engine.formats.row_ids import row_ids
-from engine.plan.evaluate import evaluate
 from engine.plan.nodes import RETRACT, ROW_ID, Scan
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark import notes
-from engine.spark.letters import LeftLetters
+from engine.spark.dead_letters import LeftLetters
 from engine.spark.names import safe_name
 from engine.spark.planner import Offset, Planner
 from engine.spark.types import spark_schema

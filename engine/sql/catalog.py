@@ -17,7 +17,7 @@ from engine.errors import (
 from engine.plan.tree import Node
 from engine.schema import Schema
 from engine.sql.complaints import BrokenTableError
-from engine.sql.joins import LookupTable
+from engine.sql.query.joins import LookupTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import UnknownTypeError
-from engine.sql.names import usable_members
+from engine.sql.column_names import usable_members
 
 _T = exp.DataType.Type
 _PLAIN: dict[object, types.Type] = {

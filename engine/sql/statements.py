@@ -38,18 +38,18 @@ from engine.sql.catalog import (
     SourceTable,
     View,
 )
-from engine.sql.changes import refuse_chance
-from engine.sql.clauses import refused_clauses
+from engine.sql.column_names import count_columns, usable_list
 from engine.sql.complaints import Complaints, placed
-from engine.sql.connections import CONNECTION, Connection, Connections, declare_connection
-from engine.sql.expressions import cast_for, read_interval
-from engine.sql.joins import LookupTable
-from engine.sql.letters import with_letter_tables
-from engine.sql.limits import MAX_RELATIONS, count_relations
-from engine.sql.names import count_columns, usable_list
-from engine.sql.parse import STATEMENTS, Script, Statement
-from engine.sql.select import UPDATING_TTL, Queries, as_columns, unite
-from engine.sql.tables import anonymous_sink, declare_table, taking_changes, with_columns
+from engine.sql.query.joins import LookupTable
+from engine.sql.query.select import UPDATING_TTL, Queries, as_columns, unite
+from engine.sql.query.updating import refuse_chance
+from engine.sql.scalar.expressions import cast_for, read_interval
+from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
+from engine.sql.tables.create_table import anonymous_sink, declare_table, taking_changes, with_columns
+from engine.sql.tables.dead_letters import with_letter_tables
+from engine.sql.text.clauses import refused_clauses
+from engine.sql.text.limits import MAX_RELATIONS, count_relations
+from engine.sql.text.parse import STATEMENTS, Script, Statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from engine.errors import DataDirLockedError
-from engine.jobs.places import Places
+from engine.jobs.data_directory import Places
 from engine.jobs.processes import try_lock
 from engine.store.migrations import MIGRATIONS
 

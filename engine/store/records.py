@@ -12,7 +12,7 @@ from engine.jobs.records import Case
 from engine.jobs.spec import Version
 from engine.jobs.states import State
 from engine.jobs.status import Note, Run
-from engine.store import checkpoints, jobs, notes, pipelines, runs, versions
+from engine.store import checkpoints, events, jobs, pipelines, runs, versions
 from engine.store.database import Database
 from engine.store.jobs import JOBS
 from engine.store.pipelines import PIPELINES
@@ -51,7 +51,7 @@ class StoredRecords:
             with self.database.writing() as connection:
                 self._save(connection, before, after)
                 if note is not None:
-                    notes.add(connection, note)
+                    events.add(connection, note)
         except StaleWriteError:
             return False
         return True

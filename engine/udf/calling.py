@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import UdfResultError
 from engine.schema import to_arrow
 from engine.types import Array, Struct, Type
+from engine.udf.async_calls import call_async
 from engine.udf.declared import Hint, Udf
 from engine.udf.loading import explain, load, load_class, shorten
-from engine.udf.waiting import call_async
 
 if TYPE_CHECKING:
     import pyarrow as pa

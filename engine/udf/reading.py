@@ -20,7 +20,7 @@ from engine.errors import (
 )
 from engine.functions import find_aggregate, find_function
 from engine.udf.declared import NO_UDFS, Hint, Kind, Udf, UdfFile, Udfs, Waiting
-from engine.udf.hints import KNOWN, LISTS, ROWS, HintError, element_of, read_hint
+from engine.udf.type_hints import KNOWN, LISTS, ROWS, HintError, element_of, read_hint
 
 MAX_BYTES = 1024 * 1024
 _MARKS = frozenset({"udf", "udaf", "udtf"})

@@ -22,7 +22,7 @@ from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
 from engine.updating.columns import FIRST, LAST, VALUE, WEIGHT
 from engine.updating.groups import Flags, Longs, flags, group, longs, moments
-from engine.updating.packing import deal, from_bytes, to_bytes
+from engine.updating.serialization import deal, from_bytes, to_bytes
 from engine.updating.step import NEVER, Kept, Outcome
 
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 import pyarrow as pa
 
 from engine.updating.chunks import Chunks
-from engine.updating.packing import to_bytes
+from engine.updating.serialization import to_bytes
 from engine.updating.step import Kept
 
 INLINE = 65_536

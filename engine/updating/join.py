@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from engine.plan.evaluate import evaluate
+from engine.arrow.evaluate import evaluate
 from engine.plan.expr import Expr
 from engine.plan.nodes import RETRACT, ROW_ID, JoinKind
 from engine.plan.nodes.joins import joined_schema
@@ -23,7 +23,7 @@ from engine.updating.chunks import Chunks
 from engine.updating.columns import LAST, MATCH, ROW, WATERMARK, WEIGHT
 from engine.updating.groups import Flags, Longs, flags, group, longs, moments, ranges
 from engine.updating.ids import mixed
-from engine.updating.packing import deal, from_bytes, to_bytes
+from engine.updating.serialization import deal, from_bytes, to_bytes
 from engine.updating.step import NEVER, Kept, Outcome
 
 _SIDES = ("left", "right")

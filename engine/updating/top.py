@@ -23,7 +23,7 @@ from engine.updating.chunks import Chunks
 from engine.updating.columns import LAST, MATCH, ROW, WEIGHT
 from engine.updating.groups import Longs, flags, group, longs, moments, valid
 from engine.updating.ids import combined
-from engine.updating.packing import deal, from_bytes, to_bytes
+from engine.updating.serialization import deal, from_bytes, to_bytes
 from engine.updating.step import NEVER, Kept, Outcome
 
 _NAMES = ("rows", "partitions")

@@ -12,15 +12,15 @@ import pytest
 from fastapi.testclient import TestClient
 
 from engine.api.app import build_app
-from engine.api.changes import Changes
+from engine.api.authentication import Rules
 from engine.api.context import Context, LastHeard, Planned, Taken
-from engine.api.gate import Rules
+from engine.api.notifications import Changes
 from engine.errors import Place, ScriptRefused, UnknownColumnError, UnknownTableError
 from engine.jobs.assignment import Assignment
 from engine.jobs.controller import Controller, hash_key
+from engine.jobs.data_directory import Places
 from engine.jobs.decide import Policy
 from engine.jobs.observe import Chore, Process
-from engine.jobs.places import Places
 from engine.jobs.runner import Holder
 from engine.jobs.status import Run
 from engine.store.database import open_database

@@ -202,7 +202,7 @@ class Kind:
     has_zombies: bool = True
     """Whether a driver that was replaced may still be alive. For a file that is appended to, nothing but the lock on
     the pipeline's state excludes that."""
-    modules: tuple[str, ...] = ("engine.connectors.files.sink",)
+    modules: tuple[str, ...] = ("engine.connectors.files.rolling_sink",)
     """What its drivers import."""
     lacks: frozenset[Point] = frozenset()
     """The fault points that it never comes to."""
@@ -277,7 +277,7 @@ TARGETS: Mapping[str, Kind] = {
         kafka,
         lambda place: make_topic(place.address, place.name),
         shows_at_once=False,
-        modules=("engine.connectors.kafka.sink",),
+        modules=("engine.connectors.kafka.write.sink",),
     ),
     "kafka-parallel": Kind(
         _kafka(3),
@@ -285,7 +285,7 @@ TARGETS: Mapping[str, Kind] = {
         kafka,
         lambda place: make_topic(place.address, place.name),
         shows_at_once=False,
-        modules=("engine.connectors.kafka.sink",),
+        modules=("engine.connectors.kafka.write.sink",),
     ),
     "single_file": Kind(
         _single_file,

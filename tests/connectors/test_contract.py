@@ -17,7 +17,7 @@ from engine.connectors import CONNECTORS
 from engine.connectors.base import Connector, Position, Source, Table
 from engine.connectors.options import TableOptions
 from engine.formats import FORMATS, make_encoder
-from engine.formats.json import JsonOptions
+from engine.formats.json.options import JsonOptions
 from engine.schema import arrow_schema
 from tests.connectors.tables import (
     NUMBERS,
@@ -94,7 +94,7 @@ def of(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
         "single_file.source._SMALLEST_SLICE",
-        "files.source._SMALLEST_PIECE",
+        "filesystem.source._SMALLEST_PIECE",
         "generated._SMALLEST_SLICE",
     ):
         monkeypatch.setattr(f"engine.connectors.{name}", 16)

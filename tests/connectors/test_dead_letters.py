@@ -15,8 +15,8 @@ from engine.compile import compile_script
 from engine.connectors.base import Letter, SinkPlace
 from engine.connectors.dead_letters import DeadLetters
 from engine.errors import UnwritableTargetError
+from engine.spark.dead_letters import LeftLetters, left_letters
 from engine.spark.epoch import EpochPart, Target
-from engine.spark.letters import LeftLetters, left_letters
 from engine.spark.run import RunSpec
 from tests.streams.play import kill_in_epoch, play, read_rows
 

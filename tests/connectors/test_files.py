@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.connectors.base import Table
-from engine.connectors.files.connector import FilesystemSourceOptions
-from engine.connectors.files.source import FilesystemSource
+from engine.connectors.filesystem.options import FilesystemSourceOptions
+from engine.connectors.filesystem.source import FilesystemSource
 from engine.connectors.options import read_table_options
 from engine.errors import BadRecordError, EngineError, FilesChangedError, ScriptRefused
 from engine.schema import Field, Schema

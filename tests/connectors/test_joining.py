@@ -13,7 +13,7 @@ import pytest
 from engine.connectors.files import joining as file_joining
 from engine.connectors.files.joining import join_segments
 from engine.connectors.files.parquet_footer import Footer
-from engine.formats.json import JsonOptions
+from engine.formats.json.options import JsonOptions
 from engine.formats.parquet import ParquetOptions
 from engine.schema import Field, Schema, arrow_schema
 from engine.types import BIGINT, BOOLEAN, DOUBLE, TEXT, TIMESTAMP, Array, Member, Struct

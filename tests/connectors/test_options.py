@@ -8,7 +8,7 @@ from pydantic import Field
 from engine.connectors.base import Options
 from engine.connectors.options import GivenOption, TableOptions, parse_options, read_table_options, split_options
 from engine.errors import EngineError, Place, ScriptRefused
-from engine.formats.json import JsonOptions
+from engine.formats.json.options import JsonOptions
 from engine.option_values import ByteCount, MicrosOrInterval
 from tests.connectors.tables import connector, given
 

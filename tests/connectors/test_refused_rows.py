@@ -10,7 +10,7 @@ import pytest
 from engine.compile import compile_script
 from engine.connectors.base import Letter
 from engine.connectors.refused_rows import forget_rows, keep_refused, left_rows
-from engine.delivery.gate import admit_unless_taken
+from engine.delivery.file_ledger import admit_unless_taken
 from engine.errors import UnwritableTargetError
 from engine.spark.run import RunSpec
 from tests.connectors.receiver import Receiver

@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.connectors.base import SinkPlace, Table
-from engine.connectors.files.connector import FilesystemSinkOptions
 from engine.connectors.files.names import stem
-from engine.connectors.files.sink import FilesystemSink, open_filesystem_sink
+from engine.connectors.files.rolling_sink import FilesystemSink
 from engine.connectors.files.time_folders import end_of
-from engine.delivery.gate import Admission
+from engine.connectors.filesystem.options import FilesystemSinkOptions
+from engine.connectors.filesystem.sink import open_filesystem_sink
+from engine.delivery.file_ledger import Admission
 from engine.errors import EngineError, LedgerLostError, RewindTooFarError, ScriptRefused
 from engine.schema import Field, Schema
 from engine.types import TIMESTAMP

@@ -14,9 +14,9 @@ import pytest
 from pydantic import SecretStr
 
 from engine.connectors.addresses import ALLOWED, check_url
-from engine.connectors.webhook.connector import WebhookOptions
+from engine.connectors.webhook.options import WebhookOptions
 from engine.connectors.webhook.sink import Poster
-from engine.delivery.gate import read_ledger
+from engine.delivery.file_ledger import read_ledger
 from engine.errors import AddressRefusedError, RowRefusedError, ScriptRefused, TargetUnavailableError
 from tests.connectors.receiver import Receiver
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from engine.delivery import fence, gate, ledger, manifests, publish, segments
+from engine.delivery import fence, file_ledger, ledger, manifests, publish, segments
 from engine.delivery.epoch import Epoch
 from engine.delivery.ledger import Decision, Entry, Write, decide
 from engine.delivery.manifests import Manifest, read_manifest_file
@@ -60,8 +60,8 @@ def ledger_is_replaced() -> Replaced:
             path.unlink(missing_ok=True)
         return real(directory, version, entries)
 
-    real = gate._create
-    return {gate._create: put}
+    real = file_ledger._create
+    return {file_ledger._create: put}
 
 
 def all_segments_are_dropped() -> Replaced:
@@ -139,7 +139,7 @@ MUTANTS: Mapping[str, Callable[[], Replaced]] = {
 @contextmanager
 def replaced(functions: Replaced) -> Iterator[None]:
     """Wherever the engine calls one of the functions, it calls the other."""
-    import_module("engine.connectors.files.sink")  # what is loaded later would keep the replacement
+    import_module("engine.connectors.files.rolling_sink")  # what is loaded later would keep the replacement
     found = [
         (module, name, value)
         for module in [module for name, module in sys.modules.items() if name.startswith("engine.")]

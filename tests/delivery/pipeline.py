@@ -15,7 +15,7 @@ from engine.checkpoints.lineage import Lineage
 from engine.checkpoints.savepoints import copy_open_files
 from engine.connectors.base import Table
 from engine.delivery.epoch import Epoch
-from engine.delivery.standing import OPEN_FILES
+from engine.delivery.open_files import OPEN_FILES
 from tests.connectors.tables import NUMBERS, Row, batch, sink, table, take
 
 EPOCHS = 6

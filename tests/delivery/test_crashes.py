@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.delivery.gate import newest_ledger
+from engine.delivery.file_ledger import newest_ledger
 from engine.errors import EngineError
 from tests.delivery.pipeline import EPOCHS, expected, restore, run, written
 
@@ -154,7 +154,7 @@ def test_a_published_file_that_somebody_else_wrote_is_left_alone(tmp_path: Path)
 
 
 def test_a_ledger_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.delivery.gate.KEPT_ENTRIES", 2)
+    monkeypatch.setattr("engine.delivery.file_ledger.KEPT_ENTRIES", 2)
     monkeypatch.setattr("engine.delivery.manifests.KEPT_ENTRIES", 2)
     run("parquet", tmp_path)
     restore(tmp_path, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.delivery.gate import newest_ledger
+from engine.delivery.file_ledger import newest_ledger
 from engine.errors import EngineError
 from tests.delivery.pipeline import run, written
 

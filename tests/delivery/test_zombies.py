@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.delivery.epoch import Epoch
-from engine.delivery.gate import Admission, admit, read_ledger
+from engine.delivery.file_ledger import Admission, admit, read_ledger
 from engine.delivery.manifests import Manifest, abandoned, decide_manifest
 from engine.delivery.publish import publish
 from engine.delivery.segments import drop_segments, segment_path
@@ -125,11 +125,11 @@ class Killed(BaseException):
 @pytest.mark.parametrize(
     "where",
     [
-        "engine.connectors.files.sink:decide_manifest",
-        "engine.connectors.files.sink:join_segments",
+        "engine.connectors.files.rolling_sink:decide_manifest",
+        "engine.connectors.files.rolling_sink:join_segments",
         "engine.delivery.publish:sync_file",
         "engine.delivery.publish:link",
-        "engine.connectors.files.sink:Admission.record",
+        "engine.connectors.files.rolling_sink:Admission.record",
     ],
 )
 def test_a_history_that_was_left_publishes_nothing_after_a_restore(
@@ -151,7 +151,7 @@ def test_a_history_that_was_left_publishes_nothing_after_a_restore(
             restore(2)
             return
         with monkeypatch.context() as patched:
-            patched.setattr("engine.connectors.files.sink.plan", kill)  # after what was left is withdrawn
+            patched.setattr("engine.connectors.files.rolling_sink.plan", kill)  # after what was left is withdrawn
             with pytest.raises(Killed):
                 restore(2)
 

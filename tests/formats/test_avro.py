@@ -14,8 +14,8 @@ import pytest
 from engine import types
 from engine.errors import OptionValueError
 from engine.formats import make_decoder, make_encoder
-from engine.formats.avro import AvroOptions
-from engine.formats.avro_schemas import avro_schema
+from engine.formats.avro.options import AvroOptions
+from engine.formats.avro.schema import avro_schema
 from engine.schema import Field, Schema, arrow_schema
 from tests.formats.known import Known
 

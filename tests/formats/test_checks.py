@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.formats.json import JSON, JsonOptions
+from engine.formats.json.format import JSON
+from engine.formats.json.options import JsonOptions
 from engine.schema import Field, Schema
 from engine.types import BIGINT, Json
 

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from engine.formats import make_decoder, make_encoder
-from engine.formats.changes import NONE, fold
-from engine.formats.debezium import DEBEZIUM_JSON, DebeziumOptions
+from engine.formats.debezium.fold import NONE, fold
+from engine.formats.debezium.format import DEBEZIUM_JSON
+from engine.formats.debezium.options import DebeziumOptions
 from engine.formats.row_ids import row_ids
 from engine.schema import Field, Schema, arrow_schema
 from engine.types import BIGINT, INT, TEXT, TIMESTAMP

@@ -11,9 +11,9 @@ import pytest
 from engine import types
 from engine.formats import make_decoder, make_encoder
 from engine.formats.base import Decoded
-from engine.formats.json import JsonOptions
-from engine.formats.json_decode import JsonDecoder
-from engine.formats.json_rows import decode_rows
+from engine.formats.json.decode import JsonDecoder
+from engine.formats.json.decode_rows import decode_rows
+from engine.formats.json.options import JsonOptions
 from engine.schema import Field, Schema, arrow_schema
 from engine.types import BIGINT, BOOLEAN, DOUBLE, INT, TEXT, TIMESTAMP, Array, Member, Struct
 
@@ -318,7 +318,7 @@ def test_in_a_large_block_only_the_parts_with_bad_records_go_row_by_row(monkeypa
         slow.append(len(lines))
         return decode_rows(lines, schema, options)
 
-    monkeypatch.setattr("engine.formats.json_decode.decode_rows", counted)
+    monkeypatch.setattr("engine.formats.json.decode.decode_rows", counted)
     lines = [b'{"x": %d, "more": "%s"}' % (number, b"-" * 80) for number in range(20_000)]
     lines[7], lines[15_000] = b"bad", b""
 

@@ -9,8 +9,8 @@ import pytest
 
 from engine import types
 from engine.formats import make_encoder
-from engine.formats.json import JsonOptions
-from engine.formats.json_encode import connect_fields
+from engine.formats.json.encode import connect_fields
+from engine.formats.json.options import JsonOptions
 from engine.schema import Field, Schema, to_arrow
 from engine.types import BIGINT, BOOLEAN, DOUBLE, TEXT, TIMESTAMP, Array, Member, Struct
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from engine import types
-from engine.formats.json import JsonOptions
-from engine.formats.json_decode import JsonDecoder
-from engine.formats.json_rows import decode_rows
-from engine.formats.json_structs import MOST_COLUMNS, StructDecoder
+from engine.formats.json.decode import JsonDecoder
+from engine.formats.json.decode_rows import decode_rows
+from engine.formats.json.decode_structs import MOST_COLUMNS, StructDecoder
+from engine.formats.json.options import JsonOptions
 from engine.schema import Field, Schema
 
 NARROW = Schema((Field("n", types.BIGINT), Field("text", types.TEXT), Field("at", types.TIMESTAMP)))

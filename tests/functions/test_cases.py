@@ -13,8 +13,8 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
 from engine import types
+from engine.arrow.functions import KERNELS
 from engine.functions import FUNCTIONS, find_function
-from engine.functions.arrow import KERNELS
 from engine.plan.calls import call
 from engine.plan.expr import Call, Column, Expr, Literal, rewrite
 from engine.spark.columns import to_sql

@@ -8,7 +8,7 @@ from engine import types
 from engine.functions import AGGREGATES, FUNCTIONS, find_aggregate, find_function
 from engine.functions.base import AggregateFunction, Function
 from engine.functions.coercion import can_cast, can_coerce, common_type
-from engine.functions.formats import to_java_pattern
+from engine.functions.parsers.time_patterns import to_java_pattern
 from engine.plan.calls import call
 from engine.plan.expr import Call, Column, Expr, Literal
 from engine.types import BIGINT, BOOLEAN, DOUBLE, INT, TEXT, TIMESTAMP

@@ -13,12 +13,12 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
 from engine import types
+from engine.arrow.evaluate import KERNELS, evaluate
 from engine.errors import DataError
 from engine.functions.time import TRUNCATED_TO
 from engine.plan.calls import call, cast
-from engine.plan.evaluate import EVALUATED, can_evaluate, evaluate
+from engine.plan.evaluable import EVALUATED, can_evaluate
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Member, walk
-from engine.plan.kernels import KERNELS
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark.columns import to_sql
 from tests.functions.cases import CASES

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from engine.functions.arrow import KERNELS
-from engine.functions.chrono import is_format, write_instant
-from engine.functions.chrono_reading import read_instant
+from engine.arrow.functions import KERNELS
+from engine.functions.parsers.strftime import is_format, write_instant
+from engine.functions.parsers.strftime_reading import read_instant
 
 ROUGH = (
     *("2024-02-30", "2023-02-29", "2024-2-3", "2024- 2-3", " 2024-02-03", "2024-02-03 ", "2024-02-03 x", "12024-02-03"),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from engine.home import Home, StopMode
+from engine.driver.home import Home, StopMode
 from engine.jobs.assignment import Assignment
 from engine.jobs.status import Committed, Failure, Goodbye
 from tests.jobs.builders import T0

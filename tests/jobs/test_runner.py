@@ -14,8 +14,8 @@ import pytest
 
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
+from engine.jobs.data_directory import Places
 from engine.jobs.observe import Process
-from engine.jobs.places import Places
 from engine.jobs.runner import LocalRunner
 from engine.jobs.status import Failure, Run
 from tests.jobs.builders import T0

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import PipelineBusyError, PipelineIncompatibleError
+from engine.jobs.desired import ask_restart, ask_restore, ask_stop, next_version
 from engine.jobs.spec import Restore, Spec, Version
 from engine.jobs.states import State
-from engine.jobs.wishes import ask_restart, ask_restore, ask_stop, next_version
 from tests.jobs.builders import T0, status, wanted
 
 CURRENT = Version("pl_aaaaaaaaaaaaaaaa", 4, Spec("SELECT 1"), "plan-a", "{}", T0)

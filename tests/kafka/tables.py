@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.connectors.base import Position, Table
-from engine.connectors.kafka.connector import KafkaSourceOptions
-from engine.connectors.kafka.places import Place
-from engine.connectors.kafka.source import KafkaSource
+from engine.connectors.kafka.read.options import KafkaSourceOptions
+from engine.connectors.kafka.read.positions import Place
+from engine.connectors.kafka.read.source import KafkaSource
 from engine.schema import Field, Schema
 from engine.types import TEXT
 from tests.connectors.tables import between, rows, table

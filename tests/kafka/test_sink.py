@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import Message
 
 from engine.connectors.base import Table
-from engine.connectors.kafka.records import parts_of
-from engine.delivery.gate import Admission, read_ledger
+from engine.connectors.kafka.write.records import parts_of
+from engine.delivery.file_ledger import Admission, read_ledger
 from engine.errors import EngineError, ScriptRefused
 from engine.plan.nodes.updating import RETRACT, ROW_ID
 from engine.schema import Field, Schema

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.connectors.kafka import transaction as kafka_transaction
+from engine.connectors.kafka.write import transaction as kafka_transaction
 from engine.delivery.faults import Point, reach
 from engine.errors import SupersededError, TargetUnavailableError
 from tests.kafka.broker import Broker, running

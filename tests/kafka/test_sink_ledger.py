@@ -13,13 +13,13 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 
 from engine.connectors.base import Epoch, SinkPlace
 from engine.connectors.kafka.client import ClientConfig
-from engine.connectors.kafka.ledger import KafkaLedger
-from engine.connectors.kafka.memory import recall
-from engine.connectors.kafka.probe import check_broker
-from engine.connectors.kafka.produce import producer_config
-from engine.connectors.kafka.sink import StagedSink
-from engine.connectors.kafka.sink_options import KafkaSinkOptions
-from engine.connectors.kafka.trouble import trouble
+from engine.connectors.kafka.write.failures import trouble
+from engine.connectors.kafka.write.ledger import KafkaLedger
+from engine.connectors.kafka.write.ledger_memory import recall
+from engine.connectors.kafka.write.options import KafkaSinkOptions
+from engine.connectors.kafka.write.probe import check_broker
+from engine.connectors.kafka.write.producer import producer_config
+from engine.connectors.kafka.write.sink import StagedSink
 from engine.delivery.ledger import Entry
 from engine.errors import EngineError, LedgerForeignError, LedgerLostError, TransactionsUnsafeError
 from tests.kafka.broker import Broker

@@ -14,7 +14,7 @@ import pytest
 from engine import types
 from engine.connectors.base import Recorded, Watched
 from engine.connectors.kafka import msk
-from engine.connectors.kafka.places import partition_name, share, split_name
+from engine.connectors.kafka.read.positions import partition_name, share, split_name
 from engine.errors import (
     BadRecordError,
     MissingTopicError,
@@ -237,8 +237,8 @@ def test_a_bad_record_says_where_it_is(broker: Broker) -> None:
 def test_many_records_come_in_order_in_one_piece_or_in_several(
     broker: Broker, tasks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.connectors.kafka.source._SMALLEST_SLICE", 100)
-    monkeypatch.setattr("engine.connectors.kafka.reading._AT_ONCE", 64)
+    monkeypatch.setattr("engine.connectors.kafka.read.source._SMALLEST_SLICE", 100)
+    monkeypatch.setattr("engine.connectors.kafka.read.fetch._AT_ONCE", 64)
     topic = broker.create_topic()
     expected = [str(number) for number in range(1000)]
     broker.produce(topic, *expected)
@@ -403,7 +403,7 @@ def test_a_kafka_source_writes_down_where_it_begins_and_is_watched(broker: Broke
 
 
 def test_brokers_that_do_not_answer_are_named_and_may_be_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.connectors.kafka.reading._POLL_SECONDS", 0.1)
+    monkeypatch.setattr("engine.connectors.kafka.read.fetch._POLL_SECONDS", 0.1)
     (port,) = free_ports(1)
     source = kafka_source(
         table(

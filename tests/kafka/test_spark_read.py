@@ -15,8 +15,8 @@ from pyspark.sql import Row
 from engine.commands.run import INTERRUPTED
 from engine.compile import compile_script
 from engine.connectors.base import Slice
-from engine.connectors.kafka.connector import KafkaSourceOptions
-from engine.connectors.kafka.spark_read import KafkaSparkRead
+from engine.connectors.kafka.read.options import KafkaSourceOptions
+from engine.connectors.kafka.read.spark import KafkaSparkRead
 from engine.connectors.options import parse_options
 from engine.connectors.secret_values import fill_in
 from engine.errors import MissingPackageError, ScriptRefused

@@ -11,8 +11,8 @@ from engine.compile import compile_script
 from engine.functions import AGGREGATES
 from engine.plan.explain import explain_state
 from engine.plan.expr import Column
-from engine.plan.kept import needs_values, needs_values_in_window
 from engine.plan.nodes import Aggregate
+from engine.plan.retained_state import needs_values, needs_values_in_window
 from engine.spark.printers.aggregates import aggregate_to_sql
 from engine.updating.accumulators import Measure, is_known, keeps_values
 

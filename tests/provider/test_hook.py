@@ -13,10 +13,10 @@ from airflow.sdk import Connection
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import from_micros, to_micros
+from airflow_provider_arroyo.connections import Endpoint
 from airflow_provider_arroyo.errors import BadAnswerError, BadConnectionError, UnavailableError
 from airflow_provider_arroyo.hooks import arroyo
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
-from airflow_provider_arroyo.lines import Endpoint
 
 from .fake_control_plane import TOKEN, Answer, FakeControlPlane
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from engine.connectors.base import SinkPlace
-from engine.connectors.files.connector import FilesystemSinkOptions
 from engine.connectors.files.s3_target import Bucket
 from engine.connectors.files.storage import Prefix, read_place
-from engine.delivery.gate import Admission
+from engine.connectors.filesystem.options import FilesystemSinkOptions
+from engine.delivery.file_ledger import Admission
 from engine.errors import AddressRefusedError, EngineError, OutputChangedError, ScriptRefused, SupersededError
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
 from tests.delivery.asleep import asleep_before
@@ -125,13 +125,13 @@ def test_a_restore_takes_objects_away_again(store: Store, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "where",
     [
-        "engine.connectors.files.sink:decide_manifest",
-        "engine.connectors.files.sink:join_segments",
+        "engine.connectors.files.rolling_sink:decide_manifest",
+        "engine.connectors.files.rolling_sink:join_segments",
         "engine.connectors.files.s3_target:Bucket._send_in_parts",
         "engine.connectors.files.s3_target:check_fence",
         "engine.connectors.files.s3_target:ThreadPoolExecutor",
         "engine.connectors.files.s3_target:reach",
-        "engine.connectors.files.sink:Admission.record",
+        "engine.connectors.files.rolling_sink:Admission.record",
     ],
 )
 def test_a_history_that_was_left_puts_nothing_into_the_bucket_after_a_restore(

@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import inspect
 
 from engine.errors import DataDirLockedError, PipelineNotFoundError, StaleWriteError
-from engine.jobs.places import Places
+from engine.jobs.data_directory import Places
 from engine.jobs.records import Case
 from engine.jobs.spec import Pipeline, Spec, Version
 from engine.jobs.states import State
 from engine.jobs.status import Committed, Failure, Goodbye, Note, Progress, Run, Status
-from engine.store import checkpoints, jobs, keys, notes, pipelines, runs, savepoints, tokens, versions
+from engine.store import checkpoints, events, jobs, keys, pipelines, runs, savepoints, tokens, versions
 from engine.store.database import METADATA, Database, open_database
 from engine.store.migrations import MIGRATIONS
 from engine.store.records import StoredRecords, read_case
@@ -137,7 +137,7 @@ def test_a_new_generation_closes_the_one_before(database: Database) -> None:
         assert old is not None
         assert old.ended_at == T0 + timedelta(minutes=1)
         assert read_case(connection, PIPELINE.id).run == later
-        assert [note.message for note in notes.latest(connection, PIPELINE.job_id, 10)] == ["started"]
+        assert [note.message for note in events.latest(connection, PIPELINE.job_id, 10)] == ["started"]
 
 
 def test_jobs_at_rest_are_looked_at_only_when_something_is_wanted(database: Database) -> None:

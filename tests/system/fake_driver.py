@@ -17,12 +17,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+from engine.driver.home import StopMode
+from engine.driver.main import main
 from engine.errors import EngineError
-from engine.home import StopMode
 from engine.jobs.assignment import Assignment
 from engine.jobs.instants import FAR_FUTURE
 from engine.jobs.status import Committed
-from engine.worker import main
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from engine.types import BIGINT, TEXT
 from engine.updating.accumulators.base import Measure
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
 from engine.updating.changelog import fold
-from engine.updating.packing import BUCKETS, from_bytes
+from engine.updating.serialization import BUCKETS, from_bytes
 from tests.updating.streams import INSTANT
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from engine.updating.recent import RecentChunks
+from engine.updating.chunk_cache import RecentChunks
 
 
 def table(number: int) -> pa.Table:

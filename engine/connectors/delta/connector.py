@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from pydantic import Field as Option
 
 from engine import types
 from engine.connectors.base import Connector, Options, SinkPlace, Table
-from engine.connectors.files.sink_options import FileSinkOptions
-from engine.connectors.files.storage import Prefix, StorageOptions, WritablePath, read_place
+from engine.connectors.delta.options import DeltaOptions
 
 if TYPE_CHECKING:
-    from engine.connectors.files.sink import FilesystemSink
+    from engine.connectors.files.rolling_sink import FilesystemSink
 
 _KEYS = types.Text | types.Integer | types.Boolean | types.Date
-
-
-class DeltaOptions(FileSinkOptions, StorageOptions):
-    """Which table, how rows are spread over its files, and when a file becomes final: with every epoch, unless a
-    `rolling_policy` says when. Each time the table gets one more version. Rows of files that are not final are kept
-    with the pipeline's state."""
-
-    path: WritablePath = Option(
-        description="The table's directory; it is made when there is no table. Or `s3://bucket/prefix`, or at another "
-        "server `s3::https://endpoint/bucket/prefix`."
-    )
-
-    @property
-    def place(self) -> Path | Prefix:
-        """Where `path` is."""
-        return read_place(self.path)
 
 
 def _open_sink(table: Table, place: SinkPlace) -> FilesystemSink:

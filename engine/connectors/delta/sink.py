@@ -9,15 +9,15 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from engine.connectors.base import SinkPlace, Table
-from engine.connectors.delta.connector import DeltaOptions
 from engine.connectors.delta.log import DataFile, DeltaLog
+from engine.connectors.delta.options import DeltaOptions
 from engine.connectors.files.partitions import NO_VALUE, Partitioner
 from engine.connectors.files.plan import Layout
-from engine.connectors.files.sink import FilesystemSink, open_target
+from engine.connectors.files.rolling_sink import FilesystemSink, open_target
 from engine.connectors.files.storage import Prefix, StorageOptions
 from engine.connectors.files.target import Build, Target
 from engine.delivery.epoch import Epoch
-from engine.delivery.gate import Admission
+from engine.delivery.file_ledger import Admission
 from engine.delivery.manifests import Manifest
 from engine.errors import LedgerLostError
 from engine.schema import arrow_schema

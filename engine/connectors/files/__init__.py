@@ -1,1 +1,1 @@
-"""Files in directories and buckets: read, looked up, and written by rolls."""
+"""What connectors that write and read files share: segments, rolls, partitions, targets, rows of a file."""

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from engine import types
+from engine.arrow.evaluate import evaluate
 from engine.connectors.base import Chunk, Table
 from engine.connectors.text_files import Compression, open_text
 from engine.errors import BadRecordError, EngineError, UnreadableFileError
 from engine.formats.csv import CsvOptions
-from engine.plan.evaluate import evaluate
 from engine.plan.expr import Cast, Column
 from engine.schema import Field, arrow_schema, to_arrow
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from engine.connectors.files.names import Chance, Strategy, stem
 from engine.delivery.epoch import Epoch
 from engine.delivery.manifests import Manifest, Published
+from engine.delivery.open_files import Standing
 from engine.delivery.rolling import Folder, Moment, OpenFile, Policy, grow, is_due
 from engine.delivery.segments import Segment
-from engine.delivery.standing import Standing
 
 MARKER = "_SUCCESS"
 

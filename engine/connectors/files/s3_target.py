@@ -28,7 +28,7 @@ from engine.connectors.files.target import Build
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
-from engine.delivery.gate import Admission
+from engine.delivery.file_ledger import Admission
 from engine.delivery.manifests import Manifest
 from engine.errors import OutputChangedError, SupersededError, TargetUnavailableError
 

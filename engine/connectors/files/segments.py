@@ -15,7 +15,7 @@ from engine.connectors.line_writer import LineWriter
 from engine.delivery.durable import sync_file
 from engine.delivery.segments import Segment, SegmentFile, segment_path, to_message
 from engine.formats import make_encoder
-from engine.formats.json import JsonOptions
+from engine.formats.json.options import JsonOptions
 from engine.formats.parquet import ParquetOptions
 from engine.schema import Schema, arrow_schema
 

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence
-from engine.delivery.gate import Admission
+from engine.delivery.file_ledger import Admission
 from engine.delivery.manifests import Manifest
 from engine.delivery.publish import publish, withdraw
 from engine.delivery.writing import writing

@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from pydantic import Field as Option
-from pydantic import model_validator
-
 from engine import types
-from engine.connectors.base import Connector, Options, Table
-from engine.option_values import MicrosOrInterval
+from engine.connectors.base import Connector, Table
+from engine.connectors.nexmark.options import _NATURAL_SPACING, NexmarkOptions
 from engine.schema import Field, Schema
 from engine.types import BIGINT, TEXT, TIMESTAMP, Member, Struct
 
 if TYPE_CHECKING:
     from engine.connectors.generated import GeneratedSource
-
-_NATURAL_SPACING = timedelta(microseconds=100)
-
-
-class NexmarkOptions(Options):
-    """How fast events come, and how many."""
-
-    event_rate: float | None = Option(
-        None, gt=0, description="Events per second; may be left out with `message_count`: as fast as possible then."
-    )
-    runtime: float | None = Option(None, gt=0, description="Seconds until the last event.")
-    message_count: int | None = Option(None, ge=0, description="How many events there are.")
-    seed: int = Option(0, description="Another seed gives other events.")
-    start_time: datetime | None = Option(
-        None, description="Event time of the first event; without it, when the pipeline first started."
-    )
-    event_time_interval: MicrosOrInterval | None = Option(
-        None, description="Distance of event times; without it the rate's, or 100 microseconds."
-    )
-
-    @model_validator(mode="after")
-    def _ends_or_has_a_rate(self) -> NexmarkOptions:
-        if self.event_rate is None and self.message_count is None:
-            raise ValueError("required option 'event_rate' not set; only with 'message_count' it may be left out")
-        if self.event_rate is None and self.runtime is not None:
-            raise ValueError("option 'runtime' needs 'event_rate'")
-        return self
 
 
 def _open_source(table: Table) -> GeneratedSource:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from engine.connectors.redis.connector import RedisOptions
+from engine.connectors.redis.options import RedisOptions
 from engine.errors import EngineError, LookupFailedError, MissingPackageError
 
 try:

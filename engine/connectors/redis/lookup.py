@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from engine.connectors.base import LookedUp, Table
 from engine.connectors.redis.client import Client, connect, told
-from engine.connectors.redis.connector import RedisLookupOptions
+from engine.connectors.redis.options import RedisLookupOptions
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
 from engine.formats.base import Decoded

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from engine.connectors.base import Epoch, Table
 from engine.connectors.redis.client import Client, connect, told
-from engine.connectors.redis.connector import RedisSinkOptions
+from engine.connectors.redis.options import RedisSinkOptions
 from engine.connectors.staged import StagedSegment, send_unless_sent, staged_rows
 from engine.delivery.segments import Segment, to_message
 from engine.errors import TargetUnavailableError

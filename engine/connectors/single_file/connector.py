@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import Field as Option
-
 from engine import types
-from engine.connectors.base import Connector, Options, SinkPlace, Table
+from engine.connectors.base import Connector, SinkPlace, Table
+from engine.connectors.single_file.options import SingleFileOptions
 from engine.schema import Field
 
 if TYPE_CHECKING:
     from engine.connectors.single_file.sink import SingleFileSink
     from engine.connectors.single_file.source import SingleFileSource
-
-
-class SingleFileOptions(Options):
-    """Which file."""
-
-    path: Path = Option(description="The file. Names ending in .gz or .zst are compressed.")
-    wait_for_control: bool = Option(True, description="Accepted for compatibility; nothing waits.")
 
 
 def _open_source(table: Table) -> SingleFileSource:

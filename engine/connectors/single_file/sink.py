@@ -13,7 +13,7 @@ from engine.connectors.line_writer import LineWriter, line_writer
 from engine.connectors.text_files import compression_of
 from engine.delivery.durable import sync_directory
 from engine.delivery.faults import Point, reach
-from engine.delivery.gate import Admission, admit
+from engine.delivery.file_ledger import Admission, admit
 from engine.delivery.segments import Segment, drop_segments, from_messages
 from engine.delivery.writing import writing
 from engine.errors import OutputChangedError

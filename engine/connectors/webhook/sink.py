@@ -24,7 +24,7 @@ from engine.connectors.addresses import Reachable, check_url
 from engine.connectors.base import Epoch, Letter, Table
 from engine.connectors.refused_rows import keep_refused
 from engine.connectors.staged import StagedSegment, send_unless_sent, staged_rows
-from engine.connectors.webhook.connector import WebhookOptions, read_headers
+from engine.connectors.webhook.options import WebhookOptions, read_headers
 from engine.delivery.segments import Segment, to_message
 from engine.errors import RowRefusedError, TargetUnavailableError
 from engine.formats import make_encoder

@@ -12,8 +12,8 @@ from engine import types
 from engine.functions import AGGREGATES
 from engine.plan.conditions import take_apart
 from engine.plan.expr import Column, Expr, Literal, Named
-from engine.plan.kept import needs_values
 from engine.plan.nodes import RETRACT, ROW_ID, Aggregate, UpdatingAggregate, UpdatingJoin, is_updating
+from engine.plan.retained_state import needs_values
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema
 from engine.spark.buckets import run_in_buckets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from engine import types
-from engine.functions.formats import to_java_pattern
+from engine.functions.parsers.time_patterns import to_java_pattern
 from engine.plan.expr import Call, Literal
 from engine.spark.casts import cast_to_sql, micros_to_sql
 from engine.spark.literals import text_to_sql

@@ -1,0 +1,27 @@
+"""What becomes of a pipeline when the task that deployed it is ended."""
+
+from __future__ import annotations
+
+from typing import Literal, assert_never
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.conversations import Talk, ask
+
+OnKill = Literal["detach", "stop", "savepoint_and_stop"]
+"""`detach`: it runs on. `stop`: it takes a last checkpoint and stops. `savepoint_and_stop`: a savepoint first."""
+
+CHOICES: tuple[OnKill, ...] = ("detach", "stop", "savepoint_and_stop")
+
+
+def carry_out(action: OnKill, pipeline: str, key: str) -> Talk[None]:
+    """Ask for what was chosen, and do not wait until it is done: there is little time when a task is killed."""
+    match action:
+        case "detach":
+            return
+        case "stop":
+            yield from ask(calls.stop_pipeline(pipeline, "checkpoint"))
+        case "savepoint_and_stop":
+            yield from ask(calls.take_savepoint(pipeline, label="before the task was killed", key=key))
+            yield from ask(calls.stop_pipeline(pipeline, "checkpoint"))
+        case never:
+            assert_never(never)

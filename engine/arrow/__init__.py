@@ -1,0 +1,1 @@
+"""Expressions and functions computed over columns of Arrow, with the results that Spark gives."""

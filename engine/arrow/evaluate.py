@@ -1,0 +1,194 @@
+"""What each expression gives, computed column by column with Arrow. Each kernel equals what Spark makes of the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine import types
+from engine.arrow import functions as computed
+from engine.arrow.casts import cast_array, from_nanos, to_instants
+from engine.errors import InvalidValueError
+from engine.functions import FUNCTIONS
+from engine.plan.evaluable import is_left_to_kernel
+from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member
+from engine.schema import to_arrow
+
+
+def evaluate(expr: Expr, rows: pa.RecordBatch) -> pa.Array:
+    """The value of the expression for each row, the same as Spark gives; only for what `can_evaluate` accepts.
+
+    A value that Spark would fail on, such as a quotient by zero or text that is no date, raises here as well.
+    """
+    match expr:
+        case Column(name):
+            return rows.column(name)
+        case Literal(value, kind):
+            return pa.repeat(pa.scalar(value, to_arrow(kind)), rows.num_rows)
+        case Member(inner, name):
+            return pc.struct_field(evaluate(inner, rows), name)
+        case Cast(inner, kind, lenient):
+            return cast_array(evaluate(inner, rows), inner.type, kind, lenient=lenient)
+        case Case():
+            return _first_true(expr, rows)
+        case Call("coalesce" | "nvl", arguments, kind):
+            branches = tuple((Call("is_not_null", (part,), types.BOOLEAN), part) for part in arguments)
+            return _first_true(Case(branches, None, kind), rows)
+        case Call("nvl2", (tested, then, otherwise), kind):
+            condition = Call("is_not_null", (tested,), types.BOOLEAN)
+            return _first_true(Case(((condition, then),), otherwise, kind), rows)
+        case Call("date_trunc", (Literal(str(unit)), instant)):
+            return pc.floor_temporal(evaluate(instant, rows), unit=unit.lower())
+        case Call(function, arguments) if is_left_to_kernel(expr):
+            return _computed(expr, [evaluate(argument, rows) for argument in arguments])
+        case Call(function, arguments):
+            return KERNELS[function](*[evaluate(argument, rows) for argument in arguments])
+
+
+def _computed(call: Call, columns: list[pa.Array]) -> pa.Array:
+    """What the function's kernel gives; where it has no answer and must have one, that raises."""
+    found = computed.KERNELS[call.function](*columns).cast(to_arrow(call.type))
+    there = reduce(pc.and_, map(pc.is_valid, columns), pa.repeat(True, len(found)))
+    missing = pc.and_(there, pc.is_null(found))
+    if FUNCTIONS[call.function].nullable is any and pc.any(missing).as_py():
+        raise InvalidValueError(f"{call.function} has no answer for {columns[0].filter(missing)[0]}")
+    return found
+
+
+def _first_true(case: Case, rows: pa.RecordBatch) -> pa.Array:
+    """A branch is computed only for the rows that take it, so that it cannot fail on others."""
+    open_rows = pa.array(range(rows.num_rows), pa.int64())
+    places, values = [], []
+    for condition, value in case.branches:
+        inside = rows.take(open_rows)
+        taken = pc.fill_null(evaluate(condition, inside), False)
+        places.append(open_rows.filter(taken))
+        values.append(evaluate(value, inside.filter(taken)))
+        open_rows = open_rows.filter(pc.invert(taken))
+    default = Literal(None, case.type) if case.default is None else case.default
+    places.append(open_rows)
+    values.append(evaluate(default, rows.take(open_rows)))
+    return pa.concat_arrays(values).take(pc.sort_indices(pa.concat_arrays(places)))
+
+
+def _both_nan(a: pa.Array, b: pa.Array) -> pa.Array:
+    return pc.and_(pc.is_nan(a), pc.is_nan(b))
+
+
+def _equal(a: pa.Array, b: pa.Array) -> pa.Array:
+    """NaN equals NaN, as in Spark and Postgres."""
+    same = pc.equal(a, b)
+    return pc.or_(same, _both_nan(a, b)) if pa.types.is_floating(a.type) else same
+
+
+def _less(a: pa.Array, b: pa.Array) -> pa.Array:
+    """NaN is greater than every other number."""
+    less = pc.less(a, b)
+    if not pa.types.is_floating(a.type):
+        return less
+    return pc.or_(less, pc.and_(pc.is_nan(b), pc.invert(pc.is_nan(a))))
+
+
+def _not_distinct(a: pa.Array, b: pa.Array) -> pa.Array:
+    both_null = pc.and_(pc.is_null(a), pc.is_null(b))
+    return pc.or_(both_null, pc.fill_null(_equal(a, b), False))
+
+
+def _between(value: pa.Array, low: pa.Array, high: pa.Array) -> pa.Array:
+    return pc.and_kleene(pc.invert(_less(value, low)), pc.invert(_less(high, value)))
+
+
+def _in(value: pa.Array, *others: pa.Array) -> pa.Array:
+    return reduce(pc.or_kleene, [_equal(value, other) for other in others])
+
+
+def _null_if(a: pa.Array, b: pa.Array) -> pa.Array:
+    return pc.if_else(pc.fill_null(_equal(a, b), False), pa.scalar(None, a.type), a)
+
+
+def _greatest(*values: pa.Array) -> pa.Array:
+    return reduce(lambda a, b: pc.if_else(pc.fill_null(_less(a, b), pc.is_null(a)), b, a), values)
+
+
+def _least(*values: pa.Array) -> pa.Array:
+    return reduce(lambda a, b: pc.if_else(pc.fill_null(_less(b, a), pc.is_null(a)), b, a), values)
+
+
+def _multiply(a: pa.Array, b: pa.Array) -> pa.Array:
+    """The product of numbers, or of a length of time and a whole number; Arrow checks only numbers for overflow."""
+    if pa.types.is_duration(a.type) or pa.types.is_duration(b.type):
+        product = pc.multiply_checked(a.cast(pa.int64()), b.cast(pa.int64()))
+        return product.cast(pa.duration("us"))
+    return pc.multiply_checked(a, b)
+
+
+def _remainder(a: pa.Array, b: pa.Array) -> pa.Array:
+    """The remainder with the sign of the dividend."""
+    if pa.types.is_floating(a.type):
+        pc.divide_checked(a, b)
+        return pa.array(map(_fraction_left, a.to_pylist(), b.to_pylist()), a.type)
+    # The least number divided by -1 overflows, though the remainder is 0: as is that of every division by 1.
+    by = pc.if_else(pc.equal(b, pa.scalar(-1, b.type)), pa.scalar(1, b.type), b)
+    return pc.subtract(a, pc.multiply(pc.divide_checked(a, by), by))
+
+
+def _fraction_left(a: float | None, b: float | None) -> float | None:
+    if a is None or b is None:
+        return None
+    return math.nan if math.isinf(a) else math.fmod(a, b)
+
+
+def _seconds_as_number(value: pa.Array) -> pa.Array:
+    return pc.divide(value.cast(pa.int64()).cast(pa.float64(), safe=False), 1e6)
+
+
+def _whole_seconds(instant: pa.Array) -> pa.Array:
+    return pc.floor_temporal(instant, unit="second").cast(pa.timestamp("s", "UTC")).cast(pa.int64())
+
+
+def _scaled(micros: int) -> Callable[[pa.Array], pa.Array]:
+    return lambda number: pc.multiply_checked(number, pa.scalar(micros, pa.int64())).cast(pa.timestamp("us", "UTC"))
+
+
+KERNELS: Mapping[str, Callable[..., pa.Array]] = {
+    "+": pc.add_checked,
+    "-": pc.subtract_checked,
+    "*": _multiply,
+    "/": pc.divide_checked,
+    "%": _remainder,
+    "negate": pc.negate_checked,
+    "=": _equal,
+    "<>": lambda a, b: pc.invert(_equal(a, b)),
+    "<": _less,
+    "<=": lambda a, b: pc.invert(_less(b, a)),
+    ">": lambda a, b: _less(b, a),
+    ">=": lambda a, b: pc.invert(_less(a, b)),
+    "is_not_distinct_from": _not_distinct,
+    "is_distinct_from": lambda a, b: pc.invert(_not_distinct(a, b)),
+    "between": _between,
+    "in": _in,
+    "and": lambda *parts: reduce(pc.and_kleene, parts),
+    "or": lambda *parts: reduce(pc.or_kleene, parts),
+    "not": pc.invert,
+    "is_null": pc.is_null,
+    "is_not_null": pc.is_valid,
+    "is_true": lambda a: pc.fill_null(a, False),
+    "is_not_true": lambda a: pc.invert(pc.fill_null(a, False)),
+    "is_false": lambda a: pc.invert(pc.fill_null(a, True)),
+    "is_not_false": lambda a: pc.fill_null(a, True),
+    "nullif": _null_if,
+    "greatest": _greatest,
+    "least": _least,
+    "to_timestamp": to_instants,
+    "from_unixtime": _scaled(1_000_000),
+    "to_timestamp_seconds": _scaled(1_000_000),
+    "to_timestamp_millis": _scaled(1_000),
+    "to_timestamp_micros": _scaled(1),
+    "to_timestamp_nanos": from_nanos,
+    "to_unixtime": _whole_seconds,
+    "epoch": _seconds_as_number,
+}

@@ -1,0 +1,141 @@
+"""Functions of arrays over Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, timedelta
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from engine.arrow.functions.kernel import Kernel
+
+_LONGEST = 10_000_000
+"""Longer arrays are no answer: one row of them would fill a worker's memory."""
+
+
+def _rows(columns: tuple[pa.Array, ...]) -> Iterator[tuple[Any, ...]]:
+    return zip(*(one.to_pylist() for one in columns), strict=True)
+
+
+def _edited(change: Callable[..., list[Any] | None]) -> Kernel:
+    """A kernel that makes an array out of the array that stands first; NULL for NULL."""
+
+    def compute(*columns: pa.Array) -> pa.Array:
+        return pa.array([None if row[0] is None else change(*row) for row in _rows(columns)], columns[0].type)
+
+    return compute
+
+
+def _slice(values: list[Any], first: int | None, last: int | None, step: int | None = 1) -> list[Any] | None:
+    if first is None or last is None or step is None or step == 0:
+        return None
+    size = len(values)
+    start = max(first - 1, 0) if first >= 0 else size + first
+    end = last - 1 if last >= 0 else size + last
+    if step > 0:
+        return values[max(start, 0) : min(end, size - 1) + 1 : step] if end >= 0 else []
+    start = min(start, size - 1)
+    return [values[index] for index in range(start, max(end, 0) - 1, step)] if size else []
+
+
+def _resize(values: list[Any], size: int | None, fill: Any = None) -> list[Any] | None:
+    if size is None or not 0 <= size <= _LONGEST:
+        return None
+    return [*values[:size], *[fill] * (size - len(values))]
+
+
+def _replaced(values: list[Any], old: Any, new: list[Any], most: int) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        hit = most > 0 and value == old
+        most -= hit
+        found.extend(new if hit else (value,))
+    return found
+
+
+def _remove_n(values: list[Any], old: Any, most: int | None) -> list[Any] | None:
+    return None if most is None else _replaced(values, old, [], most)
+
+
+def _replace_n(values: list[Any], old: Any, new: Any, most: int | None) -> list[Any] | None:
+    return None if most is None else _replaced(values, old, [new], most)
+
+
+def _position(arrays: pa.Array, values: pa.Array, starts: pa.Array | None = None) -> pa.Array:
+    froms = [1] * len(arrays) if starts is None else starts.to_pylist()
+    rows = zip(arrays.to_pylist(), values.to_pylist(), froms, strict=True)
+    return pa.array([_first(array, value, start) for array, value, start in rows], pa.int64())
+
+
+def _first(array: list[Any] | None, value: Any, start: int | None) -> int | None:
+    if array is None or start is None or start < 1:
+        return None
+    return next((index for index, one in enumerate(array, 1) if index >= start and one == value), None)
+
+
+def _positions(arrays: pa.Array, values: pa.Array) -> pa.Array:
+    found = [
+        None if array is None else [index for index, one in enumerate(array, 1) if one == value]
+        for array, value in _rows((arrays, values))
+    ]
+    return pa.array(found, pa.list_(pa.int64()))
+
+
+def _split(texts: pa.Array, separators: pa.Array, nulls: pa.Array | None = None) -> pa.Array:
+    missing = [None] * len(texts) if nulls is None else nulls.to_pylist()
+    rows = zip(texts.to_pylist(), separators.to_pylist(), missing, strict=True)
+    return pa.array([_parts(*row) for row in rows], pa.list_(pa.string()))
+
+
+def _parts(text: str | None, separator: str | None, null: str | None) -> list[str | None] | None:
+    if text is None:
+        return None
+    parts = list(text) if separator is None else text.split(separator) if separator else [text]
+    return [None if null is not None and part == null else part for part in parts]
+
+
+def _series(with_end: bool) -> Kernel:
+    def compute(*columns: pa.Array) -> pa.Array:
+        kind = columns[0].type
+        rows = ((0, *row) if len(row) == 1 else row for row in _rows(columns))
+        return pa.array([_steps(with_end, *row) for row in rows], pa.list_(kind))
+
+    return compute
+
+
+def _steps(with_end: bool, first: Any, last: Any, step: Any = 1) -> list[Any] | None:
+    if first is None or last is None or not step:
+        return None
+    if isinstance(first, date) and not isinstance(first, datetime) and step % timedelta(days=1):
+        return None
+    found = list(islice(_walk(first, last, step, with_end), _LONGEST + 1))
+    return found if len(found) <= _LONGEST else None
+
+
+def _walk(value: Any, last: Any, step: Any, with_end: bool) -> Iterator[Any]:
+    forward = step > type(step)()
+    while (value < last if forward else value > last) or (with_end and value == last):
+        yield value
+        try:
+            value += step
+        except OverflowError:
+            return
+
+
+ARRAY_KERNELS: Mapping[str, Kernel] = {
+    "array_slice": _edited(_slice),
+    "array_resize": _edited(_resize),
+    "array_remove": _edited(lambda values, old: _replaced(values, old, [], 1)),
+    "array_remove_n": _edited(_remove_n),
+    "array_remove_all": _edited(lambda values, old: _replaced(values, old, [], len(values))),
+    "array_replace": _edited(lambda values, old, new: _replaced(values, old, [new], 1)),
+    "array_replace_n": _edited(_replace_n),
+    "array_replace_all": _edited(lambda values, old, new: _replaced(values, old, [new], len(values))),
+    "array_position": _position,
+    "array_positions": _positions,
+    "string_to_array": _split,
+    "generate_series": _series(with_end=True),
+    "range": _series(with_end=False),
+}

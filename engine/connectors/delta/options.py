@@ -1,0 +1,26 @@
+"""What a Delta table may be told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field as Option
+
+from engine.connectors.files.sink_options import FileSinkOptions
+from engine.connectors.files.storage import Prefix, StorageOptions, WritablePath, read_place
+
+
+class DeltaOptions(FileSinkOptions, StorageOptions):
+    """Which table, how rows are spread over its files, and when a file becomes final: with every epoch, unless a
+    `rolling_policy` says when. Each time the table gets one more version. Rows of files that are not final are kept
+    with the pipeline's state."""
+
+    path: WritablePath = Option(
+        description="The table's directory; it is made when there is no table. Or `s3://bucket/prefix`, or at another "
+        "server `s3::https://endpoint/bucket/prefix`."
+    )
+
+    @property
+    def place(self) -> Path | Prefix:
+        """Where `path` is."""
+        return read_place(self.path)

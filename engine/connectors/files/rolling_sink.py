@@ -1,0 +1,162 @@
+"""Writing files, exactly once, one per directory whenever it rolls.
+
+What an epoch publishes, and what it leaves open for later epochs, is decided by creating its manifest; of two drivers
+one succeeds. Everything after that can be repeated: a file is made whole of its segments and put into its place, and
+one that is there already must be equal.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from engine.connectors.base import Epoch, SinkPlace, Table
+from engine.connectors.files.gathering import gather
+from engine.connectors.files.joining import join_segments
+from engine.connectors.files.names import Chance
+from engine.connectors.files.partitions import Partitioner
+from engine.connectors.files.plan import Layout, plan
+from engine.connectors.files.segments import FileSegments
+from engine.connectors.files.storage import Prefix, StorageOptions
+from engine.connectors.files.target import Directory, Target
+from engine.delivery.faults import Point, reach
+from engine.delivery.fence import check_fence
+from engine.delivery.file_ledger import Admission, admit, newest_ledger
+from engine.delivery.manifests import (
+    Manifest,
+    abandoned,
+    decide_manifest,
+    find_manifest,
+    forget_before,
+    remove_manifest,
+)
+from engine.delivery.open_files import Standing, forget_restored, standing_after
+from engine.delivery.segments import Segment, drop_attempts, drop_segments, from_messages, sync_names
+from engine.delivery.writing import staging, unwritable
+from engine.errors import DeliveryError, UnwritableTargetError
+
+
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
+class FilesystemSink:
+    """The target holds the files that the manifests of the epochs in the ledger name."""
+
+    def __init__(
+        self,
+        table: Table,
+        layout: Layout,
+        partitioner: Partitioner,
+        target: Target,
+        directory: Path,
+        *,
+        clock: Callable[[], int] = _now,
+        chance: Chance = secrets.token_bytes,
+    ) -> None:
+        self._table = table
+        self._layout = layout
+        self._partitioner = partitioner
+        self._target = target
+        self._directory = directory
+        self._clock = clock
+        self._chance = chance
+
+    def open(self, epoch: Epoch, task: int) -> FilesystemWriter:
+        """A writer of one segment per partition."""
+        segments = FileSegments(self._table, self._partitioner.written, self._directory, epoch, task)
+        return FilesystemWriter(self._partitioner, segments, self._directory, epoch)
+
+    def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
+        """Decide the epoch and publish its files, once."""
+        admission = admit(self._directory, epoch, is_fresh=self._is_fresh(epoch))
+        if admission is None:
+            decided = find_manifest(self._directory, epoch.lineage, epoch.number)
+            drop_attempts(self._directory, epoch, decided.needed if decided else frozenset())
+            return
+        try:
+            before = standing_after(self._directory, admission)
+            manifest = self._take(admission, before, from_messages(messages))
+        except (OSError, DeliveryError, UnwritableTargetError) as wrong:
+            # a successor may have tidied up what this run had decided to publish
+            check_fence(self._directory, epoch)
+            if isinstance(wrong, OSError):
+                raise unwritable(self._directory, wrong) from wrong
+            raise
+        reach(Point.AFTER_LEDGER, epoch.number)
+        # what was open before stays too: until Spark has committed this epoch, savepoints are of the one before
+        keep = manifest.needed | before.needed
+        drop_segments(self._directory, epoch, keep)
+        forget_restored(self._directory, epoch, keep)
+
+    def _is_fresh(self, epoch: Epoch) -> bool:
+        """Whether a restored pipeline may begin here; nobody else asks."""
+        return bool(epoch.parents) and newest_ledger(self._directory) is None and self._target.is_fresh()
+
+    def _take(self, admission: Admission, before: Standing, segments: Sequence[Segment]) -> Manifest:
+        epoch = admission.epoch
+        if admission.after is None or admission.after.generation != epoch.generation:
+            self._target.begin(admission)
+        self._withdraw_abandoned(epoch)
+        reach(Point.BEFORE_WRITE, epoch.number)
+        planned = plan(epoch, before, segments, self._layout, self._clock(), self._chance, self._target.has)
+        planned = gather(planned, self._directory, epoch, self._join)
+        sync_names(self._directory, epoch)
+        reach(Point.BEFORE_DECISION, epoch.number)
+        manifest = decide_manifest(self._directory, planned)
+        reach(Point.AFTER_DECISION, epoch.number)
+        for file in manifest.files:
+            self._target.publish(file.name, partial(self._join, file.segments), epoch, manifest)
+            reach(Point.WHILE_PUBLISHING, epoch.number)
+        self._target.finish(admission, manifest)
+        reach(Point.AFTER_WRITE, epoch.number)
+        admission.record(sum(file.rows for file in manifest.files))
+        forget_before(self._directory, admission)
+        return manifest
+
+    def _join(self, segments: Sequence[str], draft: Path) -> None:
+        paths = [self._directory / segment for segment in segments]
+        join_segments(self._table.format, self._partitioner.written, paths, draft)
+
+    def _withdraw_abandoned(self, epoch: Epoch) -> None:
+        old_history = abandoned(self._directory, epoch)
+        # asked after the list was made: what a newer run publishes from here on is not in it
+        check_fence(self._directory, epoch)
+        for old in old_history:
+            self._target.withdraw(epoch, old)
+            remove_manifest(self._directory, old)
+
+
+class FilesystemWriter:
+    """Writes one task's rows of an epoch, each to the segment of its partition."""
+
+    def __init__(self, partitioner: Partitioner, segments: FileSegments, directory: Path, epoch: Epoch) -> None:
+        self._partitioner = partitioner
+        self._segments = segments
+        self._directory = directory
+        self._epoch = epoch
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Take some rows: the table's columns, then the event time when directories are named by it."""
+        with staging(self._directory, self._epoch):
+            for part in self._partitioner.split(rows):
+                self._segments.write(part)
+
+    def close(self) -> bytes:
+        """Make all segments durable and name them."""
+        with staging(self._directory, self._epoch):
+            return self._segments.close()
+
+
+def open_target(place: Path | Prefix, options: StorageOptions, own: SinkPlace) -> Target:
+    """The directory or bucket that a table's files go to."""
+    if isinstance(place, Path):
+        return Directory(place, own.directory)
+    from engine.connectors.files.s3_target import Bucket  # noqa: PLC0415 - only buckets need boto3
+
+    return Bucket(place, options, own.directory, own.job)

@@ -1,0 +1,1 @@
+"""Directories of files: read, looked up, and written exactly once."""

@@ -1,0 +1,88 @@
+"""A directory of files, JSON lines or Parquet: read as they are or as they come, and written exactly once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from engine.connectors.base import Connector, Options, SinkPlace, Table
+from engine.connectors.filesystem.options import (
+    METADATA,
+    FilesystemLookupOptions,
+    FilesystemSinkOptions,
+    FilesystemSourceOptions,
+)
+
+if TYPE_CHECKING:
+    from engine.connectors.files.rolling_sink import FilesystemSink
+    from engine.connectors.filesystem.lookup import FilesystemLookup
+    from engine.connectors.filesystem.source import FilesystemSource
+
+
+def _open_source(table: Table) -> FilesystemSource:
+    from engine.connectors.filesystem.source import FilesystemSource  # noqa: PLC0415 - checks must not pay for Arrow
+
+    assert isinstance(table.options, FilesystemSourceOptions)
+    return FilesystemSource(table, table.options)
+
+
+def _open_sink(table: Table, place: SinkPlace) -> FilesystemSink:
+    from engine.connectors.filesystem.sink import open_filesystem_sink  # noqa: PLC0415 - see `_open_source`
+
+    assert isinstance(table.options, FilesystemSinkOptions)
+    return open_filesystem_sink(table, table.options, place)
+
+
+def _open_lookup(table: Table) -> FilesystemLookup:
+    from engine.connectors.filesystem.lookup import FilesystemLookup  # noqa: PLC0415 - see `_open_source`
+
+    assert isinstance(table.options, FilesystemLookupOptions)
+    return FilesystemLookup(table, table.options)
+
+
+def _check(table: Table) -> str | None:
+    if isinstance(table.options, FilesystemSinkOptions):
+        strangers = [name for name in table.options.fields if table.schema.find(name) is None]
+        if strangers:
+            columns = ", ".join(table.schema.names)
+            return f"'partitioning.fields' names {', '.join(map(repr, strangers))}; the table's columns are {columns}"
+    form = "" if table.format is None else table.format.format
+    if form in ("parquet", "csv") and any(key == "line" for _, key in table.metadata):
+        return f"{'Parquet' if form == 'parquet' else 'CSV'} files have no lines, so there is no metadata 'line'"
+    return None
+
+
+def _needs_event_time(options: Options) -> bool:
+    return isinstance(options, FilesystemSinkOptions) and options.time_pattern is not None
+
+
+def _wakes_after(options: Options) -> timedelta | None:
+    return options.wakes_after if isinstance(options, FilesystemSinkOptions) else None
+
+
+FILESYSTEM = Connector(
+    name="filesystem",
+    summary="Reads the files of a directory, looks rows up in them, and writes files exactly once.",
+    options={"source": FilesystemSourceOptions, "sink": FilesystemSinkOptions, "lookup": FilesystemLookupOptions},
+    formats=frozenset({"json", "debezium_json", "parquet", "raw_string", "csv"}),
+    metadata=METADATA,
+    check=_check,
+    needs_event_time=_needs_event_time,
+    wakes_after=_wakes_after,
+    open_source=_open_source,
+    open_sink=_open_sink,
+    open_lookup=_open_lookup,
+    guarantee="exactly-once",
+    limits=(
+        "The files of one epoch do not appear all at once in a bare directory; wait for the watermark, or for the "
+        "marker of a complete partition.",
+        "Where a `rolling_policy` keeps files open, the watermark may have passed rows that cannot be read yet; with "
+        "`partitioning.time_pattern` the directories that it has passed are whole.",
+        "A directory of time that no row came for is not made, and so not marked; rows that come behind the mark are "
+        "added.",
+        "A store that cannot be told to overwrite nothing is asked beforehand, and two runs that ask at the same "
+        "moment are not told apart; random names, `filename.strategy`, keep them from meeting.",
+        "A rule of the store that deletes unfinished uploads, or whoever deletes the pipeline's own segments and "
+        "manifests, ends the guarantee; the pipeline stops rather than guess.",
+    ),
+)

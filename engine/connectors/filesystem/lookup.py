@@ -1,0 +1,80 @@
+"""Looking up rows in files: all of them are held in memory, and read again when a file has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from engine.connectors.base import Chunk, LookedUp, Table, row_schema
+from engine.connectors.files.csv_rows import read_csv
+from engine.connectors.files.listing import ListedFile, list_files
+from engine.connectors.files.parquet_rows import read_rows
+from engine.connectors.filesystem.options import METADATA, FilesystemLookupOptions
+from engine.connectors.line_rows import line_reader
+from engine.connectors.text_files import compression_of
+from engine.errors import DuplicateKeyError
+from engine.schema import arrow_schema
+
+
+class FilesystemLookup:
+    """All rows of the files, found by their key. Files are to be replaced as a whole, by renaming: one that is being
+    written while it is read is read half."""
+
+    is_local = True
+
+    def __init__(self, table: Table, options: FilesystemLookupOptions) -> None:
+        self._table = table
+        self._options = options
+        self._seen: list[ListedFile] | None = None
+        self._empty = pa.RecordBatch.from_pylist([], schema=arrow_schema(row_schema(table, METADATA)))
+        self._rows = self._empty
+        self._numbers: dict[object, int] = {}
+
+    def refresh(self) -> None:
+        """Read the files when their names, sizes or times are not those of the last reading."""
+        found = list_files(self._options.path, self._options.regex_pattern, by_time=True)
+        if found == self._seen:
+            return
+        self._rows = pa.concat_batches(
+            [self._empty, *(chunk.rows for file in found for chunk in self._read(self._path(file)))]
+        )
+        self._numbers = self._numbered()
+        self._seen = found
+
+    def fetch(self, keys: pa.Array) -> LookedUp:
+        """The rows of these keys."""
+        numbers = [self._numbers.get(key) for key in keys.to_pylist()]
+        there = [position for position, number in enumerate(numbers) if number is not None]
+        rows = self._rows.take(pa.array([numbers[position] for position in there], pa.int64()))
+        return LookedUp(rows, pa.array(there, pa.int64()))
+
+    def close(self) -> None:
+        """No file is open between readings."""
+
+    def _numbered(self) -> dict[object, int]:
+        (name,) = self._table.primary_key
+        keys = self._rows.column(self._rows.schema.names.index(name)).to_pylist()
+        numbers = dict(zip(keys, range(len(keys)), strict=True))
+        if len(numbers) < len(keys):
+            twice = next(key for number, key in enumerate(keys) if numbers[key] != number)
+            raise DuplicateKeyError(
+                f"{self._options.path} has two rows with {name} = {twice!r}, which is the primary key of "
+                f"{self._table.name}",
+                hint="keep one row of each key",
+            )
+        return numbers
+
+    def _read(self, path: Path) -> Iterator[Chunk]:
+        assert self._table.format is not None
+        match self._table.format.format:
+            case "parquet":
+                return read_rows(self._table, path, 0, None)
+            case "csv":
+                return read_csv(self._table, path, self._options.compression or compression_of(path))
+        compression = self._options.compression or compression_of(path)
+        return line_reader(self._table).read(path, compression, 0, None)
+
+    def _path(self, file: ListedFile) -> Path:
+        return self._options.path / file.key.name if file.key.name else self._options.path

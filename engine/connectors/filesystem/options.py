@@ -1,0 +1,88 @@
+"""What a table in a directory of files may be told."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+from pydantic import Field as Option
+
+from engine import types
+from engine.connectors.base import Options
+from engine.connectors.files.sink_options import TimedFileSinkOptions
+from engine.connectors.files.storage import Prefix, StorageOptions, WritablePath, read_place
+from engine.option_values import Pattern
+from engine.schema import Field
+
+_SCHEME = re.compile(r"([a-z0-9]+)::?//|([a-z0-9]+)::", re.IGNORECASE)
+
+
+def _local(value: object) -> object:
+    """A path of this machine, from a plain path or a file: URL."""
+    text = str(value)
+    found = _SCHEME.match(text)
+    if found is None:
+        return value
+    if text.lower().startswith("file://"):
+        return text[len("file://") :]
+    raise ValueError(f"{text.split(':', 1)[0]}: cannot be reached yet; name a directory of this machine")
+
+
+LocalPath = Annotated[Path, BeforeValidator(_local)]
+"""A path of this machine; a file: URL is one too."""
+
+
+class FilesystemSourceOptions(Options):
+    """Which files, and whether to wait for more."""
+
+    path: LocalPath = Option(description="The directory, or one file in it; directories inside are read too.")
+    regex_pattern: Pattern | None = Option(
+        None, alias="source.regex_pattern", description="Only files whose path below `path` has a match."
+    )
+    compression: Literal["none", "gzip", "zstd"] | None = Option(
+        None, alias="source.compression", description="Of JSON files; without it, what the file's name says."
+    )
+    watch: bool = Option(False, alias="source.watch", description="Go on with new files instead of ending.")
+    settle_time: timedelta = Option(
+        timedelta(seconds=1),
+        alias="source.settle_time",
+        description="How long a file must have been left alone before a watching source takes it.",
+    )
+
+
+class FilesystemLookupOptions(Options):
+    """Which files hold the rows that are looked up."""
+
+    path: LocalPath = Option(description="One file, or the directory of several; they are read again when they change.")
+    regex_pattern: Pattern | None = Option(
+        None, alias="lookup.regex_pattern", description="Only files whose path below `path` has a match."
+    )
+    compression: Literal["none", "gzip", "zstd"] | None = Option(
+        None, alias="lookup.compression", description="Of JSON and CSV files; without it, what the file's name says."
+    )
+
+
+class FilesystemSinkOptions(TimedFileSinkOptions, StorageOptions):
+    """Where the files go, how rows are spread over them, and when a file becomes final: with every epoch, unless a
+    `rolling_policy` says when. Only final files can be seen; the rest is kept with the pipeline's state, and goes on to
+    be filled after a stop. At the end of the input all files become final."""
+
+    path: WritablePath = Option(
+        description="The directory, which is made when it is not there; or `s3://bucket/prefix`, or at another server "
+        "`s3::https://endpoint/bucket/prefix`."
+    )
+
+    @property
+    def place(self) -> Path | Prefix:
+        """Where `path` is."""
+        return read_place(self.path)
+
+
+METADATA = {
+    "filename": Field("filename", types.TEXT, nullable=False),
+    "line": Field("line", types.BIGINT, nullable=False),
+}
+"""What a row has around it: the file it is from, and its place there."""

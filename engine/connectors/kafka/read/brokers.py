@@ -1,0 +1,178 @@
+"""What the planner of a Kafka source asks the brokers: which partitions there are, and where they begin and end."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any, TypeVar
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
+
+from engine.connectors.kafka.client import client_config, told
+from engine.connectors.kafka.read.options import KafkaSourceOptions
+from engine.connectors.kafka.read.positions import partition_name, split_name
+from engine.errors import SourceUnavailableError
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_PAUSE = 0.1
+_SAMPLE, _SAMPLE_SECONDS, _USUAL_SIZE = 100, 0.2, 1000.0
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""What brokers give as the id of a topic that has none."""
+_MISSING = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001 - the client's name for it
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - as above
+        KafkaError._NOENT,  # noqa: SLF001 - as above, when there is not one partition of those asked for
+    }
+)
+_SOON = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.REPLICA_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError._TRANSPORT,  # noqa: SLF001 - as above, when a broker went down with the question
+    }
+)
+
+
+@dataclass(slots=True)
+class Brokers:
+    """Asks the brokers of one table's topics. Every question is one request, whatever the number of partitions."""
+
+    options: KafkaSourceOptions
+    group: str
+    _admin: AdminClient | None = None
+    _consumer: Consumer | None = None
+    _trouble: list[KafkaError] = field(default_factory=list)
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds a broker may fail to answer: they restart and elect leaders, and that is no failure."""
+        return self.options.broker_timeout.total_seconds()
+
+    def topics(self) -> dict[str, tuple[int, str | None]]:
+        """The topics that there are among those the table names: how many partitions each has, and its id."""
+        names = self.options.topics or self._matching()
+        if not names:
+            return {}
+        wanted = TopicCollection(list(names))
+        found = self._answers(lambda left: self._client().describe_topics(wanted, request_timeout=left))
+        return {name: (len(about.partitions), _known_id(about)) for name, about in found.items()}
+
+    def ends(self, partitions: Collection[str], *, all_of_them: bool = False) -> dict[str, int]:
+        """Where each partition ends, for a reader of committed records before the first open transaction. A partition
+        that is not there, or has no leader, is left out, or waited for when `all_of_them` must be there."""
+        return self._offsets(partitions, all_of_them, OffsetSpec.latest())  # type: ignore[no-untyped-call]  # so it is there
+
+    def starts(self, partitions: Collection[str], *, all_of_them: bool = False) -> dict[str, int]:
+        """The first offset that each partition still has, in the same way."""
+        return self._offsets(partitions, all_of_them, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
+
+    def committed(self, partitions: Collection[str]) -> dict[str, int]:
+        """What the consumer group has committed; partitions without a commit are left out."""
+        if not partitions:
+            return {}
+        asked = [TopicPartition(*split_name(one)) for one in partitions]
+        found = self._ask(lambda left: self._watcher().committed(asked, left))
+        return {partition_name(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+
+    def commit(self, offsets: Mapping[str, int]) -> None:
+        """Commit to the group, for whoever watches it; nobody waits for it, and that it fails harms nothing."""
+        places = [TopicPartition(*split_name(name), offset) for name, offset in offsets.items()]
+        if places:
+            self._watcher().commit(offsets=places, asynchronous=True)
+            self._watcher().poll(0)
+
+    def record_size(self, at: Mapping[str, int]) -> float:
+        """About how many bytes a record has, by some that lie at these offsets."""
+        with told(self.options, SourceUnavailableError):
+            self._watcher().assign([TopicPartition(*split_name(name), offset) for name, offset in at.items()])
+            seen = self._watcher().consume(_SAMPLE * len(at), _SAMPLE_SECONDS)
+            self._watcher().unassign()
+        sizes = [len(one.value() or b"") + len(one.key() or b"") for one in seen if one.error() is None]
+        return max(1.0, sum(sizes) / len(sizes)) if sizes else _USUAL_SIZE
+
+    def _matching(self) -> list[str]:
+        pattern = re.compile(self.options.topic_pattern or "")
+        known = self._ask(lambda left: self._client().list_topics(timeout=left)).topics
+        return sorted(name for name in known if pattern.fullmatch(name) and not name.startswith("__"))
+
+    def _offsets(self, partitions: Collection[str], all_of_them: bool, spec: OffsetSpec) -> dict[str, int]:
+        isolation = IsolationLevel.READ_COMMITTED if self.options.is_committed else IsolationLevel.READ_UNCOMMITTED
+        asked = {TopicPartition(*split_name(one)): spec for one in partitions}
+        if not asked:
+            return {}
+        found = self._answers(
+            lambda left: self._client().list_offsets(asked, isolation_level=isolation, request_timeout=left),
+            _SOON | _MISSING if all_of_them else _SOON,
+        )
+        return {partition_name(at.topic, at.partition): info.offset for at, info in found.items()}
+
+    def _answers(self, request: Callable[[float], Mapping[K, Future[V]]], soon: frozenset[int] = _SOON) -> dict[K, V]:
+        """The answers by what was asked about, without those about what is not there."""
+
+        def answered(left: float) -> dict[K, V]:
+            found: dict[K, V] = {}
+            for about, future in request(left).items():
+                try:
+                    found[about] = future.result()
+                except KafkaException as wrong:
+                    if wrong.args[0].code() not in _MISSING - soon:
+                        raise
+            return found
+
+        return self._ask(answered, soon)
+
+    def _ask(self, request: Callable[[float], V], soon: frozenset[int] = _SOON) -> V:
+        """The answer to a request, which is given the seconds that are left. It is made again while the error is one of
+        `soon`: a broker that goes down, or elects a leader, fails those that are on their way."""
+        deadline = time.monotonic() + self.patience
+        with told(self.options, SourceUnavailableError, self._trouble):
+            while True:
+                try:
+                    return request(max(_PAUSE, deadline - time.monotonic()))
+                except KafkaException as wrong:
+                    if wrong.args[0].code() not in soon or time.monotonic() > deadline:
+                        self._client().poll(0)  # so that it says what is behind it
+                        raise
+                Event().wait(_PAUSE)
+
+    def _client(self) -> AdminClient:
+        if self._admin is None:
+            with told(self.options, SourceUnavailableError):
+                config: dict[str, Any] = {**client_config(self.options), "error_cb": self._trouble.append}
+                self._admin = AdminClient(config)
+        return self._admin
+
+    def _watcher(self) -> Consumer:
+        if self._consumer is None:
+            config = client_config(
+                self.options,
+                group_id=self.group,
+                isolation_level=self.options.read_mode,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+            )
+            with told(self.options, SourceUnavailableError):
+                self._consumer = Consumer({**config, "error_cb": self._trouble.append})
+        return self._consumer
+
+
+def _known_id(topic: TopicDescription) -> str | None:
+    text = None if topic.topic_id is None else str(topic.topic_id)
+    return None if text == _NO_ID else text

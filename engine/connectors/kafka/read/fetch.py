@@ -1,0 +1,167 @@
+"""Reading a range of offsets, over a connection that a worker process keeps."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from engine.connectors.kafka.client import client_config, explain, told
+from engine.connectors.kafka.read.options import KafkaSourceOptions
+from engine.connectors.kafka.read.records import Messages
+from engine.errors import EngineError, RecordsLostError, SourceUnavailableError
+
+_AT_ONCE = 32_768
+"""How many records are decoded together."""
+_TABLES = 4
+"""How many tables a worker keeps a connection for."""
+_POLL_SECONDS = 1.0
+_TUNING = {
+    # a request that waits at the broker holds up the next assignment, and the news that a partition is at its end
+    "fetch.wait.max.ms": 20,
+    # more would be fetched in vain when the next range is another worker's
+    "queued.min.messages": 20_000,
+    # for how long the client rests once it has so many; a second, which is its own choice, is a fetch every second
+    "fetch.queue.backoff.ms": 2,
+}
+"""What suits ranges; client_configs may say otherwise."""
+
+
+@dataclass(slots=True)
+class RecordReader:
+    """Reads one range after the other. When a range begins where the one before ended, what was fetched meanwhile is
+    used: `standing` is that place, and `ahead` are records behind it that have been handed out already."""
+
+    options: KafkaSourceOptions
+    consumer: Consumer
+    trouble: list[KafkaError]
+    standing: tuple[str, int, int] | None = None
+    ahead: list[Message] = field(default_factory=list)
+
+    def read(self, topic: str, partition: int, start: int, end: int) -> Iterator[Messages]:
+        """The records from offset `start` up to `end`. There may be none: aborted records are not given, and then only
+        the place that the client has reached says that the range is over."""
+        self._go(topic, partition, start)
+        at, lost, found = start, 0, list[Message]()
+        deadline = time.monotonic() + self.patience
+        while at < end:
+            messages = self._some(min(end - at, _AT_ONCE))
+            events = [message for message in messages if message.error() is not None]
+            records = [message for message in messages if message.error() is None] if events else messages
+            if records:
+                at = (records[-1].offset() or 0) + 1
+                cut = bisect_left(records, end, key=_offset) if at > end else len(records)
+                found += records[:cut]
+                self.ahead = records[cut:]
+            reached = self._reached(topic, partition, at, end, events)
+            lost += reached.lost
+            if records or reached.at > at:
+                deadline = time.monotonic() + self.patience
+            at = reached.at
+            if at < end and time.monotonic() > deadline:
+                raise self._silence(topic, partition, at)
+            if len(found) >= _AT_ONCE:
+                yield Messages(topic, partition, found, lost)
+                found, lost = [], 0
+        if found or lost:
+            yield Messages(topic, partition, found, lost)
+        self._rest(topic, partition, end)
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds a broker may give nothing."""
+        return self.options.broker_timeout.total_seconds()
+
+    def _go(self, topic: str, partition: int, start: int) -> None:
+        """Let the next record be the one at `start`."""
+        if self.standing != (topic, partition, start):
+            self.ahead = []
+            with told(self.options, SourceUnavailableError):
+                self.consumer.assign([TopicPartition(topic, partition, start)])
+        self.standing = None
+        self.trouble.clear()
+
+    def _rest(self, topic: str, partition: int, end: int) -> None:
+        """Stay where records wait. At the end of the partition let go, so that nothing is asked of the brokers while
+        nothing is to be read."""
+        _, known = self.consumer.get_watermark_offsets(TopicPartition(topic, partition), cached=True)
+        if self.ahead or known > end:
+            self.standing = (topic, partition, end)
+        else:
+            self.consumer.unassign()
+
+    def _some(self, most: int) -> list[Message]:
+        """What has come already, or else the next thing that comes."""
+        if self.ahead:
+            taken, self.ahead = self.ahead, []
+            return taken
+        with told(self.options, SourceUnavailableError):
+            return self.consumer.consume(most, 0) or self.consumer.consume(1, _POLL_SECONDS)
+
+    def _reached(self, topic: str, partition: int, at: int, end: int, events: list[Message]) -> _Reached:
+        lost = 0
+        for event in events:
+            error = event.error()
+            assert error is not None
+            match error.code():
+                case KafkaError._PARTITION_EOF:  # noqa: SLF001 - the client's name for it
+                    at = max(at, event.offset() or 0)
+                case KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - as above
+                    left = self._first_left(topic, partition, at, end)
+                    lost, at = lost + left - at, left
+                    self._go(topic, partition, left)
+                case _:
+                    self.trouble.append(error)
+        return _Reached(at, lost)
+
+    def _first_left(self, topic: str, partition: int, at: int, end: int) -> int:
+        """The first offset of a range that the partition still has, or the end of the range."""
+        with told(self.options, SourceUnavailableError):
+            first, _ = self.consumer.get_watermark_offsets(TopicPartition(topic, partition), self.patience)
+        if self.options.on_data_loss == "fail":
+            raise RecordsLostError(
+                f"partition {partition} of topic {topic!r} begins at offset {first}, and is read from {at} to {end}",
+                hint="set on_data_loss = 'continue' to go on with the records that are there",
+            )
+        return min(first, end) if first > at else end
+
+    def _silence(self, topic: str, partition: int, at: int) -> EngineError:
+        if self.trouble:
+            return explain(self.options, self.trouble[-1], SourceUnavailableError)
+        return SourceUnavailableError(
+            f"Kafka at {self.options.bootstrap_servers} has not given offset {at} of partition {partition} of topic "
+            f"{topic!r} for {self.patience:.0f} seconds",
+            hint="is the broker that leads this partition up?",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    at: int
+    lost: int
+
+
+@lru_cache(maxsize=_TABLES)
+def reader_of(options: KafkaSourceOptions, group: str) -> RecordReader:
+    """The reader of a table in this process."""
+    trouble: list[KafkaError] = []
+    config = client_config(
+        options,
+        group_id=group,
+        isolation_level=options.read_mode,
+        enable_auto_commit=False,
+        enable_auto_offset_store=False,
+        enable_partition_eof=True,
+        auto_offset_reset="error",
+    )
+    with told(options, SourceUnavailableError):
+        consumer = Consumer({**_TUNING, **config, "error_cb": trouble.append})
+    return RecordReader(options, consumer, trouble)
+
+
+def _offset(message: Message) -> int:
+    return message.offset() or 0

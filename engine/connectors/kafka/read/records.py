@@ -1,0 +1,124 @@
+"""Records of one partition, as the client gives them or as Spark does: what is in them, in columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from engine.connectors.kafka.read.options import METADATA
+from engine.schema import to_arrow
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+_Headers: TypeAlias = "dict[str, str | bytes | None] | list[tuple[str, str | bytes | None]] | None"
+
+
+class Records(Protocol):
+    """Records of one partition, in order, and how many before them were gone."""
+
+    @property
+    def topic(self) -> str:
+        """The topic they are of."""
+
+    @property
+    def partition(self) -> int:
+        """The number of their partition."""
+
+    @property
+    def lost(self) -> int:
+        """How many before them were gone."""
+
+    def values(self) -> pa.BinaryArray:
+        """What was written, NULL where nothing was."""
+
+    def offset(self, index: int) -> int:
+        """The offset of one of them."""
+
+    def around(self, key: str) -> pa.Array:
+        """What every record has around its value, by the name that a script gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Records as the client gives them."""
+
+    topic: str
+    partition: int
+    messages: list[Message]
+    lost: int = 0
+
+    def values(self) -> pa.BinaryArray:
+        """What was written."""
+        return pa.array([message.value() for message in self.messages], pa.binary())
+
+    def offset(self, index: int) -> int:
+        """The offset of one of them."""
+        return self.messages[index].offset() or 0
+
+    def around(self, key: str) -> pa.Array:
+        """What every record has around its value."""
+        kind, messages = to_arrow(METADATA[key].type), self.messages
+        match key:
+            case "topic":
+                return pa.repeat(self.topic, len(messages))
+            case "partition":
+                return pa.repeat(pa.scalar(self.partition, kind), len(messages))
+            case "offset_id":
+                return pa.array([message.offset() for message in messages], kind)
+            case "timestamp":
+                return pa.array([message.timestamp()[1] for message in messages], kind)
+            case "event_time":
+                millis = pa.array([message.timestamp()[1] for message in messages], pa.int64())
+                return millis.cast(pa.timestamp("ms", tz="UTC")).cast(kind)
+            case "key":
+                return pa.array([message.key() for message in messages], kind)
+            case "headers":
+                return pa.array([_headers(message.headers()) for message in messages], kind)
+        raise TypeError(key)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRows:
+    """Records as the rows of Spark's own source; it does not say which were gone."""
+
+    topic: str
+    partition: int
+    rows: pa.RecordBatch
+    lost: int = 0
+
+    def values(self) -> pa.BinaryArray:
+        """What was written."""
+        return self.rows.column("value")
+
+    def offset(self, index: int) -> int:
+        """The offset of one of them."""
+        return int(self.rows.column("offset")[index].as_py())
+
+    def around(self, key: str) -> pa.Array:
+        """What every record has around its value."""
+        kind, count = to_arrow(METADATA[key].type), self.rows.num_rows
+        match key:
+            case "topic":
+                return pa.repeat(self.topic, count)
+            case "partition":
+                return pa.repeat(pa.scalar(self.partition, kind), count)
+            case "key":
+                return self.rows.column(key).cast(kind)
+            case "headers":
+                # Spark says NULL where there are none
+                return pa.array([headers or [] for headers in self.rows.column(key).to_pylist()], kind)
+            case "offset_id":
+                return self.rows.column("offset").cast(kind)
+            case "timestamp":
+                return self.rows.column("timestamp").cast(pa.timestamp("ms", tz="UTC")).cast(pa.int64())
+            case "event_time":
+                return self.rows.column("timestamp").cast(kind)
+        raise TypeError(key)
+
+
+def _headers(headers: _Headers) -> list[dict[str, object]]:
+    pairs = headers.items() if isinstance(headers, dict) else headers or ()
+    return [{"key": key, "value": value} for key, value in pairs]

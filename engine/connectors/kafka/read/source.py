@@ -1,0 +1,216 @@
+"""Reading topics of Kafka: which ranges of offsets an epoch has, and their rows.
+
+A position is the next offset of a partition, with the id of its topic. Where the partitions begin is written down
+before they are read, since 'latest' is another place every time one asks. An epoch ends at the last stable offset: what
+lies before it is never changed by a transaction that ends later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from engine.connectors.base import Chunk, Position, Slice, Table
+from engine.connectors.kafka.read.brokers import Brokers
+from engine.connectors.kafka.read.fetch import reader_of
+from engine.connectors.kafka.read.options import KafkaSourceOptions
+from engine.connectors.kafka.read.positions import Place, partition_name, share, split_name
+from engine.connectors.kafka.read.rows import RowMaker
+from engine.errors import MissingTopicError, RecordsLostError, TopicRecreatedError
+
+_LOOK_AGAIN = 0.02
+"""How many seconds lie between two looks for new records at least; Spark asks a hundred times a second."""
+_CHANGE_OF_LEADER = 10.0
+"""For how many seconds a partition may have no leader, or one that still catches up and so ends before where it was
+read."""
+_SMALLEST_SLICE = 50_000
+_GO_ON = "set on_data_loss = 'continue' to go on with the records that are there"
+
+
+class KafkaSource:
+    """The partitions of the table's topics. On the driver it asks the brokers, in a task it reads."""
+
+    bounded = False
+
+    def __init__(
+        self, table: Table, options: KafkaSourceOptions, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._table = table
+        self._options = options
+        self._clock = clock
+        self._group = options.group(table.job, table.name)
+        self._brokers = Brokers(options, self._group)
+        self._topics: Mapping[str, Mapping[str, str | None]] = {}
+        self._discovered: float | None = None
+        self._looked: float | None = None
+        self._broken: dict[str, float] = {}
+        self._ends: Mapping[str, int] = {}
+        self._waits_since: float | None = None
+
+    def partitions(self) -> Sequence[str]:
+        """Those of all topics that there are, asked for now and then."""
+        if (
+            self._discovered is None
+            or self._clock() - self._discovered >= self._options.discovery_interval.total_seconds()
+        ):
+            self._discover()
+        return [name for partitions in self._topics.values() for name in partitions]
+
+    def start(self, partition: str) -> Position:
+        """Where a partition begins if it is read from now on."""
+        return self.begin([partition], is_first=True)[partition]
+
+    def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
+        """As `source.offset` says for those that are there when the pipeline starts, and at the first record for those
+        that come later."""
+        missing = [name for name in self._options.topics if name not in self._topics]
+        if is_first and missing:
+            raise MissingTopicError(
+                f"there is no topic {missing[0]!r} at {self._options.bootstrap_servers}",
+                hint="make it, or is its name written as the brokers know it?",
+            )
+        if is_first and self._options.offset == "latest":
+            offsets = self._brokers.ends(partitions, all_of_them=True)
+        else:
+            offsets = self._brokers.starts(partitions, all_of_them=True)
+        if is_first and self._options.offset == "group":
+            ends = self._brokers.ends(partitions, all_of_them=True)
+            for name, committed in self._brokers.committed(partitions).items():
+                offsets[name] = min(max(committed, offsets[name]), ends[name])
+        return {name: Place(offset, self._topic_id(name)).to_json() for name, offset in offsets.items()}
+
+    def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
+        """Up to the last stable offsets, or as far as the limits of an epoch allow."""
+        if self._looked is not None and self._clock() - self._looked < _LOOK_AGAIN:
+            return at
+        self._looked = self._clock()
+        places = {name: Place.from_json(position) for name, position in at.items()}
+        ends = self._ends = self._brokers.ends(list(places))
+        moving = [name for name, place in places.items() if ends.get(name) != place.offset]
+        if not moving:
+            return at
+        self._discover()
+        starts = self._brokers.starts(moving)
+        first = {name: self._checked(name, places[name], starts.get(name), ends.get(name)) for name in moving}
+        waiting = {name: max(0, ends.get(name, 0) - place.offset) for name, place in first.items()}
+        limit = self._limit(first, waiting, max_rows)
+        if self._is_put_off(sum(waiting.values()), limit):
+            return at
+        shares = share(waiting, limit)
+        return {
+            **at,
+            **{name: Place(place.offset + shares[name], place.topic_id).to_json() for name, place in first.items()},
+        }
+
+    def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
+        """What comes after those offsets, up to the last stable ones. Offsets without a record are counted too."""
+        return {name: max(0, self._ends.get(name, 0) - Place.from_json(one).offset) for name, one in at.items()}
+
+    def is_finished(self, partition: str, at: Position) -> bool:
+        """Never: a topic has no end."""
+        return False
+
+    def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
+        """The range of offsets in about equal parts."""
+        first, last = Place.from_json(start), Place.from_json(end)
+        self.partitions()
+        self._check_topic(partition, last)
+        begin = first.offset if first.topic_id == last.topic_id else 0
+        if begin >= last.offset:
+            return ()
+        pieces = max(1, min(tasks, (last.offset - begin) // _SMALLEST_SLICE))
+        cuts = [begin + (last.offset - begin) * number // pieces for number in range(pieces + 1)]
+        places = [Place(cut, last.topic_id).to_json() for cut in cuts]
+        return [Slice(partition, one, other) for one, other in pairwise(places)]
+
+    def read(self, piece: Slice) -> Iterator[Chunk]:
+        """The rows of a range of offsets. Control records and aborted ones leave gaps; records without a value are
+        skipped."""
+        make = RowMaker(self._table)
+        topic, number = split_name(piece.partition)
+        first, last = Place.from_json(piece.start).offset, Place.from_json(piece.end).offset
+        for records in reader_of(self._options, self._group).read(topic, number, first, last):
+            yield make.chunk(records)
+
+    def acknowledge(self, at: Mapping[str, Position]) -> None:
+        """Commit to the consumer group, for those who watch it."""
+        self._brokers.commit({name: Place.from_json(position).offset for name, position in at.items()})
+
+    def _discover(self) -> None:
+        found = self._brokers.topics()
+        self._discovered = self._clock()
+        self._topics = {
+            topic: {partition_name(topic, number): topic_id for number in range(count)}
+            for topic, (count, topic_id) in sorted(found.items())
+        }
+
+    def _topic_id(self, partition: str) -> str | None:
+        return self._topics.get(split_name(partition)[0], {}).get(partition)
+
+    def _checked(self, name: str, place: Place, start: int | None, end: int | None) -> Place:
+        """From where a partition is read on. Raises when records are gone, unless the table goes on without them."""
+        topic, number = split_name(name)
+        goes_on = self._options.on_data_loss == "continue"
+        if start is None or end is None:
+            if goes_on or (name in self._topics.get(topic, {}) and self._may_mend(name)):
+                return place
+            raise MissingTopicError(
+                f"partition {number} of topic {topic!r}, read up to offset {place.offset}, is not there any more",
+                hint=f"was the topic deleted? Make it again, or {_GO_ON}",
+            )
+        if not self._check_topic(name, place):
+            return Place(start, self._topic_id(name))
+        if end < place.offset:
+            if self._may_mend(name):
+                return place
+            if not goes_on:
+                raise RecordsLostError(
+                    f"partition {number} of topic {topic!r} ends at offset {end}, and was read up to {place.offset}",
+                    hint=f"has a broker lost records? Once that is clear, {_GO_ON}",
+                )
+            return Place(end, place.topic_id)
+        self._broken.pop(name, None)
+        if start > place.offset and not goes_on:
+            raise RecordsLostError(
+                f"partition {number} of topic {topic!r} begins at offset {start}, and was read up to {place.offset}: "
+                f"{start - place.offset} records are gone",
+                hint=f"{_GO_ON}; let the topic keep records for longer than a pipeline may stand still",
+            )
+        return place
+
+    def _may_mend(self, partition: str) -> bool:
+        """Whether what is wrong with a partition may be a change of its leader that is under way."""
+        return self._clock() - self._broken.setdefault(partition, self._clock()) < _CHANGE_OF_LEADER
+
+    def _check_topic(self, partition: str, place: Place) -> bool:
+        """Whether the topic is still the one that the place is of. Raises when it is not, unless the table goes on."""
+        known = self._topic_id(partition)
+        if known == place.topic_id or known is None or place.topic_id is None:
+            return True
+        if self._options.on_data_loss == "fail":
+            topic, number = split_name(partition)
+            raise TopicRecreatedError(
+                f"topic {topic!r} was deleted and made again after partition {number} was read up to {place.offset}",
+                hint=f"{_GO_ON}, from the first one of the new topic",
+            )
+        return False
+
+    def _is_put_off(self, waiting: int, limit: int) -> bool:
+        """Whether the epoch is not full, and those that wait have not done so for long."""
+        if not 0 < waiting < limit:
+            self._waits_since = None
+            return False
+        now = self._clock()
+        self._waits_since = now if self._waits_since is None else self._waits_since
+        if now - self._waits_since < self._options.fill_time.total_seconds():
+            return True
+        self._waits_since = None
+        return False
+
+    def _limit(self, first: Mapping[str, Place], waiting: Mapping[str, int], max_rows: int | None) -> int:
+        limit = min(self._options.max_rows, max_rows or self._options.max_rows)
+        if self._options.max_bytes is not None:
+            size = self._brokers.record_size({name: place.offset for name, place in first.items() if waiting[name]})
+            limit = min(limit, max(1, int(self._options.max_bytes / size)))
+        return limit

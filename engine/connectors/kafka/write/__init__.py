@@ -1,0 +1,1 @@
+"""Writing to Kafka: at least once, and exactly once in staged transactions."""

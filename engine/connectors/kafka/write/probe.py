@@ -1,0 +1,55 @@
+"""Asking a broker, before anything is written exactly once, whether it keeps what the protocol relies on.
+
+The question costs no record: of two producers with one id, the second must fence off the first, and what the first had
+put into its open transaction must be gone. Stand-ins for Kafka have been seen that let both commit.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from confluent_kafka import KafkaException
+
+from engine.connectors.kafka.client import ClientConfig
+from engine.connectors.kafka.write.failures import is_worth_another_try, trouble
+from engine.connectors.kafka.write.ledger import SECONDS, KafkaLedger
+from engine.connectors.kafka.write.producer import Line
+from engine.delivery.ledger import Entry
+from engine.errors import TransactionsUnsafeError
+
+
+def check_broker(client: ClientConfig, prefix: str, topic: str) -> None:
+    """Raise `TransactionsUnsafeError` when the broker does not fence."""
+    name = f"{prefix}probe.{secrets.token_hex(6)}"
+    try:
+        complaint = _complaint({**client, "transactional.id": name}, client, name, topic)
+    except KafkaException as wrong:
+        raise trouble(wrong, topic) from wrong
+    if complaint is not None:
+        raise TransactionsUnsafeError(
+            f"the broker cannot write exactly once: {complaint}",
+            hint="use sink.commit_mode = 'at_least_once', or a broker that keeps Kafka's transactions",
+        )
+
+
+def _complaint(owner: ClientConfig, client: ClientConfig, name: str, topic: str) -> str | None:
+    line = Line(owner)
+    first = line.producer
+    line.persist(first.init_transactions, SECONDS)
+    error = first.list_topics(topic, SECONDS).topics[topic].error
+    if error is not None:
+        raise KafkaException(error)
+    with KafkaLedger(client, name, topic) as ledger:
+        first.begin_transaction()
+        first.send_offsets_to_transaction([ledger.place_of(Entry("probe", 0, "", 0))], ledger.group, SECONDS)
+        second = Line(owner).producer
+        second.init_transactions(SECONDS)
+        if ledger.read():
+            return "a second producer does not abort what the first of the same id has begun"
+        try:
+            first.commit_transaction(SECONDS)
+        except KafkaException as wrong:
+            if is_worth_another_try(wrong):  # fenced, as it should be
+                return None
+            raise
+    return "a producer can commit though a second one of the same id has replaced it"

@@ -1,0 +1,107 @@
+"""Producers, which send records on threads of their own, and what they complain about."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from engine.connectors.kafka.client import ClientConfig, client_config
+from engine.connectors.kafka.write.failures import is_refusal
+from engine.connectors.kafka.write.options import KafkaSinkOptions
+
+DEFAULTS: ClientConfig = {
+    "linger.ms": 20,
+    "queue.buffering.max.messages": 200_000,
+    "queue.buffering.max.kbytes": 128 * 1024,
+    # how long a topic may take to appear; one that nobody has made never does
+    "topic.metadata.propagation.max.ms": 5_000,
+}
+PROMISES: ClientConfig = {
+    "acks": "all",
+    "enable.idempotence": True,
+    # where Java's clients put the same key
+    "partitioner": "murmur2_random",
+    # reports of success would stay in the queue until somebody asks for them
+    "delivery.report.only.error": True,
+}
+
+
+# a client that was fenced off writes that to stderr; whoever uses it is told anyway
+_SILENT = logging.Logger("kafka", logging.CRITICAL + 1)
+
+
+def producer_config(options: KafkaSinkOptions) -> ClientConfig:
+    """The options of a producer: what makes the promises cannot be changed, the rest can."""
+    return DEFAULTS | client_config(options) | PROMISES
+
+
+class Line:
+    """A producer. What it says on the side is remembered: the first record that it could not deliver, and a broker that
+    does not let it in, which it would try again for ever. One that has failed is not used again."""
+
+    def __init__(self, client: ClientConfig) -> None:
+        self.failure: KafkaError | None = None
+        own = {"on_delivery": self._delivered, "error_cb": self._complained, "logger": _SILENT}
+        self.producer = Producer({**client, **own})
+
+    def send(self, topic: str, records: pa.RecordBatch) -> int:
+        """Hand over records, waiting for room as long as there is none; how many they were."""
+        keys, values, timestamps, headers = (column.to_pylist() for column in records.columns)
+        if records.column("headers").null_count == len(headers):
+            for key, value, timestamp in zip(keys, values, timestamps, strict=True):
+                self._send_one(topic, key, value, timestamp, None)
+        else:
+            for key, value, timestamp, named in zip(keys, values, timestamps, headers, strict=True):
+                pairs = [(one["name"], one["value"]) for one in named or ()]
+                self._send_one(topic, key, value, timestamp, pairs)
+        self.look()
+        return len(headers)
+
+    def look(self) -> None:
+        """Raise what the producer has complained about, if anything."""
+        self.producer.poll(0)
+        if self.failure is not None:
+            raise KafkaException(self.failure)
+
+    def persist(self, work: Callable[[float], object], seconds: float) -> None:
+        """Call something that waits in vain while the producer complains: for a second at a time, and at most for so
+        many, as long as it says that it may yet succeed."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                work(max(0.0, min(1.0, deadline - time.monotonic())))
+            except KafkaException as wrong:
+                self.look()
+                if not wrong.args[0].retriable() or time.monotonic() >= deadline:
+                    raise
+            else:
+                return
+
+    def _send_one(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp: int,
+        headers: list[tuple[str, str | bytes | None]] | None,
+    ) -> None:
+        while True:
+            try:
+                self.producer.produce(topic, value, key, timestamp=timestamp, headers=headers)
+            except BufferError:
+                self.producer.poll(0.05)
+                self.look()
+            else:
+                return
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.failure = self.failure or error
+
+    def _complained(self, error: KafkaError) -> None:
+        if is_refusal(error):
+            self.failure = self.failure or error

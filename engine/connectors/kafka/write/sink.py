@@ -1,0 +1,117 @@
+"""Writing to Kafka exactly once: tasks stage an epoch's records, and the driver sends them in transactions.
+
+What an epoch writes is decided by creating its manifest, so whoever runs it again writes the very same records. Whether
+Kafka has them already is said by the ledger, which is committed with them; see `kafka.transaction`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+from engine.connectors.base import Epoch, SinkPlace, Table
+from engine.connectors.kafka.write.ledger_memory import Memory, name_of, recall, remember, utc_now
+from engine.connectors.kafka.write.options import KafkaSinkOptions
+from engine.connectors.kafka.write.oversized import sieve_of
+from engine.connectors.kafka.write.probe import check_broker
+from engine.connectors.kafka.write.producer import producer_config
+from engine.connectors.kafka.write.records import RecordMaker
+from engine.connectors.kafka.write.staging import LARGE, StagingWriter, staged_records
+from engine.connectors.kafka.write.transaction import Part, take_part
+from engine.delivery.faults import Point, reach
+from engine.delivery.file_ledger import admit
+from engine.delivery.manifests import Manifest, Published, decide_manifest, forget_before
+from engine.delivery.segments import Segment, drop_segments, from_messages, sync_names
+
+
+class StagedSink:
+    """Each epoch is one transaction, or one for each of `sink.parallelism` parts."""
+
+    def __init__(
+        self, table: Table, options: KafkaSinkOptions, place: SinkPlace, clock: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._table = table
+        self._options = options
+        self._directory = place.directory
+        self._job = place.job
+        self._clock = clock
+        self._client = producer_config(options)
+        self._sieve = sieve_of(table, self._client)
+
+    def open(self, epoch: Epoch, task: int) -> StagingWriter:
+        """A writer of one segment per part."""
+        maker = RecordMaker(self._table, self._options)
+        return StagingWriter(maker, self._sieve, self._directory, epoch, task, self._options.parallelism)
+
+    def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
+        """See to it that Kafka has the epoch, once."""
+        admission = admit(self._directory, epoch, is_fresh=True, takes_back=False)
+        if admission is not None:
+            reach(Point.BEFORE_WRITE, epoch.number)
+            planned = self._plan(epoch, from_messages(messages))
+            sync_names(self._directory, epoch)
+            manifest = decide_manifest(self._directory, planned)
+            large = [file for file in manifest.files if file.name == LARGE]
+            parts = {int(file.name): file for file in manifest.files if file.name != LARGE}
+            self._put_aside(epoch, large)
+            self._take(epoch, parts)
+            reach(Point.AFTER_WRITE, epoch.number)
+            refused = sum(file.rows for file in large)
+            admission.record(sum(file.rows for file in parts.values()), refused=refused)
+            forget_before(self._directory, admission)
+        reach(Point.AFTER_LEDGER, epoch.number)
+        drop_segments(self._directory, epoch)
+
+    def _plan(self, epoch: Epoch, segments: Sequence[Segment]) -> Manifest:
+        """Every part with the segments of all tasks. How many parts there are holds for as long as the epoch is not
+        done, whatever the options say by then."""
+        files = []
+        for part in (*map(str, range(self._options.parallelism)), *((LARGE,) if self._sieve else ())):
+            mine = [segment for segment in segments if segment.partition == part]
+            rows = sum(segment.rows for segment in mine)
+            files.append(Published(part, rows, tuple(segment.path for segment in mine)))
+        return Manifest(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(files))
+
+    def _put_aside(self, epoch: Epoch, large: Sequence[Published]) -> None:
+        """Keep what is too large, before the rest is sent: whoever does it again keeps the same."""
+        if self._sieve is not None:
+            paths = [self._directory / segment for file in large for segment in file.segments]
+            records = (records for path in paths for records in staged_records(path))
+            self._sieve.put_aside(self._directory, epoch, records)
+
+    def _take(self, epoch: Epoch, files: Mapping[int, Published]) -> None:
+        name = name_of(self._options.transactional_id_prefix, self._job, self._table.name, epoch)
+        memory = recall(self._directory, name, self._options.topic, epoch)
+        now = self._clock()
+        wanted = {number for number, file in files.items() if file.rows}
+        if memory.is_stale(now):
+            wanted |= set(memory.taken)
+        if not wanted:
+            return
+        if not memory.taken:
+            check_broker(self._client, self._options.transactional_id_prefix, self._options.topic)
+        parts = [self._part(memory, number, files.get(number)) for number in sorted(wanted)]
+        self._take_all(parts, epoch)
+        known = memory.with_taken(wanted, now)
+        if known != memory:
+            remember(self._directory, known)
+
+    def _part(self, memory: Memory, number: int, file: Published | None) -> Part:
+        return Part(
+            name=memory.part_name(number),
+            topic=memory.topic,
+            segments=[self._directory / segment for segment in (file.segments if file else ())],
+            rows=file.rows if file else 0,
+            must_have_ledger=number in memory.taken,
+        )
+
+    def _take_all(self, parts: Sequence[Part], epoch: Epoch) -> None:
+        def take(part: Part) -> None:
+            take_part(self._client, part, self._directory, epoch, self._options.transaction_timeout)
+            reach(Point.WHILE_PUBLISHING, epoch.number)
+
+        # the client's own threads do most of the work, outside of Python's lock
+        with ThreadPoolExecutor(len(parts)) as threads:
+            for done in [threads.submit(take, part) for part in parts]:
+                done.result()

@@ -1,0 +1,63 @@
+"""Records of an epoch on their way to Kafka, staged in segments: one per task and part, and one per task for those that
+are too large."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.connectors.base import Epoch
+from engine.connectors.kafka.write.oversized import Sieve
+from engine.connectors.kafka.write.records import RECORDS, RecordMaker, parts_of
+from engine.connectors.staged import StagedSegment, staged_rows
+from engine.delivery.segments import to_message
+
+LARGE = "large"
+"""What stands for the number of a part where records are too large for all of them."""
+_AT_ONCE = 8192
+
+
+class StagingWriter:
+    """Writes a task's records, each into the segment of its part."""
+
+    def __init__(
+        self, maker: RecordMaker, sieve: Sieve | None, directory: Path, epoch: Epoch, task: int, parts: int
+    ) -> None:
+        self._maker = maker
+        self._sieve = sieve
+        self._directory = directory
+        self._epoch = epoch
+        self._task = task
+        self._parts = parts
+        self._segments: dict[str, StagedSegment] = {}
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Stage some rows."""
+        records = self._maker.make(rows)
+        if self._sieve is not None:
+            records, large = self._sieve.part(records)
+            self._take(LARGE, large)
+        if self._parts == 1:
+            self._take("0", records)
+            return
+        parts = pa.array(parts_of(records.column("key"), self._task, self._parts))
+        for part in pc.unique(parts).to_pylist():
+            self._take(str(part), records.filter(pc.equal(parts, part)))
+
+    def close(self) -> bytes:
+        """Make the segments durable and name them."""
+        return to_message(segment.close(sync=True) for _, segment in sorted(self._segments.items()))
+
+    def _take(self, part: str, records: pa.RecordBatch) -> None:
+        if records.num_rows:
+            if part not in self._segments:
+                self._segments[part] = StagedSegment(self._directory, self._epoch, self._task, RECORDS, part)
+            self._segments[part].write(records)
+
+
+def staged_records(path: Path) -> Iterator[pa.RecordBatch]:
+    """The records of a segment, in their order, some thousand at once."""
+    return staged_rows(path, _AT_ONCE)

@@ -1,0 +1,137 @@
+"""One part of an epoch into Kafka, once: fence, read the ledger, write the records and the ledger, commit.
+
+Every attempt has a producer of its own. Its `init_transactions` aborts what an older one has open and gives it a new
+epoch, without which a commit request that was delayed on its way could commit a later transaction. Whatever an attempt
+does not learn, the next one learns from the ledger.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from engine.connectors.kafka.client import ClientConfig
+from engine.connectors.kafka.write.failures import is_worth_another_try, trouble
+from engine.connectors.kafka.write.ledger import SECONDS, KafkaLedger
+from engine.connectors.kafka.write.producer import Line
+from engine.connectors.kafka.write.staging import staged_records
+from engine.delivery.epoch import Epoch
+from engine.delivery.faults import Point, reach
+from engine.delivery.fence import check_fence
+from engine.delivery.file_ledger import is_planned
+from engine.delivery.ledger import Entry, Skip, StandDown, Stop, Write, decide
+from engine.errors import LedgerLostError, OutputChangedError
+
+ATTEMPTS = 3
+_MARGIN = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What goes into one transaction. `name` is that of the transactions and of the ledger; `must_have_ledger` says
+    that this history has written it before."""
+
+    name: str
+    topic: str
+    segments: Sequence[Path]
+    rows: int
+    must_have_ledger: bool
+
+
+def take_part(client: ClientConfig, part: Part, directory: Path, epoch: Epoch, timeout: timedelta) -> None:
+    """See to it that Kafka has the part, once. Raises an error of ours, which says whether another run may succeed."""
+    attempt = 1
+    while True:
+        check_fence(directory, epoch)
+        try:
+            _attempt(client, part, directory, epoch, timeout)
+        except KafkaException as wrong:
+            check_fence(directory, epoch)
+            if attempt == ATTEMPTS or not is_worth_another_try(wrong):
+                raise trouble(wrong, part.topic) from wrong
+            attempt += 1
+        except OutputChangedError:
+            # a run that has taken over drops what it has written, and says so in the ledger
+            check_fence(directory, epoch)
+            if attempt == ATTEMPTS:
+                raise
+            attempt += 1
+        else:
+            return
+
+
+def _attempt(client: ClientConfig, part: Part, directory: Path, epoch: Epoch, timeout: timedelta) -> None:
+    reach(Point.BEFORE_FENCE, epoch.number)
+    limit = timeout // timedelta(milliseconds=1)
+    line = Line({**client, "transactional.id": part.name, "transaction.timeout.ms": limit})
+    producer = line.producer
+    line.persist(producer.init_transactions, SECONDS)
+    reach(Point.AFTER_FENCE, epoch.number)
+    with KafkaLedger(client, part.name, part.topic) as ledger:
+        if not _is_to_be_written(ledger.read(), part, directory, epoch):
+            return
+        begun = time.monotonic()
+        producer.begin_transaction()
+        try:
+            _write(line, part, epoch)
+            entry = Entry(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, part.rows)
+            producer.send_offsets_to_transaction([ledger.place_of(entry)], ledger.group, SECONDS)
+            reach(Point.BEFORE_DECISION, epoch.number)
+            # it also flushes, and fails if a record did; while the answer may come it is asked for
+            left = (timeout - _MARGIN).total_seconds() - (time.monotonic() - begun)
+            line.persist(producer.commit_transaction, max(1.0, left))
+        except BaseException:
+            # readers need not wait for the timeout; a transaction that cannot be aborted now is by the next fence
+            with suppress(KafkaException):
+                producer.abort_transaction(1)
+            raise
+    reach(Point.AFTER_DECISION, epoch.number)
+
+
+def _is_to_be_written(ledger: Sequence[Entry], part: Part, directory: Path, epoch: Epoch) -> bool:
+    decision = decide(
+        ledger,
+        epoch,
+        ever_committed=part.must_have_ledger,
+        is_newer_known=bool(ledger) and is_planned(directory, ledger[-1].epoch),
+        takes_back=False,
+    )
+    match decision:
+        case Write():
+            return True
+        case Skip():
+            return False
+        case Stop(LedgerLostError()):
+            raise LedgerLostError(
+                f"this job has written to {part.topic!r} before, and the group {part.name!r} with its ledger is gone",
+                hint="the group or the topic was deleted, or the job stood still for longer than the broker keeps "
+                "offsets; restore the newest savepoint, which begins a history that needs no ledger yet: an epoch "
+                "that was under way when the job ended may then be written twice",
+            )
+        case StandDown(error) | Stop(error):
+            raise error
+
+
+def _write(line: Line, part: Part, epoch: Epoch) -> None:
+    sent = 0
+    try:
+        for path in part.segments:
+            for records in staged_records(path):
+                sent += line.send(part.topic, records)
+                reach(Point.WHILE_WRITING, epoch.number)
+    except OSError as wrong:
+        raise OutputChangedError(
+            f"the staged records of epoch {epoch.number} cannot be read: {wrong}",
+            hint="the state directory was changed; restore a savepoint",
+        ) from wrong
+    if sent != part.rows:
+        raise OutputChangedError(
+            f"epoch {epoch.number} was staged with {part.rows} records, and {sent} are there",
+            hint="the state directory was changed; restore a savepoint",
+        )

@@ -1,0 +1,146 @@
+"""The process that does the work of one run, or work on a state directory between two runs.
+
+`run ASSIGNMENT` is a driver; `rescale STATE N` and `restore SAVEPOINT STATE` are chores. Each holds its pipeline's lock
+for as long as it lives, so no two of them ever meet.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import IO, Literal, Protocol
+
+from engine.driver.home import Home, StopMode, end_group
+from engine.errors import EngineError, RunError
+from engine.jobs import processes
+from engine.jobs.assignment import Assignment
+from engine.jobs.runner import Holder
+from engine.jobs.status import Committed, Failure, Goodbye
+
+LOG = logging.getLogger(__name__)
+_LOCK_PATIENCE = 120.0
+"""Seconds to wait for the process before this one; it was confirmed gone, or is told that it is superseded."""
+
+
+class Work(Protocol):
+    """What a worker does; the seam where tests put a fake."""
+
+    def stop(self, mode: StopMode) -> None:
+        """Make `run` return soon; safe from any thread, again and again."""
+
+    def run(
+        self, assignment: Assignment, on_epoch: Callable[[Committed], None], on_started: Callable[[], None]
+    ) -> Literal["finished", "stopped"]:
+        """Run the query until its input ends or it is stopped; raises EngineError when it fails."""
+
+    def rescale(self, state: Path, parallelism: int) -> None:
+        """Lay the state out for that many tasks."""
+
+    def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
+        """Put a savepoint in the place of the state."""
+
+
+def main(argv: Sequence[str], work: Work) -> int:
+    """Do what the arguments say; the exit code is 0, 3 when it failed."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    args = _parser().parse_args(argv)
+    if args.verb == "run":
+        return drive(Assignment.read(args.assignment), work)
+    return _chore(args, work)
+
+
+def drive(assignment: Assignment, work: Work) -> int:
+    """Be the driver of one run, from hello to goodbye."""
+    lock = _take_lock(assignment.lock)
+    Holder(pid=os.getpid(), born=processes.born(os.getpid()) or "", generation=assignment.generation).write(lock)
+    home = Home(assignment, work.stop, end_group)
+    _on_signals(home, work)
+    home.open()
+    goodbye = _outcome(assignment, work, home)
+    home.close(goodbye)
+    return 0 if goodbye.failure is None else 3
+
+
+def _outcome(assignment: Assignment, work: Work, home: Home) -> Goodbye:
+    try:
+        return Goodbye(work.run(assignment, home.report, home.started))
+    except EngineError as failed:
+        LOG.error("%s", failed)
+        return Goodbye("failed", Failure(failed.code, failed.message, failed.hint))
+    except Exception as bug:
+        LOG.exception("a bug")
+        return Goodbye("failed", Failure("run.crashed", f"{type(bug).__name__}: {bug}", "the log has the details"))
+
+
+def _chore(args: Namespace, work: Work) -> int:
+    try:
+        lock = _take_lock(args.lock)
+        if args.verb == "rescale":
+            work.rescale(args.state, args.parallelism)
+        else:
+            work.restore(args.savepoint, args.state, args.allow_replay)
+        lock.close()
+    except EngineError as failed:
+        LOG.error("%s", failed)
+        args.result.write_text(json.dumps({"code": failed.code, "message": failed.message, "hint": failed.hint}))
+        return 3
+    except Exception as bug:
+        LOG.exception("a bug")
+        args.result.write_text(json.dumps({"code": "run.crashed", "message": f"{type(bug).__name__}: {bug}"}))
+        return 3
+    return 0
+
+
+def _take_lock(path: Path) -> IO[str]:
+    end = time.monotonic() + _LOCK_PATIENCE
+    while (lock := processes.try_lock(path)) is None:
+        if time.monotonic() > end:
+            raise RunError("another process works on this pipeline's state and does not end")
+        time.sleep(0.05)
+    return lock
+
+
+def _on_signals(home: Home, work: Work) -> None:
+    """A poke makes the driver call home; a polite end finishes the epoch in hand."""
+
+    def poked(_: int, __: FrameType | None) -> None:
+        home.call_now()
+
+    def asked(_: int, __: FrameType | None) -> None:
+        work.stop("checkpoint")
+
+    signal.signal(signal.SIGUSR1, poked)
+    signal.signal(signal.SIGTERM, asked)
+    signal.signal(signal.SIGINT, asked)
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser("engine.driver.main")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("run").add_argument("assignment", type=Path)
+    rescale = verbs.add_parser("rescale")
+    rescale.add_argument("state", type=Path)
+    rescale.add_argument("parallelism", type=int)
+    restore = verbs.add_parser("restore")
+    restore.add_argument("savepoint", type=Path)
+    restore.add_argument("state", type=Path)
+    restore.add_argument("--allow-replay", action="store_true")
+    for chore in (rescale, restore):
+        chore.add_argument("--lock", type=Path, required=True)
+        chore.add_argument("--result", type=Path, required=True)
+    return parser
+
+
+if __name__ == "__main__":
+    from engine.driver.work import SparkWork
+
+    sys.exit(main(sys.argv[1:], SparkWork()))

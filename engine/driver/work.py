@@ -1,0 +1,94 @@
+"""What a worker does, with Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from engine.checkpoints import rescale, restore
+from engine.driver.home import StopMode
+from engine.jobs.assignment import Assignment
+from engine.jobs.status import Committed
+from engine.spark.progress import EpochReport
+from engine.spark.run import Control, RunSpec, run
+from engine.spark.session import close_session, open_session
+from engine.udf.declared import name_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SparkWork:
+    """Runs queries and changes their state."""
+
+    def __init__(self) -> None:
+        self._control = Control()
+
+    def stop(self, mode: StopMode) -> None:
+        """Make `run` return soon."""
+        self._control.stop(mode)
+
+    def run(
+        self, assignment: Assignment, on_epoch: Callable[[Committed], None], on_started: Callable[[], None]
+    ) -> Literal["finished", "stopped"]:
+        """Run the query until its input ends or it is stopped."""
+        chosen = assignment.settings
+        spec = RunSpec(
+            name=assignment.name,
+            sql=assignment.query,
+            state_dir=assignment.state_dir,
+            parallelism=assignment.parallelism,
+            generation=assignment.generation,
+            force=assignment.force,
+            epoch_interval=timedelta(seconds=assignment.checkpoint_interval_seconds or 0),
+            max_epoch_rows=int(chosen["max_epoch_rows"]) if "max_epoch_rows" in chosen else None,
+            master=chosen.get("master"),
+            memory=chosen.get("memory", "2g"),
+            udfs=name_files(assignment.udfs),
+            connections=assignment.connections,
+            quick=chosen.get("quick", "false").lower() == "true",
+        )
+        return run(spec, self._control, lambda report: on_epoch(to_committed(report)), on_started)
+
+    def rescale(self, state: Path, parallelism: int) -> None:
+        """Lay the state out for that many tasks, on a copy that then takes its place."""
+        with ExitStack() as opened:
+
+            def open_spark() -> SparkSession:
+                spark = open_session(
+                    app_name="rescale",
+                    log_dir=state / "logs",
+                    parallelism=parallelism,
+                    quick=True,
+                    makes_archive=False,
+                )
+                opened.callback(close_session, spark)
+                return spark
+
+            rescale.repartition(state, parallelism, open_spark)
+
+    def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
+        """Put a savepoint in the place of the state."""
+        restore.restore(savepoint, state, allow_replay=allow_replay)
+
+
+def to_committed(report: EpochReport) -> Committed:
+    """An epoch as the engine reports it, in the control plane's words."""
+    return Committed(
+        epoch=report.epoch,
+        rows_in=report.rows_in,
+        rows_out=report.rows_out,
+        rows_per_second=report.rows_per_second,
+        duration=report.duration,
+        watermark=report.watermark,
+        sources=report.source_watermarks,
+        late_rows=report.late_rows,
+        dropped_rows=report.dropped_rows,
+        rows_waiting=report.rows_waiting,
+        state_changes=report.state_changes,
+        state_bytes=report.state_bytes,
+        at=report.at,
+    )

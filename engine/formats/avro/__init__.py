@@ -1,0 +1,1 @@
+"""Avro, with and without a schema registry."""

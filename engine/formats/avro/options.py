@@ -1,0 +1,52 @@
+"""How rows are written as avro."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import Field, field_validator, model_validator
+
+from engine.formats.base import FormatOptions
+
+
+class AvroOptions(FormatOptions):
+    """How a row is written as an Avro record; without options every message is an object container of its own."""
+
+    format: str = Field("avro", description="`avro`.")
+    confluent_schema_registry: bool = Field(
+        False,
+        alias="avro.confluent_schema_registry",
+        description="Records start with a registry's five bytes, and the registry knows the schema they were written "
+        "with; a sink registers its own.",
+    )
+    raw_datums: bool = Field(
+        False, alias="avro.raw_datums", description="Records are bare values, written with `avro.schema`."
+    )
+    avro_schema: str | None = Field(
+        None,
+        alias="avro.schema",
+        description="The schema as JSON; without it, it is made of the table's columns, each of which may be null.",
+    )
+    into_unstructured_json: bool = Field(
+        False,
+        alias="avro.into_unstructured_json",
+        description="The one column `value JSON` takes the whole record.",
+    )
+
+    @field_validator("avro_schema")
+    @classmethod
+    def _is_json(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                is_record = json.loads(value).get("type") == "record"
+            except (ValueError, AttributeError, RecursionError) as wrong:
+                raise ValueError("it is no Avro schema of a record, as JSON") from wrong
+            if not is_record:
+                raise ValueError("it must be the schema of a record")
+        return value
+
+    @model_validator(mode="after")
+    def _one_way(self) -> AvroOptions:
+        if self.raw_datums and self.confluent_schema_registry:
+            raise ValueError("'avro.raw_datums' and 'avro.confluent_schema_registry' exclude each other")
+        return self

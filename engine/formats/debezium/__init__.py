@@ -1,0 +1,1 @@
+"""Changes of rows as Debezium writes them."""

@@ -1,0 +1,112 @@
+"""Changes as Debezium writes them, to rows that are added and rows that are taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine import types
+from engine.formats.base import BadRecord, Decoded
+from engine.formats.debezium.options import DebeziumOptions
+from engine.formats.json.decode import JsonDecoder
+from engine.formats.lines import split_lines
+from engine.plan.nodes.updating import RETRACT
+from engine.schema import Field, Schema, arrow_schema
+
+Mask = npt.NDArray[np.bool_]
+
+
+class DebeziumDecoder:
+    """Decodes changes of rows of one schema, each by itself or as the payload of an envelope. A change gives what is
+    taken back, then what is added; a column behind those of the schema says which."""
+
+    def __init__(self, options: DebeziumOptions, schema: Schema) -> None:
+        self._schema = schema
+        image = types.Struct(tuple(types.Member(field.name, field.type) for field in schema))
+        change = Schema((Field("before", image), Field("after", image), Field("op", types.TEXT)))
+        payload = types.Struct(tuple(types.Member(field.name, field.type) for field in change))
+        wrapped = Schema((*change, Field("payload", payload)))
+        self._records = JsonDecoder(options.model_copy(update={"include_schema": False}), wrapped)
+
+    def decode_lines(self, block: bytes) -> Decoded:
+        """Decode newline-delimited changes; the block ends with a newline or with the input."""
+        return self._rows(self._records.decode_lines(block), lambda: split_lines(block))
+
+    def decode_messages(self, payloads: pa.BinaryArray) -> Decoded:
+        """Decode one change per payload; NULL payloads, which Debezium sends behind a delete, are skipped."""
+        return self._rows(self._records.decode_messages(payloads), lambda: payloads)
+
+    def _rows(self, changes: Decoded, records: Callable[[], pa.BinaryArray]) -> Decoded:
+        """The rows of the changes that hold what their operation needs, and why the others do not."""
+        seen = _without_envelopes(changes.rows)
+        numbers = np.arange(len(seen.takes)) if changes.origin is None else changes.origin.to_numpy()
+        reasons = dict(self._reasons(seen))
+        fits = np.ones(len(seen.takes), np.bool_)
+        fits[list(reasons)] = False
+        taken, added = np.flatnonzero(seen.takes & fits), np.flatnonzero(seen.adds & fits)
+        # what a change takes back comes before what it adds, and the changes stay in their order
+        order = np.argsort(np.concatenate([2 * taken, 2 * added + 1]), kind="stable")
+        indices = pa.array(np.concatenate([taken, len(fits) + added])[order])
+        images = zip(seen.before.flatten(), seen.after.flatten(), strict=True)
+        columns = [pa.concat_arrays([before, after]).take(indices) for before, after in images]
+        rows = pa.RecordBatch.from_arrays(columns, schema=arrow_schema(self._schema))
+        rows = rows.append_column(RETRACT, pa.array(order < len(taken)))
+        bad = list(changes.bad)
+        if reasons:
+            raw = records()
+            bad += [
+                BadRecord(int(numbers[at]), reason, raw[int(numbers[at])].as_py()) for at, reason in reasons.items()
+            ]
+        origin = pa.array(numbers[np.concatenate([taken, added])[order]], pa.int64())
+        return Decoded(rows, origin, sorted(bad, key=lambda record: record.index))
+
+    def _reasons(self, seen: _Changes) -> Iterator[tuple[int, str]]:
+        """Which changes cannot be taken, each once, and why."""
+        for name, image, wanted in (("before", seen.before, seen.takes), ("after", seen.after, seen.adds)):
+            for field, column in zip(self._schema, image.flatten(), strict=True):
+                if not field.nullable and column.null_count:
+                    lacks = wanted & _mask(column.is_null())
+                    why = f"column '{name}.{field.name}': it is NOT NULL, and the change has none"
+                    yield from ((int(at), why) for at in np.flatnonzero(lacks))
+            if image.null_count:
+                why = f"its operation needs '{name}', which it does not have{_NO_BEFORE if name == 'before' else ''}"
+                yield from ((int(at), why) for at in np.flatnonzero(wanted & _mask(image.is_null())))
+        for at in np.flatnonzero(~(seen.takes | seen.adds)):
+            operation = seen.operations[int(at)].as_py()
+            yield int(at), "it has no 'op'" if operation is None else f"its 'op' is {operation!r}, not c, r, u or d"
+
+
+_NO_BEFORE = "; Postgres sends it after ALTER TABLE ... REPLICA IDENTITY FULL"
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """The images of some changes, and which of them take a row back, and which add one."""
+
+    before: pa.StructArray
+    after: pa.StructArray
+    operations: pa.StringArray
+    takes: Mask
+    adds: Mask
+
+
+def _without_envelopes(rows: pa.RecordBatch) -> _Changes:
+    before, after, operations, payload = rows.columns
+    if payload.null_count < len(payload):
+        wrapped = pc.and_(payload.is_valid(), operations.is_null())
+        before, after, operations = (
+            pc.if_else(wrapped, inner, outer)
+            for inner, outer in zip(payload.flatten(), (before, after, operations), strict=True)
+        )
+    takes = pc.is_in(operations, pa.array(["u", "d"]))
+    adds = pc.is_in(operations, pa.array(["c", "r", "u"]))
+    return _Changes(before, after, operations, _mask(takes), _mask(adds))
+
+
+def _mask(values: pa.BooleanArray) -> Mask:
+    return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)

@@ -1,0 +1,392 @@
+"""JSON to rows one record at a time: slower, and able to say what is wrong with which column."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from engine import types
+from engine.formats.base import BadRecord, Decoded
+from engine.formats.json.options import JsonOptions
+from engine.formats.timestamps import read_timestamp
+from engine.schema import Schema, arrow_schema
+
+Value: TypeAlias = object
+Read: TypeAlias = Callable[[Value], object]
+
+
+class WrongValueError(Exception):
+    """A value does not fit its column; the text says why, and `path` where inside the record."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.path: list[str] = []
+
+
+class _Spelled(float):
+    """A number with a point or an exponent, and how it was spelled."""
+
+    text: str
+
+    def __new__(cls, text: str) -> _Spelled:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """A value that was left as text, for columns of type JSON."""
+
+    text: str
+
+
+_DECODER = json.JSONDecoder(parse_float=_Spelled)
+_BLANK = " \t\r\n"
+
+
+def decode_rows(lines: Sequence[bytes], schema: Schema, options: JsonOptions) -> Decoded:
+    """The rows of the lines that hold a fitting record, and why the others do not. Blank lines are no records."""
+    reads = [(field.name, field.nullable, _reader(field.type, options)) for field in schema]
+    kind = types.Struct(tuple(types.Member(field.name, field.type) for field in schema))
+    rows: list[list[object]] = []
+    origin: list[int] = []
+    bad: list[BadRecord] = []
+    for index, line in enumerate(lines):
+        if not line.strip():
+            continue
+        try:
+            rows.append(_decode_row(line, reads, kind, options))
+            origin.append(index)
+        except WrongValueError as wrong:
+            where = f"column '{'.'.join(reversed(wrong.path))}': " if wrong.path else ""
+            bad.append(BadRecord(index, f"{where}{wrong}", line))
+    target = arrow_schema(schema)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(target)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, target, strict=True)]
+    return Decoded(pa.RecordBatch.from_arrays(arrays, schema=target), pa.array(origin, pa.int64()), bad)
+
+
+def _decode_row(
+    line: bytes, reads: list[tuple[str, bool, Read]], kind: types.Struct, options: JsonOptions
+) -> list[object]:
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        raise WrongValueError(f"it is not UTF-8: {wrong.reason} at byte {wrong.start}") from None
+    if options.unstructured:
+        _parse(text, None)
+        return [text]
+    if options.include_schema:
+        kind = types.Struct((types.Member("payload", kind),))
+    record = _parse(text, kind)
+    if options.include_schema and isinstance(record, dict):
+        record = record.get("payload")
+    if not isinstance(record, dict):
+        raise WrongValueError(f"it is {_said(record)}, not an object")
+    row = []
+    for name, nullable, read in reads:
+        value = record.get(name)
+        try:
+            if value is not None:
+                row.append(read(value))
+            elif nullable:
+                row.append(None)
+            else:
+                raise WrongValueError(
+                    "it is NOT NULL, and the record has " + ("null" if name in record else "no such field")
+                )
+        except WrongValueError as wrong:
+            wrong.path.append(name)
+            raise
+    return row
+
+
+def _parse(text: str, kind: types.Struct | None) -> Value:
+    try:
+        if kind is not None and _has_json(kind):
+            start = _skip(text, 0)
+            value, end = _scan(text, start, kind)
+            if _skip(text, end) != len(text):
+                raise json.JSONDecodeError("Extra data", text, end)
+            return value
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as wrong:
+        raise WrongValueError(f"it is not JSON: {wrong.msg} at character {wrong.pos + 1}") from None
+    except (RecursionError, IndexError):
+        raise WrongValueError("it is not JSON that can be read") from None
+
+
+def _has_json(kind: types.Type) -> bool:
+    match kind:
+        case types.Json():
+            return True
+        case types.Struct(members):
+            return any(_has_json(member.type) for member in members)
+        case types.Array(element):
+            return _has_json(element)
+    return False
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _BLANK:
+        at += 1
+    return at
+
+
+def _scan(text: str, at: int, kind: types.Type) -> tuple[Value, int]:
+    """The value that starts at `at`, and where it ends; parts of type JSON stay text."""
+    match kind:
+        case types.Json():
+            value, end = _DECODER.raw_decode(text, at)
+            return (None if value is None else _Raw(text[at:end])), end
+        case types.Struct(members) if _has_json(kind) and text[at : at + 1] == "{":
+            return _scan_object(text, at, {member.name: member.type for member in members})
+        case types.Array(element) if _has_json(kind) and text[at : at + 1] == "[":
+            return _scan_array(text, at, element)
+    return _DECODER.raw_decode(text, at)
+
+
+def _scan_object(text: str, at: int, kinds: dict[str, types.Type]) -> tuple[Value, int]:
+    found: dict[str, Value] = {}
+    at = _skip(text, at + 1)
+    if text[at : at + 1] == "}":
+        return found, at + 1
+    while True:
+        if text[at : at + 1] != '"':
+            raise json.JSONDecodeError("Expecting property name enclosed in double quotes", text, at)
+        name, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, at)
+        if text[at : at + 1] != ":":
+            raise json.JSONDecodeError("Expecting ':' delimiter", text, at)
+        found[name], at = _scan(text, _skip(text, at + 1), kinds.get(name, types.Null()))
+        at = _skip(text, at)
+        if text[at : at + 1] == "}":
+            return found, at + 1
+        if text[at : at + 1] != ",":
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+        at = _skip(text, at + 1)
+
+
+def _scan_array(text: str, at: int, element: types.Type) -> tuple[Value, int]:
+    found: list[Value] = []
+    at = _skip(text, at + 1)
+    if text[at : at + 1] == "]":
+        return found, at + 1
+    while True:
+        value, at = _scan(text, at, element)
+        found.append(value)
+        at = _skip(text, at)
+        if text[at : at + 1] == "]":
+            return found, at + 1
+        if text[at : at + 1] != ",":
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+        at = _skip(text, at + 1)
+
+
+def _reader(kind: types.Type, options: JsonOptions) -> Read:
+    match kind:
+        case types.Boolean():
+            return _read_boolean
+        case types.Integer(bits, signed):
+            limit = bits - 1 if signed else min(bits, 63)
+            return lambda value: _read_integer(value, -(1 << limit) if signed else 0, (1 << limit) - 1, str(kind))
+        case types.Float():
+            return _read_float
+        case types.Text():
+            return _read_text
+        case types.Json():
+            return _read_json
+        case types.Timestamp():
+            return _TIMES[options.timestamp_format]
+        case types.Date():
+            return _read_day
+        case types.Decimal():
+            return lambda value: _read_decimal(value, kind, options)
+        case types.Bytes():
+            return _read_bytes
+        case types.Struct(members):
+            parts = [(member.name, _reader(member.type, options)) for member in members]
+            return lambda value: _read_struct(value, parts)
+        case types.Array(element):
+            read = _reader(element, options)
+            return lambda value: _read_array(value, read)
+    raise TypeError(kind)
+
+
+def _read_boolean(value: Value) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise WrongValueError(f"expected BOOLEAN, found {_said(value)}")
+
+
+def _read_integer(value: Value, least: int, most: int, kind: str) -> int:
+    number: int | None = None
+    if isinstance(value, _Spelled) and value.is_integer():
+        number = int(Decimal(value.text))
+    elif isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    elif isinstance(value, str) and value.lstrip("+-").isdecimal() and value.isascii():
+        number = int(value) if value.lstrip("+-") in (value, value[1:]) else None
+    if number is None:
+        raise WrongValueError(f"expected {kind}, found {_said(value)}")
+    if not least <= number <= most:
+        raise WrongValueError(f"{number} is out of range for {kind}")
+    return number
+
+
+def _read_float(value: Value) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            raise WrongValueError(f"{_said(value)} is out of range for DOUBLE") from None
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    raise WrongValueError(f"expected a number, found {_said(value)}")
+
+
+def _read_text(value: Value) -> str:
+    match value:
+        case str():
+            return _whole_text(value)
+        case bool():
+            return "true" if value else "false"
+        case _Spelled():
+            return value.text
+        case int() | float():
+            return str(value)
+    raise WrongValueError(f"expected TEXT, found {_said(value)}")
+
+
+def _whole_text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise WrongValueError("its text has half of a surrogate pair") from None
+    return text
+
+
+def _read_json(value: Value) -> str:
+    assert isinstance(value, _Raw)
+    return _whole_text(value.text)
+
+
+def _read_instant(value: Value) -> int:
+    micros = read_timestamp(value) if isinstance(value, str) else None
+    if micros is None:
+        raise WrongValueError(f"expected TIMESTAMP like 2023-10-09T17:13:20.5Z, found {_said(value)}")
+    return micros
+
+
+def _read_day(value: Value) -> date:
+    """A day as it is written, or as Debezium and Arrow count them: days since 1970."""
+    days = _whole_number(value)
+    try:
+        if days is not None:
+            return date(1970, 1, 1) + timedelta(days=days)
+        if isinstance(value, str) and _DAY.fullmatch(value):
+            return date.fromisoformat(value)
+    except (ValueError, OverflowError):
+        pass
+    raise WrongValueError(f"expected DATE like 2023-10-09, found {_said(value)}")
+
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def _read_millis(value: Value) -> int:
+    millis = _whole_number(value)
+    if millis is None:
+        raise WrongValueError(f"expected TIMESTAMP as milliseconds since 1970, found {_said(value)}")
+    return millis * 1000
+
+
+def _read_micros(value: Value) -> int:
+    micros = _whole_number(value)
+    if micros is None:
+        raise WrongValueError(f"expected TIMESTAMP as microseconds since 1970, found {_said(value)}")
+    return micros
+
+
+def _whole_number(value: Value) -> int | None:
+    number = int(value) if isinstance(value, _Spelled) and value.is_integer() else value
+    return number if isinstance(number, int) and not isinstance(number, bool) and abs(number) < 2**53 else None
+
+
+_TIMES: dict[str, Read] = {"rfc3339": _read_instant, "unix_millis": _read_millis, "unix_micros": _read_micros}
+
+
+def _read_decimal(value: Value, kind: types.Decimal, options: JsonOptions) -> Decimal:
+    try:
+        if options.decimal_encoding == "bytes":
+            number = read_decimal_bytes(value if isinstance(value, str) else "", kind.scale)
+        elif isinstance(value, bool) or not isinstance(value, str | int | _Spelled):
+            raise ValueError
+        else:
+            number = Decimal(value.text if isinstance(value, _Spelled) else value)
+        with localcontext(prec=kind.precision):
+            return number.quantize(Decimal(1).scaleb(-kind.scale), rounding=ROUND_HALF_UP)
+    except (InvalidOperation, ValueError, binascii.Error):
+        raise WrongValueError(f"expected {kind}, found {_said(value)}") from None
+
+
+def read_decimal_bytes(text: str, scale: int) -> Decimal:
+    """The number whose digits are the base64 of a big-endian two's complement, `scale` of them behind the point."""
+    raw = base64.b64decode(text, validate=True)
+    if not raw:
+        raise ValueError
+    with localcontext(prec=60):
+        return Decimal(int.from_bytes(raw, "big", signed=True)).scaleb(-scale)
+
+
+def _read_bytes(value: Value) -> bytes:
+    if isinstance(value, str):
+        try:
+            return base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            pass
+    raise WrongValueError(f"expected base64 of BYTEA, found {_said(value)}")
+
+
+def _read_struct(value: Value, parts: list[tuple[str, Read]]) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise WrongValueError(f"expected an object, found {_said(value)}")
+    found: dict[str, object] = {}
+    for name, read in parts:
+        part = value.get(name)
+        try:
+            found[name] = None if part is None else read(part)
+        except WrongValueError as wrong:
+            wrong.path.append(name)
+            raise
+    return found
+
+
+def _read_array(value: Value, read: Read) -> list[object]:
+    if not isinstance(value, list):
+        raise WrongValueError(f"expected an array, found {_said(value)}")
+    return [None if part is None else read(part) for part in value]
+
+
+def _said(value: Value) -> str:
+    match value:
+        case None:
+            return "null"
+        case _Spelled() | _Raw():
+            text = value.text
+        case _:
+            text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

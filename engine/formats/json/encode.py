@@ -1,0 +1,213 @@
+"""Rows to JSON, column by column: every value becomes text, and the texts of a row are joined."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine import types
+from engine.formats.json.options import JsonOptions
+from engine.formats.json.schema import json_schema
+from engine.formats.registry import Subject, header
+from engine.formats.timestamps import to_millis, to_text
+from engine.schema import Schema
+
+_LAST_CONTROL = 0x1F
+
+
+class JsonEncoder:
+    """Encodes rows of one schema: the columns in order, NULLs written out, no blanks."""
+
+    def __init__(self, options: JsonOptions, schema: Schema, subject: Subject | None = None) -> None:
+        self._options = options
+        self._header = b""
+        if options.confluent_schema_registry and subject is not None:
+            text = json.dumps(json_schema(schema, options))
+            self._header = header(subject.registry.register(subject.name, "JSON", text))
+        self._kind = types.Struct(tuple(types.Member(field.name, field.type) for field in schema))
+        self._head = f'{{"schema":{_connect_schema(schema, options)},"payload":' if options.include_schema else ""
+        self._tail = "}" if options.include_schema else ""
+
+    def encode_lines(self, rows: pa.RecordBatch) -> bytes:
+        """One line per row, each ended by a newline."""
+        return join_texts(self.texts(rows)) if rows.num_rows else b""
+
+    def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
+        """One payload per row."""
+        records = self.texts(rows).cast(pa.binary())
+        return pc.binary_join_element_wise(self._header, records, b"") if self._header else records
+
+    def texts(self, rows: pa.RecordBatch) -> pa.StringArray:
+        """One text per row."""
+        if self._options.unstructured:
+            return pc.fill_null(rows.column(0), "null")
+        texts = _object(rows.columns, self._kind, self._options)
+        if self._head:
+            return pc.binary_join_element_wise(self._head, texts, self._tail, "")
+        return texts
+
+
+def join_texts(texts: pa.StringArray) -> bytes:
+    """The texts as lines, each ended by a newline."""
+    # the joined lines lie side by side in one buffer, so that buffer is the answer
+    return _contents(pc.binary_join_element_wise(texts, "\n", ""))
+
+
+def _with_point(numbers: pa.StringArray) -> pa.StringArray:
+    """Whole numbers as `2.0`, so that a reader sees that they are not integers."""
+    is_whole = pc.match_substring_regex(numbers, r"^-?\d+$")
+    return pc.if_else(is_whole, pc.binary_join_element_wise(numbers, ".0", ""), numbers)
+
+
+def _object(columns: Iterable[pa.Array], kind: types.Struct, options: JsonOptions) -> pa.StringArray:
+    parts: list[pa.StringArray | str] = []
+    before = "{"
+    for column, member in zip(columns, kind.members, strict=True):
+        parts += [f"{before}{_quoted(member.name)}:", _text(column, member.type, options)]
+        before = ","
+    return pc.binary_join_element_wise(*parts, "}" if parts else "{}", "")
+
+
+def _text(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.StringArray:
+    """Each value as JSON, NULL as null."""
+    if column.null_count == len(column):
+        return pa.array(["null"] * len(column), pa.string())
+    return pc.fill_null(_known_text(column, kind, options), "null")
+
+
+def _known_text(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.StringArray:
+    match kind:
+        case types.Boolean() | types.Integer():
+            return column.cast(pa.string())
+        case types.Float():
+            return _with_point(pc.if_else(pc.is_finite(column), column, pa.scalar(None, column.type)).cast(pa.string()))
+        case types.Text():
+            return _escaped(column)
+        case types.Json():
+            return _one_line(column)
+        case types.Timestamp():
+            if options.timestamp_format != "rfc3339":
+                is_millis = options.timestamp_format == "unix_millis"
+                return (to_millis(column) if is_millis else column.cast(pa.int64())).cast(pa.string())
+            return pc.binary_join_element_wise('"', to_text(column), '"', "")
+        case types.Date():
+            return pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
+        case types.Interval():
+            return column.cast(pa.int64()).cast(pa.string())
+        case types.Decimal(scale=scale):
+            return _decimal(column, scale, options)
+        case types.Bytes():
+            texts = [None if raw is None else f'"{base64.b64encode(raw).decode()}"' for raw in column.to_pylist()]
+            return pa.array(texts, pa.string())
+        case types.Struct():
+            texts = _object(column.flatten(), kind, options)
+            return pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string())) if column.null_count else texts
+        case types.Array(element):
+            return _array(column, element, options)
+    return pa.nulls(len(column), pa.string())
+
+
+def _array(column: pa.ListArray, element: types.Type, options: JsonOptions) -> pa.StringArray:
+    values = column.flatten()
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+    texts = _text(values, element, options) if len(values) else pa.array([], pa.string())
+    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, texts), ",")
+    whole = pc.binary_join_element_wise("[", joined, "]", "")
+    return pc.if_else(column.is_valid(), whole, pa.scalar(None, pa.string())) if column.null_count else whole
+
+
+def _decimal(column: pa.Array, scale: int, options: JsonOptions) -> pa.StringArray:
+    if options.decimal_encoding == "bytes":
+        texts = [None if number is None else f'"{_digits(number, scale)}"' for number in column.to_pylist()]
+        return pa.array(texts, pa.string())
+    texts = column.cast(pa.string())
+    if b"E" in _contents(texts):
+        # Arrow writes very small ones with an exponent, which no reader expects of a decimal
+        texts = pa.array([None if number is None else f"{number:f}" for number in column.to_pylist()], pa.string())
+    return texts if options.decimal_encoding == "number" else pc.binary_join_element_wise('"', texts, '"', "")
+
+
+def _digits(number: Decimal, scale: int) -> str:
+    whole = int(number.scaleb(scale))
+    return base64.b64encode(whole.to_bytes(whole.bit_length() // 8 + 1, "big", signed=True)).decode()
+
+
+def _escaped(column: pa.StringArray) -> pa.StringArray:
+    contents = _contents(column)
+    if contents and np.frombuffer(contents, np.uint8).min() <= _LAST_CONTROL:
+        texts = [None if text is None else _quoted(text) for text in column.to_pylist()]
+        return pa.array(texts, pa.string())
+    if b"\\" in contents:
+        column = pc.replace_substring(column, "\\", "\\\\")
+    if b'"' in contents:
+        column = pc.replace_substring(column, '"', '\\"')
+    return pc.binary_join_element_wise('"', column, '"', "")
+
+
+def _one_line(column: pa.StringArray) -> pa.StringArray:
+    """JSON text as it is, but for line breaks, which may only stand between its tokens."""
+    contents = _contents(column)
+    for mark in ("\n", "\r"):
+        if mark.encode() in contents:
+            column = pc.replace_substring(column, mark, " ")
+    return column
+
+
+def _contents(column: pa.StringArray) -> bytes:
+    """The bytes of all texts, one behind the other."""
+    offsets, data = column.buffers()[1:]
+    if data is None or offsets is None:
+        return b""
+    ends = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4)
+    return bytes(memoryview(data)[int(ends[0]) : int(ends[-1])])
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _connect_schema(schema: Schema, options: JsonOptions) -> str:
+    fields = connect_fields(schema, options)
+    described = {"type": "struct", "fields": fields, "optional": False, "name": "ArroyoJson"}
+    return json.dumps(described, separators=(",", ":"))
+
+
+def connect_fields(schema: Schema, options: JsonOptions) -> list[dict[str, object]]:
+    """What Kafka Connect is told of the columns."""
+    return [{"field": field.name, "optional": field.nullable, **_connect_type(field.type, options)} for field in schema]
+
+
+def _connect_type(kind: types.Type, options: JsonOptions) -> dict[str, object]:
+    match kind:
+        case types.Boolean():
+            return {"type": "boolean"}
+        case types.Integer(bits, signed):
+            return {"type": f"int{bits if signed else min(64, bits * 2)}"}
+        case types.Float(bits):
+            return {"type": "float" if bits == 32 else "double"}
+        case types.Decimal(precision, scale) if options.decimal_encoding == "bytes":
+            digits = {"scale": str(scale), "connect.decimal.precision": str(precision)}
+            return {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": digits}
+        case types.Decimal():
+            return {"type": "string" if options.decimal_encoding == "string" else "double"}
+        case types.Bytes():
+            return {"type": "bytes"}
+        case types.Timestamp():
+            if options.timestamp_format == "unix_millis":
+                return {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}
+            if options.timestamp_format == "unix_micros":
+                return {"type": "int64", "name": "io.debezium.time.MicroTimestamp"}
+            return {"type": "string", "name": "io.debezium.time.IsoTimestamp"}
+        case types.Struct(members):
+            parts = [(member.name, _connect_type(member.type, options)) for member in members]
+            return {"type": "struct", "fields": [{"field": name, "optional": True, **part} for name, part in parts]}
+        case types.Array(element):
+            return {"type": "array", "items": {"optional": True, **_connect_type(element, options)}}
+    return {"type": "string"}

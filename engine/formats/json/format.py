@@ -1,0 +1,54 @@
+"""JSON, one object to a record: its options, and what makes its two directions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from engine.formats.base import Format, FormatOptions
+from engine.formats.json.options import JsonOptions
+
+if TYPE_CHECKING:
+    from engine.formats.base import Decoder, Encoder
+    from engine.formats.registry import Subject
+    from engine.schema import Schema
+
+
+def _check(
+    options: FormatOptions, schema: Schema, direction: Literal["source", "sink", "lookup"], connector: str
+) -> str | None:
+    assert isinstance(options, JsonOptions)
+    if options.compression != "none" and (connector, direction) != ("filesystem", "sink"):
+        return "'json.compression' is only supported for the filesystem connector"
+    if options.confluent_schema_registry and direction == "sink":
+        if connector != "kafka":
+            return "'json.confluent_schema_registry' is only supported for the kafka connector"
+        if options.format != "json":
+            return "'json.confluent_schema_registry' cannot be written with debezium_json"
+    if options.unstructured and [(field.name, str(field.type)) for field in schema] != [("value", "JSON")]:
+        return "'json.unstructured' requires a schema with a single field called `value` of type JSON"
+    return None
+
+
+def _decoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Decoder:
+    from engine.formats.json.decode import JsonDecoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
+
+    assert isinstance(options, JsonOptions)
+    return JsonDecoder(options, schema)
+
+
+def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Encoder:
+    from engine.formats.json.encode import JsonEncoder  # noqa: PLC0415 - see `_decoder`
+
+    assert isinstance(options, JsonOptions)
+    return JsonEncoder(options, schema, subject)
+
+
+JSON = Format(
+    name="json",
+    summary="One JSON object to a record; fields that the table does not have are passed over.",
+    prefix="json",
+    options=JsonOptions,
+    decoder=_decoder,
+    encoder=_encoder,
+    check=_check,
+)

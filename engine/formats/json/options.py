@@ -1,0 +1,54 @@
+"""How rows are written as JSON."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from engine.formats.base import FormatOptions
+
+TimestampFormat = Literal["rfc3339", "unix_millis", "unix_micros"]
+
+TIMESTAMP_FORMAT = "Timestamps as text, or as milliseconds or microseconds since 1970."
+
+_TIMESTAMP_FORMATS = {
+    "rfc3339": "rfc3339",
+    "unixmillis": "unix_millis",
+    "unix_millis": "unix_millis",
+    "unixmicros": "unix_micros",
+    "unix_micros": "unix_micros",
+}
+
+
+class JsonOptions(FormatOptions):
+    """How a row is written as one JSON object."""
+
+    format: str = Field("json", description="`json`.")
+    confluent_schema_registry: bool = Field(
+        False, alias="json.confluent_schema_registry", description="Records start with a registry's five bytes."
+    )
+    include_schema: bool = Field(
+        False, alias="json.include_schema", description="Records are Kafka Connect envelopes of schema and payload."
+    )
+    unstructured: bool = Field(
+        False, alias="json.unstructured", description="The one column `value JSON` takes the whole record."
+    )
+    timestamp_format: TimestampFormat = Field("rfc3339", alias="json.timestamp_format", description=TIMESTAMP_FORMAT)
+    decimal_encoding: Literal["number", "string", "bytes"] = Field(
+        "number", alias="json.decimal_encoding", description="Decimals as numbers, as text, or as base64 of the digits."
+    )
+    compression: Literal["none", "gzip"] = Field(
+        "none", alias="json.compression", description="Compression of the files of a filesystem sink."
+    )
+
+    @field_validator("timestamp_format", mode="before")
+    @classmethod
+    def _any_spelling(cls, value: object) -> object:
+        return _TIMESTAMP_FORMATS.get(str(value).lower(), value)
+
+    @model_validator(mode="after")
+    def _one_envelope(self) -> JsonOptions:
+        if self.include_schema and self.confluent_schema_registry:
+            raise ValueError("'json.include_schema' and 'json.confluent_schema_registry' exclude each other")
+        return self

@@ -1,0 +1,101 @@
+"""Protobuf messages to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from engine.formats.base import Decoded
+from engine.formats.protobuf.messages import LENGTH, TIME, WRAPPERS, FieldDescriptor, is_map, message, message_class
+from engine.formats.protobuf.options import ProtobufOptions
+from engine.formats.record_rows import FoundRecord, to_rows
+from engine.formats.registry import HEADER_BYTES, read_header
+from engine.schema import Schema
+
+
+class ProtobufDecoder:
+    """Reads messages of one kind. A field that was not set is NULL where that can be told, else its default."""
+
+    def __init__(self, options: ProtobufOptions, schema: Schema) -> None:
+        self._options = options
+        self._schema = schema
+        self._make = message_class(options)
+
+    def decode_lines(self, block: bytes) -> Decoded:
+        """Protobuf is binary: there are no lines of it."""
+        raise TypeError("Protobuf has no lines")
+
+    def decode_messages(self, payloads: pa.BinaryArray) -> Decoded:
+        """Decode one message per payload; NULL payloads are skipped."""
+        found = [
+            self._record(index, payload) for index, payload in enumerate(payloads.to_pylist()) if payload is not None
+        ]
+        return to_rows(found, self._schema)
+
+    def _record(self, index: int, payload: bytes) -> FoundRecord:
+        try:
+            return FoundRecord(index, payload, dict(_fields(self._make.FromString(self._body(payload)))))
+        except (message.DecodeError, ValueError, IndexError, OverflowError) as wrong:
+            said = f"it is no message {self._options.message}: {wrong}"
+            return FoundRecord(index, payload, None, said)
+
+    def _body(self, payload: bytes) -> bytes:
+        at = 0
+        if self._options.confluent_schema_registry:
+            read_header(payload)
+            count, at = _varint(payload, HEADER_BYTES)
+            for _ in range(count >> 1):  # zigzag; the place of the message within its file
+                _, at = _varint(payload, at)
+        if self._options.length_delimited:
+            length, at = _varint(payload, at)
+            if at + length != len(payload):
+                raise ValueError("its length is another than what it says")
+        return payload[at:]
+
+
+def _fields(found: Any) -> Iterator[tuple[str, object]]:
+    for field in found.DESCRIPTOR.fields:
+        if field.has_presence and not found.HasField(field.name):
+            yield field.name, None
+        else:
+            yield field.name, _field(field, getattr(found, field.name))
+
+
+def _field(field: Any, value: Any) -> object:
+    if is_map(field):
+        inner = field.message_type.fields_by_name["value"]
+        return {str(key): _value(inner, one) for key, one in value.items()}
+    if field.is_repeated:
+        return [_value(field, one) for one in value]
+    return _value(field, value)
+
+
+def _value(field: Any, value: Any) -> object:
+    if field.type == FieldDescriptor.TYPE_ENUM:
+        known = field.enum_type.values_by_number.get(value)
+        return str(value) if known is None else known.name
+    if field.message_type is None:
+        return value
+    match field.message_type.full_name:
+        case name if name in WRAPPERS:
+            return value.value
+        case name if name == TIME:
+            return datetime.fromtimestamp(value.seconds, UTC) + timedelta(microseconds=value.nanos // 1000)
+        case name if name == LENGTH:
+            return timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+    return dict(_fields(value))
+
+
+def _varint(payload: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = payload[at]
+        number |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return number, at
+        if shift > 63:
+            raise ValueError("a length in it is too long")

@@ -1,0 +1,186 @@
+"""Which field of a message a column becomes, and how its values are shaped for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
+
+from engine import types
+from engine.errors import InvalidValueError, OptionValueError
+from engine.formats.protobuf.messages import LENGTH, TIME, WRAPPERS, FieldDescriptor, is_map
+
+Shape: TypeAlias = Callable[[Any], Any]
+"""What makes a field's value of a column's, which is not NULL."""
+Fields: TypeAlias = Sequence[tuple[Any, Shape]]
+"""The field of each column, in their order."""
+
+_SIGNED = {
+    FieldDescriptor.TYPE_INT32: 32,
+    FieldDescriptor.TYPE_SINT32: 32,
+    FieldDescriptor.TYPE_SFIXED32: 32,
+    FieldDescriptor.TYPE_INT64: 64,
+    FieldDescriptor.TYPE_SINT64: 64,
+    FieldDescriptor.TYPE_SFIXED64: 64,
+}
+_UNSIGNED = {
+    FieldDescriptor.TYPE_UINT32: 32,
+    FieldDescriptor.TYPE_FIXED32: 32,
+    FieldDescriptor.TYPE_UINT64: 64,
+    FieldDescriptor.TYPE_FIXED64: 64,
+}
+_FLOATS = {FieldDescriptor.TYPE_FLOAT: 32, FieldDescriptor.TYPE_DOUBLE: 64}
+_NAMES = {
+    getattr(FieldDescriptor, name): name.removeprefix("TYPE_").lower()
+    for name in dir(FieldDescriptor)
+    if name.startswith("TYPE_")
+}
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def fields_of(kind: Any, columns: Iterable[tuple[str, types.Type]]) -> Fields:
+    """The field of each column, and how its values are shaped. Raises OptionValueError where there is none."""
+    by_name = {field.name.lower(): field for field in kind.fields} | {field.name: field for field in kind.fields}
+    found = []
+    for name, column in columns:
+        field = by_name.get(name) or by_name.get(name.lower())
+        if field is None:
+            raise OptionValueError(
+                f"the message {kind.full_name} has no field for the column {name!r}",
+                hint=f"it has {', '.join(one.name for one in kind.fields)}",
+            )
+        shape = _shape(field, column)
+        if shape is None:
+            raise OptionValueError(
+                f"the field {field.name!r} of {kind.full_name} does not take {column}",
+                hint=f"cast the column: the field is {_shown(field)}",
+            )
+        found.append((field, shape))
+    return found
+
+
+def set_fields(fields: Fields, values: Iterable[Any]) -> dict[str, Any]:
+    """What a message is made of, by field. Raises InvalidValueError where no message holds a value."""
+    chosen: dict[str, str] = {}
+    found = {}
+    for (field, shape), value in zip(fields, values, strict=True):
+        if value is None:
+            continue
+        if field.containing_oneof is not None:
+            other = chosen.setdefault(field.containing_oneof.name, field.name)
+            if other != field.name:
+                raise InvalidValueError(
+                    f"a row has both {other!r} and {field.name!r}, and a message takes one of them",
+                    hint="make all but one of them NULL",
+                )
+        found[field.name] = shape(value)
+    return found
+
+
+def _shape(field: Any, column: types.Type) -> Shape | None:
+    if is_map(field):
+        return None
+    if not field.is_repeated:
+        return _shape_of_one(field, column)
+    if not isinstance(column, types.Array):
+        return None
+    element = _shape_of_one(field, column.element)
+    return None if element is None else _list_of(field, element)
+
+
+def _shape_of_one(field: Any, column: types.Type) -> Shape | None:
+    if field.message_type is not None:
+        return _shape_of_message(field.message_type, column)
+    if isinstance(column, types.Text) and field.type == FieldDescriptor.TYPE_ENUM:
+        return _number_in(field.enum_type)
+    return _shape_of_scalar(field.type, column)
+
+
+def _shape_of_scalar(kind: int, column: types.Type) -> Shape | None:
+    match column:
+        case types.Boolean() if kind == FieldDescriptor.TYPE_BOOL:
+            return _same
+        case types.Integer(bits, signed) if bits + (not signed and bits < 64) <= _SIGNED.get(kind, 0):
+            return _same  # one of 64 bits without a sign is held in 63
+        case types.Integer(bits, False) if bits <= _UNSIGNED.get(kind, 0):
+            return _same
+        case types.Float(bits) if bits <= _FLOATS.get(kind, 0):
+            return _same
+        case types.Text() | types.Json() if kind == FieldDescriptor.TYPE_STRING:
+            return _same
+        case types.Decimal() if kind == FieldDescriptor.TYPE_STRING:
+            return "{:f}".format
+        case types.Bytes() if kind == FieldDescriptor.TYPE_BYTES:
+            return _same
+        case types.Timestamp() if _SIGNED.get(kind) == 64:
+            return lambda at: (at - _EPOCH) // _MICROSECOND
+        case types.Interval() if _SIGNED.get(kind) == 64:
+            return lambda length: length // _MICROSECOND
+    return None
+
+
+def _shape_of_message(kind: Any, column: types.Type) -> Shape | None:
+    if kind.full_name in WRAPPERS:
+        inner = _shape_of_one(kind.fields_by_name["value"], column)
+        return None if inner is None else lambda value: {"value": inner(value)}
+    match column:
+        case types.Timestamp() if kind.full_name == TIME:
+            return lambda at: _seconds(at - _EPOCH)
+        case types.Interval() if kind.full_name == LENGTH:
+            return _length
+        case types.Struct(members):
+            fields = fields_of(kind, [(member.name, member.type) for member in members])
+            return lambda struct: set_fields(fields, (struct[member.name] for member in members))
+    return None
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _list_of(field: Any, shape: Shape) -> Shape:
+    def shaped(values: Sequence[Any]) -> list[Any]:
+        if any(value is None for value in values):
+            raise InvalidValueError(
+                f"a list for {field.name!r} has a NULL, and a message cannot hold one", hint="take it out"
+            )
+        return [shape(value) for value in values]
+
+    return shaped
+
+
+def _number_in(kind: Any) -> Shape:
+    numbers: Mapping[str, int] = {value.name: value.number for value in kind.values}
+
+    def number(name: str) -> int:
+        if name not in numbers:
+            raise InvalidValueError(
+                f"the enum {kind.full_name} has no value {name!r}", hint=f"it has {', '.join(numbers)}"
+            )
+        return numbers[name]
+
+    return number
+
+
+def _seconds(length: timedelta) -> dict[str, int]:
+    seconds, rest = divmod(length, timedelta(seconds=1))
+    return {"seconds": seconds, "nanos": rest // _MICROSECOND * 1000}
+
+
+def _length(length: timedelta) -> dict[str, int]:
+    """As a Duration: both parts have the sign of the whole."""
+    parts = _seconds(abs(length))
+    return parts if length >= timedelta(0) else {name: -part for name, part in parts.items()}
+
+
+def _shown(field: Any) -> str:
+    if is_map(field):
+        return "a map, which no column is"
+    if field.message_type is not None:
+        name = field.message_type.full_name
+    elif field.enum_type is not None:
+        name = f"{field.enum_type.full_name}, whose values are written as TEXT"
+    else:
+        name = _NAMES[field.type]
+    return f"repeated {name}" if field.is_repeated else name

@@ -1,0 +1,1 @@
+"""Raw text: a record is the text of the one column."""

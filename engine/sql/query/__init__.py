@@ -1,0 +1,1 @@
+"""Queries, a clause or a kind of relation to a file."""

@@ -1,0 +1,78 @@
+"""The WITH options of a CREATE TABLE as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from engine.connectors.options import GivenOption
+from engine.errors import OptionTypeError, OptionValueError, Place
+from engine.option_values import OptionValue
+from engine.sql.complaints import Complaints
+from engine.sql.scalar.expressions import read_interval
+from engine.sql.text.dialect import BareOption
+from engine.sql.text.parse import Script
+
+
+def given_options(node: exp.Create, script: Script, complaints: Complaints, at: Place) -> list[GivenOption]:
+    """The options in the order of the text; one that cannot be read goes to the complaints."""
+    given: list[GivenOption] = []
+    properties = node.args.get("properties")
+    for item in properties.expressions if properties else []:
+        place = script.place(item) or at
+        if isinstance(item, exp.TemporaryProperty):
+            continue
+        with complaints.collect(place):
+            if not isinstance(item, exp.Property):
+                shown = item.this if isinstance(item, BareOption) else item.sql()
+                raise OptionTypeError(f"invalid with option: {shown}; expected an `=` delimited key-value pair")
+            name = _dotted(item.this) if isinstance(item.this, exp.Expr) else str(item.this)
+            given.append(GivenOption(name, _option_value(item.args["value"], name), place))
+    return given
+
+
+def _dotted(node: exp.Expr) -> str:
+    return f"{_dotted(node.this)}.{_dotted(node.expression)}" if isinstance(node, exp.Dot) else node.name
+
+
+def _option_value(node: exp.Expr, name: str) -> OptionValue:
+    match node:
+        case exp.Literal():
+            text = str(node.this)
+            if node.is_string:
+                return text
+            return float(text) if any(mark in text for mark in ".eE") else int(text)
+        case exp.Neg() if isinstance(node.this, exp.Literal):
+            value = _option_value(node.this, name)
+            if isinstance(value, int | float):
+                return -value
+        case exp.Boolean():
+            return bool(node.this)
+        case exp.Interval():
+            return read_interval(node)
+        case exp.Array() | exp.Tuple():
+            return tuple(str(part.name) for part in node.expressions)
+        case exp.Var() | exp.Column() | exp.Identifier():
+            return str(node.name)
+    raise OptionTypeError(
+        f"the value of option '{name}' cannot be read: {node.sql()}",
+        hint="a quoted text, a number, true or false, an INTERVAL, a name, or [a, b]",
+    )
+
+
+def as_lookup(given: Sequence[GivenOption], at: Place) -> list[GivenOption]:
+    """The options of a temporary table, which is a lookup table without saying so."""
+    kind = next((one for one in given if one.name == "type"), None)
+    if kind is not None and kind.value != "lookup":
+        raise OptionValueError(
+            f"Cannot have a temporary table with type '{kind.value}'; temporary tables must be type 'lookup'",
+            at=kind.at,
+        )
+    return [*given, *([] if kind else [GivenOption("type", "lookup", at)])]
+
+
+def is_temporary(node: exp.Create) -> bool:
+    """Whether it says CREATE TEMPORARY TABLE."""
+    properties = node.args.get("properties")
+    return properties is not None and any(isinstance(one, exp.TemporaryProperty) for one in properties.expressions)

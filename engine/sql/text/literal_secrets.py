@@ -1,0 +1,46 @@
+"""Secrets that stand in a script as they are. Where scripts are kept and shown to others, they must be referred to."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from sqlglot import exp
+
+from engine.connectors import CONNECTORS
+from engine.connectors.options import GivenOption, name_of
+from engine.connectors.secret_values import SECRET_PREFIX, is_secret, refers_to_secret
+from engine.errors import LiteralSecretError
+from engine.formats import FORMATS
+from engine.sql.complaints import Complaints
+from engine.sql.tables.options import given_options
+from engine.sql.text.parse import Script
+
+
+def literal_secrets(script: Script) -> list[LiteralSecretError]:
+    """A complaint for every secret that a statement of the script holds."""
+    return [
+        LiteralSecretError(
+            f"the value of '{option.name}' is a secret, and would be kept and shown with the script",
+            hint=f"write '{{{{ secret:NAME }}}}' and set {SECRET_PREFIX}NAME where jobs are started",
+            at=option.at,
+        )
+        for statement in script.statements
+        if isinstance(statement.node, exp.Create)
+        for option in given_options(statement.node, script, Complaints(), statement.at)
+        if _is_literal_secret(option)
+    ]
+
+
+def _is_literal_secret(option: GivenOption) -> bool:
+    return option.name in _secret_names() and bool(option.value) and not refers_to_secret(option.value)
+
+
+@cache
+def _secret_names() -> frozenset[str]:
+    models = [model for connector in CONNECTORS for model in connector.options.values()]
+    return frozenset(
+        name_of(name, info)
+        for model in (*models, *(form.options for form in FORMATS))
+        for name, info in model.model_fields.items()
+        if is_secret(info)
+    )
