@@ -11,8 +11,8 @@ from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """Where in a script something stands; both numbers count from one."""
+class TextPosition:
+    """A position in the text of a script; line and column count from one."""
 
     line: int
     column: int
@@ -27,7 +27,7 @@ class EngineError(Exception):
     code: ClassVar[str] = "engine.error"
     retryable: ClassVar[bool] = False
 
-    def __init__(self, message: str, *, hint: str | None = None, at: Place | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, at: TextPosition | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -45,7 +45,7 @@ class ScriptRefused(EngineError):  # noqa: N818 - it is not one error but the li
     code = "sql.refused"
 
     def __init__(self, complaints: Sequence[EngineError]) -> None:
-        self.complaints = tuple(sorted(complaints, key=lambda complaint: complaint.at or Place(0, 0)))
+        self.complaints = tuple(sorted(complaints, key=lambda complaint: complaint.at or TextPosition(0, 0)))
         super().__init__("\n".join(str(complaint) for complaint in self.complaints))
 
     def __str__(self) -> str:

@@ -20,8 +20,8 @@ from engine.errors import (
     OptionError,
     OptionTypeError,
     OptionValueError,
-    Place,
     ScriptRefused,
+    TextPosition,
     UnknownOptionError,
 )
 from engine.formats import FORMATS
@@ -39,7 +39,7 @@ class GivenOption:
 
     name: str
     value: OptionValue
-    at: Place
+    at: TextPosition
 
 
 class TableOptions(Options):
@@ -137,7 +137,7 @@ def split_options(given: Given) -> SplitOptions:
     )
 
 
-def parse_options(model: type[O], given: Given, *, table: str, at: Place | None = None) -> O:
+def parse_options(model: type[O], given: Given, *, table: str, at: TextPosition | None = None) -> O:
     """The options as `model` declares them. Raises `ScriptRefused` with every complaint there is."""
     options, complaints = _read(model, given, table, at)
     unknown = _unknown([(option, known_names(model)) for option in given if option.name not in known_names(model)])
@@ -147,7 +147,7 @@ def parse_options(model: type[O], given: Given, *, table: str, at: Place | None 
 
 
 def read_table_options(
-    connector: Connector, given: Given, *, table: str, at: Place | None = None, lookup: bool = False
+    connector: Connector, given: Given, *, table: str, at: TextPosition | None = None, lookup: bool = False
 ) -> ReadOptions:
     """All options of a table of `connector`, with every complaint about any of them in one `ScriptRefused`."""
     split = split_options(given)
@@ -181,7 +181,7 @@ class _Format:
 
 
 def _format(
-    connector: Connector, split: SplitOptions, table: str, at: Place | None
+    connector: Connector, split: SplitOptions, table: str, at: TextPosition | None
 ) -> tuple[_Format | None, list[EngineError]]:
     given = next((option for option in split.general if option.name == "format"), None)
     name = str(given.value) if given else connector.default_format
@@ -204,7 +204,7 @@ def _format(
 
 
 def _direction(
-    connector: Connector, general: Given, table: str, at: Place | None, *, lookup: bool
+    connector: Connector, general: Given, table: str, at: TextPosition | None, *, lookup: bool
 ) -> tuple[Direction | None, list[EngineError]]:
     given = next((option for option in general if option.name == "type"), None)
     possible = tuple(connector.options)
@@ -233,7 +233,7 @@ def known_names(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(name_of(name, info) for name, info in model.model_fields.items())
 
 
-def _read(model: type[O], given: Given, table: str, at: Place | None) -> tuple[O | None, list[EngineError]]:
+def _read(model: type[O], given: Given, table: str, at: TextPosition | None) -> tuple[O | None, list[EngineError]]:
     """The options, and what is wrong with them; options that the model does not know are passed over."""
     fields = {name_of(name, info): info for name, info in model.model_fields.items()}
     places = {option.name: option.at for option in given}
@@ -269,7 +269,7 @@ def _read(model: type[O], given: Given, table: str, at: Place | None) -> tuple[O
 
 
 def _complaint(
-    name: str, kind: str, message: str, places: Mapping[str, Place], table: str, at: Place | None
+    name: str, kind: str, message: str, places: Mapping[str, TextPosition], table: str, at: TextPosition | None
 ) -> OptionError:
     if kind == "missing":
         hint = f"add {_spelled(name)} = ... to the WITH clause of {table}"

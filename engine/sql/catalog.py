@@ -10,7 +10,7 @@ from engine.connectors.base import Table
 from engine.errors import (
     DuplicateNameError,
     MemoryTableError,
-    Place,
+    TextPosition,
     UnknownTableError,
     WrongDirectionError,
 )
@@ -27,7 +27,7 @@ class SourceTable:
 
     table: Table
     rows: Node
-    letters_at: Place | None = None
+    letters_at: TextPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class SinkTable:
 
     table: Table
     columns: Schema | None
-    letters_at: Place | None = None
+    letters_at: TextPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Catalog:
     entries: dict[str, tuple[str, Entry]] = field(default_factory=dict)
     read_tables: dict[str, Table] = field(default_factory=dict)
 
-    def declare(self, name: str, entry: Entry, at: Place | None) -> None:
+    def declare(self, name: str, entry: Entry, at: TextPosition | None) -> None:
         """Add a name; refused when there is one already."""
         if name.lower() in self.entries:
             raise DuplicateNameError(f"table {name!r} is declared twice", hint="give one another name", at=at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engine.errors import EngineError, Place, ScriptRefused
+from engine.errors import EngineError, ScriptRefused, TextPosition
 
 
 class Complaints:
@@ -15,7 +15,7 @@ class Complaints:
         self._found: list[EngineError] = []
 
     @contextmanager
-    def collect(self, at: Place | None = None) -> Iterator[None]:
+    def collect(self, at: TextPosition | None = None) -> Iterator[None]:
         """Note an error of the block and go on after it; one without a place gets `at`."""
         try:
             yield
@@ -25,7 +25,7 @@ class Complaints:
         except EngineError as error:
             self.add(error, at)
 
-    def add(self, error: EngineError, at: Place | None = None) -> None:
+    def add(self, error: EngineError, at: TextPosition | None = None) -> None:
         """Note one error, once."""
         error.at = error.at or at
         if isinstance(error, BrokenTableError) or any(
@@ -46,7 +46,7 @@ class Complaints:
 
 
 @contextmanager
-def placed(at: Place | None) -> Iterator[None]:
+def errors_located(at: TextPosition | None) -> Iterator[None]:
     """An error of the block that has no place gets this one."""
     try:
         yield

@@ -17,9 +17,9 @@ from engine.errors import (
     DurationError,
     EmptyScriptError,
     MemoryTableError,
-    Place,
     ScriptRefused,
     SyntaxRefusedError,
+    TextPosition,
     TooLargeError,
     TypeMismatchError,
     UnknownSettingError,
@@ -39,7 +39,7 @@ from engine.sql.catalog import (
     View,
 )
 from engine.sql.column_names import count_columns, usable_list
-from engine.sql.complaints import Complaints, placed
+from engine.sql.complaints import Complaints, errors_located
 from engine.sql.query.joins import LookupTable
 from engine.sql.query.select import UPDATING_TTL, Queries, as_columns, unite
 from engine.sql.query.updating import refuse_chance
@@ -146,7 +146,7 @@ class _Reading:
 
     def _create(self, node: exp.Create) -> None:
         target = node.this.this if isinstance(node.this, exp.Schema) else node.this
-        at = self.script.place(target)
+        at = self.script.position(target)
         if node.kind not in ("TABLE", "VIEW", CONNECTION) or not isinstance(target, exp.Table):
             raise UnsupportedStatementError(f"Unsupported statement: CREATE {node.kind}", hint=STATEMENTS)
         if target.args.get("db"):
@@ -160,10 +160,10 @@ class _Reading:
             )
         name = target.name
         if node.kind == CONNECTION:
-            self._connect(name, node, at or Place(1, 1))
+            self._connect(name, node, at or TextPosition(1, 1))
             return
         self._refuse_variants(node)
-        with placed(at):
+        with errors_located(at):
             entry = (
                 declare_table(node, self.script, self.connections)
                 if node.expression is None
@@ -171,7 +171,7 @@ class _Reading:
             )
         self.catalog.declare(name, entry, at)
 
-    def _connect(self, name: str, node: exp.Create, at: Place) -> None:
+    def _connect(self, name: str, node: exp.Create, at: TextPosition) -> None:
         if name.lower() in self.connections:
             raise DuplicateNameError(f"connection {name!r} is declared twice", hint="give one another name", at=at)
         self.connections[name.lower()] = declare_connection(node, self.script, at)
@@ -190,7 +190,7 @@ class _Reading:
         if not isinstance(node.this, exp.Schema):
             return rows
         names = [part.name for part in node.this.expressions]
-        with placed(self.script.place(node.this)):
+        with errors_located(self.script.position(node.this)):
             usable_list(names)
         if len(names) != len(rows.schema):
             raise ColumnCountError(
@@ -206,7 +206,7 @@ class _Reading:
             target = target.this
         if not isinstance(target, exp.Table) or target.args.get("db") or node.args.get("overwrite"):
             raise UnsupportedStatementError("Unsupported statement: only INSERT INTO a declared table", hint=STATEMENTS)
-        at = self.script.place(target)
+        at = self.script.position(target)
         if not isinstance(node.expression, exp.Query):
             raise UnsupportedStatementError("INSERT takes a SELECT", hint="INSERT INTO sink SELECT ...", at=at)
         complaints = Complaints()
@@ -277,9 +277,9 @@ class _Reading:
             raise UnknownSettingError(
                 f"invalid option '{name}'; supported options are 'updating_ttl'",
                 hint="other settings are given at the start",
-                at=self.script.place(named),
+                at=self.script.position(named),
             )
-        with placed(self.script.place(value)):
+        with errors_located(self.script.position(value)):
             self.updating_ttl = _read_ttl(value)
 
 

@@ -15,7 +15,7 @@ from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastHeard, Planned, Taken
 from engine.api.notifications import Changes
-from engine.errors import Place, ScriptRefused, UnknownColumnError, UnknownTableError
+from engine.errors import ScriptRefused, TextPosition, UnknownColumnError, UnknownTableError
 from engine.jobs.assignment import Assignment
 from engine.jobs.controller import Controller, hash_key
 from engine.jobs.data_directory import Places
@@ -163,8 +163,8 @@ def report(epoch: int, minutes: int) -> dict[str, Any]:
 def fake_plan(query: str, udfs: Sequence[str]) -> Planned:
     """A plan is its first word and what follows; `bad` is refused, twice."""
     if "bad" in query:
-        first = UnknownTableError("no table 'x'", at=Place(2, 1), hint="make one")
-        raise ScriptRefused([first, UnknownColumnError("no column 'y'", at=Place(1, 8))])
+        first = UnknownTableError("no table 'x'", at=TextPosition(2, 1), hint="make one")
+        raise ScriptRefused([first, UnknownColumnError("no column 'y'", at=TextPosition(1, 8))])
     return Planned(" ".join(query.split()), '{"nodes": [], "edges": []}')
 
 

@@ -13,7 +13,7 @@ from engine.connectors import find_connector
 from engine.connectors.base import Connector, Position, Sink, SinkPlace, Source, Table
 from engine.connectors.options import GivenOption, OptionValue, read_table_options
 from engine.delivery.epoch import Epoch
-from engine.errors import Place
+from engine.errors import TextPosition
 from engine.schema import Field, Schema, arrow_schema
 from engine.types import BIGINT, TEXT
 
@@ -24,7 +24,9 @@ Row = dict[str, Any]
 def given(**options: OptionValue | Path) -> list[GivenOption]:
     """Options as if they had been typed, one per column; two underscores stand for a dot."""
     return [
-        GivenOption(name.replace("__", "."), str(value) if isinstance(value, Path) else value, Place(1, column + 1))
+        GivenOption(
+            name.replace("__", "."), str(value) if isinstance(value, Path) else value, TextPosition(1, column + 1)
+        )
         for column, (name, value) in enumerate(options.items())
     ]
 
@@ -39,7 +41,7 @@ def table(
     kind: str, schema: Schema | None = None, metadata: Mapping[str, str] | None = None, **options: OptionValue | Path
 ) -> Table:
     """A table of a connector; the schema may be the connector's own."""
-    read = read_table_options(connector(kind), given(**options), table="t", at=Place(1, 1))
+    read = read_table_options(connector(kind), given(**options), table="t", at=TextPosition(1, 1))
     columns = schema or connector(kind).schema
     assert columns is not None
     return Table(

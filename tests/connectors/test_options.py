@@ -7,7 +7,7 @@ from pydantic import Field
 
 from engine.connectors.base import Options
 from engine.connectors.options import GivenOption, TableOptions, parse_options, read_table_options, split_options
-from engine.errors import EngineError, Place, ScriptRefused
+from engine.errors import EngineError, ScriptRefused, TextPosition
 from engine.formats.json.options import JsonOptions
 from engine.option_values import ByteCount, MicrosOrInterval
 from tests.connectors.tables import connector, given
@@ -30,7 +30,7 @@ class Everything(Options):
 
 def complaints(*options: GivenOption) -> list[EngineError]:
     with pytest.raises(ScriptRefused) as refused:
-        parse_options(Everything, options, table="t", at=Place(9, 9))
+        parse_options(Everything, options, table="t", at=TextPosition(9, 9))
     return list(refused.value.complaints)
 
 
@@ -71,13 +71,17 @@ def test_all_unknown_options_are_one_complaint_at_the_first_place() -> None:
     assert wrong.code == "option.unknown"
     assert wrong.message == "unknown options provided in WITH clause: 'coutn', 'blah'"
     assert wrong.hint == "did you mean 'count'?"
-    assert wrong.at == Place(1, 2)
+    assert wrong.at == TextPosition(1, 2)
 
 
 def test_a_missing_option_is_named() -> None:
     [wrong] = complaints()
 
-    assert (wrong.code, wrong.message, wrong.at) == ("option.missing", "required option 'needed' not set", Place(9, 9))
+    assert (wrong.code, wrong.message, wrong.at) == (
+        "option.missing",
+        "required option 'needed' not set",
+        TextPosition(9, 9),
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,7 +141,7 @@ def test_complaints_about_all_parts_of_a_table_come_together() -> None:
     options = given(type="source", format="json", json__bla=1, pat="x", bad_data="maybe")
 
     with pytest.raises(ScriptRefused) as refused:
-        read_table_options(connector("single_file"), options, table="t", at=Place(1, 1))
+        read_table_options(connector("single_file"), options, table="t", at=TextPosition(1, 1))
 
     assert {each.code for each in refused.value.complaints} == {"option.unknown", "option.missing", "option.bad_value"}
     assert "WITH clause: 'json.bla', 'pat'" in str(refused.value)
@@ -154,7 +158,7 @@ def test_complaints_about_all_parts_of_a_table_come_together() -> None:
 )
 def test_a_table_without_direction_or_format_is_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(ScriptRefused, match=message):
-        read_table_options(connector("single_file"), given(**options), table="t", at=Place(1, 1))
+        read_table_options(connector("single_file"), given(**options), table="t", at=TextPosition(1, 1))
 
 
 @pytest.mark.parametrize(

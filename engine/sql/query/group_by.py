@@ -41,7 +41,7 @@ from engine.plan.rules.separate_distinct import BY_SETS, SAME_WITHOUT, is_separa
 from engine.plan.tree import EVENT_TIME, Node
 from engine.plan.tree import walk as walk_nodes
 from engine.schema import Field, Schema
-from engine.sql.complaints import placed
+from engine.sql.complaints import errors_located
 from engine.sql.query.aggregate_calls import WrittenAggregate, read_aggregate, translate_aggregate
 from engine.sql.query.joins import Columns, Side
 from engine.sql.query.over import OverCalls
@@ -95,7 +95,7 @@ class Grouping:
         try:
             window = window_over(written, self.source)
         except WindowMismatchError as error:
-            error.at = self.script.place(item)
+            error.at = self.script.position(item)
             raise
         if window == Carried(AGAIN):
             self.source = with_window(self.source)
@@ -103,7 +103,7 @@ class Grouping:
 
     def _set_window(self, window: Window, written: Window, item: exp.Expr) -> None:
         if self.window is not None and self.window != window:
-            raise WindowMismatchError("do not support 2 window expressions in group by", at=self.script.place(item))
+            raise WindowMismatchError("do not support 2 window expressions in group by", at=self.script.position(item))
         self.window, self.written_window = window, written
 
     def value(self, node: exp.Expr) -> Expr:
@@ -153,7 +153,7 @@ class Grouping:
             raise NotGroupedError(
                 f"{what} is neither in GROUP BY nor inside an aggregate",
                 hint=f"add {name} to GROUP BY, or wrap it, for example in max()",
-                at=self.script.place(node),
+                at=self.script.position(node),
             )
         return found
 
@@ -198,7 +198,7 @@ class Grouping:
             raise UnsupportedClauseError(
                 f"{aggregate.function}(DISTINCT *) is not supported",
                 hint="name a column",
-                at=self.script.place(written.call),
+                at=self.script.position(written.call),
             )
         for known in self.aggregates:
             if known.aggregate == aggregate:
@@ -210,7 +210,7 @@ class Grouping:
     def build(self, item: exp.Expr) -> Node:
         """The aggregation: within its window, or else over all there ever was, as a stream of changes."""
         keys, aggregates = tuple(self.keys), tuple(self.aggregates)
-        with placed(self.script.place(item)):
+        with errors_located(self.script.position(item)):
             if self.window is None:
                 return _without_window(UpdatingAggregate(self.source, keys, aggregates, self.ttl))
             return _windowed(WindowAggregate(self.source, self.window, _WINDOW_COLUMN.name, keys, aggregates))

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from engine import types
 from engine.connectors.base import Table
-from engine.errors import EngineError, JoinError, Place, WindowMismatchError
+from engine.errors import EngineError, JoinError, TextPosition, WindowMismatchError
 from engine.plan.conditions import take_apart
 from engine.plan.expr import Call, Cast, Column, Expr, Named, columns_of, is_nullable
 from engine.plan.nodes import (
@@ -86,8 +86,8 @@ class Joining:
     ttl: timedelta
 
     @property
-    def _at(self) -> Place | None:
-        return self.script.place(self.node.this)
+    def _at(self) -> TextPosition | None:
+        return self.script.position(self.node.this)
 
     def join(self, left: Side, right: Side) -> Side:
         """Both sides joined, by windows when they have them, else for all time."""
@@ -226,7 +226,9 @@ class Joining:
         return Side(node, Scope((*shown, *own)))
 
 
-def choose_join(left: Node, right: Node, kind: JoinKind, matching: Matching, ttl: timedelta, at: Place | None) -> Node:
+def choose_join(
+    left: Node, right: Node, kind: JoinKind, matching: Matching, ttl: timedelta, at: TextPosition | None
+) -> Node:
     """The join that two relations take: within the window of both, or for all time when neither has one."""
     first, second = window_of(left), window_of(right)
     if first is None and second is None:
@@ -260,7 +262,7 @@ def choose_join(left: Node, right: Node, kind: JoinKind, matching: Matching, ttl
     return WindowJoin(left, right, kind, windows, equal, matching.condition)
 
 
-def _refuse_uncomputable(left: Node, right: Node, condition: Expr, at: Place | None) -> None:
+def _refuse_uncomputable(left: Node, right: Node, condition: Expr, at: TextPosition | None) -> None:
     if take_apart(condition, left.schema, right.schema) is None:
         raise JoinError(
             "this condition is too intricate for a join without windows that is not an inner one",

@@ -91,7 +91,7 @@ def _refuse_elsewhere(queries: Queries, left: Side, lateral: exp.Lateral, seen: 
             raise UnsupportedClauseError(
                 "a LATERAL query looks at the rows before it in its SELECT list and its WHERE alone",
                 hint=f"{column.sql()} stands elsewhere; move the condition, or join the tables",
-                at=queries.script.place(column),
+                at=queries.script.position(column),
             )
 
 
@@ -241,7 +241,7 @@ class _Looking:
 
     def _matched(self, right: Side, tests: Sequence[Expr]) -> Side:
         matching = matching_of(tests, self.left.node, right.node)
-        at = self.queries.script.place(self.lateral)
+        at = self.queries.script.position(self.lateral)
         node = choose_join(
             self.left.node, right.node, "left" if self._keeps else "inner", matching, self.queries.updating_ttl, at
         )
@@ -272,7 +272,7 @@ class _Looking:
 
     def _refusal(self, what: str, hint: str, part: exp.Expr | None = None) -> UnsupportedClauseError:
         message = f"a LATERAL query {what} cannot look at the rows before it" + ("" if part is None else " like this")
-        return UnsupportedClauseError(message, hint=hint, at=self.queries.script.place(part))
+        return UnsupportedClauseError(message, hint=hint, at=self.queries.script.position(part))
 
 
 def _when(test: Expr, value: Expr) -> Expr:

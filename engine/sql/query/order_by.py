@@ -13,7 +13,7 @@ from engine.errors import ColumnCountError, OverError, ScriptRefused, Unsupporte
 from engine.plan.expr import Column, Expr, Named, is_nullable
 from engine.plan.nodes import Order, Project, Top
 from engine.plan.tree import Node
-from engine.sql.complaints import placed
+from engine.sql.complaints import errors_located
 from engine.sql.query.over import Translate, orders_of
 from engine.sql.query.updating_ranking import best, refuse_unordered
 from engine.sql.query.windows import held_window, with_window
@@ -64,7 +64,7 @@ def ordered(
         return column_of(translate(item) if named is None else named.expr)
 
     if found is None:
-        with placed(script.place(node.args.get("order"))):
+        with errors_located(script.position(node.args.get("order"))):
             order = orders_of(node.args.get("order"), value)
             refuse_unordered(order)
         partition = tuple(column_of(translate(one)) for one in keys)
@@ -77,7 +77,7 @@ def ordered(
         )
     window = next((one.expr for one in columns if isinstance(one.expr, Column) and one.expr.name == found[1]), None)
     held = column_of(window or Column(found[1], types.WINDOW, nullable=False))
-    with placed(script.place(node.args.get("order"))):
+    with errors_located(script.position(node.args.get("order"))):
         orders: tuple[Order, ...] = orders_of(node.args.get("order"), value)
     limit = _count(node, "limit", script)
     top = Top(
@@ -126,5 +126,5 @@ def _count(node: exp.Select, name: str, script: Script) -> int | None:
     if clause.args.get("expressions") or not isinstance(number, exp.Literal) or number.is_string:
         raise refused_clause(node, name, script)
     if not re.fullmatch("[0-9]{1,10}", number.name) or int(number.name) > _MOST:
-        raise OverError(f"{name.upper()} takes a whole number up to {_MOST}", at=script.place(number))
+        raise OverError(f"{name.upper()} takes a whole number up to {_MOST}", at=script.position(number))
     return int(number.name)

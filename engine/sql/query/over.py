@@ -47,7 +47,7 @@ class OverCalls:
         try:
             found = self._read(node)
         except EngineError as error:
-            error.at = error.at or self.script.place(node)
+            error.at = error.at or self.script.position(node)
             raise
         same = next((one for one in self.functions if _nameless(one) == _nameless(found)), None)
         if same is None:

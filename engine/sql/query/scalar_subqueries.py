@@ -14,7 +14,7 @@ from engine.plan.expr import Column, Expr, Literal, Named, is_nullable
 from engine.plan.nodes import Carried, NamedAggregate, Unnest, UpdatingAggregate, WindowAggregate
 from engine.plan.nodes.joins import Pair
 from engine.plan.tree import Node
-from engine.sql.complaints import placed
+from engine.sql.complaints import errors_located
 from engine.sql.query.aggregate_calls import read_aggregate, translate_aggregate
 from engine.sql.query.group_by import has_aggregate
 from engine.sql.query.joins import Matching, Side, choose_join, matching_of
@@ -42,7 +42,7 @@ class Scalars:
         """Take the sub-queries in some expressions over the rows."""
         for one in written:
             for query in _queries_in(one):
-                with placed(self.queries.script.place(query)):
+                with errors_located(self.queries.script.position(query)):
                     self._meet(rows, query)
 
     def _meet(self, rows: Side, query: exp.Subquery) -> None:
@@ -117,7 +117,7 @@ class Asking:
 
     def joined_to(self, rows: Node) -> Node:
         """The rows joined to the groups of what the sub-query reads that they ask for."""
-        with placed(self.queries.script.place(self.select.parent)):
+        with errors_located(self.queries.script.position(self.select.parent)):
             return self._joined_to(rows)
 
     def _joined_to(self, rows: Node) -> Node:

@@ -12,8 +12,8 @@ from sqlglot import exp
 from engine import types
 from engine.errors import (
     ColumnCountError,
-    Place,
     SyntaxRefusedError,
+    TextPosition,
     TooLargeError,
     TypeMismatchError,
     UnsupportedClauseError,
@@ -25,7 +25,7 @@ from engine.plan.expr import Column, Expr, Named
 from engine.plan.nodes import Carried, Filter, Project, Union
 from engine.plan.tree import Node
 from engine.sql.column_names import count_columns
-from engine.sql.complaints import BrokenTableError, Complaints, placed
+from engine.sql.complaints import BrokenTableError, Complaints, errors_located
 from engine.sql.query.filters import filtered
 from engine.sql.query.group_by import Grouping, distinct, has_aggregate
 from engine.sql.query.intersect_except import compared
@@ -73,7 +73,7 @@ class Queries:
         """The relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
         complaints = Complaints()
         found: Node | None = None
-        with complaints.collect(self.script.place(node)):
+        with complaints.collect(self.script.position(node)):
             inside = self._with_ctes(node, complaints)
             found = inside.body_of(node)
         complaints.raise_any()
@@ -90,18 +90,18 @@ class Queries:
                 return self.union_of(node)
             case exp.Select():
                 return self.select_of(node)
-        raise UnsupportedClauseError(f"{type(node).__name__.upper()} is not supported", at=self.script.place(node))
+        raise UnsupportedClauseError(f"{type(node).__name__.upper()} is not supported", at=self.script.position(node))
 
     def _with_ctes(self, node: exp.Expr, complaints: Complaints) -> Queries:
         clause = node.args.get("with_")
         if clause is None:
             return self
         if clause.args.get("recursive"):
-            raise UnsupportedClauseError("Recursive CTEs are not supported", at=self.script.place(clause))
+            raise UnsupportedClauseError("Recursive CTEs are not supported", at=self.script.position(clause))
         inside = self
         for cte in clause.expressions:
             found: Node | None = None
-            with complaints.collect(self.script.place(cte.this)):
+            with complaints.collect(self.script.position(cte.this)):
                 found = _renamed(inside.translate(cte.this), cte.args.get("alias"), self.script)
                 count_relations(found)
             inside = replace(inside, ctes={**inside.ctes, cte.alias.lower(): found})
@@ -115,24 +115,24 @@ class Queries:
             raise UnsupportedClauseError(
                 f"{kind} ALL is not supported",
                 hint=f"{kind} gives equal rows once",
-                at=self.script.place_of_word(kind, node, node.expression),
+                at=self.script.position_of_word(kind, node, node.expression),
             )
         complaints = Complaints()
         parts: list[Node] = []
         for part in (node.this, node.expression):
-            with complaints.collect(self.script.place(part)):
+            with complaints.collect(self.script.position(part)):
                 parts.append(self.translate(part))
         complaints.raise_any()
         if len(parts) != 2:
             raise BrokenTableError("a side of the union")
         if kind != "UNION":
-            with placed(self.script.place_of_word(kind, node, node.expression)):
+            with errors_located(self.script.position_of_word(kind, node, node.expression)):
                 left, right = aligned(parts, kind, None)
                 return compared(left, right, "semi" if kind == "INTERSECT" else "anti", self.updating_ttl)
-        both = unite(parts, self.script.place(node.expression))
+        both = unite(parts, self.script.position(node.expression))
         if not node.args.get("distinct", True):
             return both
-        with placed(self.script.place_of_word("UNION", node, node.expression)):
+        with errors_located(self.script.position_of_word("UNION", node, node.expression)):
             return distinct(both, self.updating_ttl)
 
     def select_of(self, node: exp.Select) -> Node:
@@ -140,13 +140,13 @@ class Queries:
         rows = self._rows_of(node)
         if node.args.get("distinct") is None or keys_of(node):
             return rows
-        with placed(self.script.place_of_word("DISTINCT", node)):
+        with errors_located(self.script.position_of_word("DISTINCT", node)):
             return distinct(rows, self.updating_ttl)
 
     def _rows_of(self, node: exp.Select) -> Node:
         if not node.expressions:
             raise SyntaxRefusedError(
-                "SELECT needs a list of columns", hint="* is all of them", at=self.script.place(node)
+                "SELECT needs a list of columns", hint="* is all of them", at=self.script.position(node)
             )
         side = self.read_from(node)
         scope, scalars = side.scope, Scalars(self)
@@ -159,7 +159,7 @@ class Queries:
         if is_grouped:
             return self._grouped(node, source, scope, complaints)
         if having is not None:
-            at = self.script.place_of_word("HAVING", node, having.this)
+            at = self.script.position_of_word("HAVING", node, having.this)
             raise UnsupportedClauseError("HAVING needs GROUP BY", hint="use WHERE", at=at)
         columns: list[Named] = []
         unnesting, overs = Unnesting(), self._overs(source, scope)
@@ -172,7 +172,7 @@ class Queries:
 
         inputs = Expressions(self.script, scope, element)
         for item in node.expressions:
-            with complaints.collect(self.script.place(item)):
+            with complaints.collect(self.script.position(item)):
                 columns.extend(items_of(item, scope, inputs.translate))
         complaints.raise_any()
 
@@ -194,7 +194,7 @@ class Queries:
             conditions = [where.this]
         rest: list[Expr] = []
         for one in conditions:
-            with complaints.collect(self.script.place(where if len(conditions) == 1 else one)):
+            with complaints.collect(self.script.position(where if len(conditions) == 1 else one)):
                 asked = asked_of(one)
                 if asked is not None:
                     source = tested(self, replace(rows, node=source), asked)
@@ -206,7 +206,7 @@ class Queries:
         grouping = Grouping(self.script, source, scope, self.updating_ttl, aliases(node, scope))
         group, having = node.args.get("group"), node.args.get("having")
         for item in group.expressions if group else []:
-            with complaints.collect(self.script.place(item)):
+            with complaints.collect(self.script.position(item)):
                 grouping.group_by(group_item(item, node.expressions, scope))
         complaints.raise_any()
         scalars = Scalars(self)
@@ -214,13 +214,13 @@ class Queries:
         grouping.value_met = scalars.value_of
         columns: list[Named] = []
         for item in node.expressions:
-            with complaints.collect(self.script.place(item)):
+            with complaints.collect(self.script.position(item)):
                 if isinstance(item, exp.Star):
                     raise UnsupportedClauseError("* cannot stand beside GROUP BY", hint="name the columns")
                 columns.append(Named(name_of(item), grouping.value(item.unalias())))
         condition: Expr | None = None
         if having is not None:
-            with complaints.collect(self.script.place(having)):
+            with complaints.collect(self.script.position(having)):
                 condition = grouping.having(having.this)
         if any(isinstance(one, WindowContextError) for one in complaints.found):
             complaints.raise_any()
@@ -257,7 +257,7 @@ class Queries:
         clause = node.args.get("from_")
         if clause is None:
             raise UnsupportedClauseError(
-                "a query without FROM has no rows to read", hint="select from a table", at=self.script.place(node)
+                "a query without FROM has no rows to read", hint="select from a table", at=self.script.position(node)
             )
         return self._joined(clause.this, node.args.get("joins") or [], conditions_of(node))
 
@@ -269,7 +269,7 @@ class Queries:
         sides: list[Side | LookupTable | Elements | exp.Lateral | None] = []
         for item in (first, *(join.this for join in joins)):
             sides.append(None)
-            with complaints.collect(self.script.place(item)):
+            with complaints.collect(self.script.position(item)):
                 sides[-1] = self._side(item, is_first=item is first, is_alone=not joins)
         complaints.raise_any()
         left = sides[0]
@@ -277,7 +277,7 @@ class Queries:
             raise BrokenTableError("a side of the join")
         for join, right in zip(joins, sides[1:], strict=True):
             joining = Joining(self.script, join, where, self.updating_ttl)
-            with placed(self.script.place(join.this)):
+            with errors_located(self.script.position(join.this)):
                 match right:
                     case Side():
                         left = joining.join(left, right)
@@ -312,15 +312,15 @@ class Queries:
             raise UnsupportedClauseError(
                 "unnest needs rows whose arrays it takes apart",
                 hint="name them before it: FROM events, unnest(events.tags) AS tag",
-                at=self.script.place(node),
+                at=self.script.position(node),
             )
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier) or node.args.get("db"):
             raise UnsupportedClauseError(
                 f"cannot read from {node.sql(dialect='postgres', normalize_functions=False)}",
                 hint="name a table, a view, a CTE or a sub-query",
-                at=self.script.place(node),
+                at=self.script.position(node),
             )
-        with placed(self.script.place(node)):
+        with errors_located(self.script.position(node)):
             relation = self._named(node.name)
         found = _renamed(relation, alias, self.script)
         return Side(found, scope_of(found, node.alias or node.name))
@@ -338,7 +338,7 @@ class Queries:
         return found
 
 
-def unite(parts: Sequence[Node], at: Place | None = None) -> Node:
+def unite(parts: Sequence[Node], at: TextPosition | None = None) -> Node:
     """One relation with the rows of all; columns by position, cast to types that hold them all."""
     flat = [below for part in parts for below in (part.inputs if isinstance(part, Union) else (part,))]
     if len(flat) > MAX_RELATIONS:
@@ -346,7 +346,7 @@ def unite(parts: Sequence[Node], at: Place | None = None) -> Node:
     return Union(aligned(flat, "UNION ALL", at))
 
 
-def aligned(relations: Sequence[Node], word: str, at: Place | None) -> tuple[Node, ...]:
+def aligned(relations: Sequence[Node], word: str, at: TextPosition | None) -> tuple[Node, ...]:
     """The relations with columns of the same names and types, by position."""
     first = relations[0]
     for other in relations[1:]:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from engine.errors import ColumnCountError, UnknownColumnError
 from engine.plan.expr import Expr, Named
 from engine.sql.column_names import count_columns, usable, usable_list
-from engine.sql.complaints import placed
+from engine.sql.complaints import errors_located
 from engine.sql.query.group_by import WINDOW_NAME
 from engine.sql.query.windows import is_window_call
 from engine.sql.scope import Scope, Visible
@@ -47,11 +47,11 @@ def alias_names(alias: exp.Expr | None, count: int, script: Script) -> list[str]
     names = [part.name for part in alias.args.get("columns") or []] if isinstance(alias, exp.TableAlias) else []
     if not names:
         return []
-    with placed(script.place(alias)):
+    with errors_located(script.position(alias)):
         usable_list(names)
     if len(names) != count:
         raise ColumnCountError(
-            f"{len(names)} names for {count_columns(count)}", hint="name every column", at=script.place(alias)
+            f"{len(names)} names for {count_columns(count)}", hint="name every column", at=script.position(alias)
         )
     return names
 

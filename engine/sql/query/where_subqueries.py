@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from sqlglot import exp
 
 from engine import types
-from engine.errors import ColumnCountError, Place, UnsupportedClauseError
+from engine.errors import ColumnCountError, TextPosition, UnsupportedClauseError
 from engine.plan.expr import Case, Column, Expr, columns_of, is_nullable
 from engine.plan.expr import Literal as Constant
 from engine.plan.nodes import Filter, Project, Session, Unnest, as_they_are
@@ -97,7 +97,7 @@ def conditions_of(node: exp.Select) -> list[exp.Expr]:
 def tested(queries: Queries, rows: Side, asked: Asked) -> Node:
     """The rows for which the test is true, as they are. Within a window when both relations have one, else for all
     time."""
-    at = queries.script.place(asked.written)
+    at = queries.script.position(asked.written)
     inputs = Expressions(queries.script, rows.scope)
     values = [inputs.translate(one) for one in asked.values]
     others = _others(queries, rows, asked, at)
@@ -128,7 +128,7 @@ def _joined(
     tests: Sequence[Expr],
     kind: Literal["semi", "anti"],
     ttl: timedelta,
-    at: Place | None,
+    at: TextPosition | None,
 ) -> Node:
     """The join, which reads no more of the others than it needs, so that equal ones are kept once."""
     matching = matching_of(tests, rows, others)
@@ -140,7 +140,9 @@ def _joined(
     return choose_join(rows, Project(others, as_they_are(columns)), kind, matching, ttl, at)
 
 
-def _without_unknown(kept: Node, value: Expr, found: Expr, others: _Others, ttl: timedelta, at: Place | None) -> Node:
+def _without_unknown(
+    kept: Node, value: Expr, found: Expr, others: _Others, ttl: timedelta, at: TextPosition | None
+) -> Node:
     """Those of the rows for which NOT IN is not unknown: a NULL is not known to be out of what is not empty, and
     nothing is known to be out of what has a NULL.
 
@@ -158,7 +160,7 @@ def _without_unknown(kept: Node, value: Expr, found: Expr, others: _Others, ttl:
     return _joined(kept, Unnest(rows, _KEY, parts), [*others.tests, same], "anti", ttl, at)
 
 
-def _others(queries: Queries, rows: Side, asked: Asked, at: Place | None) -> _Others:
+def _others(queries: Queries, rows: Side, asked: Asked, at: TextPosition | None) -> _Others:
     query = asked.query
     while isinstance(query, exp.Subquery | exp.Paren):
         query = query.this
@@ -189,7 +191,7 @@ def is_plain(query: exp.Select) -> bool:
     )
 
 
-def _of_plain(queries: Queries, rows: Side, query: exp.Select, asked: Asked, at: Place | None) -> _Others:
+def _of_plain(queries: Queries, rows: Side, query: exp.Select, asked: Asked, at: TextPosition | None) -> _Others:
     met = rows_met(queries, rows, query)
     inputs = Expressions(queries.script, met.rows.scope)
     selected = [one.expr for item in query.expressions for one in items_of(item, met.rows.scope, inputs.translate)]
@@ -223,7 +225,7 @@ def rows_met(queries: Queries, around: Side, query: exp.Select) -> Met:
     return Met(Side(filtered(node, own), scope), tuple(shared))
 
 
-def _as_many(scope: Scope, asked: Asked, at: Place | None) -> tuple[Expr, ...]:
+def _as_many(scope: Scope, asked: Asked, at: TextPosition | None) -> tuple[Expr, ...]:
     """All columns there are, which must be as many as the values that are asked for."""
     if not asked.values:
         return ()
@@ -232,7 +234,7 @@ def _as_many(scope: Scope, asked: Asked, at: Place | None) -> tuple[Expr, ...]:
     return tuple(one.column for one in scope.shown)
 
 
-def _wrong_count(wanted: int, found: int, at: Place | None) -> ColumnCountError:
+def _wrong_count(wanted: int, found: int, at: TextPosition | None) -> ColumnCountError:
     hint = "select one" if wanted == 1 else "select as many as stand before IN"
     return ColumnCountError(
         f"IN takes a query of {count_columns(wanted)}, not of {count_columns(found)}", hint=hint, at=at

@@ -34,11 +34,11 @@ def translate_window(node: exp.Expr, script: Script) -> Window:
             case "session", [gap]:
                 return Session(gap)
     except EngineError as error:
-        error.at = error.at or script.place(node)
+        error.at = error.at or script.position(node)
         raise
     usage = {"tumble": "tumble(width)", "hop": "hop(slide, width)", "session": "session(gap)"}[name]
     raise WindowArgumentError(
-        f"{name} does not take {len(node.expressions)} arguments", hint=f"use it as {usage}", at=script.place(node)
+        f"{name} does not take {len(node.expressions)} arguments", hint=f"use it as {usage}", at=script.position(node)
     )
 
 

@@ -89,7 +89,7 @@ class Expressions:
             taken = self.special(node)
             return self._translate(node) if taken is None else taken
         except EngineError as error:
-            error.at = error.at or self.script.place(node)
+            error.at = error.at or self.script.position(node)
             raise
 
     def condition(self, node: exp.Expr) -> Expr:
@@ -99,7 +99,7 @@ class Expressions:
             raise TypeMismatchError(
                 f"a condition must be BOOLEAN, not {found.type}",
                 hint="compare it with something",
-                at=self.script.place(node),
+                at=self.script.position(node),
             )
         return found
 

@@ -38,7 +38,7 @@ def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compla
     keys: list[str] = []
     watermark: WatermarkFor | None = None
     for part in written:
-        with complaints.collect(script.place(part)):
+        with complaints.collect(script.position(part)):
             if isinstance(part, WatermarkFor):
                 if watermark is not None:
                     raise EventTimeError("Only one WATERMARK FOR constraint is allowed per table")

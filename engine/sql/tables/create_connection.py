@@ -16,9 +16,9 @@ from engine.errors import (
     EngineError,
     MissingOptionError,
     OptionValueError,
-    Place,
     ScriptRefused,
     SettingError,
+    TextPosition,
     UnknownOptionError,
 )
 from engine.sql.complaints import Complaints
@@ -43,7 +43,7 @@ Connections = Mapping[str, Connection]
 """Connections by their name in lower case."""
 
 
-def declare_connection(node: exp.Create, script: Script, at: Place) -> Connection:
+def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Connection:
     """The connection that a CREATE CONNECTION declares. Raises ScriptRefused with all that is wrong with it."""
     complaints = Complaints()
     given = given_options(node, script, complaints, at)

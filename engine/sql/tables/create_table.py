@@ -21,8 +21,8 @@ from engine.errors import (
     MemoryTableError,
     MissingOptionError,
     OptionValueError,
-    Place,
     TableColumnError,
+    TextPosition,
     UpdatingQueryError,
 )
 from engine.formats import find_format
@@ -50,7 +50,7 @@ DEFAULT_DELAY = timedelta(seconds=1)
 def declare_table(node: exp.Create, script: Script, connections: Connections) -> Entry:
     """The table that a CREATE TABLE declares. Raises ScriptRefused with all that is wrong with it."""
     target = node.this.this if isinstance(node.this, exp.Schema) else node.this
-    at = script.place(target) or Place(1, 1)
+    at = script.position(target) or TextPosition(1, 1)
     written = node.this.expressions if isinstance(node.this, exp.Schema) else []
     complaints = Complaints()
     columns = read_columns(written, script, complaints)
@@ -124,7 +124,9 @@ def taking_changes(table: Table, *, is_anonymous: bool) -> Table:
 def anonymous_sink(name: str, connector: str, columns: Schema) -> Table:
     """Where the rows of a bare SELECT go."""
     found = next(one for one in CONNECTORS if one.name == connector)
-    options = read_table_options(found, [GivenOption("type", "sink", Place(1, 1))], table=name, at=Place(1, 1))
+    options = read_table_options(
+        found, [GivenOption("type", "sink", TextPosition(1, 1))], table=name, at=TextPosition(1, 1)
+    )
     return Table(name, connector, "sink", options.connector, columns, options.format)
 
 
@@ -149,8 +151,8 @@ class _Declaration:
     columns: TableColumns
     options: ReadOptions
     script: Script
-    at: Place
-    places: Mapping[str, Place]
+    at: TextPosition
+    places: Mapping[str, TextPosition]
 
     def entry(self) -> Entry:
         takes_letters = self.options.direction == "source" or self.connector.may_refuse_rows
@@ -237,7 +239,7 @@ class _Declaration:
         )
         generated: dict[str, Expr] = {}
         for field, written in self.columns.generated:
-            with complaints.collect(self.script.place(written)):
+            with complaints.collect(self.script.position(written)):
                 generated[field.name] = cast_for(inputs.translate(written), field.type, f"column {field.name!r}")
         complaints.raise_any()
         values: dict[str, Expr] = {one.name: Column(one.name, one.type, one.nullable) for one in visible} | generated
@@ -267,11 +269,11 @@ class _Declaration:
             if name in self.places:
                 complaints.add(EventTimeError(f"can't use {name} with update mode.", hint=_NO_TIME), self.places[name])
         if self.columns.watermark is not None:
-            at = self.script.place(self.columns.watermark)
+            at = self.script.position(self.columns.watermark)
             complaints.add(EventTimeError("can't use WATERMARK FOR with update mode.", hint=_NO_TIME), at)
         for _, written in self.columns.generated:
             wrong = "can't use virtual fields with debezium format"
-            complaints.add(TableColumnError(wrong, hint="compute them in the query"), self.script.place(written))
+            complaints.add(TableColumnError(wrong, hint="compute them in the query"), self.script.position(written))
         if not any(field.name in self.columns.keys for field in self.columns.physical):
             wrong = "Debezium source must have at least one PRIMARY KEY field"
             complaints.add(
@@ -295,7 +297,7 @@ class _Declaration:
 
     def _metadata(self, column: tuple[Field, str, exp.Expr], complaints: Complaints) -> tuple[Field, str]:
         field, key, written = column
-        with complaints.collect(self.script.place(written)):
+        with complaints.collect(self.script.position(written)):
             known = self.connector.metadata.get(key)
             if known is None:
                 names = ", ".join(self.connector.metadata) or "none"
@@ -312,7 +314,9 @@ class _Declaration:
         now = Column(EVENT_TIME, types.TIMESTAMP, nullable=False)
         if declared is not None:
             name = declared.this.name
-            event_time = self._time_column(name, values, f"WATERMARK FOR field `{name}`", self.script.place(declared))
+            event_time = self._time_column(
+                name, values, f"WATERMARK FOR field `{name}`", self.script.position(declared)
+            )
             if declared.args.get("expression") is None:
                 return event_time, event_time
             return event_time, self._watermark_value(declared, values)
@@ -340,7 +344,7 @@ class _Declaration:
         )
         written = declared.args["expression"]
         found = Expressions(self.script, scope).translate(written)
-        place = self.script.place(written)
+        place = self.script.position(written)
         if not isinstance(found.type, types.Timestamp):
             raise EventTimeError(f"WATERMARK FOR expression must be TIMESTAMP, but was {found.type}", at=place)
         if is_nullable(found):
@@ -351,7 +355,7 @@ class _Declaration:
             )
         return self._computable(substitute(found, values), place)
 
-    def _time_column(self, name: str, values: dict[str, Expr], what: str, at: Place | None) -> Expr:
+    def _time_column(self, name: str, values: dict[str, Expr], what: str, at: TextPosition | None) -> Expr:
         found = next((value for known, value in values.items() if known.lower() == name.lower()), None)
         if found is None:
             message = (
@@ -362,7 +366,7 @@ class _Declaration:
             raise EventTimeError(f"{what} has type {found.type}, but expected TIMESTAMP", at=at)
         return self._computable(found, at)
 
-    def _computable(self, expr: Expr, at: Place | None) -> Expr:
+    def _computable(self, expr: Expr, at: TextPosition | None) -> Expr:
         if not can_evaluate(expr):
             raise EventTimeError(
                 "the event time is computed while a record is read, and this expression uses a function that is not "

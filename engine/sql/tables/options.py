@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from engine.connectors.options import GivenOption
-from engine.errors import OptionTypeError, OptionValueError, Place
+from engine.errors import OptionTypeError, OptionValueError, TextPosition
 from engine.option_values import OptionValue
 from engine.sql.complaints import Complaints
 from engine.sql.scalar.expressions import read_interval
@@ -15,12 +15,12 @@ from engine.sql.text.dialect import BareOption
 from engine.sql.text.parse import Script
 
 
-def given_options(node: exp.Create, script: Script, complaints: Complaints, at: Place) -> list[GivenOption]:
+def given_options(node: exp.Create, script: Script, complaints: Complaints, at: TextPosition) -> list[GivenOption]:
     """The options in the order of the text; one that cannot be read goes to the complaints."""
     given: list[GivenOption] = []
     properties = node.args.get("properties")
     for item in properties.expressions if properties else []:
-        place = script.place(item) or at
+        place = script.position(item) or at
         if isinstance(item, exp.TemporaryProperty):
             continue
         with complaints.collect(place):
@@ -61,7 +61,7 @@ def _option_value(node: exp.Expr, name: str) -> OptionValue:
     )
 
 
-def as_lookup(given: Sequence[GivenOption], at: Place) -> list[GivenOption]:
+def as_lookup(given: Sequence[GivenOption], at: TextPosition) -> list[GivenOption]:
     """The options of a temporary table, which is a lookup table without saying so."""
     kind = next((one for one in given if one.name == "type"), None)
     if kind is not None and kind.value != "lookup":

@@ -21,9 +21,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from engine.errors import (
     EmptyScriptError,
     EngineError,
-    Place,
     ScriptRefused,
     SyntaxRefusedError,
+    TextPosition,
     TooLargeError,
     UnsupportedStatementError,
 )
@@ -46,7 +46,7 @@ class Statement:
     gives, as far as one can tell."""
 
     node: exp.Expr | None
-    at: Place
+    at: TextPosition
     declares: str | None
 
 
@@ -60,20 +60,20 @@ class Script:
     line_starts: tuple[int, ...]
     words: tuple[tuple[int, str], ...]
 
-    def place(self, node: exp.Expr | None) -> Place | None:
+    def position(self, node: exp.Expr | None) -> TextPosition | None:
         """Where a node begins: its own position, else that of what stands first inside it."""
         start = None if node is None else _start_of(node)
-        return None if start is None else _place_at(self.line_starts, start)
+        return None if start is None else _position_at(self.line_starts, start)
 
-    def place_of_word(self, word: str, node: exp.Expr, inside: object = None) -> Place | None:
+    def position_of_word(self, word: str, node: exp.Expr, inside: object = None) -> TextPosition | None:
         """Where a keyword of `node` stands: the last one before the part `inside`, else the first one in `node`."""
         start = next((at for one in _upwards(node) if (at := _start_of(one)) is not None), 0)
         end = _start_of(inside) if isinstance(inside, exp.Expr) else None
         if end is not None:
             before = [at for at, text in self.words if start <= at < end and text == word]
-            return _place_at(self.line_starts, before[-1] if before else end)
+            return _position_at(self.line_starts, before[-1] if before else end)
         found = next((at for at, text in self.words if at >= start and text == word), start)
-        return _place_at(self.line_starts, found)
+        return _position_at(self.line_starts, found)
 
 
 def parse(text: str) -> Script:
@@ -111,7 +111,7 @@ def _tokens(text: str, lines: Sequence[int]) -> list[Token]:
         message = f"{what[1]} is not closed" if what else "a number is not one" if found else "a comment is not closed"
         comment = text.rfind("/*")
         start = min(int(found[1]), len(text)) if found else max(comment, 0)
-        at = _place_at(lines, start)
+        at = _position_at(lines, start)
         raise ScriptRefused([SyntaxRefusedError(message, hint=_QUOTES, at=at)]) from None
     return tokens
 
@@ -130,7 +130,7 @@ def _pieces(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 def _statement(piece: list[Token], text: str, lines: Sequence[int], complaints: list[EngineError]) -> Statement:
     """The statement of a piece; what is wrong with it is added to the complaints."""
-    begin, declares = _place_at(lines, piece[0].start), _declared(piece)
+    begin, declares = _position_at(lines, piece[0].start), _declared(piece)
     try:
         _check_words(piece, lines)
         node = _parse(piece, text)
@@ -170,7 +170,7 @@ def _check_words(piece: Sequence[Token], lines: Sequence[int]) -> None:
         raise UnsupportedStatementError(f"Unsupported statement: CREATE {kind}".rstrip(), hint=STATEMENTS)
     depth = 0
     for token, after in zip(piece, [*piece[1:], None], strict=True):
-        at = _place_at(lines, token.start)
+        at = _position_at(lines, token.start)
         if token.token_type in _FOREIGN and not token.text.isalpha():
             raise SyntaxRefusedError(
                 f"{token.text!r} cannot stand here", hint=_DOUBLE if token.text == "`" else _HINT, at=at
@@ -213,7 +213,7 @@ def _declared(piece: Sequence[Token]) -> str | None:
 
 def _syntax(error: dict[str, object], lines: Sequence[int]) -> SyntaxRefusedError:
     start, near = error.get("start"), str(error.get("highlight") or "")
-    at = _place_at(lines, start) if isinstance(start, int) else None
+    at = _position_at(lines, start) if isinstance(start, int) else None
     said = str(error.get("description")).split("\n", 1)[0].rstrip(".")
     wanted = re.match(r"Expecting (\S+)", said)
     shown = near if len(near) <= 40 else near[:37] + "..."
@@ -221,9 +221,9 @@ def _syntax(error: dict[str, object], lines: Sequence[int]) -> SyntaxRefusedErro
     return SyntaxRefusedError(message if near else "the statement ends too early", hint=_HINT, at=at)
 
 
-def _place_at(lines: Sequence[int], offset: int) -> Place:
+def _position_at(lines: Sequence[int], offset: int) -> TextPosition:
     line = bisect_right(lines, offset)
-    return Place(line, offset - lines[line - 1] + 1)
+    return TextPosition(line, offset - lines[line - 1] + 1)
 
 
 def _start_of(node: exp.Expr) -> int | None:
