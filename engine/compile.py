@@ -45,13 +45,13 @@ class Program:
         return {node.table: node for write in self.writes for node in walk(write) if isinstance(node, Scan)}
 
     @property
-    def letter_boxes(self) -> Mapping[str, frozenset[str]]:
+    def dead_letter_tables(self) -> Mapping[str, frozenset[str]]:
         """The sinks that take what cannot be decoded or written, each with the tables that it takes it from."""
-        found: dict[str, frozenset[str]] = {}
+        senders: dict[str, frozenset[str]] = {}
         for name in (*self.scans, *(write.table for write in self.writes)):
-            if (box := self.tables[name].letter_table) is not None:
-                found[box] = found.get(box, frozenset()) | {name}
-        return found
+            if (dead_letter_table := self.tables[name].dead_letter_table) is not None:
+                senders[dead_letter_table] = senders.get(dead_letter_table, frozenset()) | {name}
+        return senders
 
 
 def compile_script(

@@ -30,7 +30,7 @@ def _run(arguments: Namespace) -> int:
         count = len(refused.complaints)
         say(f"{count} thing{'' if count == 1 else 's'} to mend")
         return 2
-    sources, sinks = len(program.scans), len({*(write.table for write in program.writes), *program.letter_boxes})
+    sources, sinks = len(program.scans), len({*(write.table for write in program.writes), *program.dead_letter_tables})
     say(f"ok: {sources} source{'s' * (sources != 1)}, {sinks} sink{'s' * (sinks != 1)}")
     return 0
 

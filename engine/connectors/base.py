@@ -71,13 +71,13 @@ class Table:
     primary_key: tuple[str, ...] = ()
     job: str = ""
     cache: Cache | None = None
-    dead_letters: Path | None = None
-    letter_table: str | None = None
-    """The table that takes what cannot be decoded or written; else it is `dead_letters`, a directory."""
+    dead_letter_directory: Path | None = None
+    dead_letter_table: str | None = None
+    """The table that takes what cannot be decoded or written; else it is `dead_letter_directory`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetter:
     """A record that could not be decoded, or a row that could not be written: where it was found, what is wrong, and
     its bytes."""
 
@@ -89,12 +89,12 @@ class Letter:
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Decoded rows: the table's schema, then its metadata columns, as one Arrow batch. `dropped` counts the
-    records left out because they could not be decoded and `bad_data` is not `fail`; `letters` are those of them that
-    a `dead_letter` table keeps."""
+    records left out because they could not be decoded and `bad_data` is not `fail`; `dead_letters` are those of them
+    that are to be kept."""
 
     rows: pa.RecordBatch
     dropped: int = 0
-    letters: tuple[Letter, ...] = ()
+    dead_letters: tuple[DeadLetter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,22 +15,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine import types
-from engine.connectors.base import Json, Letter
+from engine.connectors.base import DeadLetter, Json
 from engine.delivery.durable import replace_durably
 from engine.errors import UnwritableTargetError
 
-LETTER_COLUMNS: Mapping[str, tuple[types.Type, ...]] = {
+DEAD_LETTER_COLUMNS: Mapping[str, tuple[types.Type, ...]] = {
     "source": (types.TEXT,),
     "partition": (types.TEXT,),
     "origin": (types.TEXT,),
     "error": (types.TEXT,),
     "record": (types.TEXT, types.Bytes()),
 }
-"""What a table of letters may have of one, by column, and of which types it may be."""
+"""The columns that a table of dead letters may have, and of which types each may be."""
 
 
 @dataclass(slots=True)
-class DeadLetters:
+class DeadLetterFile:
     """Takes the records of one range of a table's partition, and writes them when the range has been read."""
 
     directory: Path
@@ -40,9 +40,9 @@ class DeadLetters:
     end: Json
     _lines: list[bytes] = field(default_factory=list)
 
-    def add(self, letters: Sequence[Letter]) -> None:
+    def add(self, dead_letters: Sequence[DeadLetter]) -> None:
         """Take some records."""
-        self._lines += [self._line(letter) for letter in letters]
+        self._lines += [self._line(dead_letter) for dead_letter in dead_letters]
 
     def close(self) -> None:
         """Write the file, which is durable afterwards; there is none where there is nothing to write."""
@@ -62,10 +62,15 @@ class DeadLetters:
         what = json.dumps([self.partition, self.start, self.end], sort_keys=True)
         return hashlib.sha256(what.encode()).hexdigest()[:16]
 
-    def _line(self, letter: Letter) -> bytes:
+    def _line(self, dead_letter: DeadLetter) -> bytes:
         try:
-            record = {"record": letter.record.decode()}
+            record = {"record": dead_letter.record.decode()}
         except UnicodeDecodeError:
-            record = {"record_base64": base64.b64encode(letter.record).decode()}
-        said = {"table": self.table, "partition": self.partition, "origin": letter.origin, "error": letter.error}
+            record = {"record_base64": base64.b64encode(dead_letter.record).decode()}
+        said = {
+            "table": self.table,
+            "partition": self.partition,
+            "origin": dead_letter.origin,
+            "error": dead_letter.error,
+        }
         return json.dumps({**said, **record}, ensure_ascii=False).encode() + b"\n"

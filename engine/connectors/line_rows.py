@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.connectors.base import Chunk, Letter, Table
+from engine.connectors.base import Chunk, DeadLetter, Table
 from engine.connectors.text_files import Compression, lines_before, read_blocks
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
@@ -37,11 +37,13 @@ class LineReader:
             decoded = self.decoder.decode_lines(block if longest is None else cut_lines(block, longest))
             if decoded.bad and self.table.bad_data == "fail":
                 raise bad_record(path, lines_before(path, compression, byte) + 1, decoded.bad[0])
-            letters: tuple[Letter, ...] = ()
+            dead_letters: tuple[DeadLetter, ...] = ()
             if decoded.bad and self.table.bad_data == "dead_letter":
                 first = lines_before(path, compression, byte) + 1
-                letters = tuple(Letter(f"{path}, line {first + one.index}", one.reason, one.raw) for one in decoded.bad)
-            yield from chunks(self._with_metadata(decoded, path, line), len(decoded.bad), letters)
+                dead_letters = tuple(
+                    DeadLetter(f"{path}, line {first + one.index}", one.reason, one.raw) for one in decoded.bad
+                )
+            yield from chunks(self._with_metadata(decoded, path, line), len(decoded.bad), dead_letters)
             byte += len(block)
             line += count_lines(block) if needs_lines else 0
 
@@ -68,10 +70,10 @@ def line_reader(table: Table) -> LineReader:
     return LineReader(table, make_decoder(table.format, table.schema))
 
 
-def chunks(rows: pa.RecordBatch, dropped: int = 0, letters: tuple[Letter, ...] = ()) -> Iterator[Chunk]:
+def chunks(rows: pa.RecordBatch, dropped: int = 0, dead_letters: tuple[DeadLetter, ...] = ()) -> Iterator[Chunk]:
     """The rows in batches of a size that Spark likes, with what was dropped on the first."""
     if dropped or rows.num_rows:
-        yield Chunk(rows.slice(0, ROWS_PER_BATCH), dropped, letters)
+        yield Chunk(rows.slice(0, ROWS_PER_BATCH), dropped, dead_letters)
     for start in range(ROWS_PER_BATCH, rows.num_rows, ROWS_PER_BATCH):
         yield Chunk(rows.slice(start, ROWS_PER_BATCH))
 

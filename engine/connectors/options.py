@@ -91,9 +91,9 @@ class TableOptions(Options):
     )
 
     @model_validator(mode="after")
-    def _letters_go_somewhere(self) -> TableOptions:
-        places = [self.dead_letter_path, self.dead_letter_table]
-        if sum(place is not None for place in places) != (1 if self.bad_data == "dead_letter" else 0):
+    def _dead_letters_go_somewhere(self) -> TableOptions:
+        targets = [self.dead_letter_path, self.dead_letter_table]
+        if sum(target is not None for target in targets) != (1 if self.bad_data == "dead_letter" else 0):
             raise ValueError(
                 "'dead_letter.path' or 'dead_letter.table' is needed with bad_data = 'dead_letter', and only there"
             )

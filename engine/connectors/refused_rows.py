@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.connectors.base import Letter, Table
-from engine.connectors.dead_letters import DeadLetters
+from engine.connectors.base import DeadLetter, Table
+from engine.connectors.dead_letters import DeadLetterFile
 from engine.delivery.durable import replace_durably
 from engine.delivery.epoch import Epoch
 from engine.delivery.file_ledger import read_ledger
@@ -29,18 +29,18 @@ class Refused:
     """The rows of an epoch that were refused, in their order, and when, in microseconds."""
 
     at: int
-    letters: Sequence[Letter]
+    dead_letters: Sequence[DeadLetter]
 
 
-def keep_refused(table: Table, directory: Path, epoch: Epoch, letters: Sequence[Letter]) -> None:
+def keep_refused(table: Table, directory: Path, epoch: Epoch, dead_letters: Sequence[DeadLetter]) -> None:
     """Keep all rows of an epoch that were refused where the table says, if it says so; `directory` is the sink's own.
     To be called before the epoch is recorded, also when no row was refused."""
-    if table.letter_table is not None:
-        _leave(directory, epoch, letters)
-    elif table.dead_letters is not None:
-        kept = DeadLetters(table.dead_letters, table.name, epoch.lineage, epoch.number, epoch.number)
-        kept.add(letters)
-        kept.close()
+    if table.dead_letter_table is not None:
+        _leave(directory, epoch, dead_letters)
+    elif table.dead_letter_directory is not None:
+        file = DeadLetterFile(table.dead_letter_directory, table.name, epoch.lineage, epoch.number, epoch.number)
+        file.add(dead_letters)
+        file.close()
 
 
 def left_rows(directory: Path, epoch: Epoch) -> Refused | None:
@@ -52,12 +52,12 @@ def left_rows(directory: Path, epoch: Epoch) -> Refused | None:
         content = json.loads(_path(directory, epoch, entry.generation).read_bytes())
     except FileNotFoundError:
         return None
-    letters = [Letter(origin, error, base64.b64decode(record)) for origin, error, record in content["letters"]]
-    return Refused(content["at"], letters)
+    dead_letters = [DeadLetter(origin, error, base64.b64decode(record)) for origin, error, record in content["letters"]]
+    return Refused(content["at"], dead_letters)
 
 
 def forget_rows(directory: Path, epoch: Epoch) -> None:
-    """Drop what a sink has left of an epoch that the table of letters has recorded, of those before it, and of the
+    """Drop what a sink has left of an epoch that the table of dead letters has recorded, of those before it, and of the
     histories before it."""
     parents = {lineage for lineage, _ in epoch.parents}
     for path in _folder(directory).glob("*.json"):
@@ -67,12 +67,12 @@ def forget_rows(directory: Path, epoch: Epoch) -> None:
             path.unlink(missing_ok=True)
 
 
-def _leave(directory: Path, epoch: Epoch, letters: Sequence[Letter]) -> None:
+def _leave(directory: Path, epoch: Epoch, dead_letters: Sequence[DeadLetter]) -> None:
     path = _path(directory, epoch, epoch.generation)
-    if not letters:
+    if not dead_letters:
         path.unlink(missing_ok=True)
         return
-    lines = [[one.origin, one.error, base64.b64encode(one.record).decode()] for one in letters]
+    lines = [[one.origin, one.error, base64.b64encode(one.record).decode()] for one in dead_letters]
     content = {"at": time.time_ns() // 1000, "letters": lines}
     with staging(directory, epoch):
         replace_durably(path, json.dumps(content).encode())

@@ -89,12 +89,12 @@ class Target:
 @dataclass(slots=True)
 class EpochPart:
     """What is done with the rows of each epoch; `lookups` has the tables that rows are looked up in, and into
-    `letter_targets` goes what is no row."""
+    `dead_letter_targets` goes what is no row."""
 
     parts: Parts
     targets: Sequence[Target]
     lookups: Mapping[str, Table]
-    letter_targets: Sequence[Target] = ()
+    dead_letter_targets: Sequence[Target] = ()
     _is_known_read: bool = field(default=False, init=False, compare=False, repr=False)
 
     @property
@@ -114,12 +114,12 @@ class EpochPart:
     @property
     def refused(self) -> int:
         """How many rows the sinks have left out so far."""
-        return sum(target.refused for target in (*self.targets, *self.letter_targets))
+        return sum(target.refused for target in (*self.targets, *self.dead_letter_targets))
 
     @property
     def wakes_after(self) -> timedelta | None:
         """How long the input may be silent before a sink wants an epoch all the same."""
-        return min(filter(None, (one.wakes_after for one in (*self.targets, *self.letter_targets))), default=None)
+        return min(filter(None, (one.wakes_after for one in (*self.targets, *self.dead_letter_targets))), default=None)
 
     @property
     def is_plain(self) -> bool:

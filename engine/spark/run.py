@@ -26,7 +26,7 @@ from engine.delivery.faults import Point, reach
 from engine.plan.nodes import Scan, is_updating
 from engine.plan.tree import walk
 from engine.spark import notes
-from engine.spark.dead_letter_tables import LetterBox
+from engine.spark.dead_letter_tables import DeadLetterTable
 from engine.spark.epoch import EpochPart, Target, sink_directory
 from engine.spark.failures import explain_failure
 from engine.spark.offsets import hash_offsets, read_ends, read_settled
@@ -203,8 +203,8 @@ class _Running:
             for write in self.program.writes
         ]
         boxes = [
-            LetterBox(Target(self.program.tables[name], self._place(name)), senders, targets)
-            for name, senders in self.program.letter_boxes.items()
+            DeadLetterTable(Target(self.program.tables[name], self._place(name)), senders, targets)
+            for name, senders in self.program.dead_letter_tables.items()
         ]
         epoch_part = EpochPart(self.program.parts, targets, self.program.tables, [box.target for box in boxes])
         limits = Limits(self.spec.parallelism, self.spec.max_epoch_rows)
@@ -233,7 +233,7 @@ class _Running:
     def _epoch(
         self,
         epoch_part: EpochPart,
-        boxes: Sequence[LetterBox],
+        boxes: Sequence[DeadLetterTable],
         released: Callable[[DataFrame], DataFrame],
         rows: DataFrame,
         number: int,

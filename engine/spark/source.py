@@ -21,13 +21,13 @@ from engine import types
 from engine.arrow.evaluate import evaluate
 from engine.connectors import connector_of
 from engine.connectors.base import Chunk, Json, Position, Slice, Source, SparkRead, Table, Watched
-from engine.connectors.dead_letters import DeadLetters
+from engine.connectors.dead_letters import DeadLetterFile
 from engine.formats.row_ids import row_ids
 from engine.plan.nodes import RETRACT, ROW_ID, Scan
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark import notes
-from engine.spark.dead_letters import LeftLetters
+from engine.spark.dead_letters import DeadLetterNotes
 from engine.spark.names import safe_name
 from engine.spark.planner import Offset, Planner
 from engine.spark.types import spark_schema
@@ -189,7 +189,7 @@ class Reader(DataSourceStreamReader):
 
 class Reading:
     """Takes the chunks of a piece, in order, and gives Spark its rows. What was not rows is written down in the end:
-    letters, and a note for the planner, which holds the number of rows too if they are `counted` here."""
+    dead letters, and a note for the planner, which holds the number of rows too if they are `counted` here."""
 
     def __init__(self, spec: ScanSpec, piece: Piece, watermark: int, planned: int, *, counted: bool = False) -> None:
         self._spec = spec
@@ -199,13 +199,13 @@ class Reading:
         self._tail = _Tail()
         self._dropped = 0
         self._rows = 0 if counted else None
-        self._letters = _letter_taker(spec, piece, planned)
+        self._dead_letters = _dead_letter_taker(spec, piece, planned)
 
     def take(self, chunk: Chunk) -> pa.RecordBatch | None:
         """The rows of a chunk, with what is hidden; None when there are none."""
         self._dropped += chunk.dropped
-        if self._letters is not None:
-            self._letters.add(chunk.letters)
+        if self._dead_letters is not None:
+            self._dead_letters.add(chunk.dead_letters)
         if chunk.rows.num_rows == 0:
             return None
         if self._rows is not None:
@@ -217,19 +217,19 @@ class Reading:
 
     def close(self) -> None:
         """Write down what was seen beside the rows."""
-        if self._letters is not None:
-            self._letters.close()
+        if self._dead_letters is not None:
+            self._dead_letters.close()
         piece = self._piece
         note = notes.Note(piece.end, self._tail.least(), self._dropped, self._rows)
         notes.leave(self._spec.notes, piece.piece.partition, piece.index, note)
 
 
-def _letter_taker(spec: ScanSpec, piece: Piece, planned: int) -> DeadLetters | LeftLetters | None:
+def _dead_letter_taker(spec: ScanSpec, piece: Piece, planned: int) -> DeadLetterFile | DeadLetterNotes | None:
     part, table = piece.piece, spec.table
-    if table.letter_table is not None:
-        return LeftLetters(spec.notes, part.partition, piece.index, piece.end, planned)
-    if table.dead_letters is not None:
-        return DeadLetters(table.dead_letters, table.name, part.partition, part.start, part.end)
+    if table.dead_letter_table is not None:
+        return DeadLetterNotes(spec.notes, part.partition, piece.index, piece.end, planned)
+    if table.dead_letter_directory is not None:
+        return DeadLetterFile(table.dead_letter_directory, table.name, part.partition, part.start, part.end)
     return None
 
 

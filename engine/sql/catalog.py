@@ -22,22 +22,22 @@ from engine.sql.query.joins import LookupTable
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """A table that can be read; `rows` is its scan with the generated columns on top. `letters_at` is where it says
-    which table takes what cannot be decoded."""
+    """A table that can be read; `rows` is its scan with the generated columns on top. `dead_letters_at` is where it
+    says which table takes what cannot be decoded."""
 
     table: Table
     rows: Node
-    letters_at: TextPosition | None = None
+    dead_letters_at: TextPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SinkTable:
-    """A table that can be written; without columns it takes those of the first INSERT. `letters_at` is where it says
-    which table takes the rows that nothing takes."""
+    """A table that can be written; without columns it takes those of the first INSERT. `dead_letters_at` is where
+    it says which table takes the rows that nothing takes."""
 
     table: Table
     columns: Schema | None
-    letters_at: TextPosition | None = None
+    dead_letters_at: TextPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ from engine.sql.query.updating import refuse_chance
 from engine.sql.scalar.expressions import cast_for, read_interval
 from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
 from engine.sql.tables.create_table import anonymous_sink, declare_table, taking_changes, with_columns
-from engine.sql.tables.dead_letters import with_letter_tables
+from engine.sql.tables.dead_letters import with_dead_letter_tables
 from engine.sql.text.clauses import refused_clauses
 from engine.sql.text.limits import MAX_RELATIONS, count_relations
 from engine.sql.text.parse import STATEMENTS, Script, Statement
@@ -127,7 +127,7 @@ class _Reading:
         writes = tuple(
             Write(parts[0] if len(parts) == 1 else unite(parts), name) for name, parts in self.inserts.items()
         )
-        tables = with_letter_tables(self.catalog, self.sinks, self.complaints)
+        tables = with_dead_letter_tables(self.catalog, self.sinks, self.complaints)
         self.complaints.raise_any()
         return Translation(writes, tables)
 

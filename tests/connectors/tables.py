@@ -54,8 +54,8 @@ def table(
         metadata=tuple((metadata or {}).items()),
         bad_data=read.general.bad_data,
         idle_time=read.general.idle_after,
-        dead_letters=read.general.dead_letter_path,
-        letter_table=read.general.dead_letter_table,
+        dead_letter_directory=read.general.dead_letter_path,
+        dead_letter_table=read.general.dead_letter_table,
     )
 
 

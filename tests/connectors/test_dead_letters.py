@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.compile import compile_script
-from engine.connectors.base import Letter, SinkPlace
-from engine.connectors.dead_letters import DeadLetters
+from engine.connectors.base import DeadLetter, SinkPlace
+from engine.connectors.dead_letters import DeadLetterFile
 from engine.errors import UnwritableTargetError
-from engine.spark.dead_letters import LeftLetters, left_letters
+from engine.spark.dead_letters import DeadLetterNotes, noted_dead_letters
 from engine.spark.epoch import EpochPart, Target
 from engine.spark.run import RunSpec
 from tests.streams.play import kill_in_epoch, play, read_rows
@@ -39,7 +39,7 @@ def spec_of(folder: Path, form: str = "json", **changes: int) -> RunSpec:
     return RunSpec("letters", SCRIPT.format(folder=folder, form=form), folder / "state", **changes)
 
 
-def letters_in(folder: Path) -> list[dict[str, str]]:
+def dead_letters_in(folder: Path) -> list[dict[str, str]]:
     return [json.loads(line) for file in sorted(folder.glob("letters/*")) for line in file.read_text().splitlines()]
 
 
@@ -52,7 +52,7 @@ def test_good_records_go_on_and_bad_ones_are_kept_once_through_a_crash(spark: Sp
 
     assert outcome == "finished"
     assert [row["n"] for row in read_rows(tmp_path / "out.json")] == [1, 2, 3]
-    found = letters_in(tmp_path)
+    found = dead_letters_in(tmp_path)
     assert sorted(one["origin"].rsplit(", ")[1] for one in found) == ["line 2", "line 4", "line 5", "line 6"]
     assert {one.get("record") for one in found} == {'{"n": "one"}', "nothing", '{"n": null}', None}
     assert all(one["table"] == "input" and one["error"] for one in found)
@@ -101,33 +101,33 @@ def test_a_table_of_letters_that_keeps_files_open_wakes_a_silent_source(tmp_path
     program = compile_script(sql.replace("/letters', type", "/letters', rolling_policy.interval = '10 seconds', type"))
     box = Target(program.tables["letters"], SinkPlace(tmp_path))
 
-    assert program.letter_boxes == {"letters": {"input"}}
+    assert program.dead_letter_tables == {"letters": {"input"}}
     assert EpochPart(program.parts, [], program.tables, [box]).wakes_after == timedelta(seconds=5)
 
 
 def test_letters_of_another_range_with_the_same_end_are_not_those_of_this_one(tmp_path: Path) -> None:
-    def leave(index: int, planned: int, *letters: Letter) -> None:
-        left = LeftLetters(tmp_path, "p", index, 9, planned)
+    def leave(index: int, planned: int, *letters: DeadLetter) -> None:
+        left = DeadLetterNotes(tmp_path, "p", index, 9, planned)
         left.add(letters)
         left.close()
 
-    one, other, third = (Letter(f"offset {number}", "wrong", b"x") for number in (6, 7, 8))
+    one, other, third = (DeadLetter(f"offset {number}", "wrong", b"x") for number in (6, 7, 8))
     leave(0, 100, one, other)
     leave(1, 100, third)
     leave(0, 200)
     leave(1, 200, third)
 
-    assert list(left_letters(tmp_path, "p", 2, 9, 200)) == [third]
+    assert list(noted_dead_letters(tmp_path, "p", 2, 9, 200)) == [third]
 
 
 def test_a_range_that_another_reader_has_cut_otherwise_before_keeps_each_letter_once(tmp_path: Path) -> None:
-    one, other = (Letter(f"offset {number}", "wrong", b"x") for number in (7, 8))
+    one, other = (DeadLetter(f"offset {number}", "wrong", b"x") for number in (7, 8))
     for index, letters in ((1, [other]), (0, [one, other])):
-        left = LeftLetters(tmp_path, "p", index, 9, 100)
+        left = DeadLetterNotes(tmp_path, "p", index, 9, 100)
         left.add(letters)
         left.close()
 
-    assert list(left_letters(tmp_path, "p", 2, 9, 100)) == [one, other]
+    assert list(noted_dead_letters(tmp_path, "p", 2, 9, 100)) == [one, other]
 
 
 def test_rows_of_parquet_are_kept_as_json(spark: SparkSession, tmp_path: Path) -> None:
@@ -137,17 +137,17 @@ def test_rows_of_parquet_are_kept_as_json(spark: SparkSession, tmp_path: Path) -
     play(spark, spec)
 
     assert [row["n"] for row in read_rows(tmp_path / "out.json")] == [1, 3]
-    assert [(one["origin"].rsplit(", ")[1], one["record"]) for one in letters_in(tmp_path)] == [
+    assert [(one["origin"].rsplit(", ")[1], one["record"]) for one in dead_letters_in(tmp_path)] == [
         ("row 2", '{"n": null}')
     ]
 
 
 def test_a_slice_that_is_read_again_writes_the_same_file(tmp_path: Path) -> None:
     for _ in range(2):
-        letters = DeadLetters(tmp_path, "t", "p", 0, 5)
-        letters.add([Letter("here", "wrong", b"\xff")])
+        letters = DeadLetterFile(tmp_path, "t", "p", 0, 5)
+        letters.add([DeadLetter("here", "wrong", b"\xff")])
         letters.close()
-    DeadLetters(tmp_path, "t", "p", 5, 9).close()
+    DeadLetterFile(tmp_path, "t", "p", 5, 9).close()
 
     (file,) = tmp_path.iterdir()
     assert json.loads(file.read_text()) == {
@@ -157,8 +157,8 @@ def test_a_slice_that_is_read_again_writes_the_same_file(tmp_path: Path) -> None
 
 def test_letters_that_cannot_be_kept_end_the_epoch_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    letters = DeadLetters(tmp_path / "file", "t", "p", 0, 5)
-    letters.add([Letter("here", "wrong", b"x")])
+    letters = DeadLetterFile(tmp_path / "file", "t", "p", 0, 5)
+    letters.add([DeadLetter("here", "wrong", b"x")])
 
     with pytest.raises(UnwritableTargetError, match="cannot be kept"):
         letters.close()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.compile import compile_script
-from engine.connectors.base import Letter
+from engine.connectors.base import DeadLetter
 from engine.connectors.refused_rows import forget_rows, keep_refused, left_rows
 from engine.delivery.file_ledger import admit_unless_taken
 from engine.errors import UnwritableTargetError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OUT = table("webhook", NUMBERS, endpoint="https://example.com", bad_data="dead_letter", dead_letter__table="letters")
-ONE, OTHER = Letter("row 1", "no", b"\xff"), Letter("row 2", "no", b"y")
+ONE, OTHER = DeadLetter("row 1", "no", b"\xff"), DeadLetter("row 2", "no", b"y")
 
 
 def record(directory: Path, number: int, generation: int = 1, lineage: str = "one") -> None:
@@ -32,7 +32,7 @@ def record(directory: Path, number: int, generation: int = 1, lineage: str = "on
 
 def origins(directory: Path, number: int, lineage: str = "one", generation: int = 1) -> list[str]:
     left = left_rows(directory, epoch(number, lineage, generation))
-    return [] if left is None else [letter.origin for letter in left.letters]
+    return [] if left is None else [letter.origin for letter in left.dead_letters]
 
 
 def test_what_was_left_counts_once_the_epoch_is_recorded(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_what_was_left_counts_once_the_epoch_is_recorded(tmp_path: Path) -> None
 
     left = left_rows(tmp_path, epoch(1))
     assert left is not None
-    assert list(left.letters) == [ONE, OTHER]
+    assert list(left.dead_letters) == [ONE, OTHER]
     assert left == left_rows(tmp_path, epoch(1, generation=5)), "a later run finds the same"
     assert origins(tmp_path, 1, "two") == []
 
@@ -136,4 +136,4 @@ def test_a_table_takes_each_row_that_is_refused_once_through_a_crash(
 def test_one_table_takes_what_cannot_be_decoded_and_what_cannot_be_written() -> None:
     program = compile_script(SCRIPT.format(folder="/f", url="https://example.com"))
 
-    assert program.letter_boxes == {"letters": {"input", "output"}}
+    assert program.dead_letter_tables == {"letters": {"input", "output"}}

@@ -228,7 +228,7 @@ def test_a_bad_record_says_where_it_is(broker: Broker) -> None:
     (chunk,) = dropping.read(piece)
     assert (chunk.rows.to_pylist(), chunk.dropped) == ([{"n": 1}, {"n": 2}], 1)
     (kept,) = kafka_source(replace(read, bad_data="dead_letter")).read(piece)
-    assert [(one.origin, one.record) for one in kept.letters] == [
+    assert [(one.origin, one.record) for one in kept.dead_letters] == [
         (f"topic '{topic}', partition 0, offset 2", b"nonsense")
     ]
 

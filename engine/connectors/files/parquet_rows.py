@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from engine.connectors.base import Chunk, Letter, Table
+from engine.connectors.base import Chunk, DeadLetter, Table
 from engine.connectors.line_rows import ROWS_PER_BATCH
 from engine.errors import BadRecordError, UnreadableFileError
 from engine.schema import arrow_schema
@@ -84,7 +84,7 @@ def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | Non
     ]
     taken = pa.RecordBatch.from_arrays(arrays, schema=target)
     dropped = 0
-    letters: tuple[Letter, ...] = ()
+    dead_letters: tuple[DeadLetter, ...] = ()
     holes = [
         array.is_null()
         for array, field in zip(arrays, table.schema, strict=True)
@@ -98,20 +98,22 @@ def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | Non
                 hint="mend the file, or leave such rows out with bad_data = 'drop' or 'dead_letter'",
             )
         dropped = pc.sum(bad).as_py()
-        letters = _letters(table, path, taken, bad, last) if table.bad_data == "dead_letter" else ()
+        dead_letters = _dead_letters(table, path, taken, bad, last) if table.bad_data == "dead_letter" else ()
         taken = taken.filter(pc.invert(bad))
     for name, key in table.metadata:
         if key != "filename":
             raise UnreadableFileError(f"Parquet files have no {key!r}", hint="leave the metadata column out")
         taken = taken.append_column(name, pa.repeat(pa.scalar(str(path)), taken.num_rows))
-    return Chunk(taken, dropped, letters)
+    return Chunk(taken, dropped, dead_letters)
 
 
-def _letters(table: Table, path: Path, rows: pa.RecordBatch, bad: pa.Array, last: int) -> tuple[Letter, ...]:
+def _dead_letters(table: Table, path: Path, rows: pa.RecordBatch, bad: pa.Array, last: int) -> tuple[DeadLetter, ...]:
     first = last - rows.num_rows + 1
     error = f"a NOT NULL column of {table.name} is null"
     return tuple(
-        Letter(f"{path}, row {first + at}", error, json.dumps(rows.slice(at, 1).to_pylist()[0], default=str).encode())
+        DeadLetter(
+            f"{path}, row {first + at}", error, json.dumps(rows.slice(at, 1).to_pylist()[0], default=str).encode()
+        )
         for at in pc.indices_nonzero(bad).to_pylist()
     )
 

@@ -21,7 +21,7 @@ import httpx
 import pyarrow as pa
 
 from engine.connectors.addresses import Reachable, check_url
-from engine.connectors.base import Epoch, Letter, Table
+from engine.connectors.base import DeadLetter, Epoch, Table
 from engine.connectors.refused_rows import keep_refused
 from engine.connectors.staged import StagedSegment, send_unless_sent, staged_rows
 from engine.connectors.webhook.options import WebhookOptions, read_headers
@@ -81,11 +81,11 @@ class Poster:
     clock: Callable[[], float] = time.monotonic
     transport: httpx.AsyncBaseTransport | None = None
 
-    async def post_all(self, name: str, bodies: Iterator[bytes]) -> list[Letter]:
+    async def post_all(self, name: str, bodies: Iterator[bytes]) -> list[DeadLetter]:
         """Post all bodies of what is called `name`; those that were refused for good, in their order."""
         limits = httpx.Limits(max_connections=self.options.max_in_flight)
         headers = {"content-type": "application/json", **read_headers(self.options.headers.get_secret_value())}
-        refused: list[tuple[int, Letter]] = []
+        refused: list[tuple[int, DeadLetter]] = []
         numbered = zip(count(), bodies, strict=False)
         async with httpx.AsyncClient(
             timeout=self.options.timeout.total_seconds(),
@@ -100,7 +100,7 @@ class Poster:
                 for number, body in numbered:
                     wrong = await self._post(client, f"{name}/{number}", body)
                     if wrong is not None:
-                        refused.append((number, Letter(f"row {number} of {name}", wrong, body)))
+                        refused.append((number, DeadLetter(f"row {number} of {name}", wrong, body)))
 
             try:
                 async with asyncio.TaskGroup() as group:
@@ -108,7 +108,7 @@ class Poster:
                         group.create_task(work())
             except ExceptionGroup as failed:
                 raise failed.exceptions[0] from failed
-        return [letter for _, letter in sorted(refused, key=lambda pair: pair[0])]
+        return [dead_letter for _, dead_letter in sorted(refused, key=lambda pair: pair[0])]
 
     async def _post(self, client: httpx.AsyncClient, name: str, body: bytes) -> str | None:
         """None when it was taken, else why it is refused for good."""

@@ -155,8 +155,8 @@ class _Declaration:
     places: Mapping[str, TextPosition]
 
     def entry(self) -> Entry:
-        takes_letters = self.options.direction == "source" or self.connector.may_refuse_rows
-        if self.options.general.bad_data == "dead_letter" and not takes_letters:
+        takes_dead_letters = self.options.direction == "source" or self.connector.may_refuse_rows
+        if self.options.general.bad_data == "dead_letter" and not takes_dead_letters:
             raise OptionValueError(
                 f"bad_data = 'dead_letter' is for sources, and for sinks that can refuse a row; {self.name} is neither",
                 hint="write bad_data = 'drop', or leave it out",
@@ -181,8 +181,8 @@ class _Declaration:
             format=self.options.format,
             metadata=metadata,
             bad_data=general.bad_data,
-            dead_letters=general.dead_letter_path,
-            letter_table=general.dead_letter_table,
+            dead_letter_directory=general.dead_letter_path,
+            dead_letter_table=general.dead_letter_table,
             idle_time=general.idle_after,
             framing=general.framing,
             framing_max_length=general.framing_newline_max_length,

@@ -8,33 +8,33 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from engine.connectors.base import Table
-from engine.connectors.dead_letters import LETTER_COLUMNS
+from engine.connectors.dead_letters import DEAD_LETTER_COLUMNS
 from engine.errors import OptionValueError
 from engine.sql.catalog import Catalog, SinkTable, SourceTable
 from engine.sql.complaints import Complaints
 from engine.sql.tables.create_table import with_columns
 
 
-def with_letter_tables(catalog: Catalog, written: Mapping[str, Table], complaints: Complaints) -> dict[str, Table]:
-    """The tables that are read and written, and the sinks that they have named for their letters; what is wrong with
-    those is complained about."""
+def with_dead_letter_tables(catalog: Catalog, written: Mapping[str, Table], complaints: Complaints) -> dict[str, Table]:
+    """The tables that are read and written, and the sinks that they have named for their dead letters; what is wrong
+    with those is complained about."""
     used = {**catalog.read_tables, **written}
     found = dict(used)
     for _, entry in catalog.entries.values():
-        if isinstance(entry, SourceTable | SinkTable) and entry.table.letter_table is not None:
-            with complaints.collect(entry.letters_at):
-                table = _letter_table(catalog, entry.table.letter_table, written)
+        if isinstance(entry, SourceTable | SinkTable) and entry.table.dead_letter_table is not None:
+            with complaints.collect(entry.dead_letters_at):
+                table = _dead_letter_table(catalog, entry.table.dead_letter_table, written)
                 if (named := used.get(entry.table.name)) is not None:
                     found[table.name] = table
-                    found[named.name] = replace(named, letter_table=table.name)
+                    found[named.name] = replace(named, dead_letter_table=table.name)
     return found
 
 
-def _letter_table(catalog: Catalog, name: str, written: Collection[str]) -> Table:
+def _dead_letter_table(catalog: Catalog, name: str, written: Collection[str]) -> Table:
     entry = catalog.find(name)
     if not isinstance(entry, SinkTable):
         raise OptionValueError(f"dead_letter.table {name!r} is no sink", hint="declare it with type = 'sink'")
-    if entry.table.letter_table is not None:
+    if entry.table.dead_letter_table is not None:
         raise OptionValueError(
             f"{name} takes dead letters, and names a table for dead letters of its own",
             hint="name a directory there, with dead_letter.path",
@@ -46,9 +46,9 @@ def _letter_table(catalog: Catalog, name: str, written: Collection[str]) -> Tabl
     if entry.columns is None:
         raise OptionValueError(f"{name} takes dead letters, and has no columns", hint=f"declare some of {_MENU}")
     for field in entry.columns:
-        types = LETTER_COLUMNS.get(field.name.lower())
+        types = DEAD_LETTER_COLUMNS.get(field.name.lower())
         if types is None:
-            near = get_close_matches(field.name.lower(), LETTER_COLUMNS, n=1)
+            near = get_close_matches(field.name.lower(), DEAD_LETTER_COLUMNS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {_MENU}"
             raise OptionValueError(f"a dead letter has no {field.name!r}, which is a column of {name}", hint=hint)
         if field.type not in types:
@@ -57,4 +57,4 @@ def _letter_table(catalog: Catalog, name: str, written: Collection[str]) -> Tabl
     return with_columns(entry.table, entry.columns)
 
 
-_MENU = ", ".join(f"{name} {' or '.join(map(str, types))}" for name, types in LETTER_COLUMNS.items())
+_MENU = ", ".join(f"{name} {' or '.join(map(str, types))}" for name, types in DEAD_LETTER_COLUMNS.items())

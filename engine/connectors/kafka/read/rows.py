@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from engine.connectors.base import Chunk, Letter, Table
+from engine.connectors.base import Chunk, DeadLetter, Table
 from engine.connectors.schema_registry import subject_of
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
@@ -32,19 +32,19 @@ class RowMaker:
         if self._table.framing == "newline":
             payloads, origin = split_messages(payloads, self._table.framing_max_length)
         decoded = self._decoder.decode_messages(payloads)
-        letters: tuple[Letter, ...] = ()
+        dead_letters: tuple[DeadLetter, ...] = ()
         if decoded.bad and self._table.bad_data != "drop":
-            bad = tuple(Letter(_found_at(records, one, origin), one.reason, one.raw) for one in decoded.bad)
+            bad = tuple(DeadLetter(_found_at(records, one, origin), one.reason, one.raw) for one in decoded.bad)
             if self._table.bad_data == "fail":
                 raise _refusal(bad[0])
-            letters = bad
+            dead_letters = bad
         if decoded.origin is not None:
             origin = decoded.origin if origin is None else origin.take(decoded.origin)
         rows = decoded.rows
         for name, key in self._table.metadata:
             column = records.around(key)
             rows = rows.append_column(name, column if origin is None else column.take(origin))
-        return Chunk(rows, len(decoded.bad) + records.lost, letters)
+        return Chunk(rows, len(decoded.bad) + records.lost, dead_letters)
 
 
 def _found_at(records: Records, record: BadRecord, origin: pa.Int64Array | None) -> str:
@@ -52,9 +52,9 @@ def _found_at(records: Records, record: BadRecord, origin: pa.Int64Array | None)
     return f"topic {records.topic!r}, partition {records.partition}, offset {offset}"
 
 
-def _refusal(letter: Letter) -> BadRecordError:
-    shown = letter.record[:120].decode("utf-8", "replace") + ("..." if len(letter.record) > 120 else "")
+def _refusal(dead_letter: DeadLetter) -> BadRecordError:
+    shown = dead_letter.record[:120].decode("utf-8", "replace") + ("..." if len(dead_letter.record) > 120 else "")
     return BadRecordError(
-        f"{letter.origin}: {letter.error}. The record is: {shown}",
+        f"{dead_letter.origin}: {dead_letter.error}. The record is: {shown}",
         hint="leave such records out with bad_data = 'drop' or 'dead_letter'",
     )

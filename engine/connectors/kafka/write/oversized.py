@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.connectors.base import Epoch, Letter, Table
+from engine.connectors.base import DeadLetter, Epoch, Table
 from engine.connectors.kafka.client import ClientConfig
 from engine.connectors.refused_rows import keep_refused
 
@@ -37,16 +37,16 @@ class Sieve:
 
     def put_aside(self, directory: Path, epoch: Epoch, batches: Iterable[pa.RecordBatch]) -> None:
         """Keep the records of an epoch that do not fit where the table says, and say how many they are."""
-        letters = [letter for records in batches for letter in self._letters(records)]
-        keep_refused(self.table, directory, epoch, letters)
-        if letters:
-            LOG.warning("%d rows of %s are too large for Kafka and were left out", len(letters), self.table.name)
+        dead_letters = [dead_letter for records in batches for dead_letter in self._dead_letters(records)]
+        keep_refused(self.table, directory, epoch, dead_letters)
+        if dead_letters:
+            LOG.warning("%d rows of %s are too large for Kafka and were left out", len(dead_letters), self.table.name)
 
-    def _letters(self, records: pa.RecordBatch) -> Iterator[Letter]:
+    def _dead_letters(self, records: pa.RecordBatch) -> Iterator[DeadLetter]:
         keys, values = (records.column(name).to_pylist() for name in ("key", "value"))
         for key, value, size in zip(keys, values, _sizes(records).to_pylist(), strict=True):
             origin = "a row" if key is None else f"a row with the key {key.decode(errors='replace')!r}"
-            yield Letter(origin, f"{size} bytes are more than 'message.max.bytes', {self.limit}", value or b"")
+            yield DeadLetter(origin, f"{size} bytes are more than 'message.max.bytes', {self.limit}", value or b"")
 
 
 def sieve_of(table: Table, client: ClientConfig) -> Sieve | None:
