@@ -1,6 +1,6 @@
 """Each request to the control plane as a value: what to send, and how to read the answer.
 
-Whoever sends one, in whichever world (`lines.py`), finds everything in it.
+Whoever sends one, blocking or not (`control_plane.py`), finds everything in it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ StopMode = Literal["none", "checkpoint", "graceful", "immediate", "force"]
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[T]):
+class ApiCall(Generic[T]):
     """One request under `/api/v1`, and how its answer is read."""
 
     method: Literal["GET", "PUT", "POST", "PATCH", "DELETE"]
@@ -48,7 +48,7 @@ class Call(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class PipelineSpec:
     """What a pipeline shall be."""
 
     query: str
@@ -70,68 +70,68 @@ class Spec:
         }
 
 
-def ping() -> Call[Ping]:
+def ping() -> ApiCall[Ping]:
     """Who is there? Needs no token."""
-    return Call("GET", "/ping", partial(read, Ping))
+    return ApiCall("GET", "/ping", partial(read, Ping))
 
 
-def deploy(name: str, spec: Spec, *, key: str, force: bool = False) -> Call[Pipeline]:
+def deploy(name: str, spec: PipelineSpec, *, key: str, force: bool = False) -> ApiCall[Pipeline]:
     """Let the pipeline of this name be as `spec` says, and run."""
     body = {**spec.to_json(), "stop": "none", "idempotency_key": key, **({"force": True} if force else {})}
-    return Call("PUT", f"/pipelines/by-name/{quote(name, safe='')}", partial(read, Pipeline), body=body, key=key)
+    return ApiCall("PUT", f"/pipelines/by-name/{quote(name, safe='')}", partial(read, Pipeline), body=body, key=key)
 
 
-def list_pipelines() -> Call[tuple[Pipeline, ...]]:
+def list_pipelines() -> ApiCall[tuple[Pipeline, ...]]:
     """The first page of pipelines; enough to see that the token is good."""
-    return Call("GET", "/pipelines", partial(read_list, Pipeline))
+    return ApiCall("GET", "/pipelines", partial(read_list, Pipeline))
 
 
-def get_pipeline(pipeline: str) -> Call[Pipeline]:
+def get_pipeline(pipeline: str) -> ApiCall[Pipeline]:
     """A pipeline, by id or by name."""
-    return Call("GET", _at(pipeline), partial(read, Pipeline))
+    return ApiCall("GET", _at(pipeline), partial(read, Pipeline))
 
 
-def stop_pipeline(pipeline: str, mode: StopMode) -> Call[Pipeline]:
+def stop_pipeline(pipeline: str, mode: StopMode) -> ApiCall[Pipeline]:
     """Ask a pipeline to stop; the answer comes before it has stopped."""
-    return Call("PATCH", _at(pipeline), partial(read, Pipeline), body={"stop": mode})
+    return ApiCall("PATCH", _at(pipeline), partial(read, Pipeline), body={"stop": mode})
 
 
-def rescale_pipeline(pipeline: str, parallelism: int) -> Call[Pipeline]:
+def rescale_pipeline(pipeline: str, parallelism: int) -> ApiCall[Pipeline]:
     """Ask a pipeline to go on with another parallelism."""
-    return Call("PATCH", _at(pipeline), partial(read, Pipeline), body={"parallelism": parallelism})
+    return ApiCall("PATCH", _at(pipeline), partial(read, Pipeline), body={"parallelism": parallelism})
 
 
-def restart_pipeline(pipeline: str) -> Call[object]:
+def restart_pipeline(pipeline: str) -> ApiCall[object]:
     """Start a failed or stopped pipeline again from its last checkpoint."""
-    return Call("POST", f"{_at(pipeline)}/restart", lambda answer: answer, body={"force": False})
+    return ApiCall("POST", f"{_at(pipeline)}/restart", lambda answer: answer, body={"force": False})
 
 
-def list_jobs(pipeline: str) -> Call[tuple[Job, ...]]:
+def list_jobs(pipeline: str) -> ApiCall[tuple[Job, ...]]:
     """The jobs of a pipeline."""
-    return Call("GET", f"{_at(pipeline)}/jobs", partial(read_list, Job))
+    return ApiCall("GET", f"{_at(pipeline)}/jobs", partial(read_list, Job))
 
 
-def list_checkpoints(pipeline: str, job: str) -> Call[tuple[Checkpoint, ...]]:
+def list_checkpoints(pipeline: str, job: str) -> ApiCall[tuple[Checkpoint, ...]]:
     """The checkpoints of a job that the control plane still knows."""
-    return Call("GET", f"{_at(pipeline)}/jobs/{quote(job, safe='')}/checkpoints", partial(read_list, Checkpoint))
+    return ApiCall("GET", f"{_at(pipeline)}/jobs/{quote(job, safe='')}/checkpoints", partial(read_list, Checkpoint))
 
 
-def take_savepoint(pipeline: str, *, label: str | None, key: str) -> Call[Savepoint]:
+def take_savepoint(pipeline: str, *, label: str | None, key: str) -> ApiCall[Savepoint]:
     """Ask for a savepoint; the answer may come before it is complete."""
-    return Call("POST", f"{_at(pipeline)}/savepoints", partial(read, Savepoint), body={"label": label}, key=key)
+    return ApiCall("POST", f"{_at(pipeline)}/savepoints", partial(read, Savepoint), body={"label": label}, key=key)
 
 
-def get_savepoint(pipeline: str, savepoint: str) -> Call[Savepoint]:
+def get_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
     """A savepoint, by id."""
-    return Call("GET", f"{_at(pipeline)}/savepoints/{quote(savepoint, safe='')}", partial(read, Savepoint))
+    return ApiCall("GET", f"{_at(pipeline)}/savepoints/{quote(savepoint, safe='')}", partial(read, Savepoint))
 
 
-def get_watermark(pipeline: str, past: datetime | None = None, hold: timedelta = timedelta(0)) -> Call[Watermark]:
+def get_watermark(pipeline: str, past: datetime | None = None, hold: timedelta = timedelta(0)) -> ApiCall[Watermark]:
     """The watermark of committed output; with `past`, the answer is kept back until it is passed or `hold` is over."""
     query: dict[str, str | int] = {}
     if past is not None:
         query = {"past": to_micros(past), "timeout_seconds": int(hold.total_seconds())}
-    return Call("GET", f"{_at(pipeline)}/watermark", partial(read, Watermark), query=query, hold=hold)
+    return ApiCall("GET", f"{_at(pipeline)}/watermark", partial(read, Watermark), query=query, hold=hold)
 
 
 def refusal(status: int, body: object) -> ArroyoError:

@@ -1,6 +1,13 @@
-"""Talks with the control plane, written once for both worlds.
+"""Conversations with the control plane, written once for workers (blocking) and triggerers (in an event loop).
 
-A talk is a generator. It hands out requests and pauses, is given the answers, and returns what came of it.
+A conversation is a generator. It yields requests and pauses, is sent the answers, and returns a result:
+
+    pipeline = yield from ask(calls.get_pipeline("orders"))     # yields ApiCall(GET /pipelines/orders)
+    while pipeline.state is not JobState.RUNNING:
+        yield Pause(timedelta(seconds=5))
+        pipeline = yield from ask(calls.get_pipeline("orders"))
+    return pipeline
+
 It does no I/O and reads no clock of its own, so `run` and `arun` differ only in how they send and sleep.
 """
 
@@ -12,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from airflow_provider_arroyo.calls import Call
+from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.errors import ArroyoError
 
 T = TypeVar("T")
@@ -28,14 +35,14 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[T]):
-    """What a talk has returned."""
+    """The result of a conversation that is over."""
 
     value: T
 
 
-Step: TypeAlias = "Call[Any] | Pause"
-# A generator has one type for all that is sent into it; `ask` gives each answer its type back.
-Talk: TypeAlias = Generator[Step, Any, T]
+Step: TypeAlias = "ApiCall[Any] | Pause"
+# A generator has one type for everything that is sent into it; `ask` gives each answer its own type back.
+Conversation: TypeAlias = Generator[Step, Any, T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,57 +58,61 @@ class Backoff:
         return Pause(full / 2 + full / 2 * chance())
 
 
-def ask(call: Call[T]) -> Talk[T]:
+def ask(call: ApiCall[T]) -> Conversation[T]:
     """Send one request; its failure is raised here."""
     answer: T = yield call
     return answer
 
 
-def insist(call: Call[T], now: Clock, backoff: Backoff = Backoff()) -> Talk[T]:
-    """Send a request that may safely arrive twice until an answer comes, or patience is at an end."""
-    since = now()
+def ask_until_answered(call: ApiCall[T], now: Clock, backoff: Backoff = Backoff()) -> Conversation[T]:
+    """Send a request that may safely arrive twice, until an answer comes or the error's patience is over."""
+    started = now()
     failures = 0
     while True:
         try:
             return (yield from ask(call))
         except ArroyoError as error:
-            if now() - since >= error.patience:
+            if now() - started >= error.patience:
                 raise
         failures += 1
         yield backoff.pause(failures)
 
 
-def resume(talk: Talk[T], outcome: object) -> Step | Done[T]:
-    """Give the talk what came of its last step, and take the next one."""
+def resume(conversation: Conversation[T], outcome: object) -> Step | Done[T]:
+    """Send the outcome of the last step into the conversation, and take its next step."""
     try:
         if isinstance(outcome, ArroyoError):
-            return talk.throw(outcome)
-        return talk.send(outcome)
+            return conversation.throw(outcome)
+        return conversation.send(outcome)
     except StopIteration as end:
         return Done(end.value)
 
 
-def run(talk: Talk[T], send: Callable[[Call[Any]], object], pause: Callable[[timedelta], object]) -> T:
-    """Hold a talk, blocking."""
-    step = resume(talk, None)
+def run(
+    conversation: Conversation[T], send: Callable[[ApiCall[Any]], object], pause: Callable[[timedelta], object]
+) -> T:
+    """Hold a conversation, blocking."""
+    step = resume(conversation, None)
     while not isinstance(step, Done):
         try:
             outcome = pause(step.length) if isinstance(step, Pause) else send(step)
         except ArroyoError as error:
             outcome = error
-        step = resume(talk, outcome)
+        step = resume(conversation, outcome)
     return step.value
 
 
 async def arun(
-    talk: Talk[T], send: Callable[[Call[Any]], Awaitable[object]], pause: Callable[[timedelta], Awaitable[object]]
+    conversation: Conversation[T],
+    send: Callable[[ApiCall[Any]], Awaitable[object]],
+    pause: Callable[[timedelta], Awaitable[object]],
 ) -> T:
-    """Hold a talk in an event loop."""
-    step = resume(talk, None)
+    """Hold a conversation in an event loop."""
+    step = resume(conversation, None)
     while not isinstance(step, Done):
         try:
             outcome = await (pause(step.length) if isinstance(step, Pause) else send(step))
         except ArroyoError as error:
             outcome = error
-        step = resume(talk, outcome)
+        step = resume(conversation, outcome)
     return step.value

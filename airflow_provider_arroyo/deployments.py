@@ -1,4 +1,4 @@
-"""Letting a pipeline be as a task wishes, on whichever try of the task this is."""
+"""Bringing a pipeline to what a task asks for, on whichever try of the task this is."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Pipeline
-from airflow_provider_arroyo.calls import Spec
-from airflow_provider_arroyo.conversations import Backoff, Clock, Talk, ask, insist
+from airflow_provider_arroyo.calls import PipelineSpec
+from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, ask, ask_until_answered
 from airflow_provider_arroyo.errors import ArroyoError, RefusedError
-from airflow_provider_arroyo.identity import Remembered
+from airflow_provider_arroyo.identity import AskedChange
 from airflow_provider_arroyo.states import JobState
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a task wishes. The digest and the key are the same for every try."""
+class DesiredPipeline:
+    """What a task asks for. The digest and the key are the same for every try."""
 
     name: str
-    spec: Spec
+    spec: PipelineSpec
     digest: str
     key: str
     force: bool = False
@@ -45,11 +45,11 @@ class Restart:
 Step = Submit | Attach | Restart
 
 
-def decide(remembered: Remembered | None, digest: str, found: Pipeline | None) -> Step:
+def decide(earlier: AskedChange | None, digest: str, pipeline: Pipeline | None) -> Step:
     """What a try of the task has to do, given what an earlier one has left and what there is now."""
-    if remembered is None or remembered.digest != digest or found is None:
+    if earlier is None or earlier.digest != digest or pipeline is None:
         return Submit()
-    match found.state:
+    match pipeline.state:
         case JobState.FAILED:
             return Restart()
         case JobState.STOPPED:
@@ -66,48 +66,51 @@ class Deployed:
     after_run: int | None = None
 
 
-def deploy(wish: Wish, remembered: Remembered | None, now: Clock) -> Talk[Deployed]:
-    """Let the pipeline be as wished, and say what to wait for."""
-    found = yield from _find(remembered.pipeline if remembered else wish.name, now)
-    match decide(remembered, wish.digest, found):
-        case Attach() if found is not None and remembered is not None:
-            before = None if remembered.before is None else JobState(remembered.before)
-            return Deployed(found, before, remembered.run)
-        case Restart() if found is not None:
-            return (yield from _restart(found, now))
-    return (yield from _submit(wish, found, now))
+def deploy(desired: DesiredPipeline, earlier: AskedChange | None, now: Clock) -> Conversation[Deployed]:
+    """Bring the pipeline to what is asked for, and say what to wait for."""
+    pipeline = yield from _find(earlier.pipeline if earlier else desired.name, now)
+    match decide(earlier, desired.digest, pipeline):
+        case Attach() if pipeline is not None and earlier is not None:
+            before = None if earlier.before is None else JobState(earlier.before)
+            return Deployed(pipeline, before, earlier.run)
+        case Restart() if pipeline is not None:
+            return (yield from _restart(pipeline, now))
+    return (yield from _submit(desired, pipeline, now))
 
 
-def newest_run(pipeline: str, now: Clock) -> Talk[int | None]:
+def newest_run(pipeline: str, now: Clock) -> Conversation[int | None]:
     """The number of the newest run of a pipeline; None when it has no job."""
-    jobs = yield from insist(calls.list_jobs(pipeline), now)
+    jobs = yield from ask_until_answered(calls.list_jobs(pipeline), now)
     return max((job.run_id for job in jobs), default=None)
 
 
-def _find(pipeline: str, now: Clock) -> Talk[Pipeline | None]:
+def _find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
     """The pipeline, or None when there is none, or none any more."""
     try:
-        return (yield from insist(calls.get_pipeline(pipeline), now))
+        return (yield from ask_until_answered(calls.get_pipeline(pipeline), now))
     except RefusedError as error:
         if error.status == 404:
             return None
         raise
 
 
-def _submit(wish: Wish, found: Pipeline | None, now: Clock) -> Talk[Deployed]:
+def _submit(desired: DesiredPipeline, before: Pipeline | None, now: Clock) -> Conversation[Deployed]:
     """Deploy; the control plane sees to it that it happens once."""
-    if found is None:
-        return Deployed((yield from insist(calls.deploy(wish.name, wish.spec, key=wish.key, force=wish.force), now)))
-    run = yield from newest_run(found.id, now)
-    spec = wish.spec if wish.spec.parallelism is not None else replace(wish.spec, parallelism=found.parallelism)
-    pipeline = yield from insist(calls.deploy(wish.name, spec, key=wish.key, force=wish.force), now)
-    was_down = found.state in (JobState.FAILED, JobState.STOPPED)
-    if was_down or (pipeline.version, pipeline.parallelism) != (found.version, found.parallelism):
-        return Deployed(pipeline, found.state, run)
+    spec = desired.spec
+    if before is not None and spec.parallelism is None:
+        spec = replace(spec, parallelism=before.parallelism)
+    run = None if before is None else (yield from newest_run(before.id, now))
+    request = calls.deploy(desired.name, spec, key=desired.key, force=desired.force)
+    pipeline = yield from ask_until_answered(request, now)
+    if before is None:
+        return Deployed(pipeline)
+    was_down = before.state in (JobState.FAILED, JobState.STOPPED)
+    if was_down or (pipeline.version, pipeline.parallelism) != (before.version, before.parallelism):
+        return Deployed(pipeline, before.state, run)
     return Deployed(pipeline)
 
 
-def _restart(failed: Pipeline, now: Clock) -> Talk[Deployed]:
+def _restart(failed: Pipeline, now: Clock) -> Conversation[Deployed]:
     """Start it again. When the answer is lost, look before asking again: a running job would be started anew."""
     run = yield from newest_run(failed.id, now)
     pipeline = failed
@@ -121,5 +124,5 @@ def _restart(failed: Pipeline, now: Clock) -> Talk[Deployed]:
             if not error.retryable or failures > _MOST_LOST_RESTARTS:
                 raise
         yield Backoff().pause(failures)
-        pipeline = yield from insist(calls.get_pipeline(failed.id), now)
+        pipeline = yield from ask_until_answered(calls.get_pipeline(failed.id), now)
     return Deployed(pipeline, JobState.FAILED, run)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import httpx
 
-from airflow_provider_arroyo.connections import Endpoint
+from airflow_provider_arroyo.control_plane import Endpoint
 from airflow_provider_arroyo.errors import EmbeddedError
 
 START_TIME = timedelta(seconds=60)
@@ -59,8 +59,8 @@ def start_or_adopt(
     data_dir: Path, *, command: Callable[[Path], Sequence[str]] = server_command, within: timedelta = START_TIME
 ) -> Endpoint:
     """The control plane that serves this directory; started when there is none. Safe to call from many processes."""
-    if found := adopt(data_dir):
-        return found
+    if endpoint := adopt(data_dir):
+        return endpoint
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _locked(data_dir / "start.lock"):
         return adopt(data_dir) or _start(data_dir, command(data_dir), within)
@@ -69,8 +69,8 @@ def start_or_adopt(
 def read_server(data_dir: Path) -> Server | None:
     """What the last control plane of this directory has written down, alive or not."""
     try:
-        noted = json.loads((data_dir / "server.json").read_text())
-        return Server(str(noted["url"]), int(noted["pid"]), str(noted["instance"]))
+        content = json.loads((data_dir / "server.json").read_text())
+        return Server(str(content["url"]), int(content["pid"]), str(content["instance"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -106,8 +106,8 @@ def _start(data_dir: Path, command: Sequence[str], within: timedelta) -> Endpoin
     _started.append(child)
     end = time.monotonic() + within.total_seconds()
     while time.monotonic() < end:
-        if found := adopt(data_dir):
-            return found
+        if endpoint := adopt(data_dir):
+            return endpoint
         if child.poll() is not None:
             raise EmbeddedError(f"it ended at once, with status {child.returncode}:\n{_tail(log)}", hint=f"See {log}")
         time.sleep(0.1)

@@ -6,15 +6,17 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from airflow.sdk.execution_time.context import NEVER_EXPIRE
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
-from airflow_provider_arroyo.calls import Json, Spec
+from airflow_provider_arroyo.calls import Json, PipelineSpec
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+M = TypeVar("M", "AskedChange", "CountBefore")
 
 
 def idempotency_key(context: Context, action: str) -> str:
@@ -23,14 +25,14 @@ def idempotency_key(context: Context, action: str) -> str:
     return _hash([task.dag_id, task.run_id, task.task_id, task.map_index, action])
 
 
-def spec_digest(name: str, spec: Spec) -> str:
+def spec_digest(name: str, spec: PipelineSpec) -> str:
     """The same for two equal specs of the same pipeline."""
     return _hash([name, spec.to_json()])
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    """What an earlier try of this task has done, and the state and run that the pipeline was in before."""
+class AskedChange:
+    """The change of a pipeline that an earlier try of this task has asked for, and the run and state before it."""
 
     pipeline: str
     digest: str
@@ -38,22 +40,29 @@ class Remembered:
     before: str | None = None
 
 
-def recall(context: Context, key: str) -> Remembered | None:
-    """What an earlier try has left in the task's state store; None without a store, or when it cannot be read."""
+@dataclass(frozen=True, slots=True)
+class CountBefore:
+    """A number that an earlier try of this task has noted: failures so far, or the epoch that it began at."""
+
+    count: Annotated[int, Field(validation_alias=AliasChoices("count", "run"))]
+
+
+def recall(context: Context, key: str, kind: type[M]) -> M | None:
+    """What an earlier try has left in the task's state store; None without a store, or when it is not a `kind`."""
     store = context.get("task_state_store")
     if store is None:
         return None
     try:
-        return TypeAdapter(Remembered).validate_python(store.get(key))
+        return TypeAdapter(kind).validate_python(store.get(key))
     except ValidationError:
         return None
 
 
-def remember(context: Context, key: str, what: Remembered) -> None:
-    """Leave word for the next try. A stream outlives the store's usual 30 days, so it never expires."""
+def remember(context: Context, key: str, memory: AskedChange | CountBefore) -> None:
+    """Leave a memory for the next try. A stream outlives the store's usual 30 days, so it never expires."""
     store = context.get("task_state_store")
     if store is not None:
-        store.set(key, asdict(what), retention=NEVER_EXPIRE)
+        store.set(key, asdict(memory), retention=NEVER_EXPIRE)
 
 
 def _hash(parts: Sequence[Json]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, assert_never
 
 from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.conversations import Talk, ask
+from airflow_provider_arroyo.conversations import Conversation, ask
 
 OnKill = Literal["detach", "stop", "savepoint_and_stop"]
 """`detach`: it runs on. `stop`: it takes a last checkpoint and stops. `savepoint_and_stop`: a savepoint first."""
@@ -13,7 +13,7 @@ OnKill = Literal["detach", "stop", "savepoint_and_stop"]
 CHOICES: tuple[OnKill, ...] = ("detach", "stop", "savepoint_and_stop")
 
 
-def carry_out(action: OnKill, pipeline: str, key: str) -> Talk[None]:
+def carry_out(action: OnKill, pipeline: str, key: str) -> Conversation[None]:
     """Ask for what was chosen, and do not wait until it is done: there is little time when a task is killed."""
     match action:
         case "detach":

@@ -10,7 +10,7 @@ from pydantic import Discriminator, TypeAdapter
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Checkpoint, Job, Pipeline
-from airflow_provider_arroyo.conversations import Backoff, Clock, Pause, Talk, ask
+from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, Pause, ask
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken
 from airflow_provider_arroyo.states import JobState
@@ -83,9 +83,9 @@ def describe(wait: Wait) -> str:
         case UntilWatermark(pipeline, past):
             return f"the watermark of pipeline {pipeline} to pass {past.isoformat()}"
         case UntilCheckpoint(pipeline, epoch, newer_than):
-            which = [f"of epoch {epoch} or later"] if epoch is not None else []
-            which += [f"newer than {newer_than.isoformat()}"] if newer_than is not None else []
-            return f"a checkpoint of pipeline {pipeline} {' and '.join(which)}".rstrip()
+            conditions = [f"of epoch {epoch} or later"] if epoch is not None else []
+            conditions += [f"newer than {newer_than.isoformat()}"] if newer_than is not None else []
+            return f"a checkpoint of pipeline {pipeline} {' and '.join(conditions)}".rstrip()
         case UntilSavepoint(pipeline, savepoint):
             return f"savepoint {savepoint} of pipeline {pipeline}"
         case never:
@@ -100,7 +100,7 @@ def watch(
     poll: timedelta = timedelta(seconds=5),
     hold: timedelta = timedelta(0),
     backoff: Backoff = Backoff(),  # noqa: B008 - it is frozen
-) -> Talk[Event]:
+) -> Conversation[Event]:
     """Look until there is something to tell. Failures to connect are waited out; a wait never raises them."""
     failures = 0
     answered = now()
@@ -123,7 +123,7 @@ def watch(
         yield Pause(_until(pause.length, deadline, now))
 
 
-def look(wait: Wait, hold: timedelta = timedelta(0)) -> Talk[Event | None]:
+def look(wait: Wait, hold: timedelta = timedelta(0)) -> Conversation[Event | None]:
     """Look once: an event when there is something to tell, None when not yet."""
     match wait:
         case UntilState():
@@ -138,7 +138,7 @@ def look(wait: Wait, hold: timedelta = timedelta(0)) -> Talk[Event | None]:
             assert_never(never)
 
 
-def _look_at_state(wait: UntilState) -> Talk[Event | None]:
+def _look_at_state(wait: UntilState) -> Conversation[Event | None]:
     pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
     if wait.after_run is not None and (pipeline.state is wait.before or not pipeline.state.is_terminal):
         job = yield from _newest_job(pipeline)
@@ -153,26 +153,26 @@ def _look_at_state(wait: UntilState) -> Talk[Event | None]:
             return (yield from _ended(pipeline)) if pipeline.is_at_rest else None
 
 
-def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Talk[Event | None]:
-    seen = yield from ask(calls.get_watermark(wait.pipeline, wait.past, hold))
-    if seen.passed or seen.state is JobState.FINISHED:
-        return Reached(wait.pipeline, seen.state, seen.epoch, seen.watermark)
-    return (yield from _ended_if_terminal(wait.pipeline, seen.state))
+def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Conversation[Event | None]:
+    progress = yield from ask(calls.get_watermark(wait.pipeline, wait.past, hold))
+    if progress.passed or progress.state is JobState.FINISHED:
+        return Reached(wait.pipeline, progress.state, progress.epoch, progress.watermark)
+    return (yield from _ended_if_terminal(wait.pipeline, progress.state))
 
 
-def _look_at_checkpoints(wait: UntilCheckpoint) -> Talk[Event | None]:
+def _look_at_checkpoints(wait: UntilCheckpoint) -> Conversation[Event | None]:
     pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
-    known: tuple[Checkpoint, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
     if pipeline.job_id is not None:
-        known = yield from ask(calls.list_checkpoints(wait.pipeline, pipeline.job_id))
-    fitting = [one for one in known if _fits(wait, one)]
+        checkpoints = yield from ask(calls.list_checkpoints(wait.pipeline, pipeline.job_id))
+    fitting = [checkpoint for checkpoint in checkpoints if _fits(wait, checkpoint)]
     if fitting:
-        best = max(fitting, key=lambda one: one.epoch)
-        return Reached(wait.pipeline, pipeline.state, best.epoch, best.watermark)
+        newest = max(fitting, key=lambda checkpoint: checkpoint.epoch)
+        return Reached(wait.pipeline, pipeline.state, newest.epoch, newest.watermark)
     return (yield from _ended_if_terminal(wait.pipeline, pipeline.state))
 
 
-def _look_at_savepoint(wait: UntilSavepoint) -> Talk[Event | None]:
+def _look_at_savepoint(wait: UntilSavepoint) -> Conversation[Event | None]:
     savepoint = yield from ask(calls.get_savepoint(wait.pipeline, wait.savepoint))
     match savepoint.state:
         case "pending":
@@ -191,7 +191,7 @@ def _fits(wait: UntilCheckpoint, checkpoint: Checkpoint) -> bool:
     return late_enough and (wait.newer_than is None or checkpoint.finish_time > wait.newer_than)
 
 
-def _ended_if_terminal(name: str, state: JobState) -> Talk[Event | None]:
+def _ended_if_terminal(name: str, state: JobState) -> Conversation[Event | None]:
     """The end of a job, as its pipeline tells it now; None when it is on its way to another state."""
     if not state.is_terminal:
         return None
@@ -199,7 +199,7 @@ def _ended_if_terminal(name: str, state: JobState) -> Talk[Event | None]:
     return (yield from _ended(pipeline)) if pipeline.is_at_rest else None
 
 
-def _ended(pipeline: Pipeline) -> Talk[Event]:
+def _ended(pipeline: Pipeline) -> Conversation[Event]:
     """The end of a job, with the job's own words when it failed."""
     hint: str | None = None
     match pipeline.state:
@@ -215,10 +215,10 @@ def _ended(pipeline: Pipeline) -> Talk[Event]:
     return Ended(pipeline.id, pipeline.state, code, message, hint)
 
 
-def _newest_job(pipeline: Pipeline) -> Talk[Job | None]:
+def _newest_job(pipeline: Pipeline) -> Conversation[Job | None]:
     jobs = yield from ask(calls.list_jobs(pipeline.id))
-    named = [job for job in jobs if job.id == pipeline.job_id]
-    return max(named or jobs, key=lambda job: job.run_id, default=None)
+    current = [job for job in jobs if job.id == pipeline.job_id]
+    return max(current or jobs, key=lambda job: job.run_id, default=None)
 
 
 def _until(length: timedelta, deadline: datetime | None, now: Clock) -> timedelta:

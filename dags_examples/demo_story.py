@@ -19,7 +19,7 @@ from typing import TextIO
 
 from airflow_provider_arroyo import calls, embedded
 from airflow_provider_arroyo.answers import Checkpoint, Pipeline
-from airflow_provider_arroyo.connections import Endpoint, Line
+from airflow_provider_arroyo.control_plane import ControlPlaneConnection, Endpoint
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
 from dags_examples.demo_check import Finding, check_answers
 from dags_examples.demo_folder import Folder
@@ -76,9 +76,9 @@ class ControlPlane:
     def progress(self) -> str:
         """How the pipeline stands, in one line; empty when nobody knows."""
         try:
-            with self._line() as line:
-                for pipeline in line.send(calls.list_pipelines()):
-                    newest = line.send(calls.list_checkpoints(pipeline.id, pipeline.job_id or ""))
+            with self._connect() as connection:
+                for pipeline in connection.send(calls.list_pipelines()):
+                    newest = connection.send(calls.list_checkpoints(pipeline.id, pipeline.job_id or ""))
                     return _line_of(pipeline, newest)
         except ArroyoError:
             pass
@@ -86,12 +86,12 @@ class ControlPlane:
 
     def stop(self, patience: timedelta = timedelta(seconds=20)) -> None:
         """Stop what runs, then the control plane itself."""
-        with suppress(ArroyoError), self._line() as line:
+        with suppress(ArroyoError), self._connect() as connection:
             mode: calls.StopMode = "immediate"
             end = time.monotonic() + patience.total_seconds()
-            while running := [one for one in line.send(calls.list_pipelines()) if not one.is_at_rest]:
+            while running := [pipe for pipe in connection.send(calls.list_pipelines()) if not pipe.is_at_rest]:
                 for pipeline in running:
-                    line.send(calls.stop_pipeline(pipeline.id, mode))
+                    connection.send(calls.stop_pipeline(pipeline.id, mode))
                 if mode == "force" and time.monotonic() > end + 5:
                     break
                 mode = "force" if time.monotonic() > end else "immediate"
@@ -100,8 +100,8 @@ class ControlPlane:
         if server is not None and embedded.answers(server):
             _end(server.pid)
 
-    def _line(self) -> Line:
-        return Line(self._find)
+    def _connect(self) -> ControlPlaneConnection:
+        return ControlPlaneConnection(self._find)
 
     def _find(self) -> Endpoint:
         found = embedded.adopt(self._data_dir)

@@ -14,8 +14,8 @@ from airflow.sdk.bases.hook import BaseHook
 from airflow.sdk.log import amask_secret, mask_secret
 
 from airflow_provider_arroyo import calls, conversations
-from airflow_provider_arroyo.connections import AsyncLine, Endpoint, Line
-from airflow_provider_arroyo.conversations import Talk, ask
+from airflow_provider_arroyo.control_plane import AsyncControlPlaneConnection, ControlPlaneConnection, Endpoint
+from airflow_provider_arroyo.conversations import Conversation, ask
 from airflow_provider_arroyo.embedded import start_or_adopt
 from airflow_provider_arroyo.errors import ArroyoError, BadConnectionError
 
@@ -36,7 +36,7 @@ async def _asleep(length: timedelta) -> None:
 
 
 class ArroyoHook(BaseHook):
-    """Holds talks with the control plane that a connection names.
+    """Talks to the control plane that a connection names.
 
     The connection's host is a full URL, or host, port and scheme (`schema`) apart; its password is the token.
     With `embedded` in its extra the control plane of `data_dir` on this machine is used; it is started if need be.
@@ -68,32 +68,32 @@ class ArroyoHook(BaseHook):
             await amask_secret(endpoint.token)
         return endpoint
 
-    def run(self, talk: Talk[T], pause: Callable[[timedelta], None] = _sleep) -> T:
-        """Hold a talk and return what came of it."""
-        with Line(self.get_conn) as line:
-            return conversations.run(self._tell(talk), line.send, pause)
+    def run(self, conversation: Conversation[T], pause: Callable[[timedelta], None] = _sleep) -> T:
+        """Hold a conversation and return its result."""
+        with ControlPlaneConnection(self.get_conn) as connection:
+            return conversations.run(self._log_failures(conversation), connection.send, pause)
 
-    async def arun(self, talk: Talk[T]) -> T:
+    async def arun(self, conversation: Conversation[T]) -> T:
         """The same in an event loop."""
-        async with AsyncLine(self.aget_conn) as line:
-            return await conversations.arun(self._tell(talk), line.send, _asleep)
+        async with AsyncControlPlaneConnection(self.aget_conn) as connection:
+            return await conversations.arun(self._log_failures(conversation), connection.send, _asleep)
 
-    def send(self, call: calls.Call[T]) -> T:
+    def send(self, call: calls.ApiCall[T]) -> T:
         """Send one request."""
         return self.run(ask(call))
 
-    def _tell(self, talk: Talk[T]) -> Talk[T]:
-        """The same talk; a request that fails and may be sent again is logged, so that nobody waits without knowing."""
-        step = conversations.resume(talk, None)
+    def _log_failures(self, conversation: Conversation[T]) -> Conversation[T]:
+        """The same conversation; a failed request that may be sent again is logged, so that waits are explained."""
+        step = conversations.resume(conversation, None)
         while not isinstance(step, conversations.Done):
             outcome: object
             try:
                 outcome = yield step
             except ArroyoError as error:
                 if error.retryable:
-                    self.log.warning("The control plane could not be asked, which may pass: %s", error)
+                    self.log.warning("The control plane did not answer; trying again: %s", error)
                 outcome = error
-            step = conversations.resume(talk, outcome)
+            step = conversations.resume(conversation, outcome)
         return step.value
 
     def test_connection(self) -> tuple[bool, str]:

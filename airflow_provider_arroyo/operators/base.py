@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from airflow.sdk import BaseOperator, conf
 
 from airflow_provider_arroyo import events, waits
-from airflow_provider_arroyo.calls import Call
-from airflow_provider_arroyo.connections import Endpoint
-from airflow_provider_arroyo.conversations import Talk, insist
+from airflow_provider_arroyo.calls import ApiCall
+from airflow_provider_arroyo.control_plane import Endpoint
+from airflow_provider_arroyo.conversations import Conversation, ask_until_answered
 from airflow_provider_arroyo.errors import DetachedError
 from airflow_provider_arroyo.events import Reached, settle
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
@@ -78,13 +78,13 @@ class PipelineOperator(BaseOperator):
         """The way to the control plane; made when the task runs."""
         return ArroyoHook(self.arroyo_conn_id)
 
-    def send(self, call: Call[T]) -> T:
+    def send(self, call: ApiCall[T]) -> T:
         """Send a request that may arrive twice, through a control plane that may be away for a while."""
-        return self.talk(insist(call, now))
+        return self.hold(ask_until_answered(call, now))
 
-    def talk(self, talk: Talk[T]) -> T:
-        """Hold a talk; ends it when the task is told to end."""
-        outcome = self.hook.run(talk, self._pause)
+    def hold(self, conversation: Conversation[T]) -> T:
+        """Hold a conversation with the control plane; it ends early when the task is told to end."""
+        outcome = self.hook.run(conversation, self._pause)
         self._raise_if_killed()
         return outcome
 
@@ -102,7 +102,7 @@ class PipelineOperator(BaseOperator):
         if self.deferrable:
             self._defer(wait, deadline, resume)
         poll = timedelta(seconds=self.poll_interval)
-        return settle(self.talk(waits.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
+        return settle(self.hold(waits.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
 
     def on_kill(self) -> None:
         """The task is told to end, by a user or because its worker goes away: what it waits for goes on."""
@@ -122,14 +122,16 @@ class PipelineOperator(BaseOperator):
     def _pause(self, length: timedelta) -> None:
         """Sleep in short pieces: Python goes on sleeping after `on_kill`, which a signal handler calls."""
         end = time.monotonic() + length.total_seconds()
-        while (left := end - time.monotonic()) > 0:
+        while (remaining := end - time.monotonic()) > 0:
             self._raise_if_killed()
-            time.sleep(min(left, 0.5))
+            time.sleep(min(remaining, 0.5))
         self._raise_if_killed()
 
     def _raise_if_killed(self) -> None:
         if self._killed:
-            raise DetachedError(f"told to end while waiting; pipeline {self.pipeline} is left as it is asked to be")
+            raise DetachedError(
+                f"the task was told to end while it waited; pipeline {self.pipeline} goes on as it was asked to"
+            )
 
 
 def reached(event: object) -> Reached:

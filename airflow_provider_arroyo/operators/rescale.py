@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.deployments import newest_run
 from airflow_provider_arroyo.errors import JobEndedError
-from airflow_provider_arroyo.identity import Remembered, recall, remember
+from airflow_provider_arroyo.identity import AskedChange, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
 from airflow_provider_arroyo.waits import UntilState
 
@@ -35,27 +35,27 @@ class RescaleOperator(PipelineOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Ask for it and wait until the next run is there."""
-        wanted = int(self.parallelism)
-        found = self.send(calls.get_pipeline(self.pipeline))
-        self.note(context, found.id)
-        remembered = recall(context, MEMORY)
-        if found.parallelism != wanted:
+        parallelism = int(self.parallelism)
+        pipeline = self.send(calls.get_pipeline(self.pipeline))
+        self.note(context, pipeline.id)
+        earlier = recall(context, MEMORY, AskedChange)
+        if pipeline.parallelism != parallelism:
             # Written down before it is asked for, so that a retry knows which run it must not take for the new one.
-            remembered = Remembered(found.id, str(wanted), self.talk(newest_run(found.id, now)))
-            remember(context, MEMORY, remembered)
-            self.send(calls.rescale_pipeline(found.id, wanted))
-        after_run = remembered.run if remembered is not None and remembered.digest == str(wanted) else None
-        wait = UntilState(found.id, "running", after_run, found.state)
+            earlier = AskedChange(pipeline.id, str(parallelism), self.hold(newest_run(pipeline.id, now)))
+            remember(context, MEMORY, earlier)
+            self.send(calls.rescale_pipeline(pipeline.id, parallelism))
+        after_run = earlier.run if earlier is not None and earlier.digest == str(parallelism) else None
+        wait = UntilState(pipeline.id, "running", after_run, pipeline.state)
         self.wait(wait, resume="execute_complete")
-        return self._summary(found.id)
+        return self._summary(pipeline.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer."""
         return self._summary(reached(event).pipeline)
 
-    def _summary(self, pipeline: str) -> dict[str, Any]:
-        found = self.send(calls.get_pipeline(pipeline))
-        if found.parallelism != int(self.parallelism):
-            message = f"pipeline {found.id} runs with parallelism {found.parallelism}, not {self.parallelism}"
+    def _summary(self, pipeline_id: str) -> dict[str, Any]:
+        pipeline = self.send(calls.get_pipeline(pipeline_id))
+        if pipeline.parallelism != int(self.parallelism):
+            message = f"pipeline {pipeline.id} runs with parallelism {pipeline.parallelism}, not {self.parallelism}"
             raise JobEndedError(message, code="pipeline.not_rescaled", hint="Its events say why.")
-        return {"pipeline_id": found.id, "parallelism": found.parallelism, "state": str(found.state)}
+        return {"pipeline_id": pipeline.id, "parallelism": pipeline.parallelism, "state": str(pipeline.state)}

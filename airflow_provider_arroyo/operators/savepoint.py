@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.errors import JobEndedError
-from airflow_provider_arroyo.identity import Remembered, idempotency_key, recall, remember
+from airflow_provider_arroyo.identity import CountBefore, idempotency_key, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
 from airflow_provider_arroyo.waits import UntilSavepoint
 
@@ -36,20 +36,19 @@ class SavepointOperator(PipelineOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Ask for it and wait until it is complete."""
-        found = self.send(calls.get_pipeline(self.pipeline))
-        self.note(context, found.id)
+        pipeline = self.send(calls.get_pipeline(self.pipeline)).id
+        self.note(context, pipeline)
         key = idempotency_key(context, f"savepoint {self.savepoint_label} {_failures(context)}")
-        savepoint = self.send(calls.take_savepoint(found.id, label=self.savepoint_label, key=key))
+        savepoint = self.send(calls.take_savepoint(pipeline, label=self.savepoint_label, key=key))
         context["ti"].xcom_push(key="savepoint_id", value=savepoint.id)
         if savepoint.state != "completed":
-            with _counting_failures(context, found.id):
-                self.wait(UntilSavepoint(found.id, savepoint.id), resume="execute_complete")
-        return self._publish(context, found.id, savepoint.id)
+            with _counting_failures(context):
+                self.wait(UntilSavepoint(pipeline, savepoint.id), resume="execute_complete")
+        return self._publish(context, pipeline, savepoint.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer."""
-        pipeline = self.pipeline
-        with _counting_failures(context, pipeline):
+        with _counting_failures(context):
             pipeline = reached(event).pipeline
         savepoint = context["ti"].xcom_pull(task_ids=self.task_id, key="savepoint_id")
         return self._publish(context, pipeline, str(savepoint))
@@ -69,14 +68,14 @@ class SavepointOperator(PipelineOperator):
 def _failures(context: Context) -> int:
     """How many savepoints of this task have failed. Each further one needs a key of its own: the old key is answered
     with the savepoint that failed."""
-    remembered = recall(context, MEMORY)
-    return 0 if remembered is None else remembered.run or 0
+    failures = recall(context, MEMORY, CountBefore)
+    return 0 if failures is None else failures.count
 
 
 @contextmanager
-def _counting_failures(context: Context, pipeline: str) -> Iterator[None]:
+def _counting_failures(context: Context) -> Iterator[None]:
     try:
         yield
     except JobEndedError:
-        remember(context, MEMORY, Remembered(pipeline, MEMORY, _failures(context) + 1))
+        remember(context, MEMORY, CountBefore(_failures(context) + 1))
         raise

@@ -34,18 +34,18 @@ class StopStreamingJobOperator(PipelineOperator):
         """Ask for it and wait until it is at rest."""
         if self.mode not in get_args(Mode):
             raise ValueError(f"mode is one of {', '.join(get_args(Mode))}, not {self.mode!r}")
-        found = self.send(calls.get_pipeline(self.pipeline))
-        self.note(context, found.id)
-        if not found.is_at_rest:
-            self.send(calls.stop_pipeline(found.id, self.mode))
-        self.wait(UntilState(found.id, "stopped"), resume="execute_complete")
-        return self._summary(found.id)
+        pipeline = self.send(calls.get_pipeline(self.pipeline))
+        self.note(context, pipeline.id)
+        if not pipeline.is_at_rest:
+            self.send(calls.stop_pipeline(pipeline.id, self.mode))
+        self.wait(UntilState(pipeline.id, "stopped"), resume="execute_complete")
+        return self._summary(pipeline.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer."""
         return self._summary(reached(event).pipeline)
 
     def _summary(self, pipeline: str) -> dict[str, Any]:
-        seen = self.send(calls.get_watermark(pipeline))
-        watermark = seen.watermark and seen.watermark.isoformat()
-        return {"pipeline_id": pipeline, "state": str(seen.state), "epoch": seen.epoch, "watermark": watermark}
+        progress = self.send(calls.get_watermark(pipeline))
+        watermark = progress.watermark and progress.watermark.isoformat()
+        return {"pipeline_id": pipeline, "state": str(progress.state), "epoch": progress.epoch, "watermark": watermark}

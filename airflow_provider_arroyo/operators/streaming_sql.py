@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from airflow_provider_arroyo import calls, conversations
-from airflow_provider_arroyo.calls import Spec
-from airflow_provider_arroyo.connections import Line
-from airflow_provider_arroyo.deployments import Wish, deploy
+from airflow_provider_arroyo.calls import PipelineSpec
+from airflow_provider_arroyo.control_plane import ControlPlaneConnection
+from airflow_provider_arroyo.deployments import DesiredPipeline, deploy
 from airflow_provider_arroyo.errors import ArroyoError
-from airflow_provider_arroyo.identity import Remembered, idempotency_key, recall, remember, spec_digest
+from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember, spec_digest
 from airflow_provider_arroyo.on_kill import CHOICES, OnKill, carry_out
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
+from airflow_provider_arroyo.spark_connection import spark_settings
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ class StreamingSqlOperator(PipelineOperator):
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
     :param parallelism: how many tasks work on it at once; None leaves a pipeline as it was rescaled (templated).
     :param settings: settings of the pipeline (templated).
+    :param spark_conn_id: a connection of type `spark` that says where the pipeline runs: its master, and the settings
+        in its extra (`memory`, `epoch_interval`, `max_epoch_rows`, `quick`), unless `settings` say otherwise
+        (templated). Needs the extra `[spark]`.
     :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG.
     :param checkpoint_interval: how far apart checkpoints are; the control plane's default when None.
     :param wait_for: `running`, `finished` (the input ends by itself), or `none`.
@@ -43,7 +47,13 @@ class StreamingSqlOperator(PipelineOperator):
         `stop`, or `savepoint_and_stop`. A worker that goes away never stops a pipeline of a deferrable task.
     """
 
-    template_fields: Sequence[str] = (*PipelineOperator.template_fields, "sql", "parallelism", "settings")
+    template_fields: Sequence[str] = (
+        *PipelineOperator.template_fields,
+        "sql",
+        "parallelism",
+        "settings",
+        "spark_conn_id",
+    )
     template_fields_renderers = {"sql": "sql", "settings": "json"}  # noqa: RUF012 - as Airflow declares it
     template_ext: Sequence[str] = (".sql",)
 
@@ -54,6 +64,7 @@ class StreamingSqlOperator(PipelineOperator):
         sql: str,
         parallelism: int | None = None,
         settings: Mapping[str, str] | None = None,
+        spark_conn_id: str | None = None,
         udfs: Sequence[str] = (),
         checkpoint_interval: timedelta | None = None,
         wait_for: WaitFor = "running",
@@ -69,6 +80,7 @@ class StreamingSqlOperator(PipelineOperator):
         self.sql = sql
         self.parallelism = parallelism
         self.settings = settings
+        self.spark_conn_id = spark_conn_id
         self.udfs = udfs
         self.checkpoint_interval = checkpoint_interval
         self.wait_for = wait_for
@@ -79,11 +91,12 @@ class StreamingSqlOperator(PipelineOperator):
         """Deploy, publish what was deployed, and wait as asked."""
         spec = self._spec()
         digest = spec_digest(self.pipeline, spec)
-        wish = Wish(self.pipeline, spec, digest, idempotency_key(context, f"deploy {digest}"), self.force)
-        deployed = self.talk(deploy(wish, recall(context, MEMORY), now))
+        key = idempotency_key(context, f"deploy {digest}")
+        desired = DesiredPipeline(self.pipeline, spec, digest, key, self.force)
+        deployed = self.hold(deploy(desired, recall(context, MEMORY, AskedChange), now))
         pipeline = deployed.pipeline.id
         before = None if deployed.before is None else str(deployed.before)
-        remember(context, MEMORY, Remembered(pipeline, digest, deployed.after_run, before))
+        remember(context, MEMORY, AskedChange(pipeline, digest, deployed.after_run, before))
         self.note(context, pipeline)
         match self.wait_for:
             case "none":
@@ -107,18 +120,19 @@ class StreamingSqlOperator(PipelineOperator):
         if self.deferrable or (endpoint := self._endpoint) is None:
             return
         try:
-            with Line(lambda: endpoint) as line:
+            with ControlPlaneConnection(lambda: endpoint) as connection:
                 conversations.run(
-                    carry_out(self.kill_action, self.pipeline, f"kill {now().isoformat()}"), line.send, _no_pause
+                    carry_out(self.kill_action, self.pipeline, f"kill {now().isoformat()}"), connection.send, _no_pause
                 )
         except ArroyoError:
             self.log.exception("Pipeline %s could not be told to %s", self.pipeline, self.kill_action)
 
-    def _spec(self) -> Spec:
-        settings = {name: str(value) for name, value in (self.settings or {}).items()}
+    def _spec(self) -> PipelineSpec:
+        settings = spark_settings(self.spark_conn_id) if self.spark_conn_id else {}
+        settings |= {name: str(value) for name, value in (self.settings or {}).items()}
         sources = tuple(self._source(udf) for udf in self.udfs)
         parallelism = None if self.parallelism is None else int(self.parallelism)
-        return Spec(self.sql, parallelism, settings, sources, self.checkpoint_interval)
+        return PipelineSpec(self.sql, parallelism, settings, sources, self.checkpoint_interval)
 
     def _source(self, udf: str) -> str:
         """The source itself, or what is in the file of that name."""
@@ -126,10 +140,11 @@ class StreamingSqlOperator(PipelineOperator):
             return udf
         return (Path(self.dag.folder) / udf).read_text()
 
-    def _summary(self, pipeline: str) -> dict[str, Any]:
+    def _summary(self, pipeline_id: str) -> dict[str, Any]:
         """What the pipeline is now, as the control plane says and not as an event has said."""
-        found = self.send(calls.get_pipeline(pipeline))
-        return {"pipeline_id": found.id, "name": found.name, "state": str(found.state), "version": found.version}
+        pipeline = self.send(calls.get_pipeline(pipeline_id))
+        state = str(pipeline.state)
+        return {"pipeline_id": pipeline.id, "name": pipeline.name, "state": state, "version": pipeline.version}
 
 
 def _no_pause(_: timedelta) -> None:

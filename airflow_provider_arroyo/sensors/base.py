@@ -79,10 +79,10 @@ class PipelineSensor(BaseSensorOperator):
         note_link(context, self.hook.get_conn().url, self.pipeline)
         if not self.deferrable:
             return super().execute(context)
-        found = self.poke(context)
-        if not found:
+        first_look = self.poke(context)
+        if not first_look:
             self._defer(self.wait(context))
-        return found.xcom_value
+        return first_look.xcom_value
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer. The event is believed: what has been passed stays passed."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.identity import Remembered, recall, remember
+from airflow_provider_arroyo.identity import CountBefore, recall, remember
 from airflow_provider_arroyo.sensors.base import PipelineSensor
 from airflow_provider_arroyo.sensors.watermark import to_instant
 from airflow_provider_arroyo.waits import UntilCheckpoint, Wait
@@ -55,10 +55,10 @@ class CheckpointSensor(PipelineSensor):
 
     def _find_base(self, context: Context) -> int:
         """The newest epoch when the sensor began to wait, also on a later look by another worker."""
-        if self._base is None and (remembered := recall(context, MEMORY)) is not None:
-            self._base = remembered.run
+        if self._base is None and (remembered := recall(context, MEMORY, CountBefore)) is not None:
+            self._base = remembered.count
         if self._base is None:
             jobs = self.hook.send(calls.list_jobs(self.pipeline))
             self._base = max((job.epoch for job in jobs if job.epoch is not None), default=-1)
-            remember(context, MEMORY, Remembered(self.pipeline, MEMORY, self._base))
+            remember(context, MEMORY, CountBefore(self._base))
         return self._base

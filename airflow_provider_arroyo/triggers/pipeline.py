@@ -65,7 +65,7 @@ class PipelineTrigger(BaseTrigger):
         await ArroyoHook(self.arroyo_conn_id).arun(carry_out(self.kill_action, pipeline, f"kill-{self.trigger_id}"))
 
     async def _watch(self, wait: Wait) -> Event:
-        talk = waits.watch(
+        conversation = waits.watch(
             wait,
             now=lambda: datetime.now(UTC),
             deadline=datetime.fromisoformat(self.deadline) if self.deadline else None,
@@ -73,6 +73,6 @@ class PipelineTrigger(BaseTrigger):
             hold=HOLD,
         )
         try:
-            return await ArroyoHook(self.arroyo_conn_id).arun(talk)
+            return await ArroyoHook(self.arroyo_conn_id).arun(conversation)
         except ArroyoError as error:
             return broken(wait.pipeline, error)

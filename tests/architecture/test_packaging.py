@@ -19,9 +19,11 @@ def test_constraints_are_plain_names_and_versions(path: Path) -> None:
 
 
 def test_spark_and_its_client_are_of_one_version() -> None:
-    extra = PROJECT["optional-dependencies"]["engine"]
-    versions = {line.partition("==")[2] for line in extra if line.startswith("pyspark")}
+    extras = PROJECT["optional-dependencies"]
+    pins = [line for line in (*extras["engine"], *extras["spark"]) if line.startswith("pyspark")]
+    versions = {line.partition("==")[2] for line in pins}
 
+    assert len(pins) == 2
     assert len(versions) == 1
     for path in CONSTRAINTS:
         pinned = dict(line.split("==") for line in path.read_text().splitlines() if "==" in line)
@@ -31,7 +33,7 @@ def test_spark_and_its_client_are_of_one_version() -> None:
 def test_the_base_install_has_neither_spark_nor_a_sql_parser() -> None:
     names = {re.split(r"[<>=\[ ]", line)[0] for line in PROJECT["dependencies"]}
 
-    assert names == {"apache-airflow", "apache-airflow-providers-apache-spark", "httpx"}
+    assert names == {"apache-airflow", "httpx"}
 
 
 def test_every_verb_of_the_makefile_has_a_line_of_help() -> None:

@@ -11,15 +11,15 @@ import pytest
 import engine.api.answers as engine_answers
 import engine.jobs.states as engine_states
 from airflow_provider_arroyo import answers, calls
-from airflow_provider_arroyo.calls import Call, Spec
+from airflow_provider_arroyo.calls import ApiCall, PipelineSpec
 from airflow_provider_arroyo.states import JobState
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 KINDS = (answers.Ping, answers.Pipeline, answers.Job, answers.Checkpoint, answers.Savepoint, answers.Watermark)
-CALLS: list[Call[Any]] = [
+CALLS: list[ApiCall[Any]] = [
     calls.ping(),
     calls.deploy(
-        "clicks", Spec("SELECT 1", 2, {"a": "b"}, ("def f(): ...",), timedelta(seconds=5)), key="k", force=True
+        "clicks", PipelineSpec("SELECT 1", 2, {"a": "b"}, ("def f(): ...",), timedelta(seconds=5)), key="k", force=True
     ),
     calls.list_pipelines(),
     calls.get_pipeline("clicks"),
@@ -65,7 +65,7 @@ def described() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call.method} {call.path}")
-def test_every_request_is_one_that_the_control_plane_describes(call: Call[Any], described: dict[str, Any]) -> None:
+def test_every_request_is_one_that_the_control_plane_describes(call: ApiCall[Any], described: dict[str, Any]) -> None:
     fitting = [path for path in described["paths"] if _fits(path, f"/api/v1{call.path}")]
     [operation] = [described["paths"][path][call.method.lower()] for path in fitting]
     parameters = {parameter["name"] for parameter in operation.get("parameters", [])}

@@ -20,13 +20,14 @@ pytestmark = pytest.mark.timeout(600)
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = """
 import sys
-from airflow_provider_arroyo.calls import Spec, list_pipelines
-from airflow_provider_arroyo.deployments import Wish, deploy
+from airflow_provider_arroyo.calls import PipelineSpec, list_pipelines
+from airflow_provider_arroyo.deployments import DesiredPipeline, deploy
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.operators.base import now
 
 sql = "CREATE TABLE n WITH (connector = 'impulse', event_rate = 1); SELECT counter FROM n"
-pipeline = ArroyoHook().run(deploy(Wish("numbers", Spec(sql), "digest", sys.argv[1]), None, now)).pipeline
+desired = DesiredPipeline("numbers", PipelineSpec(sql), "digest", sys.argv[1])
+pipeline = ArroyoHook().run(deploy(desired, None, now)).pipeline
 print(len(ArroyoHook().send(list_pipelines())), "pipeline:", pipeline.id)
 """
 

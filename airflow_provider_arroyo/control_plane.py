@@ -1,4 +1,4 @@
-"""Lines to the control plane: the two ways to send a request."""
+"""Connections to the control plane: the two ways to send a request, blocking and in an event loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from airflow_provider_arroyo.calls import Call, refusal
+from airflow_provider_arroyo.calls import ApiCall, refusal
 from airflow_provider_arroyo.errors import BadAnswerError, UnreachableError
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class Endpoint:
         return {"base_url": f"{self.url.rstrip('/')}/api/v1", "headers": headers, "verify": verify, "trust_env": is_tls}
 
 
-def request(call: Call[Any]) -> dict[str, Any]:
+def request(call: ApiCall[Any]) -> dict[str, Any]:
     """The call as httpx takes it."""
     headers = {"Idempotency-Key": call.key} if call.key else {}
     timeout = httpx.Timeout((ANSWER_TIME + call.hold).total_seconds(), connect=10)
@@ -43,7 +43,7 @@ def request(call: Call[Any]) -> dict[str, Any]:
     return {**parts, "params": dict(call.query)} | ({} if call.body is None else {"json": call.body})
 
 
-def answer(call: Call[T], response: httpx.Response) -> T:
+def answer(call: ApiCall[T], response: httpx.Response) -> T:
     """What the response says; anything but a success is an error."""
     try:
         body: object = response.json() if response.content else None
@@ -56,65 +56,65 @@ def answer(call: Call[T], response: httpx.Response) -> T:
     return call.answer(body)
 
 
-def _lost(call: Call[Any], error: httpx.TransportError) -> UnreachableError:
+def _unreachable(call: ApiCall[Any], error: httpx.TransportError) -> UnreachableError:
     return UnreachableError(f"{call.method} {call.path}: {type(error).__name__}: {error}")
 
 
-class Line:
-    """A blocking line. After a failure the address is looked up anew: an embedded control plane may have moved."""
+class ControlPlaneConnection:
+    """A blocking connection. After a failure the address is looked up anew: an embedded server may have moved."""
 
-    def __init__(self, find: Callable[[], Endpoint]) -> None:
-        self._find = find
+    def __init__(self, find_endpoint: Callable[[], Endpoint]) -> None:
+        self._find_endpoint = find_endpoint
         self._client: httpx.Client | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._hang_up()
+        self._disconnect()
 
-    def send(self, call: Call[T]) -> T:
+    def send(self, call: ApiCall[T]) -> T:
         """Send and wait for the answer."""
         if self._client is None:
-            self._client = httpx.Client(**self._find().settings())
+            self._client = httpx.Client(**self._find_endpoint().settings())
         try:
             response = self._client.request(**request(call))
         except httpx.TransportError as error:
-            self._hang_up()
-            raise _lost(call, error) from error
+            self._disconnect()
+            raise _unreachable(call, error) from error
         return answer(call, response)
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._client is not None:
             self._client.close()
             self._client = None
 
 
-class AsyncLine:
-    """The same line in an event loop."""
+class AsyncControlPlaneConnection:
+    """The same in an event loop."""
 
-    def __init__(self, find: Callable[[], Awaitable[Endpoint]]) -> None:
-        self._find = find
+    def __init__(self, find_endpoint: Callable[[], Awaitable[Endpoint]]) -> None:
+        self._find_endpoint = find_endpoint
         self._client: httpx.AsyncClient | None = None
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await self._hang_up()
+        await self._disconnect()
 
-    async def send(self, call: Call[T]) -> T:
+    async def send(self, call: ApiCall[T]) -> T:
         """Send and wait for the answer."""
         if self._client is None:
-            self._client = httpx.AsyncClient(**(await self._find()).settings())
+            self._client = httpx.AsyncClient(**(await self._find_endpoint()).settings())
         try:
             response = await self._client.request(**request(call))
         except httpx.TransportError as error:
-            await self._hang_up()
-            raise _lost(call, error) from error
+            await self._disconnect()
+            raise _unreachable(call, error) from error
         return answer(call, response)
 
-    async def _hang_up(self) -> None:
+    async def _disconnect(self) -> None:
         if self._client is not None:
             await self._client.aclose()
             self._client = None

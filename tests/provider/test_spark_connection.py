@@ -1,0 +1,76 @@
+"""Where a pipeline runs can be said by an Airflow connection of the Spark provider."""
+
+from __future__ import annotations
+
+import builtins
+import json
+
+import pytest
+
+from airflow_provider_arroyo.errors import BadConnectionError
+from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+from airflow_provider_arroyo.spark_connection import spark_settings, to_settings
+
+from .fake_control_plane import FakeControlPlane
+from .tasks import Run
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A connection to a standalone cluster, with something for us and something for others in its extra."""
+    extra = {"memory": "4g", "max_epoch_rows": 1000, "queue": "root.default", "spark-binary": "spark-submit"}
+    connection = {"conn_type": "spark", "host": "spark://cluster", "port": 7077, "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(connection))
+    return "cluster"
+
+
+def test_the_connection_gives_the_master_and_the_settings_that_are_ours(cluster: str) -> None:
+    assert spark_settings(cluster) == {"master": "spark://cluster:7077", "memory": "4g", "max_epoch_rows": "1000"}
+
+
+def test_the_operator_deploys_with_them_and_its_own_settings_win(
+    plane: FakeControlPlane, airflow_run: Run, cluster: str
+) -> None:
+    operator = StreamingSqlOperator(
+        task_id="deploy", pipeline="orders", sql="SELECT 1", spark_conn_id=cluster, settings={"memory": "8g"}
+    )
+
+    airflow_run.execute(operator)
+
+    deployed = next(request for request in plane.requests if request.method == "PUT")
+    assert deployed.body is not None
+    assert deployed.body["settings"] == {"master": "spark://cluster:7077", "memory": "8g", "max_epoch_rows": "1000"}
+
+
+@pytest.mark.parametrize("master", ["local", "local[4]", "local[*]", "spark://a:7077,b:7077"])
+def test_masters_that_take_a_driver_from_outside_are_taken(master: str) -> None:
+    assert to_settings("c", master, "client", {}) == {"master": master}
+
+
+@pytest.mark.parametrize("master", ["yarn", "k8s://https://cluster:443", "mesos://cluster:5050", "local[", ""])
+def test_masters_that_pipelines_cannot_run_on_are_refused_by_name(master: str) -> None:
+    with pytest.raises(BadConnectionError, match="connection 'c' leads to") as refused:
+        to_settings("c", master, None, {})
+
+    assert refused.value.hint == "Use a connection to local[N] or to spark://HOST:PORT."
+
+
+def test_cluster_mode_is_refused() -> None:
+    with pytest.raises(BadConnectionError, match="deploy mode 'cluster'"):
+        to_settings("c", "spark://cluster:7077", "cluster", {})
+
+
+def test_without_the_spark_provider_the_extra_is_named(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def refuse(name: str, *args: object, **kwargs: object) -> object:
+        if name.startswith("airflow.providers.apache.spark"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+
+    with pytest.raises(BadConnectionError) as refused:
+        spark_settings(cluster)
+
+    assert "airflow-provider-arroyo[spark]" in str(refused.value)
