@@ -13,9 +13,9 @@ from engine.functions.arrow_types import arrow_unit, from_arrow_name
 from engine.functions.base import Function, Signature
 from engine.functions.coercion import can_cast
 from engine.plan.expr import Call, Cast, Column, Expr, Literal, is_nullable
+from engine.plan.hidden import EVENT_TIME
 from engine.plan.json_calls import along_one_path
 from engine.plan.structs import make_named_struct
-from engine.plan.tree import EVENT_TIME
 
 
 def call(name: str, arguments: Sequence[Expr]) -> Expr | None:

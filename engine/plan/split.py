@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import (
     Branch,
     Filter,
@@ -24,7 +25,7 @@ from engine.plan.nodes import (
     Write,
 )
 from engine.plan.reads import read_by
-from engine.plan.tree import EVENT_TIME, Node, inputs_of, walk, with_inputs
+from engine.plan.tree import Node, inputs_of, walk, with_inputs
 
 
 @dataclass(frozen=True, slots=True)

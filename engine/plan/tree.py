@@ -8,9 +8,6 @@ from dataclasses import fields, replace
 
 from engine.schema import Schema
 
-EVENT_TIME = "_timestamp"
-"""The hidden column that every relation carries beside those of its schema: the event time of the row."""
-
 
 class Node(ABC):
     """A relation. Nodes are frozen dataclasses; inputs are the fields that hold nodes or tuples of nodes."""

@@ -22,9 +22,10 @@ from engine.connectors.base import Epoch, SegmentWriter, Sink, SinkPlace, Table
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import read_ledger, refused_so_far
 from engine.errors import NullValueError
+from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Branch, is_updating
 from engine.plan.split import Parts
-from engine.plan.tree import EVENT_TIME, walk
+from engine.plan.tree import walk
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark.lower import epoch_lowering
 from engine.spark.lower.rows import quoted

@@ -23,8 +23,8 @@ from engine.connectors import connector_of
 from engine.connectors.base import Chunk, Json, Position, Slice, Source, SparkRead, Table, Watched
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.formats.row_ids import row_ids
-from engine.plan.nodes import RETRACT, ROW_ID, Scan
-from engine.plan.tree import EVENT_TIME
+from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, ROW_ID, WATERMARK
+from engine.plan.nodes import Scan
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark import notes
 from engine.spark.dead_letters import DeadLetterNotes
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-WATERMARK = "_wm"
-HEARTBEAT = "_heartbeat"
 LAST_ROWS = 8192
 """How many of the last rows of a partition's range say what its watermark is."""
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.compile import Program
+from engine.plan.hidden import EVENT_TIME
 from engine.plan.reads import read_by
-from engine.plan.tree import EVENT_TIME, walk
+from engine.plan.tree import walk
 from engine.spark.epoch import EpochPart, tag
 from engine.spark.kernels import register_kernels
 from engine.spark.lower import stream_lowering

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from engine.plan.nodes import RETRACT, ROW_ID
-from engine.plan.tree import EVENT_TIME
+from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
 from engine.schema import Schema, arrow_schema
 from engine.updating.accumulators import Measure, keeps_values, summing
 from engine.updating.accumulators.incremental import Incremental

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.plan.nodes import RETRACT, ROW_ID
-from engine.plan.tree import EVENT_TIME
+from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, is_hidden
 from engine.updating.groups import Flags, Longs, longs
 
 _INSTANT = pa.timestamp("us", tz="UTC")
@@ -72,7 +71,7 @@ def fold(changes: Iterable[Mapping[str, object]]) -> Counter[tuple[object, ...]]
     back that is not there."""
     rows: Counter[tuple[object, ...]] = Counter()
     for change in changes:
-        own = [value for name, value in change.items() if name not in (EVENT_TIME, RETRACT, ROW_ID)]
+        own = [value for name, value in change.items() if not is_hidden(name)]
         row = tuple(tuple(value) if isinstance(value, list) else value for value in own)
         rows[row] += -1 if change[RETRACT] else 1
         if rows[row] < 0:

@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from engine.arrow.evaluate import evaluate
 from engine.plan.expr import Expr
-from engine.plan.nodes import RETRACT, ROW_ID, JoinKind
+from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, WATERMARK
+from engine.plan.nodes import JoinKind
 from engine.plan.nodes.joins import joined_schema
-from engine.plan.tree import EVENT_TIME
 from engine.schema import Schema, arrow_schema
 from engine.updating.changelog import hidden_added
 from engine.updating.chunks import Chunks
-from engine.updating.columns import LAST, MATCH, ROW, WATERMARK, WEIGHT
+from engine.updating.columns import LAST, MATCH, ROW, WEIGHT
 from engine.updating.groups import Flags, Longs, flags, group, longs, moments, ranges
 from engine.updating.ids import mixed
 from engine.updating.serialization import deal, from_bytes, to_bytes

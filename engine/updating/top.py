@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.plan.nodes import RETRACT, ROW_ID
+from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
 from engine.plan.nodes.ranked import Ranking
-from engine.plan.tree import EVENT_TIME
 from engine.schema import Schema, arrow_schema
 from engine.updating.accumulators.base import Sorting
 from engine.updating.changelog import changes_between

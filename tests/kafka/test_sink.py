@@ -14,7 +14,7 @@ from engine.connectors.base import Table
 from engine.connectors.kafka.write.records import parts_of
 from engine.delivery.file_ledger import Admission, read_ledger
 from engine.errors import EngineError, ScriptRefused
-from engine.plan.nodes.updating import RETRACT, ROW_ID
+from engine.plan.hidden import RETRACT, ROW_ID
 from engine.schema import Field, Schema
 from engine.types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Bytes, Member, Struct
 from tests.connectors.tables import batch, connector, epoch, sink, table, take

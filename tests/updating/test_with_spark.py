@@ -14,9 +14,10 @@ import pytest
 
 from engine.compile import compile_script
 from engine.errors import SumOverflowError
+from engine.plan.hidden import hidden_in
 from engine.spark.epoch import EpochPart
 from engine.spark.lower import stream_lowering
-from engine.spark.lower.rows import HIDDEN, quoted
+from engine.spark.lower.rows import quoted
 from engine.spark.run import RunSpec
 from engine.spark.stream import Limits, open_tables, scan_specs
 from engine.updating.changelog import fold
@@ -73,7 +74,7 @@ def changes(spark: SparkSession, folder: Path, query: str, tasks: int = 1) -> li
     specs = scan_specs(program, EpochPart(program.parts, [], {}), folder / "notes", Limits(tasks, None))
     opened = open_tables(spark, specs)
     frame = stream_lowering(opened, program.tables, program.udfs).lower(program.parts.branches[0])
-    wanted = [*program.parts.branches[0].schema.names, *(name for name in HIDDEN if name in frame.columns)]
+    wanted = [*program.parts.branches[0].schema.names, *hidden_in(frame.columns)]
     seen: list[list[Mapping[str, object]]] = []
 
     def take(rows: DataFrame, _: int) -> None:

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from engine.connectors.files.time_folders import end_of
 from engine.errors import UnwritableTargetError
+from engine.plan.hidden import EVENT_TIME
 from engine.schema import Schema
 
-EVENT_TIME = "_timestamp"
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _SAFE = " !$'()*+,;@&-._~"
 _HOUR = 3_600_000_000

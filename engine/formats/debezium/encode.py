@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from engine.formats.debezium.fold import NONE, Numbers, fold
 from engine.formats.debezium.options import DebeziumOptions
 from engine.formats.json.encode import JsonEncoder, connect_fields, join_texts
-from engine.plan.nodes.updating import RETRACT, ROW_ID
+from engine.plan.hidden import RETRACT, ROW_ID
 from engine.schema import Schema
 
 

@@ -5,7 +5,7 @@ from engine.plan.nodes.over import Frame, NamedOver, Order, Over, Top
 from engine.plan.nodes.ranked import UpdatingTop
 from engine.plan.nodes.rows import Branch, Filter, Project, Scan, Union, Write, as_they_are
 from engine.plan.nodes.unnest import Unnest
-from engine.plan.nodes.updating import RETRACT, ROW_ID, UpdatingAggregate, is_updating
+from engine.plan.nodes.updating import UpdatingAggregate, is_updating
 from engine.plan.nodes.windowed import (
     Aggregate,
     Carried,
@@ -19,8 +19,6 @@ from engine.plan.nodes.windowed import (
 )
 
 __all__ = [
-    "RETRACT",
-    "ROW_ID",
     "Aggregate",
     "Branch",
     "Carried",

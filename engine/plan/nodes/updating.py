@@ -1,7 +1,7 @@
 """Relations whose rows are taken back and replaced: streams of changes.
 
-A relation that `is_updating` carries two hidden columns beside those of its schema: whether the row is taken back,
-and the id of what it is a version of. Folding its changes in order gives, at any epoch, the batch answer.
+A relation that `is_updating` carries two hidden columns, `_retract` and `_id` (`plan/hidden.py`). Folding its changes
+in order gives, at any epoch, the batch answer.
 """
 
 from __future__ import annotations
@@ -16,11 +16,6 @@ from engine.plan.nodes.rows import Scan
 from engine.plan.nodes.windowed import NamedAggregate
 from engine.plan.tree import Node, inputs_of
 from engine.schema import Field, Schema
-
-RETRACT = "_retract"
-"""The hidden column that says whether a row is taken back (true) or added (false); never NULL."""
-ROW_ID = "_id"
-"""The hidden column, BIGINT and never NULL, that is the same for all versions of one row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.connectors.base import Table
 from engine.connectors.lookups import LookupSpec, look_up, narrowed, open_lookup
+from engine.plan.hidden import hidden_in
 from engine.plan.nodes import LookupJoin
 from engine.spark.columns import to_sql
-from engine.spark.lower.rows import hidden, quoted
+from engine.spark.lower.rows import quoted
 from engine.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def lower_lookup_join(node: LookupJoin, rows: DataFrame, table: Table) -> DataFr
         found = found.filter(F.col(_ROW).isNotNull())
     own = [quoted(name) for name in node.input.schema.names]
     looked_up = [F.col(_ROW).getField(name).alias(name) for name in node.columns.names]
-    return found.select(*own, *looked_up, *hidden(rows))
+    return found.select(*own, *looked_up, *hidden_in(rows.columns))
 
 
 def _finder(spec: LookupSpec) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
 from engine.plan.expr import Column, Expr
-from engine.plan.nodes import RETRACT, UpdatingTop, is_updating
-from engine.plan.tree import EVENT_TIME
+from engine.plan.hidden import EVENT_TIME, RETRACT
+from engine.plan.nodes import UpdatingTop, is_updating
 from engine.schema import Field, Schema
 from engine.spark.buckets import run_in_buckets
 from engine.spark.columns import hash_to_sql, to_sql

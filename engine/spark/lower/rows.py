@@ -8,12 +8,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.plan.expr import Column
-from engine.plan.nodes import RETRACT, ROW_ID, Project, Scan, Union
-from engine.plan.tree import EVENT_TIME
+from engine.plan.hidden import EVENT_TIME, HEARTBEAT, HIDDEN, RETRACT, ROW_ID, WATERMARK, hidden_in
+from engine.plan.nodes import Project, Scan, Union
 from engine.schema import Schema
 from engine.spark.columns import hash_to_sql, to_sql
 from engine.spark.lower.own_calls import with_calls
-from engine.spark.source import HEARTBEAT, WATERMARK
 
 EVENT_TIME_MARK = {"spark.watermarkDelayMs": 0}
 """Metadata that makes a column the one whose windows Spark closes by its watermark."""
@@ -21,7 +20,7 @@ EVENT_TIME_MARK = {"spark.watermarkDelayMs": 0}
 
 def lower_scan(node: Scan, table: DataFrame) -> DataFrame:
     """The columns that are wanted of a table that was opened by `open_table`."""
-    return table.select(*(quoted(name) for name in node.schema.names), *hidden(table))
+    return table.select(*(quoted(name) for name in node.schema.names), *hidden_in(table.columns))
 
 
 def open_table(raw: DataFrame) -> DataFrame:
@@ -40,7 +39,7 @@ def lower_project(node: Project, rows: DataFrame) -> DataFrame:
     """The expressions, and what is hidden."""
     rows, exprs = with_calls(rows, [item.expr for item in node.columns])
     columns = [F.expr(to_sql(expr)).alias(item.name) for expr, item in zip(exprs, node.columns, strict=True)]
-    return rows.select(*columns, *hidden(rows))
+    return rows.select(*columns, *hidden_in(rows.columns))
 
 
 def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:
@@ -64,14 +63,6 @@ def with_changes(schema: Schema, rows: DataFrame) -> DataFrame:
         return rows
     columns = [Column(field.name, field.type) for field in schema]
     return rows.withColumns({RETRACT: F.lit(False), ROW_ID: F.expr(hash_to_sql(columns))})
-
-
-HIDDEN = (EVENT_TIME, WATERMARK, RETRACT, ROW_ID)
-
-
-def hidden(rows: DataFrame) -> list[str]:
-    """The hidden columns that the rows carry."""
-    return [name for name in HIDDEN if name in rows.columns]
 
 
 def quoted(name: str):  # type: ignore[no-untyped-def]  # pyspark.sql.Column has two homes

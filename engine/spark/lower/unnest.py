@@ -5,16 +5,17 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from engine.plan.nodes import ROW_ID, Unnest
+from engine.plan.hidden import ROW_ID, hidden_in
+from engine.plan.nodes import Unnest
 from engine.spark.columns import to_sql
-from engine.spark.lower.rows import hidden, quoted
+from engine.spark.lower.rows import quoted
 
 
 def lower_unnest(node: Unnest, rows: DataFrame) -> DataFrame:
     """The row once for every element. A row that can be taken back gives each of them an id of its own."""
     own = [quoted(name) for name in node.input.schema.names]
     element = F.explode(F.expr(to_sql(node.array))).alias(node.name)
-    elements = rows.select(*own, element, *hidden(rows))
+    elements = rows.select(*own, element, *hidden_in(rows.columns))
     if ROW_ID not in elements.columns:
         return elements
     return elements.withColumn(ROW_ID, F.xxhash64(quoted(ROW_ID), quoted(node.name)))

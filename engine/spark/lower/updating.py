@@ -12,15 +12,14 @@ from engine import types
 from engine.functions import AGGREGATES
 from engine.plan.conditions import take_apart
 from engine.plan.expr import Column, Expr, Literal, Named
-from engine.plan.nodes import RETRACT, ROW_ID, Aggregate, UpdatingAggregate, UpdatingJoin, is_updating
+from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, WATERMARK, hidden_in
+from engine.plan.nodes import Aggregate, UpdatingAggregate, UpdatingJoin, is_updating
 from engine.plan.retained_state import needs_values
-from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema
 from engine.spark.buckets import run_in_buckets
 from engine.spark.columns import hash_to_sql, to_sql
 from engine.spark.literals import quote_name
 from engine.spark.lower.rows import EVENT_TIME_MARK, quoted
-from engine.spark.source import WATERMARK
 from engine.spark.types import spark_schema
 from engine.spark.udfs import udf_to_sql
 from engine.udf.declared import Udf, Udfs
@@ -148,7 +147,7 @@ def _side(rows: DataFrame, keys: list[Expr], columns: list[Named], own: Schema, 
     prepared = prepared.select(
         *(F.expr(to_sql(one.expr)).alias(one.name) for one in columns),
         MATCH,
-        *(name for name in (EVENT_TIME, WATERMARK, RETRACT, ROW_ID) if name in rows.columns),
+        *hidden_in(rows.columns),
     )
     if not changes:
         prepared = prepared.withColumn(ROW_ID, F.expr(hash_to_sql(values)))

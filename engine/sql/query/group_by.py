@@ -26,6 +26,7 @@ from engine.plan.expr import (
     replace_parts,
     walk,
 )
+from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import (
     Carried,
     NamedAggregate,
@@ -38,7 +39,7 @@ from engine.plan.nodes import (
     window_of,
 )
 from engine.plan.rules.separate_distinct import BY_SETS, SAME_WITHOUT, is_separable
-from engine.plan.tree import EVENT_TIME, Node
+from engine.plan.tree import Node
 from engine.plan.tree import walk as walk_nodes
 from engine.schema import Field, Schema
 from engine.sql.complaints import errors_located

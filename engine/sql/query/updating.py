@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from engine.errors import UpdatingQueryError
 from engine.functions import FUNCTIONS
 from engine.plan.expr import Call, Column, Expr, walk
+from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Filter, Project, UpdatingAggregate, UpdatingTop, is_updating
-from engine.plan.tree import EVENT_TIME, Node, inputs_of
+from engine.plan.tree import Node, inputs_of
 
 
 def refuse_chance(rows: Node) -> None:

@@ -10,8 +10,9 @@ from engine import types
 from engine.durations import read_duration
 from engine.errors import EngineError, WindowArgumentError, WindowMismatchError
 from engine.plan.expr import Call, Column, Literal, Named
+from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Carried, Hop, Project, Session, Tumble, Window, as_they_are, window_of
-from engine.plan.tree import EVENT_TIME, Node
+from engine.plan.tree import Node
 from engine.sql.scalar.expressions import WINDOWS, make_call, read_interval
 from engine.sql.text.parse import Script
 

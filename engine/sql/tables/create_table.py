@@ -29,8 +29,9 @@ from engine.formats import find_format
 from engine.formats.debezium.format import DEBEZIUM_JSON
 from engine.plan.evaluable import can_evaluate
 from engine.plan.expr import Column, Expr, Literal, Named, is_nullable, substitute
+from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Project, Scan
-from engine.plan.tree import EVENT_TIME, Node
+from engine.plan.tree import Node
 from engine.schema import Field, Schema
 from engine.sql.catalog import Entry, MemoryTable, SinkTable, SourceTable
 from engine.sql.complaints import Complaints

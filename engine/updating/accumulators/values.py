@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from engine.plan.nodes import ROW_ID
+from engine.plan.hidden import ROW_ID
 from engine.schema import to_arrow
 from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.counts import present
