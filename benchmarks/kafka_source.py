@@ -45,7 +45,7 @@ INSERT INTO nowhere SELECT * FROM bids;
 def ours(scratch: Path, address: str, reader: str) -> Callable[[str, int], None]:
     """Runs of the engine, in a session as it opens it; a run ends when every record was read."""
     os.environ["ARROYO_JARS"] = archives() if reader == "jvm" else ""
-    from engine.spark.progress import EpochReport  # noqa: PLC0415 - only this side has it
+    from engine.epoch_report import EpochReport  # noqa: PLC0415 - only this side has it
     from engine.spark.run import Control, RunSpec, run_in  # noqa: PLC0415
     from engine.spark.session import open_session  # noqa: PLC0415
 

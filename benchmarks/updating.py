@@ -19,7 +19,7 @@ from statistics import median
 
 import numpy as np
 
-from engine.spark.progress import EpochReport
+from engine.epoch_report import EpochReport
 from engine.spark.run import Control, RunSpec, run_in
 from engine.spark.session import open_session
 

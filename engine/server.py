@@ -27,10 +27,10 @@ from engine.api.notifications import Changes
 from engine.api.planning import plan_query
 from engine.api.taking import take_savepoint
 from engine.errors import InsecureBindError, ServerError
+from engine.instants import now
 from engine.jobs.controller import Controller, Driving, hash_key
 from engine.jobs.data_directory import Places
 from engine.jobs.decide import Policy
-from engine.jobs.instants import now
 from engine.jobs.runner import WORKER, LocalRunner
 from engine.settings import ApiSettings, PipelineSettings, Settings, read_connections_file
 from engine.store import tokens

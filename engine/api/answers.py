@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
 
+from engine.epoch_report import FIGURES, EpochReport, to_wire
+from engine.instants import FAR_FUTURE, to_micros
 from engine.jobs.data_directory import Places
-from engine.jobs.instants import FAR_FUTURE, to_micros
 from engine.jobs.records import Case
 from engine.jobs.spec import Version
 from engine.jobs.states import STATES, State, StopMode
-from engine.jobs.status import Committed, Note
+from engine.jobs.status import Note
 from engine.store.savepoints import Savepoint as StoredSavepoint
 
 T = TypeVar("T")
@@ -71,8 +72,8 @@ class Job(BaseModel):
     created_at: int
 
 
-class Checkpoint(BaseModel):
-    """A committed epoch."""
+class CommittedEpoch(BaseModel):
+    """What an answer says of a committed epoch beside its figures."""
 
     epoch: int
     backend: str = "spark"
@@ -80,15 +81,15 @@ class Checkpoint(BaseModel):
     start_time: int
     finish_time: int
     events: list[dict[str, Any]] = []
-    rows_in: int
-    rows_out: int
-    rows_per_second: float
-    late_rows: int
-    dropped_rows: int
-    rows_waiting: int | None
-    state_changes: int
-    state_bytes: int
-    watermark: int | None
+
+
+_FIGURES: dict[str, Any] = {
+    declared.name: (declared.annotation, Field(description=declared.figure.meaning))
+    for declared in FIGURES
+    if declared.name in declared.shown_as
+}
+Checkpoint = create_model("Checkpoint", __base__=CommittedEpoch, __doc__="A committed epoch.", **_FIGURES)
+"""A committed epoch with all its figures."""
 
 
 class Savepoint(BaseModel):
@@ -187,22 +188,10 @@ def job(case: Case) -> Job:
     )
 
 
-def checkpoint(epoch: Committed) -> Checkpoint:
+def checkpoint(report: EpochReport) -> CommittedEpoch:
     """A committed epoch."""
-    return Checkpoint(
-        epoch=epoch.epoch,
-        start_time=to_micros(epoch.at - epoch.duration),
-        finish_time=to_micros(epoch.at),
-        rows_in=epoch.rows_in,
-        rows_out=epoch.rows_out,
-        rows_per_second=epoch.rows_per_second,
-        late_rows=epoch.late_rows,
-        dropped_rows=epoch.dropped_rows,
-        rows_waiting=epoch.rows_waiting,
-        state_changes=epoch.state_changes,
-        state_bytes=epoch.state_bytes,
-        watermark=micros(epoch.watermark),
-    )
+    start, finish = to_micros(report.at - report.duration), to_micros(report.at)
+    return Checkpoint.model_validate({**to_wire(report), "start_time": start, "finish_time": finish})
 
 
 def savepoint(stored: StoredSavepoint, places: Places) -> Savepoint:

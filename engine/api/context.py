@@ -12,8 +12,8 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from engine.api.notifications import Changes
+from engine.instants import Clock
 from engine.jobs.data_directory import Places
-from engine.jobs.instants import Clock
 from engine.store.database import Database
 
 

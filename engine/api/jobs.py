@@ -28,8 +28,8 @@ def list_jobs(pipeline: str, given: Given) -> Page[answers.Job]:
         return Page(data=[answers.job(read_case(connection, pipelines.get(connection, pipeline).id))])
 
 
-@ROUTER.get("/jobs/{job}/checkpoints")
-def list_checkpoints(pipeline: str, job: str, given: Given, limit: Limit = 100) -> Page[answers.Checkpoint]:
+@ROUTER.get("/jobs/{job}/checkpoints", response_model=Page[answers.Checkpoint])
+def list_checkpoints(pipeline: str, job: str, given: Given, limit: Limit = 100) -> Page[answers.CommittedEpoch]:
     """The newest committed epochs, newest first."""
     with given.database.reading() as connection:
         case = _case(connection, pipeline, job)

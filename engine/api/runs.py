@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-from datetime import timedelta
 from typing import Literal
 
 from fastapi import APIRouter, Request
@@ -12,11 +11,11 @@ from sqlalchemy import Connection
 
 from engine.api.authentication import bearer
 from engine.api.context import Context, Given
+from engine.epoch_report import EpochReport
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
-from engine.jobs.instants import from_micros
 from engine.jobs.orders import Order, orders
-from engine.jobs.status import Committed, Failure, Goodbye, Progress, Run, Status
+from engine.jobs.status import Failure, Goodbye, Progress, Run, Status
 from engine.store import checkpoints, jobs, runs
 
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)
@@ -35,47 +34,11 @@ class Hello(Message):
     pid: int
 
 
-class Report(Message):
-    """A committed epoch; instants and durations in microseconds."""
-
-    epoch: int
-    rows_in: int
-    rows_out: int
-    rows_per_second: float
-    duration: int
-    watermark: int | None
-    source_watermarks: dict[str, int | None] = {}
-    late_rows: int = 0
-    dropped_rows: int = 0
-    rows_waiting: int | None = None
-    state_changes: int = 0
-    state_bytes: int = 0
-    at: int
-
-    def to_committed(self) -> Committed:
-        """The epoch as the store keeps it."""
-        return Committed(
-            epoch=self.epoch,
-            rows_in=self.rows_in,
-            rows_out=self.rows_out,
-            rows_per_second=self.rows_per_second,
-            duration=timedelta(microseconds=self.duration),
-            watermark=None if self.watermark is None else from_micros(self.watermark),
-            sources={name: None if at is None else from_micros(at) for name, at in self.source_watermarks.items()},
-            late_rows=self.late_rows,
-            dropped_rows=self.dropped_rows,
-            rows_waiting=self.rows_waiting,
-            state_changes=self.state_changes,
-            state_bytes=self.state_bytes,
-            at=from_micros(self.at),
-        )
-
-
 class Heartbeat(Message):
     """Still here; these epochs were committed since the last answer."""
 
     state: Literal["starting", "running", "stopping"]
-    reports: tuple[Report, ...] = ()
+    reports: tuple[EpochReport, ...] = ()
 
 
 class Fault(Message):
@@ -91,7 +54,7 @@ class Farewell(Message):
 
     outcome: Literal["finished", "stopped", "failed"]
     error: Fault | None = None
-    reports: tuple[Report, ...] = ()
+    reports: tuple[EpochReport, ...] = ()
 
 
 class Answer(BaseModel):
@@ -151,16 +114,16 @@ def _known(connection: Connection, request: Request, job: str, generation: int) 
     return run
 
 
-def _advance(connection: Connection, run: Run, reports: tuple[Report, ...]) -> None:
+def _advance(connection: Connection, run: Run, reports: tuple[EpochReport, ...]) -> None:
     """Write down what was committed. Reports that come twice, or late, move nothing back."""
     if not reports:
         return
-    epochs = sorted((report.to_committed() for report in reports), key=lambda epoch: epoch.epoch)
+    epochs = sorted(reports, key=lambda report: report.epoch)
     checkpoints.add(connection, run.job_id, run.generation, epochs)
     before, newest = jobs.get(connection, run.job_id).progress, epochs[-1]
     if before.epoch is None or newest.epoch >= before.epoch:
         watermark = newest.watermark or before.watermark
-        jobs.advance(connection, run.job_id, Progress(newest.epoch, watermark, newest.sources))
+        jobs.advance(connection, run.job_id, Progress(newest.epoch, watermark, newest.source_watermarks))
 
 
 def _answer(given: Context, run: Run, status: Status) -> Answer:

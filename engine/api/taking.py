@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.api.context import Taken
-from engine.jobs.instants import from_micros, now
+from engine.instants import from_micros, now
 
 
 def take_savepoint(state: Path, savepoint_id: str, label: str | None) -> Taken:

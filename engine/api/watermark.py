@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from engine.api import answers
 from engine.api.context import Context, Given
 from engine.errors import RequestError
-from engine.jobs.instants import from_micros
+from engine.instants import from_micros
 from engine.store import pipelines
 from engine.store.records import read_case
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from engine.client import Client, Json, RefusedError, read_url, segment
 from engine.errors import EngineError, UnreachableError
+from engine.instants import FAR_FUTURE, from_micros
 from engine.jobs.data_directory import Places
-from engine.jobs.instants import FAR_FUTURE, from_micros
 from engine.settings import load
 
 REFUSED, FAILED = 2, 3

@@ -8,6 +8,8 @@ import signal
 import tempfile
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import nullcontext
+from dataclasses import asdict
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ from engine.durations import read_duration
 from engine.errors import ScriptRefused, SettingError
 
 if TYPE_CHECKING:
-    from engine.spark.progress import EpochReport
+    from engine.epoch_report import EpochReport
     from engine.spark.run import Control, RunSpec
 
 INTERRUPTED = 130
@@ -138,9 +140,21 @@ def _show(report: EpochReport) -> None:
 
 
 def _show_json(report: EpochReport) -> None:
-    from engine.spark.progress import to_json  # noqa: PLC0415 - see `_run`
+    say(json.dumps(dict(_plain(name, value) for name, value in asdict(report).items())))
 
-    say(json.dumps(to_json(report)))
+
+def _plain(name: str, value: object) -> tuple[str, object]:
+    """A figure in plain values: instants in ISO form, lengths in seconds."""
+    match value:
+        case timedelta():
+            return f"{name}_seconds", value.total_seconds()
+        case datetime():
+            return name, value.isoformat()
+        case dict():
+            return name, dict(_plain(key, inner) for key, inner in value.items())
+        case float():
+            return name, round(value, 1)
+    return name, value
 
 
 RUN = Command("run", "Run a script until its input ends or Ctrl-C.", _arguments, _run)

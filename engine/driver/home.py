@@ -12,15 +12,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import Literal
 
 from engine.client import Client, Json, RefusedError, read_url
+from engine.epoch_report import EpochReport, to_wire
 from engine.errors import UnreachableError
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
-from engine.jobs.instants import to_micros
-from engine.jobs.status import Committed, Goodbye
+from engine.jobs.status import Goodbye
 
 LOG = logging.getLogger(__name__)
 _CLOSEST = 0.2
@@ -43,7 +42,7 @@ class Home:
     """Makes the run end; may be called again and again."""
     end_at_once: Callable[[], None]
     """Ends this process and all it has started; does not return."""
-    _reports: list[Committed] = field(default_factory=list)
+    _reports: list[EpochReport] = field(default_factory=list)
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _bell: threading.Event = field(default_factory=threading.Event)
     _state: str = "starting"
@@ -63,7 +62,7 @@ class Home:
         self._state = "running"
         self._bell.set()
 
-    def report(self, epoch: Committed) -> None:
+    def report(self, epoch: EpochReport) -> None:
         """An epoch was committed; it is told as soon as may be, and never lost while this process lives."""
         with self._guard:
             self._reports.append(epoch)
@@ -89,7 +88,7 @@ class Home:
             body: dict[str, Json] = {
                 "outcome": goodbye.outcome,
                 "error": error,
-                "reports": [to_json(one) for one in self._reports],
+                "reports": [to_wire(report) for report in self._reports],
             }
         while not self._call("goodbye", body) and time.monotonic() < end:
             time.sleep(1.0)
@@ -101,7 +100,7 @@ class Home:
             self._bell.clear()
             with self._guard:
                 batch = list(self._reports)
-            if self._call("heartbeat", {"state": self._state, "reports": [to_json(one) for one in batch]}):
+            if self._call("heartbeat", {"state": self._state, "reports": [to_wire(report) for report in batch]}):
                 with self._guard:
                     del self._reports[: len(batch)]
             self._check_lease()
@@ -148,26 +147,6 @@ class Home:
             self.stop("checkpoint")
 
 
-def to_json(epoch: Committed) -> Json:
-    """A committed epoch as it travels."""
-    micros = timedelta(microseconds=1)
-    return {
-        "epoch": epoch.epoch,
-        "rows_in": epoch.rows_in,
-        "rows_out": epoch.rows_out,
-        "rows_per_second": epoch.rows_per_second,
-        "duration": epoch.duration // micros,
-        "watermark": _instant(epoch.watermark),
-        "source_watermarks": {name: _instant(at) for name, at in epoch.sources.items()},
-        "late_rows": epoch.late_rows,
-        "dropped_rows": epoch.dropped_rows,
-        "rows_waiting": epoch.rows_waiting,
-        "state_changes": epoch.state_changes,
-        "state_bytes": epoch.state_bytes,
-        "at": to_micros(epoch.at),
-    }
-
-
 def end_group() -> None:
     """End this process and, when it leads a group of its own, everything it has started."""
     if mark := os.environ.get(processes.MARK):
@@ -175,7 +154,3 @@ def end_group() -> None:
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(4)
-
-
-def _instant(at: datetime | None) -> int | None:
-    return None if at is None else to_micros(at)

@@ -19,11 +19,12 @@ from types import FrameType
 from typing import IO, Literal, Protocol
 
 from engine.driver.home import Home, StopMode, end_group
+from engine.epoch_report import EpochReport
 from engine.errors import EngineError, RunError
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.runner import Holder
-from engine.jobs.status import Committed, Failure, Goodbye
+from engine.jobs.status import Failure, Goodbye
 
 LOG = logging.getLogger(__name__)
 _LOCK_PATIENCE = 120.0
@@ -37,7 +38,7 @@ class Work(Protocol):
         """Make `run` return soon; safe from any thread, again and again."""
 
     def run(
-        self, assignment: Assignment, on_epoch: Callable[[Committed], None], on_started: Callable[[], None]
+        self, assignment: Assignment, on_epoch: Callable[[EpochReport], None], on_started: Callable[[], None]
     ) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped; raises EngineError when it fails."""
 

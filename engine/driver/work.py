@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.checkpoints import rescale, restore
 from engine.driver.home import StopMode
+from engine.epoch_report import EpochReport
 from engine.jobs.assignment import Assignment
-from engine.jobs.status import Committed
-from engine.spark.progress import EpochReport
 from engine.spark.run import Control, RunSpec, run
 from engine.spark.session import close_session, open_session
 from engine.udf.declared import name_files
@@ -32,7 +31,7 @@ class SparkWork:
         self._control.stop(mode)
 
     def run(
-        self, assignment: Assignment, on_epoch: Callable[[Committed], None], on_started: Callable[[], None]
+        self, assignment: Assignment, on_epoch: Callable[[EpochReport], None], on_started: Callable[[], None]
     ) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped."""
         chosen = assignment.settings
@@ -51,7 +50,7 @@ class SparkWork:
             connections=assignment.connections,
             quick=chosen.get("quick", "false").lower() == "true",
         )
-        return run(spec, self._control, lambda report: on_epoch(to_committed(report)), on_started)
+        return run(spec, self._control, on_epoch, on_started)
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Lay the state out for that many tasks, on a copy that then takes its place."""
@@ -73,22 +72,3 @@ class SparkWork:
     def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
         """Put a savepoint in the place of the state."""
         restore.restore(savepoint, state, allow_replay=allow_replay)
-
-
-def to_committed(report: EpochReport) -> Committed:
-    """An epoch as the engine reports it, in the control plane's words."""
-    return Committed(
-        epoch=report.epoch,
-        rows_in=report.rows_in,
-        rows_out=report.rows_out,
-        rows_per_second=report.rows_per_second,
-        duration=report.duration,
-        watermark=report.watermark,
-        sources=report.source_watermarks,
-        late_rows=report.late_rows,
-        dropped_rows=report.dropped_rows,
-        rows_waiting=report.rows_waiting,
-        state_changes=report.state_changes,
-        state_bytes=report.state_bytes,
-        at=report.at,
-    )

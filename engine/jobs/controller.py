@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from engine.instants import Clock
 from engine.jobs.actions import (
     AbandonRescale,
     AcceptChore,
@@ -27,7 +28,6 @@ from engine.jobs.actions import (
 from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import Places
 from engine.jobs.decide import Policy, decide
-from engine.jobs.instants import Clock
 from engine.jobs.intend import intend
 from engine.jobs.observe import Observation, Process
 from engine.jobs.records import Case, Records

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
+from engine.instants import FAR_FUTURE
 from engine.jobs.actions import (
     AbandonRescale,
     AcceptChore,
@@ -22,7 +23,6 @@ from engine.jobs.actions import (
     RestoreSavepoint,
     Wait,
 )
-from engine.jobs.instants import FAR_FUTURE
 from engine.jobs.spec import Pipeline
 from engine.jobs.states import State, may_follow
 from engine.jobs.status import Progress, Status

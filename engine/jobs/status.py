@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from engine.jobs.states import State
 
@@ -87,25 +87,6 @@ class Run:
     running_at: datetime | None = None
     ended_at: datetime | None = None
     goodbye: Goodbye | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """One committed epoch, as a driver reports it."""
-
-    epoch: int
-    rows_in: int
-    rows_out: int
-    rows_per_second: float
-    duration: timedelta
-    watermark: datetime | None
-    sources: Mapping[str, datetime | None]
-    late_rows: int
-    dropped_rows: int
-    state_changes: int
-    state_bytes: int
-    at: datetime
-    rows_waiting: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

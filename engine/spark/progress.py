@@ -4,33 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from engine.epoch_report import EpochReport
 from engine.spark.planner import Offset
 from engine.spark.watermarks import END_OF_TIME
-
-
-@dataclass(frozen=True, slots=True)
-class EpochReport:
-    """A committed epoch. `watermark` is that of committed output: nothing older will be added any more; None when it
-    is not known yet. `rows_waiting` were there to be read when the epoch was planned and are not in it; None when no
-    source can tell. `state_changes` counts the rows of state that were added, changed or removed."""
-
-    epoch: int
-    rows_in: int
-    rows_out: int
-    rows_per_second: float
-    duration: timedelta
-    watermark: datetime | None
-    source_watermarks: Mapping[str, datetime | None]
-    late_rows: int
-    dropped_rows: int
-    rows_waiting: int | None
-    state_changes: int
-    state_bytes: int
-    at: datetime
-    is_last: bool = False
 
 
 def read_progress(
@@ -124,27 +102,3 @@ def _instant(micros: int | None) -> datetime | None:
 
 def _list(value: object) -> list[Mapping[str, object]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
-def to_json(report: EpochReport) -> dict[str, object]:
-    """The report in plain values: instants in ISO form, lengths in seconds."""
-    return {
-        "epoch": report.epoch,
-        "rows_in": report.rows_in,
-        "rows_out": report.rows_out,
-        "rows_per_second": round(report.rows_per_second, 1),
-        "duration_seconds": report.duration.total_seconds(),
-        "watermark": _iso(report.watermark),
-        "source_watermarks": {name: _iso(mark) for name, mark in report.source_watermarks.items()},
-        "late_rows": report.late_rows,
-        "dropped_rows": report.dropped_rows,
-        "rows_waiting": report.rows_waiting,
-        "state_changes": report.state_changes,
-        "state_bytes": report.state_bytes,
-        "at": _iso(report.at),
-        "is_last": report.is_last,
-    }
-
-
-def _iso(instant: datetime | None) -> str | None:
-    return None if instant is None else instant.isoformat()

@@ -23,6 +23,7 @@ from engine.connectors import connector_of
 from engine.connectors.base import Epoch, SinkPlace, Table
 from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
+from engine.epoch_report import EpochReport
 from engine.plan.nodes import Scan, is_updating
 from engine.plan.tree import walk
 from engine.spark import notes
@@ -31,7 +32,7 @@ from engine.spark.epoch import EpochPart, Target, sink_directory
 from engine.spark.failures import explain_failure
 from engine.spark.offsets import hash_offsets, read_ends, read_settled
 from engine.spark.planner import Offset
-from engine.spark.progress import EpochReport, read_progress
+from engine.spark.progress import read_progress
 from engine.spark.session import close_session, open_session
 from engine.spark.source import format_name
 from engine.spark.stream import Limits, stream_part

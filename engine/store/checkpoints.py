@@ -2,61 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, Float, Integer, RowMapping, Table, Text, and_, delete, select
 from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.types import TypeEngine
 
-from engine.jobs.status import Committed
+from engine.epoch_report import SENT, DeclaredFigure, EpochReport
 from engine.store.columns import Instant, Length, Watermarks
 from engine.store.database import METADATA
 
-KEPT = 100
-"""As many as the reference engine shows; what is on disk is the state directory's business."""
+_LIMIT = 100
+"""As many as Arroyo shows; what is on disk is the state directory's business."""
 
+_TYPES: Mapping[object, type[TypeEngine[Any]]] = {
+    int: BigInteger,
+    float: Float,
+    datetime: Instant,
+    timedelta: Length,
+    Mapping[str, datetime | None]: Watermarks,
+}
+
+
+def _column(declared: DeclaredFigure) -> Column[Any]:
+    kind, is_key = _TYPES[declared.kind], declared.name == "epoch"
+    return Column(declared.column, kind, primary_key=is_key, nullable=declared.is_optional)
+
+
+_EPOCH, *_FIGURES = (_column(declared) for declared in SENT)
 CHECKPOINTS = Table(
     "checkpoints",
     METADATA,
     Column("job_id", Text, primary_key=True),
-    Column("epoch", BigInteger, primary_key=True),
+    _EPOCH,
     Column("generation", Integer, nullable=False),
-    Column("rows_in", BigInteger, nullable=False),
-    Column("rows_out", BigInteger, nullable=False),
-    Column("rows_per_second", Float, nullable=False),
-    Column("duration", Length, nullable=False),
-    Column("watermark", Instant),
-    Column("sources", Watermarks, nullable=False),
-    Column("late_rows", BigInteger, nullable=False),
-    Column("dropped_rows", BigInteger, nullable=False),
-    Column("state_changes", BigInteger, nullable=False),
-    Column("state_bytes", BigInteger, nullable=False),
-    Column("at", Instant, nullable=False),
-    Column("rows_waiting", BigInteger),
+    *_FIGURES,
 )
 
 
-def add(connection: Connection, job_id: str, generation: int, epochs: Sequence[Committed]) -> None:
-    """Store epochs and let the oldest go. One that is told twice is stored once."""
-    for epoch in epochs:
-        values = {
-            "generation": generation,
-            "rows_in": epoch.rows_in,
-            "rows_out": epoch.rows_out,
-            "rows_per_second": epoch.rows_per_second,
-            "duration": epoch.duration,
-            "watermark": epoch.watermark,
-            "sources": epoch.sources,
-            "late_rows": epoch.late_rows,
-            "dropped_rows": epoch.dropped_rows,
-            "rows_waiting": epoch.rows_waiting,
-            "state_changes": epoch.state_changes,
-            "state_bytes": epoch.state_bytes,
-            "at": epoch.at,
-        }
-        row = insert(CHECKPOINTS).values(job_id=job_id, epoch=epoch.epoch, **values)
+def add(connection: Connection, job_id: str, generation: int, reports: Sequence[EpochReport]) -> None:
+    """Store epochs and let the oldest go. One that is reported twice is stored once."""
+    for report in reports:
+        values = {**_to_row(report), "generation": generation}
+        row = insert(CHECKPOINTS).values(job_id=job_id, **values)
         connection.execute(row.on_conflict_do_update(index_elements=["job_id", "epoch"], set_=values))
-    if epochs:
-        old = CHECKPOINTS.c.epoch <= max(epoch.epoch for epoch in epochs) - KEPT
+    if reports:
+        old = CHECKPOINTS.c.epoch <= max(report.epoch for report in reports) - _LIMIT
         connection.execute(delete(CHECKPOINTS).where(and_(CHECKPOINTS.c.job_id == job_id, old)))
 
 
@@ -65,26 +59,17 @@ def forget(connection: Connection, job_id: str) -> None:
     connection.execute(delete(CHECKPOINTS).where(CHECKPOINTS.c.job_id == job_id))
 
 
-def latest(connection: Connection, job_id: str, limit: int) -> Sequence[Committed]:
+def latest(connection: Connection, job_id: str, limit: int) -> Sequence[EpochReport]:
     """The newest epochs, newest first."""
     query = select(CHECKPOINTS).where(CHECKPOINTS.c.job_id == job_id)
     query = query.order_by(CHECKPOINTS.c.epoch.desc()).limit(limit)
     return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
-def _from_row(row: RowMapping) -> Committed:
-    return Committed(
-        epoch=row["epoch"],
-        rows_in=row["rows_in"],
-        rows_out=row["rows_out"],
-        rows_per_second=row["rows_per_second"],
-        duration=row["duration"],
-        watermark=row["watermark"],
-        sources=row["sources"],
-        late_rows=row["late_rows"],
-        dropped_rows=row["dropped_rows"],
-        rows_waiting=row["rows_waiting"],
-        state_changes=row["state_changes"],
-        state_bytes=row["state_bytes"],
-        at=row["at"],
-    )
+def _to_row(report: EpochReport) -> dict[str, object]:
+    values = asdict(report)
+    return {declared.column: values[declared.name] for declared in SENT}
+
+
+def _from_row(row: RowMapping) -> EpochReport:
+    return EpochReport(**{declared.name: row[declared.column] for declared in SENT})

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import BigInteger, Dialect, Text
 from sqlalchemy.types import TypeDecorator
 
-from engine.jobs.instants import from_micros, to_micros
+from engine.instants import from_micros, to_micros
 
 
 class Instant(TypeDecorator[datetime]):

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from engine.driver.home import to_json
-from engine.jobs.status import Committed
+import pytest
+
+from engine.api.answers import Checkpoint
+from engine.epoch_report import FIGURES, SENT, EpochReport, to_wire
 from tests.api.conftest import Plane
 
-REPORT = Committed(
+REPORT = EpochReport(
     epoch=7,
     rows_in=100,
     rows_out=40,
     rows_per_second=12.5,
     duration=timedelta(seconds=8, microseconds=3),
     watermark=datetime(2026, 1, 1, 0, 1, tzinfo=UTC),
-    sources={"clicks": datetime(2026, 1, 1, 0, 2, tzinfo=UTC), "idle": None},
+    source_watermarks={"clicks": datetime(2026, 1, 1, 0, 2, tzinfo=UTC), "idle": None},
     late_rows=1,
     dropped_rows=2,
     state_changes=3,
@@ -90,8 +93,45 @@ def answer(plane: Plane) -> dict[str, Any]:
     return checkpoints[0]
 
 
+def test_every_figure_is_sent_kept_and_answered() -> None:
+    stays = {"is_last"}  # it ends the process that knows it
+    figures = {field.name for field in fields(EpochReport)} - stays
+
+    assert {declared.name for declared in FIGURES} == figures | stays
+    assert set(to_wire(REPORT)) == figures
+    assert {declared.column for declared in SENT} == set(ROW) - {"generation"}
+    assert {declared.name: declared.shown_as for declared in SENT if declared.shown_as != (declared.name,)} == {
+        "duration": ("start_time", "finish_time"),
+        "at": ("start_time", "finish_time"),
+        "source_watermarks": (),  # asked for with the watermark
+    }
+    beside = {"backend", "checkpoint_type", "events"}
+    assert {name for declared in SENT for name in declared.shown_as} == set(Checkpoint.model_fields) - beside
+
+
+def test_every_figure_is_described() -> None:
+    assert [declared.name for declared in FIGURES if not declared.figure.meaning.endswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"at": "2026-01-01T00:00:00Z"}, {"at": 1.5}, {"watermark": 10**20}, {"duration": None}, {"rows_in": "many"}],
+)
+def test_what_is_no_report_is_refused(plane: Plane, wrong: dict[str, Any]) -> None:
+    plane.run()
+    run = plane.runner.launched[-1]
+
+    refused = plane.http.post(
+        f"/api/v1/runs/{run.job_id}/{run.generation}/heartbeat",
+        json={"state": "running", "reports": [WIRE | wrong]},
+        headers={"Authorization": f"Bearer {run.key}"},
+    )
+
+    assert refused.json()["code"] == "request.invalid"
+
+
 def test_a_driver_sends_instants_and_lengths_as_microseconds() -> None:
-    assert to_json(REPORT) == WIRE
+    assert to_wire(REPORT) == WIRE
 
 
 def test_a_report_is_kept_as_a_row(plane: Plane) -> None:

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from engine.driver.home import Home, StopMode
+from engine.epoch_report import EpochReport
 from engine.jobs.assignment import Assignment
-from engine.jobs.status import Committed, Failure, Goodbye
+from engine.jobs.status import Failure, Goodbye
 from tests.jobs.builders import T0
 
 
@@ -90,8 +91,17 @@ class Driver:
         self.home = Home(own, self.stops.append, self.ended.set)
 
 
-def epoch(number: int) -> Committed:
-    return Committed(number, 1, 1, 1.0, timedelta(milliseconds=5), T0, {"t": None}, 0, 0, 0, 0, T0)
+def epoch(number: int) -> EpochReport:
+    return EpochReport(
+        epoch=number,
+        rows_in=1,
+        rows_out=1,
+        rows_per_second=1.0,
+        duration=timedelta(milliseconds=5),
+        watermark=T0,
+        source_watermarks={"t": None},
+        at=T0,
+    )
 
 
 def test_a_driver_says_hello_keeps_calling_and_says_goodbye(line: Line) -> None:

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from engine.instants import FAR_FUTURE
 from engine.jobs.actions import AbandonRescale, AcceptChore, Finish, GiveUp, Launch, MarkStopped, Recover
-from engine.jobs.instants import FAR_FUTURE
 from engine.jobs.intend import intend
 from engine.jobs.spec import Restore
 from engine.jobs.states import State

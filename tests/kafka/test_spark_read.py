@@ -19,8 +19,8 @@ from engine.connectors.kafka.read.options import KafkaSourceOptions
 from engine.connectors.kafka.read.spark import KafkaSparkRead
 from engine.connectors.options import parse_options
 from engine.connectors.secret_values import fill_in
+from engine.epoch_report import EpochReport
 from engine.errors import MissingPackageError, ScriptRefused
-from engine.spark.progress import EpochReport
 from engine.spark.run import Control, RunSpec, run_in
 from engine.spark.slices import pieces_of
 from tests.connectors.tables import given, table

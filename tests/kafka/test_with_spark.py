@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.epoch_report import EpochReport
 from engine.errors import RecordsLostError, SourceUnavailableError, TopicRecreatedError
-from engine.spark.progress import EpochReport
 from engine.spark.run import Control, RunSpec, run_in
 from tests.kafka.broker import Broker, free_ports
 from tests.streams.play import kill_in_epoch, read_rows

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engine.checkpoints import savepoints
 from engine.checkpoints.restore import restore
-from engine.spark.progress import EpochReport
+from engine.epoch_report import EpochReport
 from engine.spark.run import Control, run
 from tests.kept.cases import CASES, output_of
 

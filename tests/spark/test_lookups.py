@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.epoch_report import EpochReport
 from engine.errors import DuplicateKeyError
-from engine.spark.progress import EpochReport
 from engine.spark.run import Control, RunSpec, run_in
 
 if TYPE_CHECKING:

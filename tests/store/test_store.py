@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import inspect
 
+from engine.epoch_report import EpochReport
 from engine.errors import DataDirLockedError, PipelineNotFoundError, StaleWriteError
 from engine.jobs.data_directory import Places
 from engine.jobs.records import Case
 from engine.jobs.spec import Pipeline, Spec, Version
 from engine.jobs.states import State
-from engine.jobs.status import Committed, Failure, Goodbye, Note, Progress, Run, Status
+from engine.jobs.status import Failure, Goodbye, Note, Progress, Run, Status
 from engine.store import checkpoints, events, jobs, keys, pipelines, runs, savepoints, tokens, versions
 from engine.store.database import METADATA, Database, open_database
 from engine.store.migrations import MIGRATIONS
@@ -38,8 +39,17 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-def committed(epoch: int) -> Committed:
-    return Committed(epoch, 1, 1, 1.0, timedelta(seconds=1), T0, {"a": T0, "b": None}, 0, 0, 0, 0, T0)
+def report(epoch: int) -> EpochReport:
+    return EpochReport(
+        epoch=epoch,
+        rows_in=1,
+        rows_out=1,
+        rows_per_second=1.0,
+        duration=timedelta(seconds=1),
+        watermark=T0,
+        source_watermarks={"a": T0, "b": None},
+        at=T0,
+    )
 
 
 def test_what_was_stored_is_read_back(database: Database) -> None:
@@ -176,12 +186,12 @@ def test_progress_is_not_written_back_by_who_only_changes_the_state(database: Da
 
 def test_the_newest_hundred_epochs_are_kept(database: Database) -> None:
     with database.writing() as connection:
-        checkpoints.add(connection, STATUS.job_id, 1, [committed(epoch) for epoch in range(150)])
-        checkpoints.add(connection, STATUS.job_id, 1, [committed(149)])
+        checkpoints.add(connection, STATUS.job_id, 1, [report(epoch) for epoch in range(150)])
+        checkpoints.add(connection, STATUS.job_id, 1, [report(149)])
         found = checkpoints.latest(connection, STATUS.job_id, 1000)
 
     assert [epoch.epoch for epoch in found] == list(range(149, 49, -1))
-    assert found[0] == committed(149)
+    assert found[0] == report(149)
 
 
 def test_a_key_is_bound_to_what_it_was_used_for_first(database: Database) -> None:
@@ -195,7 +205,7 @@ def test_a_deleted_pipeline_leaves_nothing(database: Database) -> None:
     with database.writing() as connection:
         keys.claim(connection, "deploy", "k", "orders", PIPELINE.id, T0)
         runs.add(connection, RUN)
-        checkpoints.add(connection, STATUS.job_id, 1, [committed(1)])
+        checkpoints.add(connection, STATUS.job_id, 1, [report(1)])
         pipelines.remove(connection, PIPELINE)
         left = {
             name: connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one() for name in METADATA.tables

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.spark.progress import EpochReport
+from engine.epoch_report import EpochReport
 from engine.spark.run import Control, RunSpec, run_in
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.spark.progress import EpochReport
+from engine.epoch_report import EpochReport
 from engine.spark.run import RunSpec
 from tests.streams.play import Row, Step, at, kill_in_epoch, play, read_rows, write_script
 

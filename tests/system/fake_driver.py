@@ -19,10 +19,10 @@ from typing import Literal
 
 from engine.driver.home import StopMode
 from engine.driver.main import main
+from engine.epoch_report import EpochReport
 from engine.errors import EngineError
+from engine.instants import FAR_FUTURE
 from engine.jobs.assignment import Assignment
-from engine.jobs.instants import FAR_FUTURE
-from engine.jobs.status import Committed
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -40,7 +40,7 @@ class FakeWork:
             self._stopped.set()
 
     def run(
-        self, assignment: Assignment, on_epoch: Callable[[Committed], None], on_started: Callable[[], None]
+        self, assignment: Assignment, on_epoch: Callable[[EpochReport], None], on_started: Callable[[], None]
     ) -> Literal["finished", "stopped"]:
         """Count until stopped, or until the wanted number is reached."""
         says = dict(re.findall(r"-- (\w+):? ?(\S*)", assignment.query))
@@ -60,7 +60,7 @@ class FakeWork:
             if epoch == int(says.get("crash", -1)) and assignment.generation == 1:
                 os._exit(7)
             _write(state, {"epoch": epoch, "parallelism": assignment.parallelism})
-            on_epoch(_committed(epoch, is_last=epoch >= last))
+            on_epoch(_report(epoch, is_last=epoch >= last))
         return "stopped"
 
     def rescale(self, state: Path, parallelism: int) -> None:
@@ -81,16 +81,16 @@ def _failure(code: str) -> EngineError:
     return error
 
 
-def _committed(epoch: int, is_last: bool) -> Committed:
+def _report(epoch: int, is_last: bool) -> EpochReport:
     watermark = FAR_FUTURE if is_last else BEGIN + timedelta(minutes=epoch)
-    return Committed(
+    return EpochReport(
         epoch=epoch,
         rows_in=10,
         rows_out=5,
         rows_per_second=100.0,
         duration=timedelta(milliseconds=10),
         watermark=watermark,
-        sources={"impulse": watermark},
+        source_watermarks={"impulse": watermark},
         late_rows=0,
         dropped_rows=0,
         state_changes=1,

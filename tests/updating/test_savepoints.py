@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.checkpoints import savepoints
 from engine.checkpoints.restore import restore
-from engine.spark.progress import EpochReport
+from engine.epoch_report import EpochReport
 from engine.spark.run import Control, run_in
 from tests.spark.test_updating_queries import folded
 from tests.streams.play import play

@@ -1,0 +1,146 @@
+"""What a committed epoch has done, declared once.
+
+A driver makes the report, sends it home as JSON, the store keeps it as a row, the API answers it as a checkpoint and
+the command line prints it. All of these read the declaration below, so a new figure is one field here and, for the
+databases that exist already, one migration. A new field goes to the end, as a migration's column does, and has a
+default: drivers that were started before the control plane was renewed do not send it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import NoneType
+from typing import Annotated, Any, get_args, get_type_hints
+
+from pydantic import PlainSerializer, PlainValidator, TypeAdapter
+
+from engine.instants import from_micros, to_micros
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What is said of a field beside its type: its `meaning`, the `column` that keeps it where that has another name,
+    whether it `is_sent` home and kept, and the fields of the API's checkpoint that show it where these are others."""
+
+    meaning: str
+    column: str | None = None
+    is_sent: bool = True
+    shown_as: tuple[str, ...] | None = None
+
+
+def _read_instant(value: object) -> datetime:
+    try:
+        return from_micros(_whole(value))
+    except OverflowError as error:
+        raise ValueError(f"{value} microseconds are not an instant") from error
+
+
+def _read_length(value: object) -> timedelta:
+    try:
+        return timedelta(microseconds=_whole(value))
+    except OverflowError as error:
+        raise ValueError(f"{value} microseconds are too long") from error
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError("not a whole number of microseconds")
+
+
+def _to_micros(length: timedelta) -> int:
+    return length // timedelta(microseconds=1)
+
+
+Instant = Annotated[
+    datetime, PlainValidator(_read_instant, json_schema_input_type=int), PlainSerializer(to_micros, return_type=int)
+]
+"""An instant, in JSON as microseconds since 1970."""
+Length = Annotated[
+    timedelta, PlainValidator(_read_length, json_schema_input_type=int), PlainSerializer(_to_micros, return_type=int)
+]
+"""A length of time, in JSON as microseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochReport:
+    """The figures of one committed epoch."""
+
+    epoch: Annotated[int, Figure("Its number; the first is 0.")]
+    rows_in: Annotated[int, Figure("Rows read from the sources.")]
+    rows_out: Annotated[int, Figure("Rows given to the sinks.")]
+    rows_per_second: Annotated[float, Figure("Rows read, for each second that the epoch took.")]
+    duration: Annotated[Length, Figure("How long it took.", shown_as=("start_time", "finish_time"))]
+    watermark: Annotated[
+        Instant | None,
+        Figure("That of committed output: nothing older will be added any more. Null while it is not known."),
+    ]
+    source_watermarks: Annotated[
+        Mapping[str, Instant | None],
+        Figure("The watermark of each source table; the endpoint of watermarks shows it.", "sources", shown_as=()),
+    ] = field(default_factory=dict)
+    late_rows: Annotated[int, Figure("Rows left out because they came after their watermark.")] = 0
+    dropped_rows: Annotated[int, Figure("Rows that could not be read or written and were left out, so far.")] = 0
+    state_changes: Annotated[int, Figure("Rows of state that were added, changed or removed.")] = 0
+    state_bytes: Annotated[int, Figure("Memory that the state takes.")] = 0
+    at: Annotated[Instant, Figure("When it was committed.", shown_as=("start_time", "finish_time"))]
+    rows_waiting: Annotated[
+        int | None,
+        Figure("Rows that could be read when the epoch was planned and are not in it. Null when no source can tell."),
+    ] = None
+    is_last: Annotated[
+        bool, Figure("Whether the input has ended with it; the driver says so with its goodbye.", is_sent=False)
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFigure:
+    """A field of EpochReport: its name, its type as Python has it (None aside), and as a Pydantic model reads it."""
+
+    name: str
+    kind: object
+    is_optional: bool
+    annotation: Any
+    figure: Figure
+
+    @property
+    def column(self) -> str:
+        """The column that keeps it."""
+        return self.figure.column or self.name
+
+    @property
+    def shown_as(self) -> tuple[str, ...]:
+        """The fields of the API's checkpoint that show it."""
+        if self.figure.shown_as is not None:
+            return self.figure.shown_as
+        return (self.name,) if self.figure.is_sent else ()
+
+
+def _declared() -> tuple[DeclaredFigure, ...]:
+    annotations = get_type_hints(EpochReport, include_extras=True)
+    declared = []
+    for name, python_type in get_type_hints(EpochReport).items():
+        is_optional = NoneType in get_args(python_type)
+        kind = (
+            next(member for member in get_args(python_type) if member is not NoneType) if is_optional else python_type
+        )
+        figure = next(mark for mark in get_args(annotations[name]) if isinstance(mark, Figure))
+        declared.append(DeclaredFigure(name, kind, is_optional, annotations[name], figure))
+    return tuple(declared)
+
+
+FIGURES = _declared()
+"""Every field of EpochReport, in order."""
+SENT = tuple(declared for declared in FIGURES if declared.figure.is_sent)
+"""Those that leave the driver's process."""
+
+_JSON = TypeAdapter(EpochReport)
+_SENT_NAMES = {declared.name for declared in SENT}
+
+
+def to_wire(report: EpochReport) -> dict[str, Any]:
+    """The report as a driver sends it: plain JSON values."""
+    values: dict[str, Any] = _JSON.dump_python(report, include=_SENT_NAMES)
+    return values
