@@ -19,7 +19,7 @@ _OURS = {"logs", "savepoints", "lock", "generation", "lineage.json", "sinks", "w
 _OURS |= {OPEN_FILES, "replaced", "staging"}
 
 
-class Hold:
+class StateLock:
     """The lock on a state directory; it is let go when this is released, forgotten, or the process ends."""
 
     def __init__(self, handle: int) -> None:
@@ -43,12 +43,12 @@ class Claim:
     parents: tuple[tuple[str, int], ...]
     generation: int
     parallelism: int
-    hold: Hold | None = field(default=None, compare=False, repr=False)
+    lock: StateLock | None = field(default=None, compare=False, repr=False)
 
     def release(self) -> None:
         """Let another run have the state."""
-        if self.hold:
-            self.hold.release()
+        if self.lock:
+            self.lock.release()
 
 
 def claim(
@@ -67,7 +67,7 @@ def claim(
     empty, and the old state is kept aside."""
     _check_it_is_ours(paths)
     paths.root.mkdir(parents=True, exist_ok=True)
-    hold = _lock(paths, is_fenced=generation is not None)
+    lock = _lock(paths, is_fenced=generation is not None)
     try:
         finish_swap(paths)
         is_to_start_empty = _is_to_start_empty(paths, fingerprint, force=force)
@@ -82,10 +82,10 @@ def claim(
             _start_empty(paths, content, Lineage(new_lineage()))
         history, width = _settle(paths, content, new_lineage)
     except BaseException:
-        if hold:
-            hold.release()
+        if lock:
+            lock.release()
         raise
-    return Claim(history.id, history.parents, mine, width, hold)
+    return Claim(history.id, history.parents, mine, width, lock)
 
 
 def _settle(paths: StatePaths, content: dict[str, str | int], new_lineage: Callable[[], str]) -> tuple[Lineage, int]:
@@ -115,7 +115,7 @@ def _check_it_is_ours(paths: StatePaths) -> None:
         )
 
 
-def _lock(paths: StatePaths, *, is_fenced: bool) -> Hold | None:
+def _lock(paths: StatePaths, *, is_fenced: bool) -> StateLock | None:
     handle = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,7 +127,7 @@ def _lock(paths: StatePaths, *, is_fenced: bool) -> Hold | None:
             f"another run works on the state in {paths.root}",
             hint="stop it, or give another --state-dir",
         ) from None
-    return Hold(handle)
+    return StateLock(handle)
 
 
 def _take_generation(paths: StatePaths, wanted: int | None) -> int:

@@ -25,7 +25,7 @@ class SavedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class SavepointManifest:
     """A savepoint: the state of a pipeline after `epoch`. `watermark`, in microseconds, is that of its committed
     output, None when there was none yet; `parents` are the histories its own one came from, nearest first."""
 
@@ -41,13 +41,13 @@ class Manifest:
     files: tuple[SavedFile, ...]
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
+def write_manifest(folder: Path, manifest: SavepointManifest) -> None:
     """Make the savepoint exist."""
     micros = (manifest.created_at - _EPOCH) // timedelta(microseconds=1)
     write_json(folder / NAME, {"version": VERSION, **asdict(manifest), "created_at": micros})
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> SavepointManifest:
     """What a savepoint says of itself; refused when there is none or it makes no sense."""
     try:
         content = read_json(folder / NAME)
@@ -70,14 +70,14 @@ def damaged(folder: Path, what: str) -> DamagedSavepointError:
     )
 
 
-def _from_json(content: Mapping[str, object]) -> Manifest:
+def _from_json(content: Mapping[str, object]) -> SavepointManifest:
     version, files, parents = content["version"], content["files"], content["parents"]
     if version != VERSION:
         raise ValueError(f"version {version}")
     if not isinstance(files, list) or not isinstance(parents, list):
         raise TypeError("files")
     label, watermark = content["label"], content["watermark"]
-    return Manifest(
+    return SavepointManifest(
         id=str(content["id"]),
         label=None if label is None else str(label),
         epoch=_whole(content["epoch"]),

@@ -66,7 +66,7 @@ def _lay_out(paths: StatePaths, parallelism: int, spark: SparkSession, new_linea
     commit_swap(paths)
 
 
-def _take_out_the_next(copy: Path, epoch: int) -> spark_log.Planned | None:
+def _take_out_the_next(copy: Path, epoch: int) -> spark_log.PlannedEpoch | None:
     """Spark lays out nothing while an epoch is planned and not committed."""
     plan = copy / "offsets" / str(epoch + 1)
     if not plan.exists():

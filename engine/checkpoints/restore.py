@@ -9,13 +9,15 @@ from pathlib import Path
 from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, new_id, read_lineage, write_lineage
-from engine.checkpoints.manifest import Manifest
+from engine.checkpoints.manifest import SavepointManifest
 from engine.checkpoints.savepoints import check_file, verify
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
 from engine.errors import ReplayError
 
 
-def restore(savepoint: Path, state: Path, *, allow_replay: bool, new_lineage: Callable[[], str] = new_id) -> Manifest:
+def restore(
+    savepoint: Path, state: Path, *, allow_replay: bool, new_lineage: Callable[[], str] = new_id
+) -> SavepointManifest:
     """The next run goes on from the savepoint, in a new history that remembers the old one; sinks keep what they have
     and rewind to it where they can. A state that has gone on since then needs `allow_replay`."""
     paths = StatePaths(state)
@@ -36,7 +38,7 @@ def restore(savepoint: Path, state: Path, *, allow_replay: bool, new_lineage: Ca
     return manifest
 
 
-def _refuse_replay(paths: StatePaths, manifest: Manifest) -> None:
+def _refuse_replay(paths: StatePaths, manifest: SavepointManifest) -> None:
     newest = spark_log.newest_commit(paths.checkpoint)
     if newest is None:
         return

@@ -20,10 +20,10 @@ from pathlib import Path
 from engine.checkpoints import contents, spark_log
 from engine.checkpoints.layout import StatePaths, read_json, unreadable
 from engine.checkpoints.lineage import Lineage, read_lineage
-from engine.checkpoints.manifest import Manifest, SavedFile, damaged, read_manifest, write_manifest
+from engine.checkpoints.manifest import SavedFile, SavepointManifest, damaged, read_manifest, write_manifest
 from engine.checkpoints.swap import is_swapping
 from engine.delivery.durable import sync_directory
-from engine.delivery.open_files import OPEN_FILES, open_files, saved_name, write_saved
+from engine.delivery.open_files import OPEN_FILES, open_files_of_sinks, saved_name, write_saved
 from engine.errors import NothingToSaveError, SavepointError, UnreadableStateError
 
 ATTEMPTS = 5
@@ -32,7 +32,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 read = read_manifest
 
 
-def take(state: Path, savepoint_id: str, *, label: str | None, clock: Callable[[], datetime]) -> Manifest:
+def take(state: Path, savepoint_id: str, *, label: str | None, clock: Callable[[], datetime]) -> SavepointManifest:
     """Save the newest committed epoch; one that is there already under this id is the answer. Needs no Spark, and does
     not disturb the run."""
     if not _ID.fullmatch(savepoint_id):
@@ -57,7 +57,7 @@ def take(state: Path, savepoint_id: str, *, label: str | None, clock: Callable[[
     )
 
 
-def verify(savepoint: Path) -> Manifest:
+def verify(savepoint: Path) -> SavepointManifest:
     """Read every file of a savepoint and compare it with the manifest; refused when one does not match."""
     manifest = read_manifest(savepoint)
     for file in manifest.files:
@@ -75,9 +75,9 @@ def check_file(savepoint: Path, file: SavedFile) -> None:
         raise damaged(savepoint, f"{file.path} is not what it was")
 
 
-def listed(state: Path) -> list[Manifest]:
+def listed(state: Path) -> list[SavepointManifest]:
     """The savepoints there are, oldest first. Unfinished and damaged ones are left out."""
-    found: list[Manifest] = []
+    found: list[SavepointManifest] = []
     folder = StatePaths(state).savepoints
     for entry in folder.iterdir() if folder.is_dir() else ():
         try:
@@ -112,7 +112,9 @@ def copy_open_files(paths: StatePaths, target: Path, lineage: Lineage, epoch: in
     """Copy what the sinks had left open at an epoch of a history below `target`, and say what was copied. One that
     vanishes meanwhile raises FileNotFoundError."""
     copied: list[Path] = []
-    for name, manifest, segments in open_files(paths.sinks, lineage.id, {**dict(lineage.parents), lineage.id: epoch}):
+    for name, manifest, segments in open_files_of_sinks(
+        paths.sinks, lineage.id, {**dict(lineage.parents), lineage.id: epoch}
+    ):
         folder = Path(OPEN_FILES) / name
         for number, segment in enumerate(segments):
             link(segment, target / folder / saved_name(number))
@@ -143,7 +145,7 @@ def committed_watermark(checkpoint: Path, epoch: int) -> int | None:
 
 def _save(
     paths: StatePaths, draft: Path, final: Path, savepoint_id: str, label: str | None, clock: Callable[[], datetime]
-) -> Manifest:
+) -> SavepointManifest:
     epoch = spark_log.newest_commit(paths.checkpoint)
     if epoch is None or is_swapping(paths):
         raise NothingToSaveError(
@@ -158,7 +160,7 @@ def _save(
     except (zipfile.BadZipFile, KeyError, IndexError, json.JSONDecodeError) as error:
         raise _unreadable_snapshot(paths) from error
     pipeline = read_json(draft / paths.pipeline.name)
-    manifest = Manifest(
+    manifest = SavepointManifest(
         id=savepoint_id,
         label=label,
         epoch=epoch,

@@ -12,7 +12,7 @@ _PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedEpoch:
     """A planned epoch as the offset log has it: a version line, a line about the epoch, a line for each source."""
 
     version: str
@@ -37,11 +37,11 @@ class Planned:
         """The watermark that each source has put into its offset."""
         return tuple(_watermark(line) for line in self.sources)
 
-    def cut_into(self, parallelism: int) -> Planned:
+    def cut_into(self, parallelism: int) -> PlannedEpoch:
         """The same epoch, for a state of another width."""
         conf = self.about.get("conf")
         changed = {**conf, _PARTITIONS: str(parallelism)} if isinstance(conf, dict) else conf
-        return Planned(self.version, {**self.about, "conf": changed}, self.sources)
+        return PlannedEpoch(self.version, {**self.about, "conf": changed}, self.sources)
 
     def text(self) -> str:
         """As the offset log has it."""
@@ -49,7 +49,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommittedEpoch:
     """A committed epoch as the commit log has it. `state_ids` has the ids in the names of the state files it made,
     all together for each operator; empty in the old format."""
 
@@ -69,19 +69,19 @@ def numbers(folder: Path) -> list[int]:
         return []
 
 
-def read_planned(checkpoint: Path, epoch: int) -> Planned:
+def read_planned(checkpoint: Path, epoch: int) -> PlannedEpoch:
     """The offset log's entry of an epoch; refused when it is damaged."""
     path = checkpoint / "offsets" / str(epoch)
     lines = _lines(path)
-    return Planned(lines[0], _json(lines[1] if len(lines) > 1 else "", path), tuple(lines[2:]))
+    return PlannedEpoch(lines[0], _json(lines[1] if len(lines) > 1 else "", path), tuple(lines[2:]))
 
 
-def read_committed(checkpoint: Path, epoch: int) -> Committed:
+def read_committed(checkpoint: Path, epoch: int) -> CommittedEpoch:
     """The commit log's entry of an epoch; refused when it is damaged."""
     path = checkpoint / "commits" / str(epoch)
     lines = _lines(path)
     content = _json(lines[1] if len(lines) > 1 else "", path)
-    return Committed(frozenset(_texts(content.get("stateUniqueIds"))))
+    return CommittedEpoch(frozenset(_texts(content.get("stateUniqueIds"))))
 
 
 def _lines(path: Path) -> list[str]:

@@ -36,12 +36,12 @@ class Preview:
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Put the epoch's rows behind those that are kept, and let the oldest go."""
         from engine.delivery.durable import replace_durably  # noqa: PLC0415 - see `open`
-        from engine.delivery.file_ledger import admit_unless_taken  # noqa: PLC0415
+        from engine.delivery.file_ledger import permit_at_least_once  # noqa: PLC0415
         from engine.delivery.segments import drop_segments, from_messages  # noqa: PLC0415
 
         assert isinstance(self._table.options, PreviewOptions)
-        admission = admit_unless_taken(self._directory, epoch)
-        if admission is None:
+        permit = permit_at_least_once(self._directory, epoch)
+        if permit is None:
             drop_segments(self._directory, epoch)
             return
         path = preview_file(self._directory)
@@ -51,7 +51,7 @@ class Preview:
             lines += (self._directory / segment.path).read_bytes().splitlines(keepends=True)
         if segments:
             replace_durably(path, b"".join(lines[-self._table.options.rows :]))
-        admission.record(sum(segment.rows for segment in segments))
+        permit.record(sum(segment.rows for segment in segments))
         drop_segments(self._directory, epoch)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from engine.delivery.durable import sync_file
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
-from engine.delivery.file_ledger import admit_unless_taken
+from engine.delivery.file_ledger import permit_at_least_once
 from engine.delivery.segments import Segment, drop_segments, from_messages, segment_path
 from engine.delivery.writing import staging
 
@@ -60,14 +60,14 @@ def send_unless_sent(
 ) -> None:
     """Send what the tasks have staged, unless this epoch was the last that was sent; `send` says how many rows were
     refused. A crash between the sending and the ledger sends it again."""
-    admission = admit_unless_taken(directory, epoch)
-    if admission is not None:
+    permit = permit_at_least_once(directory, epoch)
+    if permit is not None:
         segments = from_messages(messages)
         refused = 0
         if segments:
             reach(Point.BEFORE_WRITE, epoch.number)
             refused = send(segments)
             reach(Point.AFTER_WRITE, epoch.number)
-        admission.record(sum(segment.rows for segment in segments) - refused, refused=refused)
+        permit.record(sum(segment.rows for segment in segments) - refused, refused=refused)
     reach(Point.AFTER_LEDGER, epoch.number)
     drop_segments(directory, epoch)

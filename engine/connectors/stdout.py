@@ -31,18 +31,18 @@ class Stdout:
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Print the epoch's segments."""
-        from engine.delivery.file_ledger import admit_unless_taken  # noqa: PLC0415 - see `open`
+        from engine.delivery.file_ledger import permit_at_least_once  # noqa: PLC0415 - see `open`
         from engine.delivery.segments import drop_segments, from_messages  # noqa: PLC0415
 
-        admission = admit_unless_taken(self._directory, epoch)
-        if admission is None:
+        permit = permit_at_least_once(self._directory, epoch)
+        if permit is None:
             drop_segments(self._directory, epoch)
             return
         segments = from_messages(messages)
         for segment in segments:
             sys.stdout.write((self._directory / segment.path).read_bytes().decode())
         sys.stdout.flush()
-        admission.record(sum(segment.rows for segment in segments))
+        permit.record(sum(segment.rows for segment in segments))
         drop_segments(self._directory, epoch)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from engine.delivery.durable import create_durably
 from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence, state_of
-from engine.delivery.ledger import Entry, Skip, StandDown, Stop, Write, decide, is_same_epoch, overtaken
+from engine.delivery.ledger import LedgerEntry, Skip, StandDown, Stop, WriteAfter, decide, is_same_epoch, overtaken
 from engine.errors import LedgerLostError
 
 KEPT_ENTRIES = 500
@@ -23,15 +23,15 @@ once per epoch."""
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
-    """Leave to take an epoch. `after` is the last epoch that stays; `kept` the ledger up to it; `version` the number
+class WritePermit:
+    """Leave to take an epoch. `after` is the last epoch that stays; `ledger` the entries up to it; `version` the number
     of the ledger that was read; `refused` the rows that were left out before."""
 
     directory: Path
     epoch: Epoch
-    after: Entry | None
+    after: LedgerEntry | None
     is_rewind: bool
-    kept: tuple[Entry, ...]
+    ledger: tuple[LedgerEntry, ...]
     version: int
     refused: int = 0
 
@@ -41,13 +41,15 @@ class Admission:
         check_fence(self.directory, self.epoch)
         mine = self.epoch
         total = self.refused + refused
-        entry = Entry(mine.lineage, mine.number, mine.offsets, mine.generation, rows, length, total)
-        if not _create(self.directory, self.version + 1, [*self.kept, entry]):
+        entry = LedgerEntry(mine.lineage, mine.number, mine.offsets, mine.generation, rows, length, total)
+        if not _create(self.directory, self.version + 1, [*self.ledger, entry]):
             newest = read_ledger(self.directory)[-1]
             raise overtaken(newest, mine)
 
 
-def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: bool = True) -> Admission | None:
+def permit_write(
+    directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: bool = True
+) -> WritePermit | None:
     """Leave to take the epoch, or None when the sink has it already; an error when it must not be taken.
     `is_fresh` says that the target holds nothing, so a restored pipeline may start it; `takes_back` that the sink can
     take back what it has written."""
@@ -63,9 +65,9 @@ def admit(directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: 
         takes_back=takes_back,
     )
     match decision:
-        case Write(after, is_rewind):
+        case WriteAfter(after, is_rewind):
             kept = ledger[: ledger.index(after) + 1] if after else []
-            return Admission(directory, epoch, after, is_rewind, tuple(kept), version, refused_so_far(kept))
+            return WritePermit(directory, epoch, after, is_rewind, tuple(kept), version, refused_so_far(kept))
         case Skip():
             return None
         case StandDown(error) | Stop(error):
@@ -77,21 +79,21 @@ def is_planned(directory: Path, number: int) -> bool:
     return (state_of(directory) / "checkpoint" / "offsets" / str(number)).exists()
 
 
-def admit_unless_taken(directory: Path, epoch: Epoch) -> Admission | None:
+def permit_at_least_once(directory: Path, epoch: Epoch) -> WritePermit | None:
     """Leave to take the epoch, for sinks that promise nothing: only an epoch that was the last is not repeated."""
     check_fence(directory, epoch)
     version, ledger = _read(directory)
     if any(is_same_epoch(entry, epoch) for entry in ledger[-1:]):
         return None
-    return Admission(directory, epoch, None, False, (), version, refused_so_far(ledger))
+    return WritePermit(directory, epoch, None, False, (), version, refused_so_far(ledger))
 
 
-def read_ledger(directory: Path) -> list[Entry]:
+def read_ledger(directory: Path) -> list[LedgerEntry]:
     """The entries of the sink, oldest first."""
     return _read(directory)[1]
 
 
-def refused_so_far(ledger: Sequence[Entry]) -> int:
+def refused_so_far(ledger: Sequence[LedgerEntry]) -> int:
     """How many rows the sink of a ledger has left out."""
     return ledger[-1].refused if ledger else 0
 
@@ -101,10 +103,10 @@ def newest_ledger(directory: Path) -> Path | None:
     return max(_folder(directory).glob("[0-9]*.json"), key=_version, default=None)
 
 
-def _read(directory: Path) -> tuple[int, list[Entry]]:
+def _read(directory: Path) -> tuple[int, list[LedgerEntry]]:
     while path := newest_ledger(directory):
         try:
-            return _version(path), [Entry(**entry) for entry in json.loads(path.read_bytes())]
+            return _version(path), [LedgerEntry(**entry) for entry in json.loads(path.read_bytes())]
         except FileNotFoundError:
             continue  # a newer one has just taken its place
         except (ValueError, TypeError) as broken:
@@ -115,7 +117,7 @@ def _read(directory: Path) -> tuple[int, list[Entry]]:
     return 0, []
 
 
-def _create(directory: Path, version: int, entries: Sequence[Entry]) -> bool:
+def _create(directory: Path, version: int, entries: Sequence[LedgerEntry]) -> bool:
     """Add a ledger with these entries, but for the oldest when there are too many; False when the number is taken."""
     lines = ",\n".join(json.dumps(asdict(entry)) for entry in entries[-KEPT_ENTRIES:])
     mine = _folder(directory) / f"{version:012d}.json"

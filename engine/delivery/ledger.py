@@ -23,7 +23,7 @@ from engine.errors import (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """An epoch that a sink has taken. `length` is how long the output was afterwards, where that has a meaning;
     `refused` are the rows that were left out, in this epoch and all before it."""
 
@@ -37,11 +37,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteAfter:
     """Take the epoch. What the sink took after `after` belongs to an abandoned history and goes first; with
     None that is everything."""
 
-    after: Entry | None
+    after: LedgerEntry | None
     is_rewind: bool = False
 
 
@@ -49,7 +49,7 @@ class Write:
 class Skip:
     """The sink has the epoch already."""
 
-    entry: Entry
+    entry: LedgerEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ class Stop:
     error: DeliveryError
 
 
-Decision: TypeAlias = Write | Skip | StandDown | Stop
+Decision: TypeAlias = WriteAfter | Skip | StandDown | Stop
 
 
 def decide(
-    ledger: Sequence[Entry],
+    ledger: Sequence[LedgerEntry],
     epoch: Epoch,
     *,
     ever_committed: bool,
@@ -81,14 +81,14 @@ def decide(
     says that this sink has taken epochs. `is_newer_known`: the checkpoint has planned the ledger's newest epoch.
     `takes_back`: the sink can take back what it has written; one that cannot writes on after a restore."""
     if not ledger:
-        return Stop(_lost(epoch)) if ever_committed else Write(None)
+        return Stop(_lost(epoch)) if ever_committed else WriteAfter(None)
     newest = ledger[-1]
     if newest.generation > epoch.generation:
         return StandDown(superseded(newest.generation, epoch.generation))
     if newest.lineage != epoch.lineage:
         return _decide_after_restore(ledger, epoch, takes_back=takes_back)
     if newest.epoch < epoch.number:
-        return Write(newest)
+        return WriteAfter(newest)
     taken = next((entry for entry in reversed(ledger) if is_same_epoch(entry, epoch)), None)
     if newest.epoch > epoch.number:
         return StandDown(overtaken(newest, epoch)) if is_newer_known else Stop(_ahead(newest, epoch))
@@ -97,22 +97,22 @@ def decide(
     return Skip(newest)
 
 
-def is_same_epoch(entry: Entry, epoch: Epoch) -> bool:
+def is_same_epoch(entry: LedgerEntry, epoch: Epoch) -> bool:
     """Whether an entry is about this very epoch."""
     return (entry.lineage, entry.epoch) == (epoch.lineage, epoch.number)
 
 
-def _decide_after_restore(ledger: Sequence[Entry], epoch: Epoch, *, takes_back: bool) -> Decision:
+def _decide_after_restore(ledger: Sequence[LedgerEntry], epoch: Epoch, *, takes_back: bool) -> Decision:
     kept = dict(epoch.parents)
     shared = [entry for entry in ledger if entry.lineage in kept]
     if not shared:
         return Stop(_foreign(ledger[-1]))
     if not takes_back:
-        return Write(ledger[-1])
+        return WriteAfter(ledger[-1])
     inherited = [entry for entry in shared if entry.epoch <= kept[entry.lineage]]
     if not inherited:
         return Stop(_too_far(epoch))
-    return Write(inherited[-1], is_rewind=inherited[-1] != ledger[-1])
+    return WriteAfter(inherited[-1], is_rewind=inherited[-1] != ledger[-1])
 
 
 def superseded(theirs: int, ours: int) -> SupersededError:
@@ -123,7 +123,7 @@ def superseded(theirs: int, ours: int) -> SupersededError:
     )
 
 
-def overtaken(newest: Entry, epoch: Epoch) -> SupersededError:
+def overtaken(newest: LedgerEntry, epoch: Epoch) -> SupersededError:
     """The error of a run that another one is ahead of."""
     return SupersededError(
         f"another driver has already committed epoch {newest.epoch} and this one is at {epoch.number}",
@@ -138,7 +138,7 @@ def _lost(epoch: Epoch) -> LedgerLostError:
     )
 
 
-def _ahead(newest: Entry, epoch: Epoch) -> LedgerAheadError:
+def _ahead(newest: LedgerEntry, epoch: Epoch) -> LedgerAheadError:
     return LedgerAheadError(
         f"the sink has taken epoch {newest.epoch}, and the checkpoint only knows {epoch.number}",
         hint="somebody has put back an old copy of the checkpoint; restore a savepoint instead, which rewinds the sink",
@@ -152,7 +152,7 @@ def _differ(epoch: Epoch) -> OffsetsDifferError:
     )
 
 
-def _foreign(newest: Entry) -> LedgerForeignError:
+def _foreign(newest: LedgerEntry) -> LedgerForeignError:
     return LedgerForeignError(
         f"the sink was last written by the history {newest.lineage}, which this pipeline does not descend from",
         hint="give the pipeline a state directory of its own, or restore a savepoint of the history that is there",

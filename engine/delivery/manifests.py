@@ -10,14 +10,14 @@ from typing import Any
 
 from engine.delivery.durable import create_durably, sync_directory
 from engine.delivery.epoch import Epoch
-from engine.delivery.file_ledger import KEPT_ENTRIES, Admission
-from engine.delivery.rolling import Folder, OpenFile
+from engine.delivery.file_ledger import KEPT_ENTRIES, WritePermit
+from engine.delivery.rolling import OpenFile, TimeDirectory
 from engine.delivery.segments import Segment
 from engine.errors import LedgerLostError, OffsetsDifferError
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedFile:
     """A file, by its name below the target directory, and the segments it is made of. One of none is empty."""
 
     name: str
@@ -26,16 +26,16 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class EpochManifest:
     """All files of one epoch; the files that are open after it, and the directories that are not yet complete."""
 
     lineage: str
     epoch: int
     offsets: str
     generation: int
-    files: tuple[Published, ...]
+    files: tuple[PublishedFile, ...]
     open: tuple[OpenFile, ...] = ()
-    incomplete: tuple[Folder, ...] = ()
+    incomplete: tuple[TimeDirectory, ...] = ()
 
     @property
     def needed(self) -> frozenset[str]:
@@ -43,7 +43,7 @@ class Manifest:
         return frozenset(segment.path for file in self.open for segment in file.segments)
 
 
-def decide_manifest(directory: Path, planned: Manifest) -> Manifest:
+def decide_manifest(directory: Path, planned: EpochManifest) -> EpochManifest:
     """The manifest of an epoch: the planned one, or the one that was decided before."""
     path = _path(directory, planned.epoch, planned.lineage)
     if write_manifest_file(path, planned):
@@ -57,13 +57,13 @@ def decide_manifest(directory: Path, planned: Manifest) -> Manifest:
     return decided
 
 
-def find_manifest(directory: Path, lineage: str, epoch: int) -> Manifest | None:
+def find_manifest(directory: Path, lineage: str, epoch: int) -> EpochManifest | None:
     """The manifest of an epoch, None when there is none."""
     path = _path(directory, epoch, lineage)
     return read_manifest_file(path) if path.exists() else None
 
 
-def abandoned(directory: Path, epoch: Epoch) -> list[Manifest]:
+def abandoned_manifests(directory: Path, epoch: Epoch) -> list[EpochManifest]:
     """The manifests of histories that a restore has left: those of other lineages, but for what was taken over from
     the lineages before this one."""
     stays = dict(epoch.parents) | {epoch.lineage: sys.maxsize}
@@ -71,15 +71,15 @@ def abandoned(directory: Path, epoch: Epoch) -> list[Manifest]:
     return [read_manifest_file(path) for path in left]
 
 
-def remove_manifest(directory: Path, manifest: Manifest) -> None:
+def remove_manifest(directory: Path, manifest: EpochManifest) -> None:
     """Forget a manifest whose files are gone."""
     _path(directory, manifest.epoch, manifest.lineage).unlink(missing_ok=True)
     sync_directory(_folder(directory))
 
 
-def forget_before(directory: Path, admission: Admission) -> None:
+def forget_before(directory: Path, permit: WritePermit) -> None:
     """Drop manifests that are too old to be rewound to."""
-    oldest = admission.epoch.number - KEPT_ENTRIES
+    oldest = permit.epoch.number - KEPT_ENTRIES
     for path in _folder(directory).glob("*.json"):
         if _epoch(path) < oldest:
             path.unlink()
@@ -101,19 +101,19 @@ def _lineage(path: Path) -> str:
     return path.stem.split("-", 1)[1]
 
 
-def write_manifest_file(path: Path, manifest: Manifest) -> bool:
+def write_manifest_file(path: Path, manifest: EpochManifest) -> bool:
     """Create a file with a manifest; False when there is one already."""
     return create_durably(path, json.dumps(asdict(manifest), indent=1).encode())
 
 
-def read_manifest_file(path: Path) -> Manifest:
+def read_manifest_file(path: Path) -> EpochManifest:
     """The manifest in a file; refused when it is damaged."""
     try:
         raw = json.loads(path.read_bytes())
-        files = tuple(Published(**{**file, "segments": tuple(file["segments"])}) for file in raw.pop("files"))
+        files = tuple(PublishedFile(**{**file, "segments": tuple(file["segments"])}) for file in raw.pop("files"))
         open_files = tuple(_open_file(file) for file in raw.pop("open", ()))
-        incomplete = tuple(Folder(**folder) for folder in raw.pop("incomplete", ()))
-        return Manifest(**raw, files=files, open=open_files, incomplete=incomplete)
+        incomplete = tuple(TimeDirectory(**folder) for folder in raw.pop("incomplete", ()))
+        return EpochManifest(**raw, files=files, open=open_files, incomplete=incomplete)
     except (ValueError, TypeError, KeyError, AttributeError) as broken:
         raise LedgerLostError(
             f"the manifest {path} cannot be read: {broken}",

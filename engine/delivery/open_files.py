@@ -13,10 +13,10 @@ from pathlib import Path
 
 from engine.delivery.epoch import Epoch
 from engine.delivery.fence import state_of
-from engine.delivery.file_ledger import Admission, read_ledger
-from engine.delivery.ledger import Entry
-from engine.delivery.manifests import Manifest, find_manifest, read_manifest_file, write_manifest_file
-from engine.delivery.rolling import Folder, OpenFile
+from engine.delivery.file_ledger import WritePermit, read_ledger
+from engine.delivery.ledger import LedgerEntry
+from engine.delivery.manifests import EpochManifest, find_manifest, read_manifest_file, write_manifest_file
+from engine.delivery.rolling import OpenFile, TimeDirectory
 from engine.errors import LedgerLostError, RewindTooFarError
 
 OPEN_FILES = "open_files"
@@ -25,11 +25,11 @@ _MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class OpenFiles:
     """The files that are open, and the directories that are not yet complete."""
 
     open: tuple[OpenFile, ...] = ()
-    incomplete: tuple[Folder, ...] = ()
+    incomplete: tuple[TimeDirectory, ...] = ()
 
     @property
     def needed(self) -> frozenset[str]:
@@ -37,21 +37,21 @@ class Standing:
         return frozenset(segment.path for file in self.open for segment in file.segments)
 
 
-def standing_after(directory: Path, admission: Admission) -> Standing:
+def open_files_after(directory: Path, permit: WritePermit) -> OpenFiles:
     """How the sink stands before the epoch that was let in. Refused, before anything is done, when rows that were open
     are gone."""
-    after = admission.after
+    after = permit.after
     if after is None:
-        return Standing()
-    manifest = _manifest_of(directory, after, admission.epoch.lineage)
+        return OpenFiles()
+    manifest = _manifest_of(directory, after, permit.epoch.lineage)
     if manifest is None:
         raise LedgerLostError(
             f"the manifest of epoch {after.epoch} is gone from {directory}",
             hint="put the pipeline's sinks directory back from a copy, or start with a fresh state directory",
         )
-    standing = Standing(manifest.open, manifest.incomplete)
+    standing = OpenFiles(manifest.open, manifest.incomplete)
     missing = next((path for path in sorted(standing.needed) if not (directory / path).exists()), None)
-    if missing is not None and admission.is_rewind:
+    if missing is not None and permit.is_rewind:
         raise RewindTooFarError(
             f"files were open at epoch {after.epoch}, and their rows are no longer kept",
             hint="restore a savepoint that was taken with this version, or one of a newer epoch",
@@ -76,9 +76,9 @@ def forget_restored(directory: Path, epoch: Epoch, keep: Collection[str]) -> Non
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def open_files(
+def open_files_of_sinks(
     sinks: Path, lineage: str, lineages: Mapping[str, int]
-) -> Iterator[tuple[str, Manifest, tuple[Path, ...]]]:
+) -> Iterator[tuple[str, EpochManifest, tuple[Path, ...]]]:
     """What each sink below `sinks` had left open, in the state of a lineage, at the epochs that count of it and of the
     ones before it: the name of the sink's directory, the manifest as a savepoint keeps it, and the segments in the
     order in which that numbers them."""
@@ -97,13 +97,13 @@ def saved_name(number: int) -> str:
     return f"{number:06d}.segment"
 
 
-def write_saved(folder: Path, manifest: Manifest) -> str:
+def write_saved(folder: Path, manifest: EpochManifest) -> str:
     """Put the manifest beside the segments of a savepoint; its name."""
     write_manifest_file(folder / _MANIFEST, manifest)
     return _MANIFEST
 
 
-def _renumbered(manifest: Manifest) -> Manifest:
+def _renumbered(manifest: EpochManifest) -> EpochManifest:
     """The manifest with its segments where a restore puts them, as a sink's directory sees it."""
     number = 0
     files = []
@@ -116,12 +116,12 @@ def _renumbered(manifest: Manifest) -> Manifest:
     return replace(manifest, files=(), open=tuple(files))
 
 
-def _manifest_of(directory: Path, entry: Entry, lineage: str) -> Manifest | None:
+def _manifest_of(directory: Path, entry: LedgerEntry, lineage: str) -> EpochManifest | None:
     """The manifest of an epoch as a run of that lineage has to take it."""
     return _restored(directory, entry, lineage) or find_manifest(directory, entry.lineage, entry.epoch)
 
 
-def _restored(directory: Path, after: Entry, lineage: str) -> Manifest | None:
+def _restored(directory: Path, after: LedgerEntry, lineage: str) -> EpochManifest | None:
     folder = state_of(directory) / OPEN_FILES / directory.name
     path = folder / _MANIFEST
     if after.lineage == lineage or not path.exists():

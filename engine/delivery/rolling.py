@@ -15,7 +15,7 @@ _MICRO = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RollingPolicy:
     """What makes an open file final, besides the end of the input: its size, its age, that nothing came for it, or that
     the watermark has closed its directory; whichever comes first. Without any of them every epoch does."""
 
@@ -27,7 +27,7 @@ class Policy:
     @property
     def is_every_epoch(self) -> bool:
         """Whether no file stays open."""
-        return self == Policy()
+        return self == RollingPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +69,26 @@ class OpenFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class TimeDirectory:
     """A directory of event time that has got rows, and when its time is over."""
 
     name: str
     until: int
 
 
-GATHERED = 16
+GATHERED_AT_ONCE = 16
 """So many small segments of one level become one of the next. A file of a million small segments then consists of
 less than a hundred at any time, and each row is written again five times at most."""
 _SMALL = 8 * 1024 * 1024
 
 
-def crowds(file: OpenFile) -> list[tuple[int, int]]:
+def runs_of_small_segments(file: OpenFile) -> list[tuple[int, int]]:
     """Where many small segments of one level stand beside each other in an open file: from, to, of each run."""
     found, first = [], 0
     kinds = [(segment.level, segment.bytes < _SMALL) for segment in file.segments]
     for at in range(1, len(kinds) + 1):
         if at == len(kinds) or kinds[at] != kinds[first]:
-            if at - first >= GATHERED and kinds[first][1]:
+            if at - first >= GATHERED_AT_ONCE and kinds[first][1]:
                 found.append((first, at))
             first = at
     return found
@@ -104,7 +104,7 @@ def grow(files: Sequence[OpenFile], segments: Sequence[Segment], now: int) -> li
     return list(grown.values())
 
 
-def is_due(file: OpenFile, policy: Policy, moment: Moment) -> bool:
+def is_due(file: OpenFile, policy: RollingPolicy, moment: Moment) -> bool:
     """Whether an open file becomes final now."""
     return (
         moment.is_last

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.checkpoints.spark_log import Planned, read_planned
+from engine.checkpoints.spark_log import PlannedEpoch, read_planned
 from engine.spark.planner import Offset
 from engine.spark.watermarks import END_OF_TIME
 
@@ -43,7 +43,7 @@ def read_ends(checkpoint: Path, epoch: int) -> list[Offset]:
     return _ends(read_planned(checkpoint, epoch))
 
 
-def _ends(planned: Planned) -> list[Offset]:
+def _ends(planned: PlannedEpoch) -> list[Offset]:
     return [end for end in map(_offset, planned.sources) if end is not None]
 
 

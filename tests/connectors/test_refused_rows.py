@@ -10,7 +10,7 @@ import pytest
 from engine.compile import compile_script
 from engine.connectors.base import DeadLetter
 from engine.connectors.refused_rows import forget_rows, keep_refused, left_rows
-from engine.delivery.file_ledger import admit_unless_taken
+from engine.delivery.file_ledger import permit_at_least_once
 from engine.errors import UnwritableTargetError
 from engine.spark.run import RunSpec
 from tests.connectors.receiver import Receiver
@@ -25,9 +25,9 @@ ONE, OTHER = DeadLetter("row 1", "no", b"\xff"), DeadLetter("row 2", "no", b"y")
 
 
 def record(directory: Path, number: int, generation: int = 1, lineage: str = "one") -> None:
-    admission = admit_unless_taken(directory, epoch(number, lineage, generation))
-    assert admission is not None
-    admission.record(0)
+    permit = permit_at_least_once(directory, epoch(number, lineage, generation))
+    assert permit is not None
+    permit.record(0)
 
 
 def origins(directory: Path, number: int, lineage: str = "one", generation: int = 1) -> list[str]:

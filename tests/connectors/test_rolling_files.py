@@ -19,7 +19,7 @@ from engine.connectors.files.rolling_sink import FilesystemSink
 from engine.connectors.files.time_folders import end_of
 from engine.connectors.filesystem.options import FilesystemSinkOptions
 from engine.connectors.filesystem.sink import open_filesystem_sink
-from engine.delivery.file_ledger import Admission
+from engine.delivery.file_ledger import WritePermit
 from engine.errors import EngineError, LedgerLostError, RewindTooFarError, ScriptRefused
 from engine.schema import Field, Schema
 from engine.types import TIMESTAMP
@@ -157,7 +157,7 @@ def test_a_random_name_stays_the_same_when_an_epoch_is_run_again(
         raise Crash
 
     with monkeypatch.context() as patched:
-        patched.setattr(Admission, "record", crash)
+        patched.setattr(WritePermit, "record", crash)
         with pytest.raises(Crash):
             stream.take((1, "a"))
     [name] = stream.files()

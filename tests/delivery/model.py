@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from engine.delivery.epoch import Epoch
-from engine.delivery.ledger import Decision, Entry, Skip, StandDown, Stop, Write, decide
+from engine.delivery.ledger import Decision, LedgerEntry, Skip, StandDown, Stop, WriteAfter, decide
 
 ROWS = (0, 1)
 """The rows of every epoch: two, so that it can be torn."""
@@ -63,9 +63,9 @@ class Partition(NamedTuple):
 
     owner: Owner | None = None
     open: tuple[Output, ...] = ()
-    open_ledger: Entry | None = None
+    open_ledger: LedgerEntry | None = None
     output: tuple[Output, ...] = ()
-    ledger: tuple[Entry, ...] = ()
+    ledger: tuple[LedgerEntry, ...] = ()
 
 
 Step = Literal["plan", "fence", "read", "send", "commit", "note", "log"]
@@ -213,7 +213,7 @@ def _read(state: State, at: int, driver: Driver, design: Design, width: int) -> 
     if not design.ledger_in_transaction or not design.has_ledger:
         ledger = ledger[-1:]
     match _decide(ledger, _epoch(state, driver, design), len(state.offsets), design):
-        case Write():
+        case WriteAfter():
             yield _move(state, at, driver._replace(step="send" if design.fences_first else "fence"))
         case Skip():
             yield _on(state, at, driver, design, width)
@@ -226,14 +226,14 @@ def _read(state: State, at: int, driver: Driver, design: Design, width: int) -> 
 
 
 @lru_cache(maxsize=100_000)
-def _decide(ledger: tuple[Entry, ...], epoch: Epoch, planned: int, design: Design) -> Decision:
+def _decide(ledger: tuple[LedgerEntry, ...], epoch: Epoch, planned: int, design: Design) -> Decision:
     if not design.has_ledger:
-        return Write(None)
+        return WriteAfter(None)
     kept = dict(epoch.parents)
     if not design.knows_lineage:
-        ledger = tuple(Entry(epoch.lineage, each.epoch, each.offsets, each.generation) for each in ledger)
+        ledger = tuple(LedgerEntry(epoch.lineage, each.epoch, each.offsets, each.generation) for each in ledger)
     if not design.compares_offsets:
-        ledger = tuple(Entry(each.lineage, each.epoch, epoch.offsets, each.generation) for each in ledger)
+        ledger = tuple(LedgerEntry(each.lineage, each.epoch, epoch.offsets, each.generation) for each in ledger)
     restored = next(iter(kept.values()), -1)
     return decide(
         ledger,
@@ -306,8 +306,8 @@ def _epoch(state: State, driver: Driver, design: Design) -> Epoch:
     return Epoch(entry.epoch, entry.lineage, entry.generation, entry.offsets, parents)
 
 
-def _entry(state: State, driver: Driver) -> Entry:
-    return Entry(str(driver.lineage), driver.epoch, str(state.offsets[driver.epoch]), driver.generation)
+def _entry(state: State, driver: Driver) -> LedgerEntry:
+    return LedgerEntry(str(driver.lineage), driver.epoch, str(state.offsets[driver.epoch]), driver.generation)
 
 
 def _with(state: State, number: int, partition: Partition) -> State:

@@ -15,8 +15,8 @@ from typing import Any
 
 from engine.delivery import fence, file_ledger, ledger, manifests, publish, segments
 from engine.delivery.epoch import Epoch
-from engine.delivery.ledger import Decision, Entry, Write, decide
-from engine.delivery.manifests import Manifest, read_manifest_file
+from engine.delivery.ledger import Decision, LedgerEntry, WriteAfter, decide
+from engine.delivery.manifests import EpochManifest, read_manifest_file
 
 Replaced = Mapping[Callable[..., Any], Callable[..., Any]]
 
@@ -24,10 +24,10 @@ Replaced = Mapping[Callable[..., Any], Callable[..., Any]]
 def without_ledger() -> Replaced:
     """Nothing is remembered: every epoch is written anew, under names of its own."""
 
-    def always(entries: Sequence[Entry], epoch: Epoch, **_: object) -> Decision:
-        return Write(entries[-1] if entries else None)
+    def always(entries: Sequence[LedgerEntry], epoch: Epoch, **_: object) -> Decision:
+        return WriteAfter(entries[-1] if entries else None)
 
-    def decide_anew(directory: Path, planned: Manifest) -> Manifest:
+    def decide_anew(directory: Path, planned: EpochManifest) -> EpochManifest:
         manifests.write_manifest_file(directory / "manifests" / f"{planned.epoch:012d}-{planned.lineage}.json", planned)
         return replace(planned, files=tuple(replace(file, name=_another(file.name)) for file in planned.files))
 
@@ -40,12 +40,12 @@ def without_ledger() -> Replaced:
 def without_lineage() -> Replaced:
     """A restore is not noticed: the ledger's entries are taken for those of the same history."""
 
-    def ignorant(entries: Sequence[Entry], epoch: Epoch, **known: bool) -> Decision:
+    def ignorant(entries: Sequence[LedgerEntry], epoch: Epoch, **known: bool) -> Decision:
         renamed = [replace(entry, lineage=epoch.lineage) for entry in entries]
         decision = decide(renamed, epoch, **known)
         match decision:
-            case Write(Entry() as after, is_rewind):
-                return Write(entries[renamed.index(after)], is_rewind)
+            case WriteAfter(LedgerEntry() as after, is_rewind):
+                return WriteAfter(entries[renamed.index(after)], is_rewind)
         return decision
 
     return {ledger.decide: ignorant}
@@ -54,7 +54,7 @@ def without_lineage() -> Replaced:
 def ledger_is_replaced() -> Replaced:
     """The ledger is one file that whoever comes last puts in the place of the one before."""
 
-    def put(directory: Path, version: int, entries: Sequence[Entry]) -> bool:
+    def put(directory: Path, version: int, entries: Sequence[LedgerEntry]) -> bool:
         folder = directory / "ledger"
         for path in list(folder.glob("[0-9]*.json")) if folder.exists() else []:
             path.unlink(missing_ok=True)
@@ -85,7 +85,7 @@ def drafts_are_shared() -> Replaced:
 def manifests_are_replaced() -> Replaced:
     """Who comes last decides what an epoch publishes."""
 
-    def decide_last(directory: Path, planned: Manifest) -> Manifest:
+    def decide_last(directory: Path, planned: EpochManifest) -> EpochManifest:
         path = directory / "manifests" / f"{planned.epoch:012d}-{planned.lineage}.json"
         path.unlink(missing_ok=True)
         manifests.write_manifest_file(path, planned)
@@ -97,13 +97,13 @@ def manifests_are_replaced() -> Replaced:
 def what_is_newer_is_abandoned() -> Replaced:
     """Everything behind the last epoch that stays counts as the history that a restore has left."""
 
-    def abandon(directory: Path, epoch: Epoch) -> list[Manifest]:
+    def abandon(directory: Path, epoch: Epoch) -> list[EpochManifest]:
         folder = directory / "manifests"
         mine = f"{epoch.number:012d}-{epoch.lineage}.json"
         paths = [path for path in sorted(folder.glob("*.json")) if path.name != mine]
         return [read_manifest_file(path) for path in paths if int(path.name.split("-")[0]) >= epoch.number]
 
-    return {manifests.abandoned: abandon, fence.check_fence: lambda *_: None}
+    return {manifests.abandoned_manifests: abandon, fence.check_fence: lambda *_: None}
 
 
 def first_file_that_is_there_ends_it() -> Replaced:

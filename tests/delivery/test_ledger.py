@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import pytest
 
 from engine.delivery.epoch import Epoch
-from engine.delivery.ledger import Decision, Entry, Skip, StandDown, Stop, Write, decide
+from engine.delivery.ledger import Decision, LedgerEntry, Skip, StandDown, Stop, WriteAfter, decide
 
 
-def taken(lineage: str, *epochs: int, generation: int = 1) -> list[Entry]:
-    return [Entry(lineage, number, f"offsets-{number}", generation, length=10 * number) for number in epochs]
+def taken(lineage: str, *epochs: int, generation: int = 1) -> list[LedgerEntry]:
+    return [LedgerEntry(lineage, number, f"offsets-{number}", generation, length=10 * number) for number in epochs]
 
 
 def asked(
@@ -26,7 +26,7 @@ def asked(
 @dataclass(frozen=True, slots=True)
 class Case:
     name: str
-    ledger: list[Entry]
+    ledger: list[LedgerEntry]
     epoch: Epoch
     decision: str
     ever_committed: bool = False
@@ -104,9 +104,9 @@ def test_every_refusal_gives_advice() -> None:
 
 def said(decision: Decision) -> str:
     match decision:
-        case Write(None):
+        case WriteAfter(None):
             return "Write(None)"
-        case Write(Entry(lineage, number), is_rewind):
+        case WriteAfter(LedgerEntry(lineage, number), is_rewind):
             return f"{'Rewind' if is_rewind else 'Write'}({lineage}{number})"
         case Skip():
             return "Skip"

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.delivery.rolling import Moment, OpenFile, Policy, crowds, grow, is_due
+from engine.delivery.rolling import Moment, OpenFile, RollingPolicy, grow, is_due, runs_of_small_segments
 from engine.delivery.segments import Segment
 
 SECOND = 1_000_000
@@ -23,29 +23,31 @@ FILE = OpenFile("hour", since=100 * SECOND, last=160 * SECOND, segments=(segment
 @pytest.mark.parametrize(
     ("policy", "moment", "is_final"),
     [
-        (Policy(), Moment(0), True),
-        (Policy(file_size=501), Moment(0), False),
-        (Policy(file_size=500), Moment(0), True),
-        (Policy(interval=timedelta(seconds=100)), Moment(199 * SECOND), False),
-        (Policy(interval=timedelta(seconds=100)), Moment(200 * SECOND), True),
-        (Policy(inactivity=timedelta(seconds=60)), Moment(219 * SECOND), False),
-        (Policy(inactivity=timedelta(seconds=60)), Moment(220 * SECOND), True),
-        (Policy(at_watermark=True), Moment(0, watermark=6), False),
-        (Policy(at_watermark=True), Moment(0, watermark=None), False),
-        (Policy(at_watermark=True), Moment(0, watermark=7), True),
-        (Policy(file_size=501), Moment(0, watermark=7), False),
-        (Policy(file_size=501), Moment(0, is_last=True), True),
-        (Policy(file_size=501, interval=timedelta(seconds=1)), Moment(200 * SECOND), True),
+        (RollingPolicy(), Moment(0), True),
+        (RollingPolicy(file_size=501), Moment(0), False),
+        (RollingPolicy(file_size=500), Moment(0), True),
+        (RollingPolicy(interval=timedelta(seconds=100)), Moment(199 * SECOND), False),
+        (RollingPolicy(interval=timedelta(seconds=100)), Moment(200 * SECOND), True),
+        (RollingPolicy(inactivity=timedelta(seconds=60)), Moment(219 * SECOND), False),
+        (RollingPolicy(inactivity=timedelta(seconds=60)), Moment(220 * SECOND), True),
+        (RollingPolicy(at_watermark=True), Moment(0, watermark=6), False),
+        (RollingPolicy(at_watermark=True), Moment(0, watermark=None), False),
+        (RollingPolicy(at_watermark=True), Moment(0, watermark=7), True),
+        (RollingPolicy(file_size=501), Moment(0, watermark=7), False),
+        (RollingPolicy(file_size=501), Moment(0, is_last=True), True),
+        (RollingPolicy(file_size=501, interval=timedelta(seconds=1)), Moment(200 * SECOND), True),
     ],
 )
-def test_the_first_thing_that_comes_true_makes_a_file_final(policy: Policy, moment: Moment, is_final: bool) -> None:
+def test_the_first_thing_that_comes_true_makes_a_file_final(
+    policy: RollingPolicy, moment: Moment, is_final: bool
+) -> None:
     assert is_due(FILE, policy, moment) == is_final
 
 
 def test_a_file_without_an_end_in_time_is_not_closed_by_the_watermark() -> None:
     file = OpenFile("", 0, 0, (segment(),))
 
-    assert not is_due(file, Policy(at_watermark=True), Moment(0, watermark=10**18))
+    assert not is_due(file, RollingPolicy(at_watermark=True), Moment(0, watermark=10**18))
 
 
 def test_segments_go_behind_those_that_their_file_has() -> None:
@@ -62,7 +64,7 @@ def test_many_small_segments_of_one_level_are_a_crowd() -> None:
     higher = replace(small, level=1)
 
     def found(*segments: Segment) -> list[tuple[int, int]]:
-        return crowds(OpenFile("", 0, 0, segments))
+        return runs_of_small_segments(OpenFile("", 0, 0, segments))
 
     assert found(*[small] * 15) == []
     assert found(*[small] * 16) == [(0, 16)]

@@ -29,7 +29,7 @@ class Crash(BaseException):
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda handle: None)
-    monkeypatch.setattr("engine.delivery.rolling.GATHERED", 2)
+    monkeypatch.setattr("engine.delivery.rolling.GATHERED_AT_ONCE", 2)
 
 
 @contextmanager

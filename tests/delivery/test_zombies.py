@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.delivery.epoch import Epoch
-from engine.delivery.file_ledger import Admission, admit, read_ledger
-from engine.delivery.manifests import Manifest, abandoned, decide_manifest
+from engine.delivery.file_ledger import WritePermit, permit_write, read_ledger
+from engine.delivery.manifests import EpochManifest, abandoned_manifests, decide_manifest
 from engine.delivery.publish import publish
 from engine.delivery.segments import drop_segments, segment_path
 from engine.delivery.writing import staging
@@ -22,10 +22,10 @@ def epoch(number: int, generation: int, lineage: str = "one", parents: tuple[tup
     return Epoch(number, lineage, generation, f"offsets-{number}", parents)
 
 
-def admitted(directory: Path, which: Epoch) -> Admission:
-    admission = admit(directory, which)
-    assert admission is not None
-    return admission
+def permitted(directory: Path, which: Epoch) -> WritePermit:
+    permit = permit_write(directory, which)
+    assert permit is not None
+    return permit
 
 
 def sink_directory(root: Path) -> Path:
@@ -36,9 +36,9 @@ def sink_directory(root: Path) -> Path:
 
 def test_a_ledger_is_not_put_in_the_place_of_a_newer_one(tmp_path: Path) -> None:
     directory = sink_directory(tmp_path)
-    zombie = admitted(directory, epoch(0, generation=1))
+    zombie = permitted(directory, epoch(0, generation=1))
     for number in range(3):
-        admitted(directory, epoch(number, generation=2)).record(rows=1)
+        permitted(directory, epoch(number, generation=2)).record(rows=1)
 
     with pytest.raises(SupersededError) as refused:
         zombie.record(rows=1)
@@ -85,9 +85,9 @@ def test_a_restored_run_drops_the_segments_of_the_history_it_left(tmp_path: Path
 
 def test_what_the_successor_has_published_is_no_abandoned_history(tmp_path: Path) -> None:
     for number, lineage in [(2, "one"), (3, "one"), (4, "one"), (3, "two"), (4, "two"), (5, "two")]:
-        decide_manifest(tmp_path, Manifest(lineage, number, "", 1, ()))
+        decide_manifest(tmp_path, EpochManifest(lineage, number, "", 1, ()))
 
-    left = abandoned(tmp_path, epoch(3, 1, "two", (("one", 2),)))
+    left = abandoned_manifests(tmp_path, epoch(3, 1, "two", (("one", 2),)))
 
     assert [(each.lineage, each.epoch) for each in left] == [("one", 3), ("one", 4)]
 
@@ -129,7 +129,7 @@ class Killed(BaseException):
         "engine.connectors.files.rolling_sink:join_segments",
         "engine.delivery.publish:sync_file",
         "engine.delivery.publish:link",
-        "engine.connectors.files.rolling_sink:Admission.record",
+        "engine.connectors.files.rolling_sink:WritePermit.record",
     ],
 )
 def test_a_history_that_was_left_publishes_nothing_after_a_restore(

@@ -12,7 +12,7 @@ from confluent_kafka import Message
 
 from engine.connectors.base import Table
 from engine.connectors.kafka.write.records import parts_of
-from engine.delivery.file_ledger import Admission, read_ledger
+from engine.delivery.file_ledger import WritePermit, read_ledger
 from engine.errors import EngineError, ScriptRefused
 from engine.plan.hidden import RETRACT, ROW_ID
 from engine.schema import Field, Schema
@@ -164,7 +164,7 @@ def test_what_is_too_large_is_kept_once_when_an_epoch_is_run_again(
     of = target(broker.address, make_topic(broker), sink__commit_mode="exactly_once", sink__parallelism=2, **more)
     rows = [(number, "x" * 2000 if number % 3 == 0 else "a", AT) for number in range(10)]
     with monkeypatch.context() as patched:
-        patched.setattr(Admission, "record", kill)
+        patched.setattr(WritePermit, "record", kill)
         with pytest.raises(Killed):
             written(of, broker, tmp_path, TIMED, *rows)
 

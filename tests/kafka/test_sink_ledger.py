@@ -20,7 +20,7 @@ from engine.connectors.kafka.write.options import KafkaSinkOptions
 from engine.connectors.kafka.write.probe import check_broker
 from engine.connectors.kafka.write.producer import producer_config
 from engine.connectors.kafka.write.sink import StagedSink
-from engine.delivery.ledger import Entry
+from engine.delivery.ledger import LedgerEntry
 from engine.errors import EngineError, LedgerForeignError, LedgerLostError, TransactionsUnsafeError
 from tests.kafka.broker import Broker
 from tests.kafka.sink_pipeline import EPOCHS, directory, expected, make_topic, numbers, run, settled, take_epoch, target
@@ -36,7 +36,7 @@ def refusal(work: Callable[[], object]) -> EngineError:
     return refused.value
 
 
-def ledger(broker: Broker, topic: str) -> list[Entry]:
+def ledger(broker: Broker, topic: str) -> list[LedgerEntry]:
     with KafkaLedger(broker.client_options(), NAME, topic) as found:
         return found.read()
 
@@ -56,7 +56,7 @@ def topic(broker: Broker, tmp_path: Path) -> str:
 
 
 def test_the_ledger_says_what_was_written_last(broker: Broker, topic: str) -> None:
-    assert ledger(broker, topic) == [Entry("one", 1, "offsets-1", 1, rows=10)]
+    assert ledger(broker, topic) == [LedgerEntry("one", 1, "offsets-1", 1, rows=10)]
 
 
 def test_an_epoch_without_rows_asks_kafka_for_nothing(broker: Broker, topic: str, tmp_path: Path) -> None:

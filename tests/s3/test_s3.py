@@ -13,7 +13,7 @@ from engine.connectors.base import SinkPlace
 from engine.connectors.files.s3_target import Bucket
 from engine.connectors.files.storage import Prefix, read_place
 from engine.connectors.filesystem.options import FilesystemSinkOptions
-from engine.delivery.file_ledger import Admission
+from engine.delivery.file_ledger import WritePermit
 from engine.errors import AddressRefusedError, EngineError, OutputChangedError, ScriptRefused, SupersededError
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
 from tests.delivery.asleep import asleep_before
@@ -93,7 +93,7 @@ def test_files_that_are_there_already_are_compared(
         take(sink(store.table(), place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
 
     with monkeypatch.context() as patched:
-        patched.setattr(Admission, "record", crash)
+        patched.setattr(WritePermit, "record", crash)
         with pytest.raises(Crash):
             run()
     before = store.read("0000000000-one.json")
@@ -131,7 +131,7 @@ def test_a_restore_takes_objects_away_again(store: Store, tmp_path: Path) -> Non
         "engine.connectors.files.s3_target:check_fence",
         "engine.connectors.files.s3_target:ThreadPoolExecutor",
         "engine.connectors.files.s3_target:reach",
-        "engine.connectors.files.rolling_sink:Admission.record",
+        "engine.connectors.files.rolling_sink:WritePermit.record",
     ],
 )
 def test_a_history_that_was_left_puts_nothing_into_the_bucket_after_a_restore(
@@ -183,7 +183,7 @@ def test_uploads_that_nobody_has_finished_for_a_day_are_aborted(store: Store, tm
     for hours, left in ((23, ["elsewhere/theirs", "out/mine"]), (25, ["elsewhere/theirs"])):
         later = begun + timedelta(hours=hours)
         target = Bucket(where, of.options, tmp_path, "job", clock=standing(later))
-        target.begin(Admission(tmp_path, epoch(0), None, False, (), 0))
+        target.begin(WritePermit(tmp_path, epoch(0), None, False, (), 0))
         assert sorted(store.uploads()) == left
 
 

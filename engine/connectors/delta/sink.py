@@ -17,8 +17,8 @@ from engine.connectors.files.rolling_sink import FilesystemSink, open_target
 from engine.connectors.files.storage import Prefix, StorageOptions
 from engine.connectors.files.target import Build, Target
 from engine.delivery.epoch import Epoch
-from engine.delivery.file_ledger import Admission
-from engine.delivery.manifests import Manifest
+from engine.delivery.file_ledger import WritePermit
+from engine.delivery.manifests import EpochManifest
 from engine.errors import LedgerLostError
 from engine.schema import arrow_schema
 
@@ -42,33 +42,33 @@ class DeltaTarget:
         """How long a file is."""
         return self.files.size(name)
 
-    def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
+    def publish(self, name: str, build: Build, epoch: Epoch, manifest: EpochManifest) -> None:
         """Have a file in its place; it is not seen yet."""
         self.files.publish(name, build, epoch, manifest)
 
-    def finish(self, admission: Admission, manifest: Manifest) -> None:
+    def finish(self, permit: WritePermit, manifest: EpochManifest) -> None:
         """Commit the epoch's files."""
         if manifest.files:
             files = [
                 DataFile(file.name, file.rows, self.files.size(file.name), _keys(file.name)) for file in manifest.files
             ]
-            self.log.add(admission.epoch, files, _now())
+            self.log.add(permit.epoch, files, _now())
 
-    def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
+    def withdraw(self, epoch: Epoch, manifest: EpochManifest) -> None:
         """Remove the files from the table; whoever reads an older version of it still finds them."""
         self.log.remove(epoch, manifest.lineage, [file.name for file in manifest.files], _now())
 
-    def begin(self, admission: Admission) -> None:
+    def begin(self, permit: WritePermit) -> None:
         """Make the table, or see that it is still the same; let the history that was left commit no more."""
-        if any(entry.rows for entry in admission.kept) and not self.log.exists():
+        if any(entry.rows for entry in permit.ledger) and not self.log.exists():
             raise LedgerLostError(
                 f"there is no Delta table at {self.log.uri} any more",
                 hint="put it back, or start with a fresh state directory to write everything anew",
             )
-        self.files.begin(admission)
+        self.files.begin(permit)
         self.log.create()
-        for lineage, _ in admission.epoch.parents[:1]:
-            self.log.remove(admission.epoch, lineage, (), _now())
+        for lineage, _ in permit.epoch.parents[:1]:
+            self.log.remove(permit.epoch, lineage, (), _now())
 
 
 def open_delta_sink(table: Table, options: DeltaOptions, own: SinkPlace) -> FilesystemSink:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from engine.delivery.durable import sync_file
 from engine.delivery.epoch import Epoch
-from engine.delivery.manifests import Manifest
-from engine.delivery.rolling import OpenFile, crowds
+from engine.delivery.manifests import EpochManifest
+from engine.delivery.rolling import OpenFile, runs_of_small_segments
 from engine.delivery.segments import Segment, segment_path
 
 Join = Callable[[Sequence[str], Path], None]
@@ -20,14 +20,14 @@ _TASK = 99_999
 """No task has this number; the driver has."""
 
 
-def gather(planned: Manifest, directory: Path, epoch: Epoch, join: Join) -> Manifest:
+def gather(planned: EpochManifest, directory: Path, epoch: Epoch, join: Join) -> EpochManifest:
     """The manifest with every crowd of small segments replaced by one segment of the same rows."""
     return replace(planned, open=tuple(_thinned(file, directory, epoch, join) for file in planned.open))
 
 
 def _thinned(file: OpenFile, directory: Path, epoch: Epoch, join: Join) -> OpenFile:
     segments = list(file.segments)
-    for start, end in reversed(crowds(file)):
+    for start, end in reversed(runs_of_small_segments(file)):
         segments[start:end] = [_joined(segments[start:end], directory, epoch, join)]
     return replace(file, segments=tuple(segments))
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from engine.connectors.files.names import Chance, Strategy, stem
 from engine.delivery.epoch import Epoch
-from engine.delivery.manifests import Manifest, Published
-from engine.delivery.open_files import Standing
-from engine.delivery.rolling import Folder, Moment, OpenFile, Policy, grow, is_due
+from engine.delivery.manifests import EpochManifest, PublishedFile
+from engine.delivery.open_files import OpenFiles
+from engine.delivery.rolling import Moment, OpenFile, RollingPolicy, TimeDirectory, grow, is_due
 from engine.delivery.segments import Segment
 
 MARKER = "_SUCCESS"
@@ -26,27 +26,27 @@ class Layout:
     prefix: str
     suffix: str
     strategy: Strategy
-    policy: Policy
+    policy: RollingPolicy
     depth: int = 0
     marks: bool = False
 
-    def folder(self, segment: Segment) -> Folder | None:
+    def folder(self, segment: Segment) -> TimeDirectory | None:
         """The directory of time that a segment belongs to."""
         if not self.marks or segment.until is None:
             return None
         parts = segment.partition.split("/")
-        return Folder("/".join(parts[: len(parts) - self.depth]), segment.until)
+        return TimeDirectory("/".join(parts[: len(parts) - self.depth]), segment.until)
 
 
 def plan(
     epoch: Epoch,
-    before: Standing,
+    before: OpenFiles,
     segments: Sequence[Segment],
     layout: Layout,
     now: int,
     chance: Chance,
     is_marked: Callable[[str], bool],
-) -> Manifest:
+) -> EpochManifest:
     """The manifest of an epoch. `is_marked` says whether a directory is told to be complete already."""
     moment = Moment(now, epoch.watermark, epoch.is_last)
     files = grow(before.open, segments, now)
@@ -56,24 +56,26 @@ def plan(
     complete = [folder for folder in folders if moment.has_passed(folder.until) and not _is_open(folder, still)]
     published = [_published(file, layout, stem(layout.strategy, epoch, now, chance)) for file in final]
     markers = [f"{folder.name}/{MARKER}" for folder in complete]
-    published += [Published(name, 0, ()) for name in markers if not is_marked(name)]
+    published += [PublishedFile(name, 0, ()) for name in markers if not is_marked(name)]
     incomplete = tuple(folder for folder in folders if folder not in complete)
-    return Manifest(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(published), still, incomplete)
+    return EpochManifest(
+        epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(published), still, incomplete
+    )
 
 
-def _published(file: OpenFile, layout: Layout, stem: str) -> Published:
+def _published(file: OpenFile, layout: Layout, stem: str) -> PublishedFile:
     folder = f"{file.partition}/" if file.partition else ""
     name = f"{folder}{layout.prefix}{stem}{layout.suffix}"
-    return Published(name, file.rows, tuple(segment.path for segment in file.segments))
+    return PublishedFile(name, file.rows, tuple(segment.path for segment in file.segments))
 
 
-def _latest(folders: Sequence[Folder]) -> list[Folder]:
+def _latest(folders: Sequence[TimeDirectory]) -> list[TimeDirectory]:
     """Each directory once, with the latest end."""
     latest: dict[str, int] = {}
     for folder in folders:
         latest[folder.name] = max(folder.until, latest.get(folder.name, folder.until))
-    return [Folder(name, until) for name, until in latest.items()]
+    return [TimeDirectory(name, until) for name, until in latest.items()]
 
 
-def _is_open(folder: Folder, files: Sequence[OpenFile]) -> bool:
+def _is_open(folder: TimeDirectory, files: Sequence[OpenFile]) -> bool:
     return any(file.partition == folder.name or file.partition.startswith(f"{folder.name}/") for file in files)

@@ -26,16 +26,16 @@ from engine.connectors.files.storage import Prefix, StorageOptions
 from engine.connectors.files.target import Directory, Target
 from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
-from engine.delivery.file_ledger import Admission, admit, newest_ledger
+from engine.delivery.file_ledger import WritePermit, newest_ledger, permit_write
 from engine.delivery.manifests import (
-    Manifest,
-    abandoned,
+    EpochManifest,
+    abandoned_manifests,
     decide_manifest,
     find_manifest,
     forget_before,
     remove_manifest,
 )
-from engine.delivery.open_files import Standing, forget_restored, standing_after
+from engine.delivery.open_files import OpenFiles, forget_restored, open_files_after
 from engine.delivery.segments import Segment, drop_attempts, drop_segments, from_messages, sync_names
 from engine.delivery.writing import staging, unwritable
 from engine.errors import DeliveryError, UnwritableTargetError
@@ -74,14 +74,14 @@ class FilesystemSink:
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Decide the epoch and publish its files, once."""
-        admission = admit(self._directory, epoch, is_fresh=self._is_fresh(epoch))
-        if admission is None:
+        permit = permit_write(self._directory, epoch, is_fresh=self._is_fresh(epoch))
+        if permit is None:
             decided = find_manifest(self._directory, epoch.lineage, epoch.number)
             drop_attempts(self._directory, epoch, decided.needed if decided else frozenset())
             return
         try:
-            before = standing_after(self._directory, admission)
-            manifest = self._take(admission, before, from_messages(messages))
+            before = open_files_after(self._directory, permit)
+            manifest = self._take(permit, before, from_messages(messages))
         except (OSError, DeliveryError, UnwritableTargetError) as wrong:
             # a successor may have tidied up what this run had decided to publish
             check_fence(self._directory, epoch)
@@ -98,10 +98,10 @@ class FilesystemSink:
         """Whether a restored pipeline may begin here; nobody else asks."""
         return bool(epoch.parents) and newest_ledger(self._directory) is None and self._target.is_fresh()
 
-    def _take(self, admission: Admission, before: Standing, segments: Sequence[Segment]) -> Manifest:
-        epoch = admission.epoch
-        if admission.after is None or admission.after.generation != epoch.generation:
-            self._target.begin(admission)
+    def _take(self, permit: WritePermit, before: OpenFiles, segments: Sequence[Segment]) -> EpochManifest:
+        epoch = permit.epoch
+        if permit.after is None or permit.after.generation != epoch.generation:
+            self._target.begin(permit)
         self._withdraw_abandoned(epoch)
         reach(Point.BEFORE_WRITE, epoch.number)
         planned = plan(epoch, before, segments, self._layout, self._clock(), self._chance, self._target.has)
@@ -113,10 +113,10 @@ class FilesystemSink:
         for file in manifest.files:
             self._target.publish(file.name, partial(self._join, file.segments), epoch, manifest)
             reach(Point.WHILE_PUBLISHING, epoch.number)
-        self._target.finish(admission, manifest)
+        self._target.finish(permit, manifest)
         reach(Point.AFTER_WRITE, epoch.number)
-        admission.record(sum(file.rows for file in manifest.files))
-        forget_before(self._directory, admission)
+        permit.record(sum(file.rows for file in manifest.files))
+        forget_before(self._directory, permit)
         return manifest
 
     def _join(self, segments: Sequence[str], draft: Path) -> None:
@@ -124,7 +124,7 @@ class FilesystemSink:
         join_segments(self._table.format, self._partitioner.written, paths, draft)
 
     def _withdraw_abandoned(self, epoch: Epoch) -> None:
-        old_history = abandoned(self._directory, epoch)
+        old_history = abandoned_manifests(self._directory, epoch)
         # asked after the list was made: what a newer run publishes from here on is not in it
         check_fence(self._directory, epoch)
         for old in old_history:

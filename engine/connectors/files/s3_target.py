@@ -28,8 +28,8 @@ from engine.connectors.files.target import Build
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
-from engine.delivery.file_ledger import Admission
-from engine.delivery.manifests import Manifest
+from engine.delivery.file_ledger import WritePermit
+from engine.delivery.manifests import EpochManifest
 from engine.errors import OutputChangedError, SupersededError, TargetUnavailableError
 
 _DIGEST = "arroyo-sha256"
@@ -79,7 +79,7 @@ class Bucket:
         """Whether there is an object of that name."""
         return self._head(name) is not None
 
-    def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
+    def publish(self, name: str, build: Build, epoch: Epoch, manifest: EpochManifest) -> None:
         """Make the file here and send it."""
         folder = self._drafts / str(epoch.generation)
         folder.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ class Bucket:
         """How long an object is that is there."""
         return int(self._head(name)["ContentLength"])
 
-    def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
+    def withdraw(self, epoch: Epoch, manifest: EpochManifest) -> None:
         """Abort what is being sent, then delete the objects."""
         keys = {self._place.key(file.name) for file in manifest.files}
         with told(self._place):
@@ -109,13 +109,13 @@ class Bucket:
             for key in keys:
                 self._client.delete_object(Bucket=self._place.bucket, Key=key)
 
-    def finish(self, admission: Admission, manifest: Manifest) -> None:
+    def finish(self, permit: WritePermit, manifest: EpochManifest) -> None:
         """Whoever lists the bucket has seen the objects already."""
 
-    def begin(self, admission: Admission) -> None:
+    def begin(self, permit: WritePermit) -> None:
         """Remove drafts of earlier runs, and abort uploads below the prefix that nobody has finished for a day."""
         for folder in self._drafts.glob("*"):
-            if folder.name.isdigit() and int(folder.name) < admission.epoch.generation:
+            if folder.name.isdigit() and int(folder.name) < permit.epoch.generation:
                 shutil.rmtree(folder, ignore_errors=True)
         with told(self._place):
             for upload in self._uploads():

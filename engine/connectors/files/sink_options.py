@@ -10,7 +10,7 @@ from pydantic import field_validator, model_validator
 
 from engine.connectors.base import Options
 from engine.connectors.files.names import Strategy
-from engine.delivery.rolling import Policy
+from engine.delivery.rolling import RollingPolicy
 from engine.option_values import ByteCount
 
 
@@ -50,9 +50,9 @@ class FileSinkOptions(Options):
     )
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> RollingPolicy:
         """When a file becomes final."""
-        return Policy(self.file_size, self.interval, self.inactivity_interval)
+        return RollingPolicy(self.file_size, self.interval, self.inactivity_interval)
 
     @property
     def wakes_after(self) -> timedelta | None:
@@ -95,7 +95,7 @@ class TimedFileSinkOptions(FileSinkOptions):
     )
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> RollingPolicy:
         """When a file becomes final."""
         given = super().policy
         if self.watermark_expiration is None:

@@ -9,8 +9,8 @@ from typing import Protocol, TypeAlias
 
 from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence
-from engine.delivery.file_ledger import Admission
-from engine.delivery.manifests import Manifest
+from engine.delivery.file_ledger import WritePermit
+from engine.delivery.manifests import EpochManifest
 from engine.delivery.publish import publish, withdraw
 from engine.delivery.writing import writing
 
@@ -27,22 +27,22 @@ class Target(Protocol):
     def has(self, name: str) -> bool:
         """Whether a file is there."""
 
-    def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
+    def publish(self, name: str, build: Build, epoch: Epoch, manifest: EpochManifest) -> None:
         """Have the file that `build` makes there, whole; one that is there already must be equal. A run that was
         replaced before it began must not; see `withdraw`."""
 
     def size(self, name: str) -> int:
         """How long a file is that is there."""
 
-    def begin(self, admission: Admission) -> None:
+    def begin(self, permit: WritePermit) -> None:
         """Make the place and clear away what earlier runs have left unfinished. Called when a run takes its first
         epoch."""
 
-    def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
+    def withdraw(self, epoch: Epoch, manifest: EpochManifest) -> None:
         """Take away what was published for a manifest. Whoever was about to publish it, wherever it is asleep, cannot
         do so any more: it has lost what it needs for that, or finds at its fence that it was replaced."""
 
-    def finish(self, admission: Admission, manifest: Manifest) -> None:
+    def finish(self, permit: WritePermit, manifest: EpochManifest) -> None:
         """All files of a manifest are there; have them seen where that takes more."""
 
 
@@ -61,7 +61,7 @@ class Directory:
         """Whether a file is there."""
         return (self._path / name).exists()
 
-    def publish(self, name: str, build: Build, epoch: Epoch, manifest: Manifest) -> None:
+    def publish(self, name: str, build: Build, epoch: Epoch, manifest: EpochManifest) -> None:
         """Make the file beside its place and link it into it."""
         with writing(self._path):
             publish(
@@ -76,16 +76,16 @@ class Directory:
         """How long a file is that is there."""
         return (self._path / name).stat().st_size
 
-    def withdraw(self, epoch: Epoch, manifest: Manifest) -> None:
+    def withdraw(self, epoch: Epoch, manifest: EpochManifest) -> None:
         """Remove the files; the directories of partitions stay."""
         with writing(self._path):
             for file in manifest.files:
                 withdraw(self._path / file.name, generation=epoch.generation, decided_by=manifest.generation)
 
-    def finish(self, admission: Admission, manifest: Manifest) -> None:
+    def finish(self, permit: WritePermit, manifest: EpochManifest) -> None:
         """Whoever lists the directory has seen the files already."""
 
-    def begin(self, admission: Admission) -> None:
+    def begin(self, permit: WritePermit) -> None:
         """Make the directory; drafts are removed with the files that they were made for."""
         with writing(self._path):
             self._path.mkdir(parents=True, exist_ok=True)

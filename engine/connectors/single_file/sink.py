@@ -13,7 +13,7 @@ from engine.connectors.line_writer import LineWriter, line_writer
 from engine.connectors.text_files import compression_of
 from engine.delivery.durable import sync_directory
 from engine.delivery.faults import Point, reach
-from engine.delivery.file_ledger import Admission, admit
+from engine.delivery.file_ledger import WritePermit, permit_write
 from engine.delivery.segments import Segment, drop_segments, from_messages
 from engine.delivery.writing import writing
 from engine.errors import OutputChangedError
@@ -34,20 +34,20 @@ class SingleFileSink:
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Append the epoch's segments once."""
         is_fresh = not self._path.exists() or self._path.stat().st_size == 0
-        admission = admit(self._directory, epoch, is_fresh=is_fresh)
-        if admission is not None:
+        permit = permit_write(self._directory, epoch, is_fresh=is_fresh)
+        if permit is not None:
             segments = from_messages(messages)
             reach(Point.BEFORE_WRITE, epoch.number)
-            length = self._append(admission, segments)
+            length = self._append(permit, segments)
             reach(Point.AFTER_WRITE, epoch.number)
             with writing(self._directory):
-                admission.record(sum(segment.rows for segment in segments), length)
+                permit.record(sum(segment.rows for segment in segments), length)
         reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory, epoch)
 
-    def _append(self, admission: Admission, segments: Sequence[Segment]) -> int:
+    def _append(self, permit: WritePermit, segments: Sequence[Segment]) -> int:
         """Cut the file back to what the ledger says, append, and say how long it is now."""
-        base = admission.after.length if admission.after else 0
+        base = permit.after.length if permit.after else 0
         with writing(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             is_new = not self._path.exists()
@@ -60,7 +60,7 @@ class SingleFileSink:
                 for segment in segments:
                     with (self._directory / segment.path).open("rb") as written:
                         shutil.copyfileobj(written, file, 1024 * 1024)
-                    reach(Point.WHILE_WRITING, admission.epoch.number)
+                    reach(Point.WHILE_WRITING, permit.epoch.number)
                 file.flush()
                 os.fsync(file.fileno())
                 length = file.tell()

@@ -22,7 +22,7 @@ from engine.connectors.kafka.write.records import RECORDS, RecordMaker
 from engine.connectors.kafka.write.staging import LARGE, staged_records
 from engine.connectors.staged import StagedSegment
 from engine.delivery.faults import Point, reach
-from engine.delivery.file_ledger import admit_unless_taken
+from engine.delivery.file_ledger import permit_at_least_once
 from engine.delivery.segments import drop_segments
 
 FLUSH_SECONDS = 120.0
@@ -48,11 +48,11 @@ class DirectSink:
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Note that the epoch was sent, so that it is not sent again if it was the last before a crash."""
-        admission = admit_unless_taken(self._directory, epoch)
-        if admission is not None:
+        permit = permit_at_least_once(self._directory, epoch)
+        if permit is not None:
             sent = [_Sent(**json.loads(message)) for message in messages]
             self._put_aside(epoch, [self._directory / one.large for one in sent if one.large is not None])
-            admission.record(sum(one.rows for one in sent), refused=sum(one.refused for one in sent))
+            permit.record(sum(one.rows for one in sent), refused=sum(one.refused for one in sent))
         reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory, epoch)
 

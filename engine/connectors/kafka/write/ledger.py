@@ -13,7 +13,7 @@ from types import TracebackType
 from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
 
 from engine.connectors.kafka.client import ClientConfig
-from engine.delivery.ledger import Entry
+from engine.delivery.ledger import LedgerEntry
 from engine.errors import LedgerForeignError
 
 SECONDS = 30.0
@@ -40,7 +40,7 @@ class KafkaLedger:
         """What a producer must know of the group to write an entry."""
         return self._consumer.consumer_group_metadata()
 
-    def read(self) -> list[Entry]:
+    def read(self) -> list[LedgerEntry]:
         """The newest entry; none when there is no ledger."""
         [found] = self._consumer.committed([TopicPartition(self._topic, 0)], SECONDS)
         if found.offset == OFFSET_INVALID:
@@ -52,16 +52,16 @@ class KafkaLedger:
             hint="give the sink names of its own with 'sink.transactional_id_prefix', or delete the group",
         )
 
-    def place_of(self, entry: Entry) -> TopicPartition:
+    def place_of(self, entry: LedgerEntry) -> TopicPartition:
         """An entry as the offset that a transaction commits."""
         return TopicPartition(self._topic, 0, entry.epoch + 1, metadata=_to_text(entry))
 
 
-def _to_text(entry: Entry) -> str:
+def _to_text(entry: LedgerEntry) -> str:
     named = {"L": entry.lineage, "N": entry.epoch, "H": entry.offsets, "G": entry.generation, "rows": entry.rows}
     return json.dumps(named, separators=(",", ":"))
 
 
-def _from_text(text: str) -> Entry:
+def _from_text(text: str) -> LedgerEntry:
     named = json.loads(text)
-    return Entry(str(named["L"]), int(named["N"]), str(named["H"]), int(named["G"]), int(named["rows"]))
+    return LedgerEntry(str(named["L"]), int(named["N"]), str(named["H"]), int(named["G"]), int(named["rows"]))

@@ -14,7 +14,7 @@ from engine.connectors.kafka.client import ClientConfig
 from engine.connectors.kafka.write.failures import is_worth_another_try, trouble
 from engine.connectors.kafka.write.ledger import SECONDS, KafkaLedger
 from engine.connectors.kafka.write.producer import Line
-from engine.delivery.ledger import Entry
+from engine.delivery.ledger import LedgerEntry
 from engine.errors import TransactionsUnsafeError
 
 
@@ -41,7 +41,7 @@ def _complaint(owner: ClientConfig, client: ClientConfig, name: str, topic: str)
         raise KafkaException(error)
     with KafkaLedger(client, name, topic) as ledger:
         first.begin_transaction()
-        first.send_offsets_to_transaction([ledger.place_of(Entry("probe", 0, "", 0))], ledger.group, SECONDS)
+        first.send_offsets_to_transaction([ledger.place_of(LedgerEntry("probe", 0, "", 0))], ledger.group, SECONDS)
         second = Line(owner).producer
         second.init_transactions(SECONDS)
         if ledger.read():

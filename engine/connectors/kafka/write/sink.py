@@ -20,8 +20,8 @@ from engine.connectors.kafka.write.records import RecordMaker
 from engine.connectors.kafka.write.staging import LARGE, StagingWriter, staged_records
 from engine.connectors.kafka.write.transaction import Part, take_part
 from engine.delivery.faults import Point, reach
-from engine.delivery.file_ledger import admit
-from engine.delivery.manifests import Manifest, Published, decide_manifest, forget_before
+from engine.delivery.file_ledger import permit_write
+from engine.delivery.manifests import EpochManifest, PublishedFile, decide_manifest, forget_before
 from engine.delivery.segments import Segment, drop_segments, from_messages, sync_names
 
 
@@ -46,8 +46,8 @@ class StagedSink:
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """See to it that Kafka has the epoch, once."""
-        admission = admit(self._directory, epoch, is_fresh=True, takes_back=False)
-        if admission is not None:
+        permit = permit_write(self._directory, epoch, is_fresh=True, takes_back=False)
+        if permit is not None:
             reach(Point.BEFORE_WRITE, epoch.number)
             planned = self._plan(epoch, from_messages(messages))
             sync_names(self._directory, epoch)
@@ -58,29 +58,29 @@ class StagedSink:
             self._take(epoch, parts)
             reach(Point.AFTER_WRITE, epoch.number)
             refused = sum(file.rows for file in large)
-            admission.record(sum(file.rows for file in parts.values()), refused=refused)
-            forget_before(self._directory, admission)
+            permit.record(sum(file.rows for file in parts.values()), refused=refused)
+            forget_before(self._directory, permit)
         reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory, epoch)
 
-    def _plan(self, epoch: Epoch, segments: Sequence[Segment]) -> Manifest:
+    def _plan(self, epoch: Epoch, segments: Sequence[Segment]) -> EpochManifest:
         """Every part with the segments of all tasks. How many parts there are holds for as long as the epoch is not
         done, whatever the options say by then."""
         files = []
         for part in (*map(str, range(self._options.parallelism)), *((LARGE,) if self._sieve else ())):
             mine = [segment for segment in segments if segment.partition == part]
             rows = sum(segment.rows for segment in mine)
-            files.append(Published(part, rows, tuple(segment.path for segment in mine)))
-        return Manifest(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(files))
+            files.append(PublishedFile(part, rows, tuple(segment.path for segment in mine)))
+        return EpochManifest(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(files))
 
-    def _put_aside(self, epoch: Epoch, large: Sequence[Published]) -> None:
+    def _put_aside(self, epoch: Epoch, large: Sequence[PublishedFile]) -> None:
         """Keep what is too large, before the rest is sent: whoever does it again keeps the same."""
         if self._sieve is not None:
             paths = [self._directory / segment for file in large for segment in file.segments]
             records = (records for path in paths for records in staged_records(path))
             self._sieve.put_aside(self._directory, epoch, records)
 
-    def _take(self, epoch: Epoch, files: Mapping[int, Published]) -> None:
+    def _take(self, epoch: Epoch, files: Mapping[int, PublishedFile]) -> None:
         name = name_of(self._options.transactional_id_prefix, self._job, self._table.name, epoch)
         memory = recall(self._directory, name, self._options.topic, epoch)
         now = self._clock()
@@ -97,7 +97,7 @@ class StagedSink:
         if known != memory:
             remember(self._directory, known)
 
-    def _part(self, memory: Memory, number: int, file: Published | None) -> Part:
+    def _part(self, memory: Memory, number: int, file: PublishedFile | None) -> Part:
         return Part(
             name=memory.part_name(number),
             topic=memory.topic,

@@ -25,7 +25,7 @@ from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
 from engine.delivery.file_ledger import is_planned
-from engine.delivery.ledger import Entry, Skip, StandDown, Stop, Write, decide
+from engine.delivery.ledger import LedgerEntry, Skip, StandDown, Stop, WriteAfter, decide
 from engine.errors import LedgerLostError, OutputChangedError
 
 ATTEMPTS = 3
@@ -80,7 +80,7 @@ def _attempt(client: ClientConfig, part: Part, directory: Path, epoch: Epoch, ti
         producer.begin_transaction()
         try:
             _write(line, part, epoch)
-            entry = Entry(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, part.rows)
+            entry = LedgerEntry(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, part.rows)
             producer.send_offsets_to_transaction([ledger.place_of(entry)], ledger.group, SECONDS)
             reach(Point.BEFORE_DECISION, epoch.number)
             # it also flushes, and fails if a record did; while the answer may come it is asked for
@@ -94,7 +94,7 @@ def _attempt(client: ClientConfig, part: Part, directory: Path, epoch: Epoch, ti
     reach(Point.AFTER_DECISION, epoch.number)
 
 
-def _is_to_be_written(ledger: Sequence[Entry], part: Part, directory: Path, epoch: Epoch) -> bool:
+def _is_to_be_written(ledger: Sequence[LedgerEntry], part: Part, directory: Path, epoch: Epoch) -> bool:
     decision = decide(
         ledger,
         epoch,
@@ -103,7 +103,7 @@ def _is_to_be_written(ledger: Sequence[Entry], part: Part, directory: Path, epoc
         takes_back=False,
     )
     match decision:
-        case Write():
+        case WriteAfter():
             return True
         case Skip():
             return False
