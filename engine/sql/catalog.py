@@ -18,6 +18,7 @@ from engine.plan.tree import Node
 from engine.schema import Schema
 from engine.sql.complaints import BrokenTableError
 from engine.sql.query.joins import LookupTable
+from engine.sql.scope import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class MemoryTable:
 class View:
     """A named query, from CREATE VIEW or CREATE TABLE AS."""
 
-    rows: Node
+    relation: Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +112,19 @@ class Catalog:
         self.read_tables[found.table.name] = found.table
         return found
 
-    def read(self, name: str) -> Node:
+    def read(self, name: str) -> Relation:
         """The rows of a table or view, for a query that names it."""
         match self.find(name):
             case SourceTable(table, rows, _):
                 self.read_tables[table.name] = table
-                return rows
-            case View(rows):
-                return rows
+                return Relation(rows)
+            case View(relation):
+                return relation
             case MemoryTable(_, None):
                 raise MemoryTableError(
                     f"Can't query from memory table {name} without first inserting into it.",
                     hint="put the INSERT before the SELECT",
                 )
             case MemoryTable(_, Node() as rows):
-                return rows
+                return Relation(rows)
         raise WrongDirectionError(f"attempted to read from table '{name}', but it is a sink", hint="read its input")

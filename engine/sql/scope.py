@@ -13,14 +13,24 @@ from engine.plan.tree import Node
 
 
 @dataclass(frozen=True, slots=True)
+class Relation:
+    """The rows of a table or a query, and those of their columns that nobody gave a name."""
+
+    rows: Node
+    unnamed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Visible:
     """A column in reach, under the name of its table or alias. `alias` is what it is called, where the plan calls it
-    something else; a `hidden` one is reached only with the name of its table."""
+    something else; a `hidden` one is reached only with the name of its table. An `unnamed` one, such as a window
+    without an alias, gives way to columns that were given its name."""
 
     table: str | None
     column: Column
     alias: str | None = None
     hidden: bool = False
+    unnamed: bool = False
 
     @property
     def name(self) -> str:
@@ -65,15 +75,17 @@ class Scope:
             owned = [one.column for one in self.columns if _same(one.table, parts[0]) and _same(one.name, parts[1])]
             if owned:
                 return _members(owned[0], parts[2:])
-        found = [one.column for one in self.shown if _same(one.name, parts[0])]
-        if len(found) > 1:
-            owners = ", ".join(sorted(str(one.table) for one in self.shown if _same(one.name, parts[0])))
+        columns = [visible for visible in self.shown if _same(visible.name, parts[0])]
+        if len(columns) > 1:
+            columns = [visible for visible in columns if not visible.unnamed] or columns
+        if len(columns) > 1:
+            owners = ", ".join(sorted(str(visible.table) for visible in columns))
             raise AmbiguousColumnError(
                 f"column {parts[0]!r} is in more than one of the tables: {owners}", hint="write table.column"
             )
-        if not found:
+        if not columns:
             raise self._unknown(parts)
-        return _members(found[0], parts[1:])
+        return _members(columns[0].column, parts[1:])
 
     def of_table(self, table: str) -> tuple[Visible, ...]:
         """All columns of one table or alias; refused when there is no such table here."""
@@ -93,9 +105,14 @@ class Scope:
         return UnknownColumnError(f"no column {name!r} here", hint=hint)
 
 
-def scope_of(node: Node, table: str | None) -> Scope:
+def scope_of(relation: Relation, table: str | None) -> Scope:
     """The columns of a relation, in reach under a table's name."""
-    return Scope(tuple(Visible(table, Column(one.name, one.type, one.nullable)) for one in node.schema))
+    return Scope(
+        tuple(
+            Visible(table, Column(field.name, field.type, field.nullable), unnamed=field.name in relation.unnamed)
+            for field in relation.rows.schema
+        )
+    )
 
 
 def _members(expr: Expr, names: Sequence[str]) -> Expr:

@@ -44,6 +44,7 @@ from engine.sql.query.joins import LookupTable
 from engine.sql.query.select import UPDATING_TTL, Queries, as_columns, unite
 from engine.sql.query.updating import refuse_chance
 from engine.sql.scalar.expressions import cast_for, read_interval
+from engine.sql.scope import Relation
 from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
 from engine.sql.tables.create_table import anonymous_sink, declare_table, taking_changes, with_columns
 from engine.sql.tables.dead_letters import with_dead_letter_tables
@@ -131,11 +132,11 @@ class _Reading:
         self.complaints.raise_any()
         return Translation(writes, tables)
 
-    def _query(self, node: exp.Expr) -> Node:
-        rows = Queries(self.script, self.catalog, {}, self.updating_ttl).translate(node)
-        count_relations(rows)
-        refuse_chance(rows)
-        return rows
+    def _query(self, node: exp.Expr) -> Relation:
+        relation = Queries(self.script, self.catalog, {}, self.updating_ttl).translate(node)
+        count_relations(relation.rows)
+        refuse_chance(relation.rows)
+        return relation
 
     def _note_size(self, rows: Node) -> None:
         self.size += count_relations(rows)
@@ -185,10 +186,11 @@ class _Reading:
                 "CREATE TABLE AS takes no WITH options", hint="create the sink table first, then INSERT INTO it"
             )
 
-    def _named_query(self, node: exp.Create) -> Node:
-        rows = self._query(node.expression)
+    def _named_query(self, node: exp.Create) -> Relation:
+        relation = self._query(node.expression)
+        rows = relation.rows
         if not isinstance(node.this, exp.Schema):
-            return rows
+            return relation
         names = [part.name for part in node.this.expressions]
         with errors_located(self.script.position(node.this)):
             usable_list(names)
@@ -197,7 +199,8 @@ class _Reading:
                 f"{len(names)} names for {count_columns(len(rows.schema))}", hint="name every column"
             )
         columns = zip(names, rows.schema, strict=True)
-        return Project(rows, tuple(Named(name, Column(one.name, one.type, one.nullable)) for name, one in columns))
+        renamed = tuple(Named(name, Column(field.name, field.type, field.nullable)) for name, field in columns)
+        return Relation(Project(rows, renamed))
 
     def _insert(self, node: exp.Insert) -> None:
         target, named = node.this, None
@@ -215,7 +218,7 @@ class _Reading:
         with complaints.collect(at):
             entry = self.catalog.find(target.name)
         with complaints.collect(at):
-            rows = self._query(node.expression)
+            rows = self._query(node.expression).rows
         with complaints.collect(at):
             if entry is not None and rows is not None:
                 self._write(target.name, entry, _in_order(rows, named, entry))
@@ -259,7 +262,7 @@ class _Reading:
                 )
 
     def _select(self, node: exp.Expr) -> None:
-        rows = self._query(node)
+        rows = self._query(node).rows
         self._note_size(rows)
         name = f"select_{len(self.inserts) + 1}"
         columns = _typed(rows.schema)

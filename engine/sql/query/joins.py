@@ -33,7 +33,7 @@ from engine.schema import Schema
 from engine.sql.query.filters import all_of
 from engine.sql.query.windows import describe
 from engine.sql.scalar.expressions import Expressions, make_call
-from engine.sql.scope import Scope, Visible, scope_of
+from engine.sql.scope import Relation, Scope, Visible, scope_of
 from engine.sql.text.parse import Script
 
 _WRONG_SIDE = "lookup sources must be on the right side of an inner or left join"
@@ -112,8 +112,9 @@ class Joining:
                 hint="look up first, and aggregate what was found",
                 at=self._at,
             )
-        found = scope_of(Columns(right.columns), alias)
-        side = Side(Columns(right.columns), found)
+        columns = Columns(right.columns)
+        found = scope_of(Relation(columns), alias)
+        side = Side(columns, found)
         self._refuse_same_name(left, side)
         left = apart(left, side)
         key = self._lookup_key(self._matching(left, side), right)

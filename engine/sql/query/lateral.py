@@ -210,7 +210,7 @@ class _Looking:
         if group is not None:
             keyed.args["group"].set("expressions", [*keyed.args["group"].expressions, *(one.copy() for one in keys)])
         found = self.queries.translate(keyed)
-        right = apart(Side(found, scope_of(found, self._table or None)), self.left)
+        right = apart(Side(found.rows, scope_of(found, self._table or None)), self.left)
         last = len(right.scope.columns) - len(keys)
         outer = Expressions(self.queries.script, self.left.scope)
         tested = [

@@ -34,13 +34,13 @@ from engine.sql.query.lateral import joined_lateral
 from engine.sql.query.order_by import keys_of, ordered
 from engine.sql.query.over import OverCalls
 from engine.sql.query.scalar_subqueries import Scalars
-from engine.sql.query.select_list import alias_names, aliases, group_item, items_of, name_of, unique
+from engine.sql.query.select_list import alias_names, aliases, group_item, items_of, name_of, unique, unnamed_columns
 from engine.sql.query.unnest_in_from import Elements, elements_of, joined_elements
 from engine.sql.query.unnest_in_select import Unnesting
 from engine.sql.query.where_subqueries import asked_of, conditions_of, tested
 from engine.sql.query.windows import held_window, is_window_call, translate_window, window_over
 from engine.sql.scalar.expressions import Expressions
-from engine.sql.scope import Scope, scope_of
+from engine.sql.scope import Relation, Scope, scope_of
 from engine.sql.text.limits import MAX_LEVELS, MAX_RELATIONS, count_relations
 from engine.sql.text.parse import Script
 
@@ -52,7 +52,7 @@ UPDATING_TTL = timedelta(days=1)
 class Relations(Protocol):
     """Where a query finds the tables and views it names."""
 
-    def read(self, name: str) -> Node:
+    def read(self, name: str) -> Relation:
         """The relation of that name; refused when there is none or it cannot be read."""
 
     def look_up(self, name: str) -> LookupTable | None:
@@ -66,13 +66,13 @@ class Queries:
 
     script: Script
     relations: Relations
-    ctes: Mapping[str, Node | None]
+    ctes: Mapping[str, Relation | None]
     updating_ttl: timedelta = UPDATING_TTL
 
-    def translate(self, node: exp.Expr) -> Node:
+    def translate(self, node: exp.Expr) -> Relation:
         """The relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
         complaints = Complaints()
-        found: Node | None = None
+        found: Relation | None = None
         with complaints.collect(self.script.position(node)):
             inside = self._with_ctes(node, complaints)
             found = inside.body_of(node)
@@ -81,7 +81,7 @@ class Queries:
             raise BrokenTableError("a CTE")
         return found
 
-    def body_of(self, node: exp.Expr) -> Node:
+    def body_of(self, node: exp.Expr) -> Relation:
         """The relation that a query describes, once its WITH is read."""
         match node:
             case exp.Subquery():
@@ -100,14 +100,14 @@ class Queries:
             raise UnsupportedClauseError("Recursive CTEs are not supported", at=self.script.position(clause))
         inside = self
         for cte in clause.expressions:
-            found: Node | None = None
+            found: Relation | None = None
             with complaints.collect(self.script.position(cte.this)):
                 found = _renamed(inside.translate(cte.this), cte.args.get("alias"), self.script)
-                count_relations(found)
+                count_relations(found.rows)
             inside = replace(inside, ctes={**inside.ctes, cte.alias.lower(): found})
         return inside
 
-    def union_of(self, node: exp.SetOperation) -> Node:
+    def union_of(self, node: exp.SetOperation) -> Relation:
         """The rows of both sides, those of the first that the second has or has not; equal ones once, unless it is
         UNION ALL."""
         kind = type(node).__name__.upper()
@@ -118,13 +118,16 @@ class Queries:
                 at=self.script.position_of_word(kind, node, node.expression),
             )
         complaints = Complaints()
-        parts: list[Node] = []
+        relations: list[Relation] = []
         for part in (node.this, node.expression):
             with complaints.collect(self.script.position(part)):
-                parts.append(self.translate(part))
+                relations.append(self.translate(part))
         complaints.raise_any()
-        if len(parts) != 2:
+        if len(relations) != 2:
             raise BrokenTableError("a side of the union")
+        return replace(relations[0], rows=self._combined(node, kind, [relation.rows for relation in relations]))
+
+    def _combined(self, node: exp.SetOperation, kind: str, parts: Sequence[Node]) -> Node:
         if kind != "UNION":
             with errors_located(self.script.position_of_word(kind, node, node.expression)):
                 left, right = aligned(parts, kind, None)
@@ -135,20 +138,20 @@ class Queries:
         with errors_located(self.script.position_of_word("UNION", node, node.expression)):
             return distinct(both, self.updating_ttl)
 
-    def select_of(self, node: exp.Select) -> Node:
+    def select_of(self, node: exp.Select) -> Relation:
         """The rows of one SELECT."""
-        rows = self._rows_of(node)
-        if node.args.get("distinct") is None or keys_of(node):
-            return rows
-        with errors_located(self.script.position_of_word("DISTINCT", node)):
-            return distinct(rows, self.updating_ttl)
-
-    def _rows_of(self, node: exp.Select) -> Node:
         if not node.expressions:
             raise SyntaxRefusedError(
                 "SELECT needs a list of columns", hint="* is all of them", at=self.script.position(node)
             )
         side = self.read_from(node)
+        rows = self._rows_of(node, side)
+        if node.args.get("distinct") is not None and not keys_of(node):
+            with errors_located(self.script.position_of_word("DISTINCT", node)):
+                rows = distinct(rows, self.updating_ttl)
+        return Relation(rows, unnamed_columns(node, side.scope))
+
+    def _rows_of(self, node: exp.Select, side: Side) -> Node:
         scope, scalars = side.scope, Scalars(self)
         complaints = Complaints()
         group, having = node.args.get("group"), node.args.get("having")
@@ -323,13 +326,14 @@ class Queries:
         with errors_located(self.script.position(node)):
             relation = self._named(node.name)
         found = _renamed(relation, alias, self.script)
-        return Side(found, scope_of(found, node.alias or node.name))
+        return Side(found.rows, scope_of(found, node.alias or node.name))
 
     def _of_query(self, node: exp.Subquery, alias: exp.Expr | None) -> Side:
         found = _renamed(self.translate(node), alias, self.script)
-        return Side(found, scope_of(found, alias.name if isinstance(alias, exp.TableAlias) and alias.name else None))
+        name = alias.name if isinstance(alias, exp.TableAlias) and alias.name else None
+        return Side(found.rows, scope_of(found, name))
 
-    def _named(self, name: str) -> Node:
+    def _named(self, name: str) -> Relation:
         if name.lower() not in self.ctes:
             return self.relations.read(name)
         found = self.ctes[name.lower()]
@@ -380,8 +384,10 @@ def as_columns(node: Node, wanted: Sequence[tuple[str, object]]) -> Node:
     return node if same else Project(node, columns)
 
 
-def _renamed(node: Node, alias: exp.Expr | None, script: Script) -> Node:
-    names = alias_names(alias, len(node.schema), script)
+def _renamed(relation: Relation, alias: exp.Expr | None, script: Script) -> Relation:
+    schema = relation.rows.schema
+    names = alias_names(alias, len(schema), script)
     if not names:
-        return node
-    return as_columns(node, [(name, field.type) for name, field in zip(names, node.schema, strict=True)])
+        return relation
+    columns = [(name, field.type) for name, field in zip(names, schema, strict=True)]
+    return Relation(as_columns(relation.rows, columns))

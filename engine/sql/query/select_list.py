@@ -69,11 +69,23 @@ def name_of(item: exp.Expr) -> str:
 
 def items_of(item: exp.Expr, scope: Scope, translate: Callable[[exp.Expr], Expr]) -> list[Named]:
     """The columns that an item of a SELECT list stands for: one, or those of a star."""
-    if isinstance(item, exp.Star):
-        return _starred(item, scope.shown)
-    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-        return _starred(item.this, scope.of_table(item.table))
-    return [Named(name_of(item), translate(item.unalias()))]
+    columns = _columns_behind(item, scope)
+    if columns is None:
+        return [Named(name_of(item), translate(item.unalias()))]
+    return [Named(column.name, column.column) for column in columns]
+
+
+def unnamed_columns(select: exp.Select, scope: Scope) -> frozenset[str]:
+    """The columns that a SELECT gives and nobody named: what is computed without an alias, and those of its input that
+    a star passes on. A column brings its name along, and a member of a struct its own."""
+    names: dict[str, bool] = {}
+    for item in select.expressions:
+        columns = _columns_behind(item, scope)
+        if columns is None:
+            names.setdefault(name_of(item), not isinstance(item, exp.Alias | exp.Column | exp.Dot))
+        for column in columns or ():
+            names.setdefault(column.name, column.unnamed)
+    return frozenset(name for name, unnamed in names.items() if unnamed)
 
 
 def unique(columns: Sequence[Named]) -> tuple[Named, ...]:
@@ -87,10 +99,16 @@ def unique(columns: Sequence[Named]) -> tuple[Named, ...]:
     return tuple(found)
 
 
-def _starred(star: exp.Star, columns: Sequence[Visible]) -> list[Named]:
-    """All of the columns, but those that EXCEPT or EXCLUDE names."""
-    left_out = {one.name.lower() for one in star.args.get("except_") or []}
-    unknown = left_out - {one.name.lower() for one in columns}
+def _columns_behind(item: exp.Expr, scope: Scope) -> list[Visible] | None:
+    """The columns that a star stands for, but those that its EXCEPT or EXCLUDE names; None for everything else."""
+    if isinstance(item, exp.Star):
+        star, columns = item, scope.shown
+    elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        star, columns = item.this, scope.of_table(item.table)
+    else:
+        return None
+    excluded = {name.name.lower() for name in star.args.get("except_") or []}
+    unknown = excluded - {column.name.lower() for column in columns}
     if unknown:
         raise UnknownColumnError(f"no column {min(unknown)!r} here", hint="EXCEPT names columns that * stands for")
-    return [Named(one.name, one.column) for one in columns if one.name.lower() not in left_out]
+    return [column for column in columns if column.name.lower() not in excluded]

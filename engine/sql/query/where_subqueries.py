@@ -24,7 +24,7 @@ from engine.sql.query.spread import all_parts, part_of
 from engine.sql.query.windows import held_window
 from engine.sql.scalar.expressions import Expressions, make_call
 from engine.sql.scalar.row_values import parts_of_row
-from engine.sql.scope import Scope, scope_of
+from engine.sql.scope import Relation, Scope, scope_of
 from engine.sql.text.parse import Script
 
 _KEY = "__part"
@@ -41,7 +41,7 @@ class Queries(Protocol):
     def updating_ttl(self) -> timedelta:
         """For how long rows are kept that no window closes."""
 
-    def translate(self, node: exp.Expr) -> Node:
+    def translate(self, node: exp.Expr) -> Relation:
         """The relation that a query describes."""
 
     def read_from(self, node: exp.Select) -> Side:
@@ -167,14 +167,14 @@ def _others(queries: Queries, rows: Side, asked: Asked, at: TextPosition | None)
     if isinstance(query, exp.Select) and is_plain(query) and not has_aggregate(query.expressions):
         return _of_plain(queries, rows, query, asked, at)
     found = queries.translate(query)
-    held = held_window(found)
+    held = held_window(found.rows)
     if held is not None and held[1] is None and isinstance(held[0], Session):
         raise UnsupportedClauseError(
             "a query of sessions cannot stand behind IN or EXISTS",
             hint="write a join that names the window of both",
             at=at,
         )
-    side = apart(Side(found, scope_of(found, None)), rows)
+    side = apart(Side(found.rows, scope_of(found, None)), rows)
     return _Others(side.node, _as_many(side.scope, asked, at), ())
 
 
