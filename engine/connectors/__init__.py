@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from importlib import import_module
+
 from engine.connectors.base import Connector, Table
 from engine.connectors.blackhole import BLACKHOLE
 from engine.connectors.delta.connector import DELTA
@@ -11,7 +14,6 @@ from engine.connectors.kafka.connector import KAFKA
 from engine.connectors.nexmark.connector import NEXMARK
 from engine.connectors.preview import PREVIEW
 from engine.connectors.redis.connector import REDIS
-from engine.connectors.scripted import SCRIPTED
 from engine.connectors.single_file.connector import SINGLE_FILE
 from engine.connectors.stdout import STDOUT
 from engine.connectors.webhook.connector import WEBHOOK
@@ -25,18 +27,37 @@ CONNECTORS: tuple[Connector, ...] = (
     NEXMARK,
     PREVIEW,
     REDIS,
-    SCRIPTED,
     SINGLE_FILE,
     STDOUT,
     WEBHOOK,
 )
 
+EXTRA = "ARROYO_TEST_CONNECTORS"
+"""The environment variable that names a module with connectors of a test: drivers and Spark's workers inherit it."""
+EXTRA_ALLOWED = "ARROYO_TEST_CONNECTORS_ALLOWED"
+"""The one that must be 1 besides, so that nobody loads code by setting a single variable."""
+
 
 def find_connector(name: str) -> Connector | None:
     """The connector of that name, or None."""
-    return next((each for each in CONNECTORS if each.name == name), None)
+    return _named(name, CONNECTORS) or _named(name, _extra_connectors())
 
 
 def connector_of(table: Table) -> Connector:
     """The connector of a declared table, which there must be."""
-    return next(each for each in CONNECTORS if each.name == table.connector)
+    connector = find_connector(table.connector)
+    assert connector is not None, table.connector
+    return connector
+
+
+def _named(name: str, connectors: tuple[Connector, ...]) -> Connector | None:
+    return next((connector for connector in connectors if connector.name == name), None)
+
+
+def _extra_connectors() -> tuple[Connector, ...]:
+    module = os.environ.get(EXTRA)
+    if module is None or os.environ.get(EXTRA_ALLOWED) != "1":
+        return ()
+    connectors = import_module(module).CONNECTORS
+    assert isinstance(connectors, tuple), module
+    return connectors

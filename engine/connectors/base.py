@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -156,6 +156,14 @@ class Backlogged(Protocol):
     def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
         """How many rows of each partition come after those positions, as far as the source went when it was last
         looked at."""
+
+
+@runtime_checkable
+class Clocked(Protocol):
+    """A source with a clock of its own, which says when its partitions are idle."""
+
+    def now(self) -> datetime:
+        """The time by that clock."""
 
 
 class SparkRead(Protocol):

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from engine import types
 from engine.arrow.evaluate import evaluate
 from engine.connectors import connector_of
-from engine.connectors.base import Chunk, Json, Position, Slice, Source, SparkRead, Table, Watched
+from engine.connectors.base import Chunk, Clocked, Json, Position, Slice, Source, SparkRead, Table, Watched
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.formats.row_ids import row_ids
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, ROW_ID, WATERMARK
@@ -121,7 +121,7 @@ class Reader(DataSourceStreamReader):
         if self._planner is None:
             source = self.spec.open()
             activity = Activity(self.spec.table.idle_time, {})
-            clock = getattr(source, "now", _now)
+            clock = source.now if isinstance(source, Clocked) else _now
             spec = self.spec
             name = spec.table.name
             self._planner = Planner(

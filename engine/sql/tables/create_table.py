@@ -9,7 +9,7 @@ from datetime import timedelta
 from sqlglot import exp
 
 from engine import types
-from engine.connectors import CONNECTORS, connector_of
+from engine.connectors import CONNECTORS, connector_of, find_connector
 from engine.connectors.base import Cache, Connector, Table
 from engine.connectors.options import (
     GivenOption,
@@ -70,7 +70,7 @@ def declare_table(node: exp.Create, script: Script, connections: Connections) ->
     if named is None or named.value == "memory":
         complaints.raise_any()
         return _memory_table(target.name, columns, given)
-    connector = next((one for one in CONNECTORS if one.name == named.value), None)
+    connector = find_connector(str(named.value))
     if connector is None:
         known = ", ".join(one.name for one in CONNECTORS if not one.hidden)
         complaints.add(

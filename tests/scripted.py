@@ -1,4 +1,6 @@
-"""A source that plays a script, for tests: which rows come when, in which partition, and what time it is meanwhile.
+"""A source that plays a script: which rows come when, in which partition, and what time it is meanwhile.
+
+`tests/__init__.py` has the engine find its connector here, in Spark's workers and in drivers of their own, too.
 
 The script is a JSON file: `{"steps": [{"now": "2024-01-01T00:00:00Z", "rows": {"slow": [{...}]}}], "bounded": true}`.
 Each look at the source plays one step; the clock of idleness stands at the step's `now`.
@@ -14,6 +16,7 @@ from pathlib import Path
 from pydantic import Field as Option
 
 from engine.connectors.base import Chunk, Connector, Options, Position, Slice, Source, Table
+from engine.formats import make_decoder
 
 
 class ScriptedOptions(Options):
@@ -63,10 +66,7 @@ class ScriptedSource:
         """The rows between two positions."""
         rows = [row for _, rows in self._steps for row in rows.get(piece.partition, [])]
         lines = "".join(json.dumps(row) + "\n" for row in rows[_number(piece.start) : _number(piece.end)])
-        from engine.formats import make_decoder  # noqa: PLC0415 - checks must not pay for Arrow
-
-        if self._table.format is None:
-            raise AssertionError(self._table.name)
+        assert self._table.format is not None
         decoded = make_decoder(self._table.format, self._table.schema).decode_lines(lines.encode())
         yield Chunk(decoded.rows, dropped=len(decoded.bad))
 
@@ -87,14 +87,13 @@ def _number(position: Position) -> int:
 
 
 def _open(table: Table) -> Source:
-    if not isinstance(table.options, ScriptedOptions):
-        raise TypeError(type(table.options))
+    assert isinstance(table.options, ScriptedOptions)
     return ScriptedSource(table, table.options.path)
 
 
 SCRIPTED = Connector(
     name="scripted",
-    summary="Plays a script of rows and times; for tests.",
+    summary="Plays a script of rows and times.",
     options={"source": ScriptedOptions},
     formats=frozenset({"json", "debezium_json"}),
     default_format="json",
@@ -102,3 +101,5 @@ SCRIPTED = Connector(
     guarantee="exactly-once",
     hidden=True,
 )
+
+CONNECTORS = (SCRIPTED,)
