@@ -29,9 +29,9 @@ from engine.plan.tree import walk
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark.lower import epoch_lowering
 from engine.spark.lower.rows import quoted
-from engine.spark.names import safe_name
+from engine.spark.safe_names import safe_name
 from engine.spark.source import CHANGES
-from engine.spark.types import spark_schema
+from engine.spark.spark_types import spark_schema
 from engine.spark.whole_changes import WholeChanges
 from engine.types import TIMESTAMP
 

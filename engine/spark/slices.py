@@ -20,7 +20,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from engine.connectors.base import Slice
 from engine.errors import MissingPackageError
 from engine.spark.source import Piece, Reader, Reading, ScanSpec, Task, source_class, streamed
-from engine.spark.types import spark_schema
+from engine.spark.spark_types import spark_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

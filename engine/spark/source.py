@@ -28,9 +28,9 @@ from engine.plan.nodes import Scan
 from engine.schema import Field, Schema, arrow_schema
 from engine.spark import notes
 from engine.spark.dead_letters import DeadLetterNotes
-from engine.spark.names import safe_name
 from engine.spark.planner import Offset, Planner
-from engine.spark.types import spark_schema
+from engine.spark.safe_names import safe_name
+from engine.spark.spark_types import spark_schema
 from engine.spark.watermarks import Activity
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from engine.plan.hidden import EVENT_TIME
 from engine.plan.reads import read_by
 from engine.plan.tree import walk
 from engine.spark.epoch import EpochPart, tag
-from engine.spark.kernels import register_kernels
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
+from engine.spark.register_kernels import register_kernels
+from engine.spark.register_udfs import register_udfs
 from engine.spark.slices import stream_slices, tables_of
 from engine.spark.source import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name, source_class, streamed
-from engine.spark.udfs import register_udfs
 
 
 @dataclass(frozen=True, slots=True)

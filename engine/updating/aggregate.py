@@ -19,9 +19,9 @@ from engine.updating.accumulators.incremental import Incremental
 from engine.updating.accumulators.values import result_of_values
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
-from engine.updating.columns import FIRST, LAST, VALUE, WEIGHT
 from engine.updating.groups import Flags, Longs, flags, group, longs, moments
 from engine.updating.serialization import deal, from_bytes, to_bytes
+from engine.updating.state_columns import FIRST, LAST, VALUE, WEIGHT
 from engine.updating.step import NEVER, Kept, Outcome
 
 

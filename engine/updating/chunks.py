@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from engine.updating.columns import WEIGHT
 from engine.updating.groups import Longs, group, longs, ranges
+from engine.updating.state_columns import WEIGHT
 
 _GROWTH = 2
 

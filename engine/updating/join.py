@@ -20,10 +20,10 @@ from engine.plan.nodes.joins import joined_schema
 from engine.schema import Schema, arrow_schema
 from engine.updating.changelog import hidden_added
 from engine.updating.chunks import Chunks
-from engine.updating.columns import LAST, MATCH, ROW, WEIGHT
 from engine.updating.groups import Flags, Longs, flags, group, longs, moments, ranges
 from engine.updating.ids import mixed
 from engine.updating.serialization import deal, from_bytes, to_bytes
+from engine.updating.state_columns import LAST, MATCH, ROW, WEIGHT
 from engine.updating.step import NEVER, Kept, Outcome
 
 _SIDES = ("left", "right")

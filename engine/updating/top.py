@@ -19,10 +19,10 @@ from engine.schema import Schema, arrow_schema
 from engine.updating.accumulators.base import Sorting
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
-from engine.updating.columns import LAST, MATCH, ROW, WEIGHT
 from engine.updating.groups import Longs, flags, group, longs, moments, valid
 from engine.updating.ids import combined
 from engine.updating.serialization import deal, from_bytes, to_bytes
+from engine.updating.state_columns import LAST, MATCH, ROW, WEIGHT
 from engine.updating.step import NEVER, Kept, Outcome
 
 _NAMES = ("rows", "partitions")

@@ -17,7 +17,7 @@ from engine.plan.expr import Column
 from engine.plan.nodes import Aggregate, Project, WindowAggregate
 from engine.plan.tree import walk
 from engine.spark.printers.aggregates import aggregate_to_sql
-from engine.spark.types import to_spark
+from engine.spark.spark_types import to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,9 +17,9 @@ from engine.arrow.functions import KERNELS
 from engine.functions import FUNCTIONS, find_function
 from engine.plan.calls import call
 from engine.plan.expr import Call, Column, Expr, Literal, rewrite
-from engine.spark.columns import to_sql
-from engine.spark.kernels import register_calls
-from engine.spark.types import to_spark
+from engine.spark.printers.expressions import to_sql
+from engine.spark.register_kernels import register_calls
+from engine.spark.spark_types import to_spark
 from tests.functions.cases import CASES
 from tests.functions.cases.values import literal
 

@@ -20,7 +20,7 @@ from engine.plan.calls import call, cast
 from engine.plan.evaluable import EVALUATED, can_evaluate
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Member, walk
 from engine.schema import Field, Schema, arrow_schema
-from engine.spark.columns import to_sql
+from engine.spark.printers.expressions import to_sql
 from tests.functions.cases import CASES
 from tests.functions.cases.values import INF, NAN, literal
 

@@ -5,7 +5,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from engine import types
 from engine.schema import Field, Schema, arrow_schema
-from engine.spark.types import from_spark, schema_of, spark_schema, to_spark
+from engine.spark.spark_types import from_spark, schema_of, spark_schema, to_spark
 
 SIMPLE = [
     types.Null(),

@@ -16,8 +16,8 @@ from engine.plan.nodes import JoinKind
 from engine.schema import Field, Schema
 from engine.types import BIGINT, BOOLEAN, TEXT
 from engine.updating.changelog import fold
-from engine.updating.columns import MATCH, ROW
 from engine.updating.join import JoinSide, JoinSpec
+from engine.updating.state_columns import MATCH, ROW
 from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, identity, rows_after
 
 DAY = 86_400_000_000

@@ -15,7 +15,7 @@ from engine.schema import Field, Schema
 from engine.types import BIGINT, DOUBLE, TEXT
 from engine.updating.accumulators.base import Sorting
 from engine.updating.changelog import fold
-from engine.updating.columns import MATCH, ROW
+from engine.updating.state_columns import MATCH, ROW
 from engine.updating.top import TopOperator, TopSpec
 from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, identity, rows_after
 

@@ -28,7 +28,6 @@ from engine.plan.nodes import (
     Write,
 )
 from engine.plan.tree import Node
-from engine.spark.columns import to_sql
 from engine.spark.lower.joins import lower_window_join
 from engine.spark.lower.lookup import lower_lookup_join
 from engine.spark.lower.over import lower_over, lower_top
@@ -37,6 +36,7 @@ from engine.spark.lower.rows import lower_project, lower_scan, lower_union
 from engine.spark.lower.unnest import lower_unnest
 from engine.spark.lower.updating import lower_updating_aggregate, lower_updating_join
 from engine.spark.lower.windowed import lower_window_aggregate
+from engine.spark.printers.expressions import to_sql
 from engine.udf.declared import NO_UDFS, Udfs
 
 

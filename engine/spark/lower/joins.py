@@ -7,9 +7,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import WindowJoin
-from engine.spark.columns import to_sql
-from engine.spark.literals import quote_name
 from engine.spark.lower.rows import quoted
+from engine.spark.printers.expressions import to_sql
+from engine.spark.printers.literals import quote_name
 
 _TIMES = ("__left_time", "__right_time")
 

@@ -13,9 +13,9 @@ from engine.connectors.base import Table
 from engine.connectors.lookups import LookupSpec, look_up, narrowed, open_lookup
 from engine.plan.hidden import hidden_in
 from engine.plan.nodes import LookupJoin
-from engine.spark.columns import to_sql
 from engine.spark.lower.rows import quoted
-from engine.spark.types import spark_schema
+from engine.spark.printers.expressions import to_sql
+from engine.spark.spark_types import spark_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

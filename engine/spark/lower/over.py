@@ -7,11 +7,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.functions import find_over
 from engine.plan.nodes import Aggregate, Frame, NamedOver, Order, Over, Top
-from engine.spark.columns import to_sql
-from engine.spark.literals import quote_name
 from engine.spark.lower.rows import quoted
 from engine.spark.printers.aggregates import aggregate_to_sql
-from engine.spark.types import to_spark
+from engine.spark.printers.expressions import to_sql
+from engine.spark.printers.literals import quote_name
+from engine.spark.spark_types import to_spark
 
 _PLACE = "__place"
 

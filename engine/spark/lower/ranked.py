@@ -13,11 +13,11 @@ from engine.plan.hidden import EVENT_TIME, RETRACT
 from engine.plan.nodes import UpdatingTop, is_updating
 from engine.schema import Field, Schema
 from engine.spark.buckets import run_in_buckets
-from engine.spark.columns import hash_to_sql, to_sql
 from engine.spark.lower.updating import CHANGE, numbered
-from engine.spark.types import spark_schema
+from engine.spark.printers.expressions import hash_to_sql, to_sql
+from engine.spark.spark_types import spark_schema
 from engine.updating.accumulators.base import Sorting
-from engine.updating.columns import MATCH, ROW
+from engine.updating.state_columns import MATCH, ROW
 from engine.updating.top import TopOperator, TopSpec
 
 

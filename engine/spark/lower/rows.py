@@ -11,8 +11,8 @@ from engine.plan.expr import Column
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, HIDDEN, RETRACT, ROW_ID, WATERMARK, hidden_in
 from engine.plan.nodes import Project, Scan, Union
 from engine.schema import Schema
-from engine.spark.columns import hash_to_sql, to_sql
-from engine.spark.lower.own_calls import with_calls
+from engine.spark.lower.udf_calls import with_calls
+from engine.spark.printers.expressions import hash_to_sql, to_sql
 
 EVENT_TIME_MARK = {"spark.watermarkDelayMs": 0}
 """Metadata that makes a column the one whose windows Spark closes by its watermark."""

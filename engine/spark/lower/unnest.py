@@ -7,8 +7,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.plan.hidden import ROW_ID, hidden_in
 from engine.plan.nodes import Unnest
-from engine.spark.columns import to_sql
 from engine.spark.lower.rows import quoted
+from engine.spark.printers.expressions import to_sql
 
 
 def lower_unnest(node: Unnest, rows: DataFrame) -> DataFrame:

@@ -17,17 +17,17 @@ from engine.plan.nodes import Aggregate, UpdatingAggregate, UpdatingJoin, is_upd
 from engine.plan.retained_state import needs_values
 from engine.schema import Field, Schema
 from engine.spark.buckets import run_in_buckets
-from engine.spark.columns import hash_to_sql, to_sql
-from engine.spark.literals import quote_name
 from engine.spark.lower.rows import EVENT_TIME_MARK, quoted
-from engine.spark.types import spark_schema
-from engine.spark.udfs import udf_to_sql
+from engine.spark.printers.expressions import hash_to_sql, to_sql
+from engine.spark.printers.literals import quote_name
+from engine.spark.printers.udfs import udf_to_sql
+from engine.spark.spark_types import spark_schema
 from engine.udf.declared import Udf, Udfs
 from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.lists import GATHERED
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
-from engine.updating.columns import MATCH, ROW
 from engine.updating.join import JoinSide, JoinSpec
+from engine.updating.state_columns import MATCH, ROW
 
 CHANGE = (
     Field(EVENT_TIME, types.TIMESTAMP),

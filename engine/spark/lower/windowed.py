@@ -11,10 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from engine.plan.expr import columns_of
 from engine.plan.hidden import EVENT_TIME, WATERMARK
 from engine.plan.nodes import Aggregate, Carried, Hop, Session, Tumble, Window, WindowAggregate
-from engine.spark.columns import to_sql
 from engine.spark.lower.rows import quoted
 from engine.spark.printers.aggregates import aggregate_to_sql, distinct_to_sql
-from engine.spark.types import to_spark
+from engine.spark.printers.expressions import to_sql
+from engine.spark.spark_types import to_spark
 
 _WINDOW = "_window"
 _TICK = timedelta(microseconds=1)

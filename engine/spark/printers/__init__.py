@@ -1,4 +1,5 @@
-"""How the irregular functions of each family are spelt in Spark SQL."""
+"""Expressions as Spark SQL text: `expressions` prints them, with `calls`, `casts` and `literals` for their kinds, and a
+module for the irregular functions of each family."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from typing import TypeAlias
 from engine import types
 from engine.functions import AGGREGATES
 from engine.plan.nodes import Aggregate, Order
-from engine.spark.columns import to_sql
-from engine.spark.literals import type_to_sql
-from engine.spark.udfs import rows_to_sql, udf_to_sql
+from engine.spark.printers.expressions import to_sql
+from engine.spark.printers.literals import type_to_sql
+from engine.spark.printers.udfs import rows_to_sql, udf_to_sql
 
 
 @dataclass(frozen=True, slots=True)

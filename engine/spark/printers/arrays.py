@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from engine import types
 from engine.plan.expr import Call, Literal
-from engine.spark.casts import ITEM, cast_to_sql
-from engine.spark.literals import text_to_sql, type_to_sql
 from engine.spark.printers import Form
+from engine.spark.printers.casts import ITEM, cast_to_sql
+from engine.spark.printers.literals import text_to_sql, type_to_sql
 
 _MOST = 2_147_483_647
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.plan.expr import Call, Literal
-from engine.spark.literals import text_to_sql
 from engine.spark.printers import Form
+from engine.spark.printers.literals import text_to_sql
 
 
 def _encode(call: Call, arguments: Sequence[str]) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from engine import types
 from engine.plan.expr import Call, Literal
-from engine.spark.literals import text_to_sql, type_to_sql
 from engine.spark.printers import Form, Printer
+from engine.spark.printers.literals import text_to_sql, type_to_sql
 
 # From here on every DOUBLE is a whole number, and soon too large for a BIGINT.
 _RANGE = text_to_sql("not in the range of BIGINT, the factorial of ")

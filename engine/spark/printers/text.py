@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.plan.expr import Call
-from engine.spark.literals import text_to_sql
 from engine.spark.printers import Form, Printer
+from engine.spark.printers.literals import text_to_sql
 
 _WORDS = text_to_sql(r"(?U)\p{Alnum}+|[^\p{Alnum}]+")
 _CAPITAL = "word -> concat(upper(left(word, 1)), lower(substring(word, 2)))"

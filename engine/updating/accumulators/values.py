@@ -12,8 +12,8 @@ from engine.schema import to_arrow
 from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.counts import present
 from engine.updating.accumulators.lists import KEEPS_NULLS, LISTS, function_of
-from engine.updating.columns import FIRST, VALUE, WEIGHT
 from engine.updating.groups import Groups, Longs, longs
+from engine.updating.state_columns import FIRST, VALUE, WEIGHT
 
 
 def result_of_values(measure: Measure, values: pa.Table | None, ids: Longs) -> pa.Array:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from engine import types
 from engine.errors import TooLargeError
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member
-from engine.spark.casts import cast_to_sql
-from engine.spark.functions import call_to_sql
-from engine.spark.literals import literal_to_sql, quote_name
+from engine.spark.printers.calls import call_to_sql
+from engine.spark.printers.casts import cast_to_sql
+from engine.spark.printers.literals import literal_to_sql, quote_name
 
 MAX_LENGTH = 500_000
 """Forms that name an argument more than once multiply when they are nested; no real query comes near this length."""

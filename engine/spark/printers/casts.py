@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine import types
 from engine.functions.coercion import can_coerce
-from engine.spark.literals import quote_name, text_to_sql, type_to_sql
+from engine.spark.printers.literals import quote_name, text_to_sql, type_to_sql
 
 ITEM = "__item"
 """The variable of our lambdas. They never hold an argument, in which the name could mean something else."""

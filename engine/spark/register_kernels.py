@@ -10,8 +10,8 @@ from engine import types
 from engine.plan.expr import Call
 from engine.plan.tree import Node
 from engine.plan.used import calls_of
-from engine.spark.functions import name_of_kernel, needs_kernel
-from engine.spark.types import to_spark
+from engine.spark.printers.calls import name_of_kernel, needs_kernel
+from engine.spark.spark_types import to_spark
 
 
 def register_kernels(spark: SparkSession, nodes: Iterable[Node]) -> None:

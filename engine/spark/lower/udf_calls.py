@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.plan.expr import Call, Column, Expr, children, is_nullable, replace_parts, walk
-from engine.spark.columns import to_sql
-from engine.spark.udfs import is_own, once
+from engine.spark.printers.expressions import to_sql
+from engine.spark.printers.udfs import is_udf, uncopied
 
 
 def with_calls(rows: DataFrame, exprs: Sequence[Expr]) -> tuple[DataFrame, Sequence[Expr]]:
@@ -19,10 +19,10 @@ def with_calls(rows: DataFrame, exprs: Sequence[Expr]) -> tuple[DataFrame, Seque
     count = 0
     while calls := _innermost(exprs):
         columns = {
-            one: Column(f"__own{count + number}", one.type, is_nullable(one)) for number, one in enumerate(calls)
+            call: Column(f"__own{number}", call.type, is_nullable(call)) for number, call in enumerate(calls, count)
         }
         count += len(columns)
-        rows = rows.withColumns({column.name: F.expr(to_sql(once(one))) for one, column in columns.items()})
+        rows = rows.withColumns({column.name: F.expr(to_sql(uncopied(call))) for call, column in columns.items()})
         exprs = [replace_parts(expr, _reading(columns)) for expr in exprs]
     return rows, exprs
 
@@ -33,9 +33,9 @@ def _reading(columns: Mapping[Call, Column]) -> Callable[[Expr], Expr | None]:
 
 def _innermost(exprs: Sequence[Expr]) -> Sequence[Call]:
     """The different calls that have no other in them."""
-    found = [part for expr in exprs for part in walk(expr) if isinstance(part, Call) and is_own(part)]
-    return list(dict.fromkeys(one for one in found if not any(map(_has_call, children(one)))))
+    calls = [part for expr in exprs for part in walk(expr) if isinstance(part, Call) and is_udf(part)]
+    return list(dict.fromkeys(call for call in calls if not any(map(_has_call, children(call)))))
 
 
 def _has_call(expr: Expr) -> bool:
-    return any(isinstance(part, Call) and is_own(part) for part in walk(expr))
+    return any(isinstance(part, Call) and is_udf(part) for part in walk(expr))

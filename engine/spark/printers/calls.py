@@ -12,23 +12,23 @@ from collections.abc import Mapping, Sequence
 
 from engine.functions import FUNCTIONS
 from engine.plan.expr import Call
-from engine.spark.literals import text_to_sql
 from engine.spark.printers import Form
 from engine.spark.printers.arrays import ARRAYS
 from engine.spark.printers.hashing import HASHING
+from engine.spark.printers.literals import text_to_sql
 from engine.spark.printers.math import MATH
 from engine.spark.printers.operators import OPERATORS
-from engine.spark.printers.other import OTHER
 from engine.spark.printers.text import TEXT
 from engine.spark.printers.time import TIME
-from engine.spark.udfs import is_own, udf_to_sql
+from engine.spark.printers.type_names import TYPE_NAMES
+from engine.spark.printers.udfs import is_udf, udf_to_sql
 
-FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **HASHING, **TIME, **ARRAYS, **OTHER}
+FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **HASHING, **TIME, **ARRAYS, **TYPE_NAMES}
 
 
 def call_to_sql(call: Call, arguments: Sequence[str], when: str | None = None) -> str:
     """The call with its arguments, and what guards it, already printed; the text can stand inside any other."""
-    if is_own(call):
+    if is_udf(call):
         return udf_to_sql(call.function, arguments, when)
     text = _form_to_sql(call, arguments)
     return _kernel_to_sql(call, arguments) if text is None else text
