@@ -12,8 +12,8 @@ from engine.api import jobs, pipelines, problems, queries, runs, savepoints, wat
 from engine.api.answers import Ping
 from engine.api.authentication import Gate, Rules
 from engine.api.context import Context, Given
+from engine.jobs.address import API_PREFIX
 
-PREFIX = "/api/v1"
 _PING = APIRouter(tags=["ping"])
 
 
@@ -46,15 +46,15 @@ def build_app(context: Context, rules: Rules) -> FastAPI:
     app = FastAPI(
         title="Arroyo control plane",
         version=context.version,
-        openapi_url=f"{PREFIX}/api-docs/openapi.json",
-        docs_url=f"{PREFIX}/api-docs/ui",
+        openapi_url=f"{API_PREFIX}/api-docs/openapi.json",
+        docs_url=f"{API_PREFIX}/api-docs/ui",
         redoc_url=None,
         lifespan=lifespan,
         responses={"4XX": {"model": problems.Problem}},
     )
     app.state.context = context
     for router in ROUTERS:
-        app.include_router(router, prefix=PREFIX)
+        app.include_router(router, prefix=API_PREFIX)
     problems.install(app)
     app.add_middleware(Gate, rules=rules)
     return app

@@ -10,11 +10,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.api.problems import answer, problem_of
 from engine.errors import AuthError, EngineError, HostRefusedError, RequestError, RequestTooLargeError
+from engine.jobs.address import API_PREFIX
 from engine.jobs.controller import hash_key
 
-OPEN = ("/api/v1/ping", "/api/v1/api-docs/")
+OPEN = (f"{API_PREFIX}/ping", f"{API_PREFIX}/api-docs/")
 """Paths below the API that anybody may ask."""
-OWN_KEY = "/api/v1/runs/"
+OWN_KEY = f"{API_PREFIX}/runs/"
 """Paths that drivers ask with the secret of their run, which the handlers check."""
 
 

@@ -6,8 +6,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from engine.client import Json, segment
 from engine.commands.base import Command
+from engine.commands.client import Json, segment
 from engine.commands.pipelines import describe
 from engine.commands.remote import add_connection, careful, connect, show
 from engine.errors import RequestError

@@ -6,8 +6,8 @@ import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
-from engine.client import Json
 from engine.commands.base import Command
+from engine.commands.client import Json
 from engine.commands.remote import (
     add_connection,
     add_pipeline,

@@ -12,9 +12,10 @@ from datetime import datetime
 from functools import wraps
 from pathlib import Path
 
-from engine.client import Client, Json, RefusedError, read_url, segment
+from engine.commands.client import Client, Json, RefusedError, segment
 from engine.errors import EngineError, UnreachableError
 from engine.instants import FAR_FUTURE, from_micros
+from engine.jobs.address import read_address
 from engine.jobs.data_directory import Places
 from engine.settings import load
 
@@ -40,7 +41,7 @@ def connect(args: Namespace) -> Client:
     """A client of the control plane that the arguments, the environment, or the data directory name."""
     given = {"data_dir": args.data_dir} if args.data_dir else {}
     places = Places(load(os.environ, given=given).data_dir)
-    url = args.url or os.environ.get("ARROYO_URL") or read_url(places.server) or DEFAULT_URL
+    url = args.url or os.environ.get("ARROYO_URL") or read_address(places.server) or DEFAULT_URL
     token = args.token or os.environ.get("ARROYO_TOKEN") or ""
     if not token:
         with suppress(OSError):

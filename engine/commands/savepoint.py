@@ -6,8 +6,8 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
-from engine.client import Json
 from engine.commands.base import Command
+from engine.commands.client import Json
 from engine.commands.remote import FAILED, add_pipeline, careful, connect, facts, instant, path_of, show
 
 _PAUSE = 0.5

@@ -6,13 +6,14 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from engine.api.app import PREFIX, ROUTERS
+from engine.api.app import ROUTERS
 from engine.docs.markdown import code, page, section, sentence, table
+from engine.jobs.address import API_PREFIX
 
 _INTRODUCTION = (
-    f"Below `{PREFIX}`, with `Authorization: Bearer <token>`. Times are microseconds since 1970; lists are "
+    f"Below `{API_PREFIX}`, with `Authorization: Bearer <token>`. Times are microseconds since 1970; lists are "
     '`{"data": [...], "has_more": bool}`; errors are `application/problem+json` with a `code` of [errors](errors.md). '
-    f"The whole description is served at `{PREFIX}/api-docs/openapi.json`."
+    f"The whole description is served at `{API_PREFIX}/api-docs/openapi.json`."
 )
 _VERBS = ("get", "put", "post", "patch", "delete")
 

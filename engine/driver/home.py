@@ -1,23 +1,35 @@
 """How a driver calls home: says hello, sends heartbeats from a thread of its own, obeys, says goodbye.
 
-A control plane that does not answer hurts nobody: the driver runs on until its lease is over.
+A run of three epochs, with a control plane that is restarted in the middle:
+
+    hello                  answered: no orders
+    heartbeat  running []
+    heartbeat  running [epoch 0]
+    heartbeat  running [epoch 1]         nobody answers: epoch 1 is kept
+    heartbeat  running [epoch 1, 2]      answered: stop after the epoch in hand
+    goodbye    stopped []
+
+A control plane that does not answer hurts nobody: the driver runs on until its lease is over. Then it must end, since a
+control plane with another data directory may have started its successor. What is reported twice is stored once.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from http.client import HTTPConnection, HTTPException
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
-from engine.client import Client, Json, RefusedError, read_url
 from engine.epoch_report import EpochReport, to_wire
-from engine.errors import UnreachableError
 from engine.jobs import processes
+from engine.jobs.address import API_PREFIX, read_address
 from engine.jobs.assignment import Assignment
 from engine.jobs.status import Goodbye
 
@@ -35,7 +47,7 @@ StopMode = Literal["checkpoint", "immediate"]
 
 @dataclass(slots=True)
 class Home:
-    """The line between one run and its control plane."""
+    """The connection between one run and its control plane."""
 
     assignment: Assignment
     stop: Callable[[StopMode], None]
@@ -43,18 +55,20 @@ class Home:
     end_at_once: Callable[[], None]
     """Ends this process and all it has started; does not return."""
     _reports: list[EpochReport] = field(default_factory=list)
+    """Those that no answered call has carried yet."""
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _bell: threading.Event = field(default_factory=threading.Event)
     _state: str = "starting"
     _closing: bool = False
     _is_lost: bool = False
-    _heard_at: float = field(default_factory=time.monotonic)
+    """Whether the last call was not answered, so that a long silence is logged once."""
+    _answered_at: float = field(default_factory=time.monotonic)
     _thread: threading.Thread | None = None
 
     def open(self) -> None:
         """Say hello, and begin to send heartbeats."""
         self._call("hello", {"nonce": self.assignment.key, "pid": os.getpid()})
-        self._thread = threading.Thread(target=self._beat, name="heartbeats", daemon=True)
+        self._thread = threading.Thread(target=self._send_heartbeats, name="heartbeats", daemon=True)
         self._thread.start()
 
     def started(self) -> None:
@@ -63,7 +77,7 @@ class Home:
         self._bell.set()
 
     def report(self, epoch: EpochReport) -> None:
-        """An epoch was committed; it is told as soon as may be, and never lost while this process lives."""
+        """An epoch was committed; it is reported as soon as may be, and never lost while this process lives."""
         with self._guard:
             self._reports.append(epoch)
         self.started()
@@ -73,19 +87,20 @@ class Home:
         self._bell.set()
 
     def close(self, goodbye: Goodbye) -> None:
-        """Send what was not told yet, and the last word."""
+        """Send what was not reported yet, and the last word."""
         self._closing = True
         self._bell.set()
         if self._thread is not None:
             self._thread.join(timeout=_TIMEOUT + 1)
         failure = goodbye.failure
-        error: Json = None
+        error = None
         if failure is not None:
             error = {"code": failure.code, "message": failure.message, "hint": failure.hint}
-        is_over = time.monotonic() - self._heard_at > self.assignment.lease_seconds
+        # After the lease the control plane counts this run as lost, and its successor waits for the lock.
+        is_over = time.monotonic() - self._answered_at > self.assignment.lease_seconds
         end = time.monotonic() + (0.0 if is_over else _PATIENCE)
         with self._guard:
-            body: dict[str, Json] = {
+            body = {
                 "outcome": goodbye.outcome,
                 "error": error,
                 "reports": [to_wire(report) for report in self._reports],
@@ -93,10 +108,11 @@ class Home:
         while not self._call("goodbye", body) and time.monotonic() < end:
             time.sleep(1.0)
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         interval = self.assignment.heartbeat_seconds
         while not self._closing:
-            begun = time.monotonic()
+            begin = time.monotonic()
+            # Cleared before the reports are read: one that comes in between rings for the next heartbeat.
             self._bell.clear()
             with self._guard:
                 batch = list(self._reports)
@@ -104,43 +120,43 @@ class Home:
                 with self._guard:
                     del self._reports[: len(batch)]
             self._check_lease()
-            time.sleep(max(0.0, min(_CLOSEST, interval) - (time.monotonic() - begun)))
+            time.sleep(max(0.0, min(_CLOSEST, interval) - (time.monotonic() - begin)))
             self._bell.wait(interval)
 
-    def _call(self, what: str, body: dict[str, Json]) -> bool:
-        """One call home; whether it was heard. The address is read anew each time: it may have changed."""
-        own = self.assignment
-        url = read_url(own.server_file)
+    def _call(self, word: str, body: Mapping[str, Any]) -> bool:
+        """One call home; whether it was answered. The address is read anew each time: it may have changed."""
+        assignment = self.assignment
+        url = read_address(assignment.server_file)
         if url is None:
             return False
+        path = f"{API_PREFIX}/runs/{assignment.job_id}/{assignment.generation}/{word}"
         try:
-            path = f"/runs/{own.job_id}/{own.generation}/{what}"
-            answer = Client(url, own.key, _TIMEOUT).send("POST", path, body)
-        except (UnreachableError, RefusedError) as lost:
+            answer = _post(url, path, assignment.key, body)
+        except (OSError, HTTPException, ValueError) as error:
             if not self._is_lost:
-                LOG.warning("call home: %s: %s; running on", what, lost.message)
+                LOG.warning("call home: the control plane does not take the %s: %s; the run goes on", word, error)
             self._is_lost = True
             return False
         if self._is_lost:
-            LOG.info("call home: heard again")
+            LOG.info("call home: the control plane answers again")
         self._is_lost = False
-        self._heard_at = time.monotonic()
+        self._answered_at = time.monotonic()
         if isinstance(answer, dict):
             self._obey(answer)
         return True
 
-    def _obey(self, answer: dict[str, Json]) -> None:
+    def _obey(self, answer: Mapping[str, Any]) -> None:
         if answer.get("superseded"):
             LOG.warning("a newer run has taken over; this one ends")
             self.end_at_once()
-        listed = answer.get("orders")
-        for order in listed if isinstance(listed, list) else []:
-            if isinstance(order, dict) and order.get("kind") == "stop":
+        for order in answer.get("orders", ()):
+            # A control plane that is newer may give orders that this driver does not know.
+            if order.get("kind") == "stop":
                 self._state = "stopping" if self._state == "running" else self._state
                 self.stop("immediate" if order.get("mode") == "immediate" else "checkpoint")
 
     def _check_lease(self) -> None:
-        silence = time.monotonic() - self._heard_at
+        silence = time.monotonic() - self._answered_at
         if silence > self.assignment.lease_seconds + _LAST_GRACE:
             self.end_at_once()
         if silence > self.assignment.lease_seconds:
@@ -154,3 +170,20 @@ def end_group() -> None:
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(4)
+
+
+def _post(url: str, path: str, key: str, body: Mapping[str, Any]) -> object:
+    """The JSON of the answer. Calls stay on this machine and are few, so the standard library does, which is imported
+    already: a larger client would make every driver start a tenth of a second later."""
+    address = urlsplit(url)
+    connection = HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT)
+    try:
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        connection.request("POST", path, json.dumps(body), headers)
+        answer = connection.getresponse()
+        content = answer.read()
+    finally:
+        connection.close()
+    if answer.status >= 400:
+        raise HTTPException(f"status {answer.status}, {content[:1000].decode(errors='replace')}")
+    return json.loads(content)

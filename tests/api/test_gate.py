@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.api.app import PREFIX
+from engine.jobs.address import API_PREFIX
 from tests.api.conftest import Plane
 
 PATHS = ["/pipelines", "/pipelines/orders", "/pipelines/orders/watermark", "/pipelines/orders/logs", "/nothing"]
@@ -31,13 +31,13 @@ def test_a_page_that_points_its_own_name_at_this_machine_is_refused(plane: Plane
 
 
 def test_a_body_has_a_bearable_size(plane: Plane) -> None:
-    refused = plane.http.put(f"{PREFIX}/pipelines/by-name/x", content=b"x" * (2 * 1024 * 1024 + 1))
+    refused = plane.http.put(f"{API_PREFIX}/pipelines/by-name/x", content=b"x" * (2 * 1024 * 1024 + 1))
 
     assert (refused.status_code, refused.json()["code"]) == (413, "request.too_large")
 
 
 def test_a_body_must_say_how_long_it_is(plane: Plane) -> None:
-    refused = plane.http.put(f"{PREFIX}/pipelines/by-name/x", content=iter([b"x"]))
+    refused = plane.http.put(f"{API_PREFIX}/pipelines/by-name/x", content=iter([b"x"]))
 
     assert (refused.status_code, refused.json()["code"]) == (422, "request.invalid")
 
@@ -52,7 +52,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
     described = plane.http.get("/api/v1/api-docs/openapi.json", headers={"Authorization": ""}).json()
 
     assert set(described["paths"]) == {
-        f"{PREFIX}{path}"
+        f"{API_PREFIX}{path}"
         for path in (
             "/ping",
             "/pipelines",

@@ -55,11 +55,12 @@ def described() -> dict[str, Any]:
     """The control plane's own description of itself."""
     from fastapi import FastAPI
 
-    from engine.api.app import PREFIX, ROUTERS
+    from engine.api.app import ROUTERS
+    from engine.jobs.address import API_PREFIX
 
     app = FastAPI()
     for router in ROUTERS:
-        app.include_router(router, prefix=PREFIX)
+        app.include_router(router, prefix=API_PREFIX)
     openapi: dict[str, Any] = app.openapi()
     return openapi
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from engine.client import Client, RefusedError
+from engine.commands.client import Client, RefusedError
 from engine.errors import UnreachableError
 from engine.jobs import processes
 

@@ -1,0 +1,17 @@
+"""Where a control plane is reached: where its API begins, and the address that it writes into its data directory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+API_PREFIX = "/api/v1"
+"""What the path of every request begins with."""
+
+
+def read_address(server_file: Path) -> str | None:
+    """The URL that the last control plane of a data directory has written down; None when there is none to read."""
+    try:
+        return str(json.loads(server_file.read_text())["url"])
+    except (OSError, ValueError, KeyError):
+        return None

@@ -1,0 +1,119 @@
+"""The command line's client, and a server that answers what the test says."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from engine.commands.client import Client, RefusedError, segment
+from engine.errors import UnreachableError
+
+
+class Server:
+    """What was asked of it, and what it answers."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, str, dict[str, str], str]] = []
+        self.status = 200
+        self.answer: bytes = b"{}"
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
+
+    def _handler(server) -> type[BaseHTTPRequestHandler]:  # noqa: N805
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+                server.requests.append((self.command, self.path, dict(self.headers.items()), body))
+                self.send_response(server.status)
+                self.send_header("Content-Length", str(len(server.answer)))
+                self.send_header("Location", "/elsewhere")
+                self.end_headers()
+                self.wfile.write(server.answer)
+
+            do_PUT = do_DELETE = do_GET  # noqa: N815
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return Handler
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server()
+    yield running
+    running.http.shutdown()
+    running.http.server_close()
+
+
+def problem(server: Server, status: int, **fields: Any) -> None:
+    server.status, server.answer = status, json.dumps(fields).encode()
+
+
+def test_a_name_with_any_sign_arrives_as_one_piece_of_the_path(server: Server) -> None:
+    Client(server.url, "secret").get(f"/pipelines/{segment('a/b c%2F?ä')}", {"limit": 5})
+
+    [(verb, path, headers, _)] = server.requests
+    assert (verb, path) == ("GET", "/api/v1/pipelines/a%2Fb%20c%252F%3F%C3%A4?limit=5")
+    assert headers["Authorization"] == "Bearer secret"
+
+
+def test_what_is_sent_is_json_with_its_key(server: Server) -> None:
+    server.answer = b'{"id": "pl_1"}'
+
+    answer = Client(server.url, "secret").send("PUT", "/pipelines/by-name/a", {"query": "SELECT 1"}, key="once")
+
+    [(_, _, headers, body)] = server.requests
+    assert (answer, json.loads(body)) == ({"id": "pl_1"}, {"query": "SELECT 1"})
+    assert (headers["Content-Type"], headers["Idempotency-Key"]) == ("application/json", "once")
+
+
+def test_an_empty_answer_is_nothing(server: Server) -> None:
+    server.status, server.answer = 204, b""
+
+    assert Client(server.url, "secret").send("DELETE", "/pipelines/a", None) is None
+
+
+def test_a_proxy_of_the_environment_is_not_used(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    assert Client(server.url, "secret").get("/ping") == {}
+
+
+def test_a_refusal_says_why(server: Server) -> None:
+    problem(server, 409, code="pipeline.busy", detail="it runs", hint="stop it")
+
+    with pytest.raises(RefusedError) as refused:
+        Client(server.url, "secret").get("/pipelines/a")
+
+    assert str(refused.value) == "pipeline.busy: it runs\n  hint: stop it"
+    assert (refused.value.status, refused.value.problem_code) == (409, "pipeline.busy")
+
+
+def test_a_refusal_that_is_no_json_has_its_status(server: Server) -> None:
+    server.status, server.answer = 502, b"<html>"
+
+    with pytest.raises(RefusedError, match=r"http\.502: status 502"):
+        Client(server.url, "secret").get("/pipelines/a")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "127.0.0.1:5115", "http://[", "http://127.0.0.1:9999999"])
+def test_where_nobody_answers_the_hint_says_what_to_start(url: str) -> None:
+    with pytest.raises(UnreachableError, match="no control plane answers at ") as lost:
+        Client(url, "secret").get("/ping")
+
+    assert lost.value.hint == "`arroyo serve` starts one"
+
+
+def test_a_redirect_is_not_followed(server: Server) -> None:
+    server.status, server.answer = 307, b""
+
+    assert Client(server.url, "secret").get("/ping") is None
+    assert len(server.requests) == 1
