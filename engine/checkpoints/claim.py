@@ -1,4 +1,13 @@
-"""Taking possession of a state directory: the same query goes on, another one is refused."""
+"""Taking possession of a state directory: the same query goes on, another one is refused.
+
+A driver starts with --state-dir=/state, where pipeline.json says fingerprint f1 and `generation` says 3:
+
+    query f1              waits for nobody, writes 4 into `generation`, and goes on from the last epoch
+    query f2              refused; with --force the state goes to replaced/, and an empty one of a new history begins
+    another run has it    refused, since that holds the lock; but a control plane that has raised the generation itself
+                          comes in, and the other run is stopped by the fence (`delivery/fence.py`)
+    a half-done swap      is finished first (docs/decisions/states-are-swapped-whole.md)
+"""
 
 from __future__ import annotations
 
@@ -15,8 +24,8 @@ from engine.delivery.open_files import OPEN_FILES
 from engine.errors import ForeignStateError, OtherFormatError, OtherQueryError, StateInUseError, SupersededError
 from engine.plan.fingerprint import differ_in_format
 
-_OURS = {"logs", "savepoints", "lock", "generation", "lineage.json", "sinks", "watermarks"}
-_OURS |= {OPEN_FILES, "replaced", "staging"}
+_PARTS = {"logs", "savepoints", "lock", "generation", "lineage.json", "sinks", "watermarks"}
+_PARTS |= {OPEN_FILES, "replaced", "staging"}
 
 
 class StateLock:
@@ -63,15 +72,15 @@ def claim(
     new_lineage: Callable[[], str] = new_id,
 ) -> Claim:
     """Hold the state for one more run. Without a generation it is one above the last, and another run that is still at
-    work is an error; with one, the caller has seen to that. With `force` another query, or a damaged state, starts
-    empty, and the old state is kept aside."""
-    _check_it_is_ours(paths)
+    work is an error; who gives one has seen to that. With `force` another query, or a damaged state, starts empty, and
+    the old state is kept aside."""
+    _check_is_state(paths)
     paths.root.mkdir(parents=True, exist_ok=True)
     lock = _lock(paths, is_fenced=generation is not None)
     try:
         finish_swap(paths)
         is_to_start_empty = _is_to_start_empty(paths, fingerprint, force=force)
-        mine = _take_generation(paths, generation)
+        run_generation = _take_generation(paths, generation)
         content: dict[str, str | int] = {
             "name": name,
             "sql": sql,
@@ -85,33 +94,33 @@ def claim(
         if lock:
             lock.release()
         raise
-    return Claim(history.id, history.parents, mine, width, lock)
+    return Claim(history.id, history.parents, run_generation, width, lock)
 
 
 def _settle(paths: StatePaths, content: dict[str, str | int], new_lineage: Callable[[], str]) -> tuple[Lineage, int]:
-    """Write down what the state belongs to; the width that it has already stays."""
-    known = read_json(paths.pipeline) or {}
-    width = known.get("parallelism")
+    """Write down what the state belongs to; a width that it already has stays, since its state is laid out for it."""
+    recorded = read_json(paths.pipeline) or {}
+    width = recorded.get("parallelism")
     if isinstance(width, int):
         content = {**content, "parallelism": width}
-    if known != content:
+    if recorded != content:
         write_json(paths.pipeline, content)
     if not paths.lineage.exists():
         write_lineage(paths.lineage, Lineage(new_lineage()))
     return read_lineage(paths.lineage), int(content["parallelism"])
 
 
-def _check_it_is_ours(paths: StatePaths) -> None:
+def _check_is_state(paths: StatePaths) -> None:
     """A directory with other things in it must not be littered, nor taken for an empty state."""
     if paths.pipeline.exists() or not paths.root.exists():
         return
     if not paths.root.is_dir():
-        raise ForeignStateError(f"{paths.root} is a file", hint="name a directory of its own for the state")
-    strange = sorted(entry.name for entry in paths.root.iterdir() if entry.name not in _OURS)
+        raise ForeignStateError(f"{paths.root} is a file", hint="give the state a directory of its own")
+    strange = sorted(entry.name for entry in paths.root.iterdir() if entry.name not in _PARTS)
     if strange and strange != ["incoming"]:
         raise ForeignStateError(
             f"{paths.root} is not a state directory: it holds {strange[0]!r} and no {paths.pipeline.name}",
-            hint="name another directory for the state, an empty one or one that is not there yet",
+            hint="give the state another directory: an empty one, or one that does not exist yet",
         )
 
 
@@ -124,24 +133,24 @@ def _lock(paths: StatePaths, *, is_fenced: bool) -> StateLock | None:
         if is_fenced:
             return None
         raise StateInUseError(
-            f"another run works on the state in {paths.root}",
-            hint="stop it, or give another --state-dir",
+            f"the state in {paths.root} is in use by another run",
+            hint="stop that run, or give another --state-dir",
         ) from None
     return StateLock(handle)
 
 
-def _take_generation(paths: StatePaths, wanted: int | None) -> int:
+def _take_generation(paths: StatePaths, assigned: int | None) -> int:
     text = read_text(paths.generation) if paths.generation.exists() else "0"
     if not text.isdigit():
         raise unreadable(paths.generation)
     newest = int(text)
-    mine = newest + 1 if wanted is None else wanted
-    if mine < newest:
+    generation = newest + 1 if assigned is None else assigned
+    if generation < newest:
         raise SupersededError(
-            f"generation {mine} was replaced by {newest}", hint="nothing is lost: the newer run goes on"
+            f"generation {generation} was replaced by {newest}", hint="nothing is lost: the newer run goes on"
         )
-    write_text(paths.generation, str(mine))
-    return mine
+    write_text(paths.generation, str(generation))
+    return generation
 
 
 def _is_to_start_empty(paths: StatePaths, fingerprint: str, *, force: bool) -> bool:
@@ -150,17 +159,17 @@ def _is_to_start_empty(paths: StatePaths, fingerprint: str, *, force: bool) -> b
         raise findings[0].error()
     if findings:
         return True
-    known = read_json(paths.pipeline)
-    if known is None or known.get("fingerprint") == fingerprint:
+    recorded = read_json(paths.pipeline)
+    if recorded is None or recorded.get("fingerprint") == fingerprint:
         return False
-    if not force and differ_in_format(str(known.get("fingerprint")), fingerprint):
+    if not force and differ_in_format(str(recorded.get("fingerprint")), fingerprint):
         raise OtherFormatError(
-            f"the state in {paths.root} was kept by another version of the engine",
+            f"the state in {paths.root} was written by another version of the engine",
             hint="go on with that version, or start empty with --force, which keeps the old state aside",
         )
     if not force:
         raise OtherQueryError(
-            f"the state in {paths.root} belongs to another query, that of {known.get('name')!r}",
+            f"the state in {paths.root} belongs to another query, that of {recorded.get('name')!r}",
             hint="give another --state-dir, or start empty with --force, which keeps the old state aside",
         )
     return True

@@ -1,6 +1,15 @@
 """Which files of a checkpoint belong to an epoch: the smallest set that a query can be started from.
 
-Found by leaving files out one by one and restarting, with Spark 4.2 and state format 2:
+Epoch 41 of a store that has 40.zip, 41_aa.changelog, 41_bb.changelog and 42_aa.changelog, and 43_aa.changelog:
+
+    metadata, sources/*, offsets/40, offsets/41, commits/40, commits/41
+    42_aa.changelog    version 42 is what epoch 41 has made
+    41_aa.changelog    commits/40 names the id aa; 41_bb is of a run that was killed
+    40.zip             the newest snapshot below, and the SSTs it names
+    offsets/42         too, if there is one: the plan of the next epoch
+
+Found by leaving files out one by one and restarting, with Spark 4.2 and state format 2
+(docs/decisions/savepoints-are-copies-of-a-running-checkpoint.md):
 
 - `metadata`, everything below `sources/`, `offsets` and `commits` of the epoch and the one before it;
 - of every store the newest snapshot at or below version epoch + 1, the changelogs after it up to that version, and the
@@ -18,6 +27,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from engine.checkpoints.spark_log import read_committed
@@ -46,14 +56,22 @@ def has_state(checkpoint: Path) -> bool:
     return (checkpoint / "state").is_dir()
 
 
+@dataclass(frozen=True, slots=True)
+class _VersionFile:
+    """A file that holds, or leads to, one version of a store; of some versions there are several, by different runs."""
+
+    path: Path
+    id: str | None
+    is_snapshot: bool
+
+
 def _store_files(checkpoint: Path, folder: Path, epoch: int) -> Iterator[Path]:
     files = sorted(path for path in folder.iterdir() if path.is_file() and not _is_scratch(path))
-    versions: dict[int, list[tuple[Path, str | None, bool]]] = {}
+    versions: dict[int, list[_VersionFile]] = {}
     for path in files:
-        found = _VERSIONED.match(path.name)
-        if found:
-            whole = found[3] in {"zip", "snapshot"}
-            versions.setdefault(int(found[1]), []).append((path, found[2], whole))
+        if match := _VERSIONED.match(path.name):
+            file = _VersionFile(path, match[2], match[3] in {"zip", "snapshot"})
+            versions.setdefault(int(match[1]), []).append(file)
         else:
             yield path
     for path in _needed(checkpoint, versions, epoch):
@@ -62,17 +80,18 @@ def _store_files(checkpoint: Path, folder: Path, epoch: int) -> Iterator[Path]:
             yield from _tables_of(path)
 
 
-def _needed(checkpoint: Path, versions: dict[int, list[tuple[Path, str | None, bool]]], epoch: int) -> list[Path]:
-    """From the version of the epoch back to the newest snapshot of its own history; all there is when it has none."""
+def _needed(checkpoint: Path, versions: dict[int, list[_VersionFile]], epoch: int) -> list[Path]:
+    """From the version of the epoch back to the newest snapshot of its history; all files when it has none."""
     needed: list[Path] = []
     for version in range(epoch + 1, 0, -1):
-        mine = versions.get(version, [])
-        ids = _ids_of(checkpoint, version) if len(mine) > 1 else frozenset()
-        chosen = [one for one in mine if not ids or one[1] is None or one[1] in ids]
-        snapshots = [path for path, _, whole in chosen if whole]
+        files = versions.get(version, [])
+        # Only where several runs have written the version must the commit log say which of them has committed it.
+        ids = _ids_of(checkpoint, version) if len(files) > 1 else frozenset()
+        committed = [file for file in files if not ids or file.id is None or file.id in ids]
+        snapshots = [file.path for file in committed if file.is_snapshot]
         if snapshots:
             return [*needed, *snapshots]
-        needed += [path for path, _, _ in chosen]
+        needed += [file.path for file in committed]
     return needed
 
 

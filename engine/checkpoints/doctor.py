@@ -16,29 +16,28 @@ from engine.errors import EngineError, UnreadableStateError
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A file that is missing or damaged, and what that means."""
+    """A file that is missing or damaged; `fault` says which, with the file as its subject."""
 
     path: Path
-    what: str
+    fault: str
 
     def error(self) -> UnreadableStateError:
         """The finding as an error for the user."""
-        plain = unreadable(self.path)
-        return UnreadableStateError(f"{self.path} {self.what}", hint=plain.hint)
+        return UnreadableStateError(f"{self.path} {self.fault}", hint=unreadable(self.path).hint)
 
 
 def examine(paths: StatePaths) -> list[Finding]:
-    """Every fault that would keep the newest epoch from being gone on with; an empty list for a sound or new state."""
-    found = [*_parse(paths.pipeline, read_json), *_parse(paths.lineage, _lineage_if_any)]
+    """Every fault that would keep a run from going on with the newest epoch; none for a sound or a new state."""
+    findings = [*_parse(paths.pipeline, read_json), *_parse(paths.lineage, _lineage_if_any)]
     epoch = spark_log.newest_commit(paths.checkpoint)
     plans = spark_log.numbers(paths.checkpoint / "offsets")
     if epoch is None and not plans:
-        return found
+        return findings
     if not paths.pipeline.exists():
-        found.append(Finding(paths.pipeline, "is missing, so nobody knows which query the state belongs to"))
+        findings.append(Finding(paths.pipeline, "is missing, so nobody knows which query the state belongs to"))
     if not paths.lineage.exists():
-        found.append(Finding(paths.lineage, "is missing, so sinks cannot tell whether they have taken an epoch"))
-    return found + list(_spark_faults(paths.checkpoint, epoch, plans))
+        findings.append(Finding(paths.lineage, "is missing, so sinks cannot tell whether they have taken an epoch"))
+    return findings + list(_spark_faults(paths.checkpoint, epoch, plans))
 
 
 def _spark_faults(checkpoint: Path, epoch: int | None, plans: list[int]) -> Iterator[Finding]:

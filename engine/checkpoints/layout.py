@@ -101,5 +101,5 @@ def unreadable(path: Path) -> UnreadableStateError:
     """The error for a file that is there and makes no sense."""
     return UnreadableStateError(
         f"{path} cannot be read",
-        hint="restore a savepoint, or start afresh with --force, which keeps the old state aside",
+        hint="restore a savepoint, or start empty with --force, which keeps the old state aside",
     )

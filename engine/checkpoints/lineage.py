@@ -1,4 +1,11 @@
-"""Which history a state belongs to, and which ones that came from."""
+"""Which history a state belongs to, and which histories that came from.
+
+    Lineage("a")                       a new state
+    Lineage("b", (("a", 4),))          restored from a savepoint of a's epoch 4
+    Lineage("c", (("b", 9), ("a", 4))) restored from a savepoint of b's epoch 9
+
+Sinks read it beside their ledgers and know what of their output stays (`delivery/ledger.py`).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +42,7 @@ def read_lineage(path: Path) -> Lineage:
     if content is None:
         raise unreadable(path)
     try:
-        parents = tuple((str(one[0]), int(one[1])) for one in content["parents"])  # type: ignore[attr-defined]
+        parents = tuple((str(parent[0]), int(parent[1])) for parent in content["parents"])  # type: ignore[attr-defined]
         return Lineage(str(content["lineage"]), parents)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise unreadable(path) from error

@@ -55,18 +55,19 @@ def read_manifest(folder: Path) -> SavepointManifest:
         raise damaged(folder, f"its {NAME} cannot be read") from error
     if content is None:
         raise SavepointNotFoundError(
-            f"there is no savepoint in {folder}", hint="one that was not finished has no manifest and does not count"
+            f"there is no savepoint in {folder}",
+            hint="an unfinished savepoint has no manifest and cannot be used",
         )
     try:
         return _from_json(content)
     except (KeyError, TypeError, ValueError) as error:
-        raise damaged(folder, f"its {NAME} lacks or garbles {error}") from error
+        raise damaged(folder, f"{error} is missing from its {NAME} or makes no sense there") from error
 
 
-def damaged(folder: Path, what: str) -> DamagedSavepointError:
+def damaged(folder: Path, fault: str) -> DamagedSavepointError:
     """The error of a savepoint that must not be used."""
     return DamagedSavepointError(
-        f"the savepoint {folder.name} is damaged: {what}", hint="restore another savepoint; this one can be deleted"
+        f"the savepoint {folder.name} is damaged: {fault}", hint="restore another savepoint; this one can be deleted"
     )
 
 
@@ -83,11 +84,11 @@ def _from_json(content: Mapping[str, object]) -> SavepointManifest:
         epoch=_whole(content["epoch"]),
         watermark=None if watermark is None else _whole(watermark),
         lineage=str(content["lineage"]),
-        parents=tuple((str(one[0]), _whole(one[1])) for one in parents),
+        parents=tuple((str(lineage), _whole(epoch)) for lineage, epoch in parents),
         parallelism=_whole(content["parallelism"]),
         fingerprint=str(content["fingerprint"]),
         created_at=_EPOCH + timedelta(microseconds=_whole(content["created_at"])),
-        files=tuple(SavedFile(str(one["path"]), _whole(one["bytes"]), str(one["sha256"])) for one in files),
+        files=tuple(SavedFile(str(file["path"]), _whole(file["bytes"]), str(file["sha256"])) for file in files),
     )
 
 

@@ -1,4 +1,16 @@
-"""Laying a state out for another number of tasks: on a copy, which then takes the place of the original."""
+"""Laying a state out for another number of tasks: on a copy, which then takes the place of the original.
+
+The state has 4 partitions, epoch 41 is committed and 42 is planned; it shall have 8:
+
+    copy of 41       offsets 41, commits 41, state in 4 partitions; the plan of 42 is taken out
+    Spark            lays the copy out as epoch 42: offsets 42, commits 42, state in 8 partitions
+    offsets 43       the plan, put back under the next number, with the same range
+    lineage          a new history from epoch 41 on, since a sink may have taken that range as epoch 42 already
+    swap             the copy takes the place of the state
+
+Without a planned epoch the history stays the same, and sinks only see that one number is missing
+(docs/decisions/states-are-swapped-whole.md).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def needs_spark(state: Path, parallelism: int) -> bool:
-    """Whether there is state that lies otherwise now."""
+    """Whether there is state, and it is laid out for another number of tasks."""
     paths = StatePaths(state)
     epoch = spark_log.newest_commit(paths.checkpoint)
     if epoch is None or not has_state(paths.checkpoint):
@@ -33,8 +45,8 @@ def repartition(
     *,
     new_lineage: Callable[[], str] = new_id,
 ) -> None:
-    """The next run has so many tasks. Nothing changes when it is killed in the middle. The pipeline must not be
-    running. Spark is only asked for when there is state to lay out anew."""
+    """Have the next run use so many tasks. Nothing has changed when this is killed in the middle. The pipeline must not
+    be running. Spark is only opened when there is state to lay out."""
     paths = StatePaths(state)
     finish_swap(paths)
     if needs_spark(state, parallelism):
@@ -56,7 +68,7 @@ def _lay_out(paths: StatePaths, parallelism: int, spark: SparkSession, new_linea
     _ = spark.streams.active
     spark._streamingCheckpointManager.repartition(str(copy), parallelism)  # noqa: SLF001 - it has no public name yet
     if planned is not None:
-        # It may have been acted upon already, so it must cover the same range again. Repartitioning took its number.
+        # A sink may have the epoch already, so it must cover the same range again. Spark's layout took its number.
         write_text(copy / "offsets" / str(epoch + 2), planned.cut_into(parallelism).text())
         lineage = read_lineage(staging / paths.lineage.name).forked_at(epoch, new_lineage())
         write_lineage(staging / paths.lineage.name, lineage)
@@ -67,7 +79,7 @@ def _lay_out(paths: StatePaths, parallelism: int, spark: SparkSession, new_linea
 
 
 def _take_out_the_next(copy: Path, epoch: int) -> spark_log.PlannedEpoch | None:
-    """Spark lays out nothing while an epoch is planned and not committed."""
+    """Remove the plan of the next epoch from the copy: Spark refuses to lay out a state with an uncommitted epoch."""
     plan = copy / "offsets" / str(epoch + 1)
     if not plan.exists():
         return None

@@ -1,4 +1,15 @@
-"""Putting a savepoint in the place of a pipeline's state. The pipeline must not be running."""
+"""Putting a savepoint in the place of a pipeline's state. The pipeline must not be running.
+
+The state is of history A at epoch 57, the savepoint of A at epoch 41:
+
+    check every byte of the savepoint, and refuse unless a replay is allowed: A has gone on for 16 epochs
+    staging/         checkpoint, watermarks and open files of the savepoint, and lineage B, which came from A at 41
+    swap             the old parts go to replaced/, the new ones take their places, in one step
+    the next run     plans epoch 42 of B; sinks find A's ledger and take back what A wrote after 41
+
+Files are copied and not linked, so that a fault of the disk in one does not spoil the other
+(docs/decisions/savepoints-are-copies-of-a-running-checkpoint.md).
+"""
 
 from __future__ import annotations
 
@@ -42,14 +53,14 @@ def _refuse_replay(paths: StatePaths, manifest: SavepointManifest) -> None:
     newest = spark_log.newest_commit(paths.checkpoint)
     if newest is None:
         return
-    here = read_lineage(paths.lineage)
-    if here.id != manifest.lineage:
-        gone_on = "has another history by now"
-    elif newest > manifest.epoch:
-        gone_on = f"has committed {newest - manifest.epoch} epochs since then"
+    epochs = newest - manifest.epoch
+    if read_lineage(paths.lineage).id != manifest.lineage:
+        progress = "has begun another history"
+    elif epochs > 0:
+        progress = f"has committed {epochs} epoch{'s' if epochs > 1 else ''}"
     else:
         return
     raise ReplayError(
-        f"the pipeline {gone_on}: after restoring {manifest.id} their input is read, and may be written, once more",
+        f"the pipeline {progress} since savepoint {manifest.id}: it would read, and may write, that input again",
         hint="allow the replay, or restore a savepoint of the newest epoch",
     )

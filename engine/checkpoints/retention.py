@@ -6,16 +6,16 @@ import shutil
 from pathlib import Path
 
 from engine.checkpoints.layout import StatePaths
-from engine.checkpoints.savepoints import listed
+from engine.checkpoints.savepoints import list_savepoints
 
 
 def prune_savepoints(state: Path, keep: int) -> list[str]:
-    """Delete the oldest savepoints but for the newest `keep`, and never the only one; the ids that are gone."""
-    gone: list[str] = []
-    for manifest in listed(state)[: -max(1, keep)]:
+    """Delete all savepoints but the newest `keep`, and never the only one; the ids of those deleted."""
+    deleted: list[str] = []
+    for manifest in list_savepoints(state)[: -max(1, keep)]:
         remove_savepoint(StatePaths(state).savepoints / manifest.id)
-        gone.append(manifest.id)
-    return gone
+        deleted.append(manifest.id)
+    return deleted
 
 
 def remove_savepoint(savepoint: Path) -> None:

@@ -1,8 +1,16 @@
 """Savepoints: kept copies of a checkpoint, taken while the query runs on.
 
-Files of a checkpoint never change, so a copy is a second name for the same file where the disk allows it. What is
-newer than the newest committed epoch is left out. Spark deletes old files meanwhile, but keeps a hundred epochs; should
-one of ours vanish all the same, the next attempt begins with a newer epoch.
+The newest committed epoch is 41, and 42 is planned. Savepoint `before-upgrade` is made in this order:
+
+    watermarks/*                        the notes of readers, which the next epoch overwrites
+    checkpoint/metadata, sources, state and offsets and commits of 40 and 41
+    checkpoint/offsets/42               the plan, if there is one by now; its range may already have been acted upon
+    open_files/<sink>/*                 segments of files that the sinks have left open
+    manifest.json                       with a digest of each file; without it the savepoint does not exist
+
+Files of a checkpoint never change, so a copy is a second name for the same file where the disk allows it. Spark deletes
+old files meanwhile, but keeps a hundred epochs; should a file vanish all the same, the next attempt begins with a newer
+epoch. See docs/decisions/savepoints-are-copies-of-a-running-checkpoint.md.
 """
 
 from __future__ import annotations
@@ -33,8 +41,8 @@ read = read_manifest
 
 
 def take(state: Path, savepoint_id: str, *, label: str | None, clock: Callable[[], datetime]) -> SavepointManifest:
-    """Save the newest committed epoch; one that is there already under this id is the answer. Needs no Spark, and does
-    not disturb the run."""
+    """Save the newest committed epoch; when there is a savepoint with this id already, that is the answer. Needs no
+    Spark, and does not disturb the run."""
     if not _ID.fullmatch(savepoint_id):
         raise ValueError(f"not a savepoint id: {savepoint_id!r}")
     paths = StatePaths(state)
@@ -49,11 +57,12 @@ def take(state: Path, savepoint_id: str, *, label: str | None, clock: Callable[[
             try:
                 return _save(paths, draft, final, savepoint_id, label, clock)
             except FileNotFoundError:
-                continue  # purged under our hands
+                continue  # Spark has deleted an old file meanwhile
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     raise SavepointError(
-        f"files of {paths.checkpoint} kept vanishing while they were copied", hint="try again; is the disk very slow?"
+        f"files of {paths.checkpoint} were deleted while they were copied, {ATTEMPTS} times in a row",
+        hint="try again; is the disk very slow?",
     )
 
 
@@ -68,27 +77,27 @@ def verify(savepoint: Path) -> SavepointManifest:
 def check_file(savepoint: Path, file: SavedFile) -> None:
     """Compare one file with what the manifest says of it."""
     try:
-        found = _describe(savepoint, Path(file.path))
+        actual = _describe(savepoint, Path(file.path))
     except FileNotFoundError as error:
         raise damaged(savepoint, f"{file.path} is missing") from error
-    if found != file:
-        raise damaged(savepoint, f"{file.path} is not what it was")
+    if actual != file:
+        raise damaged(savepoint, f"{file.path} has changed")
 
 
-def listed(state: Path) -> list[SavepointManifest]:
-    """The savepoints there are, oldest first. Unfinished and damaged ones are left out."""
-    found: list[SavepointManifest] = []
+def list_savepoints(state: Path) -> list[SavepointManifest]:
+    """All savepoints, oldest first; unfinished and damaged ones are left out."""
+    manifests: list[SavepointManifest] = []
     folder = StatePaths(state).savepoints
     for entry in folder.iterdir() if folder.is_dir() else ():
         try:
-            found.append(read_manifest(entry))
+            manifests.append(read_manifest(entry))
         except SavepointError:
             continue
-    return sorted(found, key=lambda manifest: (manifest.created_at, manifest.epoch, manifest.id))
+    return sorted(manifests, key=lambda manifest: (manifest.created_at, manifest.epoch, manifest.id))
 
 
 def copy_epoch(paths: StatePaths, target: Path, epoch: int) -> list[Path]:
-    """Copy what belongs to an epoch below `target`, and say what was copied. One that vanishes meanwhile raises
+    """Copy what belongs to an epoch below `target`; the paths that were copied. A file that vanishes meanwhile raises
     FileNotFoundError."""
     copied: list[Path] = []
 
@@ -109,17 +118,16 @@ def copy_epoch(paths: StatePaths, target: Path, epoch: int) -> list[Path]:
 
 
 def copy_open_files(paths: StatePaths, target: Path, lineage: Lineage, epoch: int) -> list[Path]:
-    """Copy what the sinks had left open at an epoch of a history below `target`, and say what was copied. One that
-    vanishes meanwhile raises FileNotFoundError."""
+    """Copy what the sinks had left open at an epoch of a history below `target`; the paths that were copied. A file
+    that vanishes meanwhile raises FileNotFoundError."""
     copied: list[Path] = []
-    for name, manifest, segments in open_files_of_sinks(
-        paths.sinks, lineage.id, {**dict(lineage.parents), lineage.id: epoch}
-    ):
-        folder = Path(OPEN_FILES) / name
-        for number, segment in enumerate(segments):
+    last_epochs = {**dict(lineage.parents), lineage.id: epoch}
+    for saved in open_files_of_sinks(paths.sinks, lineage.id, last_epochs):
+        folder = Path(OPEN_FILES) / saved.sink
+        for number, segment in enumerate(saved.segments):
             link(segment, target / folder / saved_name(number))
             copied.append(folder / saved_name(number))
-        copied.append(folder / write_saved(target / folder, manifest))
+        copied.append(folder / write_saved(target / folder, saved.manifest))
     return copied
 
 
@@ -139,8 +147,9 @@ def committed_watermark(checkpoint: Path, epoch: int) -> int | None:
     planned = spark_log.read_planned(checkpoint, epoch)
     if contents.has_state(checkpoint):
         return planned.watermark
-    known = [mark for mark in planned.source_watermarks if mark is not None]
-    return min(known) if known and len(known) == len(planned.sources) else None
+    watermarks = [watermark for watermark in planned.source_watermarks if watermark is not None]
+    # A source that has none yet may still bring rows of any age.
+    return min(watermarks) if watermarks and len(watermarks) == len(planned.sources) else None
 
 
 def _save(
@@ -149,7 +158,7 @@ def _save(
     epoch = spark_log.newest_commit(paths.checkpoint)
     if epoch is None or is_swapping(paths):
         raise NothingToSaveError(
-            "the pipeline has not committed an epoch yet", hint="wait for its first epoch, then try again"
+            "the pipeline has not yet committed an epoch", hint="wait for its first epoch, then try again"
         )
     planned = spark_log.read_planned(paths.checkpoint, epoch)
     try:

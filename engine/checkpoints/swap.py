@@ -1,7 +1,15 @@
 """Putting another state in the place of the one there is, in one step that a crash cannot split.
 
-The new parts are made in `staging`. Renaming that to `incoming` is the decision: from then on every opener of the state
-moves the parts to their places, whoever began. The old parts are kept in `replaced`.
+    staging/checkpoint, staging/lineage.json         a crash here: the old state, and the next swap begins anew
+    rename staging to incoming                       the decision
+    checkpoint          -> replaced/000003/checkpoint  from here on, whoever opens the state goes on with the moves
+    incoming/checkpoint -> checkpoint
+    lineage.json        -> replaced/000003/lineage.json
+    incoming/lineage.json -> lineage.json
+    remove incoming                                  the new state
+
+`incoming/aside` names the folder below `replaced`, so that a swap which goes on after a crash does not begin another.
+See docs/decisions/states-are-swapped-whole.md.
 """
 
 from __future__ import annotations
@@ -19,7 +27,7 @@ KEPT = 2
 
 
 def begin_swap(paths: StatePaths) -> Path:
-    """An empty place to make the new parts in: files and folders named as in the state directory."""
+    """An empty folder to make the new parts in: files and folders named as in the state directory."""
     finish_swap(paths)
     staging = paths.root / "staging"
     shutil.rmtree(staging, ignore_errors=True)
@@ -49,10 +57,11 @@ def finish_swap(paths: StatePaths) -> None:
         return
     aside = _newest_aside(paths)
     for part in sorted(path for path in incoming.iterdir() if path.name != _MARKER):
-        place = paths.root / part.name
-        if place.exists():
-            place.rename(aside / part.name)
-        part.rename(place)
+        target = paths.root / part.name
+        # Not there when a crash came between these two renames: the old part is aside already.
+        if target.exists():
+            target.rename(aside / part.name)
+        part.rename(target)
     (incoming / _MARKER).unlink()
     incoming.rmdir()
     sync_directory(paths.root)

@@ -1,4 +1,12 @@
-"""Writing files so that they survive a crash whole or not at all."""
+"""Writing files so that they survive a crash whole or not at all.
+
+    write_synced   draft's contents are on the disk     a crash leaves a draft that nobody reads
+    replace, link  draft gets the file's name           readers see the old or the new, whole
+    sync_directory the name is on the disk              the file is there after a crash, too
+
+`replace_durably` is for a file of which the newest counts, `create_durably` for one of which the first counts: of two
+processes that create it at the same time, one learns that it was not the first.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +15,7 @@ import os
 import secrets
 from pathlib import Path
 
+# What file systems answer that have no hard links, such as vfat and some that are mounted over a network.
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
@@ -50,11 +59,11 @@ def link(draft: Path, target: Path) -> None:
     links it is renamed, and two who do that at the same moment are not told apart."""
     try:
         os.link(draft, target)
-    except OSError as wrong:
-        if wrong.errno not in _NO_LINKS:
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
             raise
         if target.exists():
-            raise FileExistsError(target) from wrong
+            raise FileExistsError(target) from error
         os.replace(draft, target)  # noqa: PTH105 - beside os.link
 
 

@@ -16,6 +16,6 @@ class Epoch:
     parents: tuple[tuple[str, int], ...] = ()
     """Lineages this one was restored from, nearest first, each with the last epoch that was taken over."""
     watermark: int | None = None
-    """Nothing older than this, in microseconds, comes after the epoch; None is not known yet."""
+    """Nothing older than this, in microseconds, comes after the epoch; None when there is no watermark yet."""
     is_last: bool = False
     """Whether nothing at all comes after the epoch."""

@@ -1,7 +1,10 @@
 """Named points at which a test may kill or pause the process: every place where what is durable has changed.
 
-The letters are those of the crash table in the reliability notes. Nothing happens at a point unless the environment
-arms it, and says besides that it is a test.
+An epoch: a range is planned, tasks write segments, then each sink decides, publishes and records, and Spark commits.
+Whatever point a run dies at, the next run repeats the epoch over the same range, and every sink that has it skips it
+(docs/decisions/the-ledger-of-a-sink-decides.md).
+
+Nothing happens at a point unless the environment arms it, and also says that this is a test.
 """
 
 from __future__ import annotations
@@ -18,31 +21,31 @@ class Point(StrEnum):
     """A place in the life of an epoch, in their order."""
 
     AFTER_OFFSETS = "after_offsets"
-    """b: The range is fixed, and no sink has been asked."""
+    """The range is fixed, and no sink has been asked."""
     WHILE_STAGING = "while_staging"
-    """c: A task has written its segments, and nobody knows of them."""
+    """A task has written its segments, and nobody knows of them."""
     BEFORE_WRITE = "before_write"
-    """c: The fence and the ledger have let the sink in, and it has done nothing."""
+    """The fence and the ledger have let the sink in, and it has done nothing."""
     BEFORE_FENCE = "before_fence"
-    """c: What is to be written is fixed, and a target that fences has not been told of us."""
+    """What is to be written is fixed, and a target with a fence of its own knows nothing of this run."""
     AFTER_FENCE = "after_fence"
-    """c: Older runs are fenced off, and the target's ledger is not read."""
+    """Older runs are fenced off, and the target's ledger is not yet read."""
     WHILE_WRITING = "while_writing"
-    """c: A part of the epoch is written, and nothing is decided."""
+    """A part of the epoch is written, and nothing is decided."""
     BEFORE_DECISION = "before_decision"
-    """c: All of it is written, and nothing is decided."""
+    """All of it is written, and nothing is decided."""
     AFTER_DECISION = "after_decision"
-    """d: It is decided, and the answer is lost."""
+    """It is decided, and the answer is lost."""
     WHILE_PUBLISHING = "while_publishing"
-    """e: A part of what was decided can be seen."""
+    """A part of what was decided can be seen."""
     AFTER_WRITE = "after_write"
-    """e: All of it can be seen, and the sink's own ledger does not say so."""
+    """All of it can be seen, and the sink's own ledger does not say so."""
     AFTER_LEDGER = "after_ledger"
-    """f: This sink is done; its scratch files and the sinks after it are not."""
+    """This sink is done; its scratch files and the sinks after it are not."""
     AFTER_SINKS = "after_sinks"
-    """g: All sinks are done, and the epoch is not committed."""
+    """All sinks are done, and the epoch is not committed."""
     AFTER_COMMIT = "after_commit"
-    """h, and a of the next one: The epoch is committed, and the next has no range yet."""
+    """The epoch is committed, and the next one has no range yet."""
 
 
 def reach(point: Point, epoch: int | None = None) -> None:
@@ -51,9 +54,8 @@ def reach(point: Point, epoch: int | None = None) -> None:
     armed = os.environ.get(ARMED)
     if armed is None or os.environ.get(ALLOWED) != "1":
         return
-    name, _, rest = armed.partition(":")
-    number, _, how = rest.partition(":")
+    name, number, action = f"{armed}::".split(":", 3)[:3]
     if name == point and number in ("", str(epoch)):
-        if how == "stop":
+        if action == "stop":
             del os.environ[ARMED]
-        os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGSTOP if action == "stop" else signal.SIGKILL)

@@ -1,7 +1,14 @@
 """The way into a sink that keeps its ledger in files: fence, read the ledger, decide, and afterwards record.
 
-A ledger is never changed. The next one is created under the next number, so of two runs that have read the same one
-only the first can record; the other, however late it wakes up, overwrites nothing.
+A ledger is never changed; the next one is created under the next number. With ledger/000000000007.json = [B0, B1, B2]:
+
+    drivers P and Q read ledger 7, and both are permitted to write B3
+    P records: creates ledger 8 = [B0, B1, B2, B3] and removes 7
+    Q records: ledger 8 is there already, so Q was overtaken and ends
+    R, asleep since it read ledger 7, wakes up when there is only ledger 12: it can create 8, sees 12 beside it,
+    removes 8 again, and ends
+
+What may be written is decided by `ledger.decide` (docs/decisions/the-ledger-of-a-sink-decides.md).
 """
 
 from __future__ import annotations
@@ -24,8 +31,8 @@ once per epoch."""
 
 @dataclass(frozen=True, slots=True)
 class WritePermit:
-    """Leave to take an epoch. `after` is the last epoch that stays; `ledger` the entries up to it; `version` the number
-    of the ledger that was read; `refused` the rows that were left out before."""
+    """The permission to write an epoch. `after` is the last epoch that stays; `ledger` has the entries up to it;
+    `version` is the number of the ledger that was read; `refused` counts the rows that were left out before."""
 
     directory: Path
     epoch: Epoch
@@ -39,35 +46,35 @@ class WritePermit:
         """Write down, durably, that the sink has the epoch, and how many of its rows were left out; refused when
         another run has recorded since."""
         check_fence(self.directory, self.epoch)
-        mine = self.epoch
+        epoch = self.epoch
         total = self.refused + refused
-        entry = LedgerEntry(mine.lineage, mine.number, mine.offsets, mine.generation, rows, length, total)
+        entry = LedgerEntry(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, rows, length, total)
         if not _create(self.directory, self.version + 1, [*self.ledger, entry]):
             newest = read_ledger(self.directory)[-1]
-            raise overtaken(newest, mine)
+            raise overtaken(newest, epoch)
 
 
 def permit_write(
     directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: bool = True
 ) -> WritePermit | None:
-    """Leave to take the epoch, or None when the sink has it already; an error when it must not be taken.
+    """The permission to write the epoch, or None when the sink has it already; an error when it must not be written.
     `is_fresh` says that the target holds nothing, so a restored pipeline may start it; `takes_back` that the sink can
     take back what it has written."""
     check_fence(directory, epoch)
     version, ledger = _read(directory)
     newest = ledger[-1] if ledger else None
-    restored = epoch.parents[0][1] + 1 if epoch.parents else 0
+    first = epoch.parents[0][1] + 1 if epoch.parents else 0
     decision = decide(
         ledger,
         epoch,
-        ever_committed=epoch.number > restored or (bool(epoch.parents) and not is_fresh),
+        ever_committed=epoch.number > first or (bool(epoch.parents) and not is_fresh),
         is_newer_known=newest is not None and is_planned(directory, newest.epoch),
         takes_back=takes_back,
     )
     match decision:
         case WriteAfter(after, is_rewind):
-            kept = ledger[: ledger.index(after) + 1] if after else []
-            return WritePermit(directory, epoch, after, is_rewind, tuple(kept), version, refused_so_far(kept))
+            entries = ledger[: ledger.index(after) + 1] if after else []
+            return WritePermit(directory, epoch, after, is_rewind, tuple(entries), version, refused_so_far(entries))
         case Skip():
             return None
         case StandDown(error) | Stop(error):
@@ -80,7 +87,7 @@ def is_planned(directory: Path, number: int) -> bool:
 
 
 def permit_at_least_once(directory: Path, epoch: Epoch) -> WritePermit | None:
-    """Leave to take the epoch, for sinks that promise nothing: only an epoch that was the last is not repeated."""
+    """The permission to write the epoch, for sinks that may write one twice: None only when it was the last one."""
     check_fence(directory, epoch)
     version, ledger = _read(directory)
     if any(is_same_epoch(entry, epoch) for entry in ledger[-1:]):
@@ -109,23 +116,23 @@ def _read(directory: Path) -> tuple[int, list[LedgerEntry]]:
             return _version(path), [LedgerEntry(**entry) for entry in json.loads(path.read_bytes())]
         except FileNotFoundError:
             continue  # a newer one has just taken its place
-        except (ValueError, TypeError) as broken:
+        except (ValueError, TypeError) as error:
             raise LedgerLostError(
-                f"the ledger {path} cannot be read: {broken}",
+                f"the ledger {path} cannot be read: {error}",
                 hint="put the pipeline's sinks directory back from a copy, or start with a fresh state directory",
-            ) from broken
+            ) from error
     return 0, []
 
 
 def _create(directory: Path, version: int, entries: Sequence[LedgerEntry]) -> bool:
     """Add a ledger with these entries, but for the oldest when there are too many; False when the number is taken."""
     lines = ",\n".join(json.dumps(asdict(entry)) for entry in entries[-KEPT_ENTRIES:])
-    mine = _folder(directory) / f"{version:012d}.json"
-    if not create_durably(mine, f"[{lines}]\n".encode()):
+    created = _folder(directory) / f"{version:012d}.json"
+    if not create_durably(created, f"[{lines}]\n".encode()):
         return False
-    for path in mine.parent.glob("[0-9]*.json"):
-        if _version(path) > version:  # the number was free because it is long past
-            mine.unlink(missing_ok=True)
+    for path in created.parent.glob("[0-9]*.json"):
+        if _version(path) > version:  # the number was free only because its ledger is long removed
+            created.unlink(missing_ok=True)
             return False
         if _version(path) < version:
             path.unlink(missing_ok=True)

@@ -1,7 +1,15 @@
-"""The rule that says whether a sink takes an epoch; a pure function of the sink's ledger and the epoch.
+"""The rule that says whether a sink takes an epoch: a pure function of the sink's ledger and the epoch.
 
-The ledger is the record, beside the sink's output, of the epochs it has taken. The rule is the table in
-section 2.3 of the reliability notes: never guess, and stop with a reason when the two do not fit.
+The ledger is the record, beside the sink's output, of the epochs it has taken. Of a sink that has taken the epochs
+0 to 2 of history B, the ledger is [B0, B1, B2], and the rule says of:
+
+    B3            write after B2
+    B2            skip: the crash came between the sink's commit and Spark's, so Spark runs the epoch again
+    B1            stand down: another driver is ahead; but stop if the checkpoint has never planned B2
+    C2, C from B1 write after B1, and first take back B2: a restore has left that history
+    X3            stop: X does not descend from B
+
+Never guess: whatever does not fit stops with a reason. All cases: docs/decisions/the-ledger-of-a-sink-decides.md.
 """
 
 from __future__ import annotations
@@ -83,16 +91,18 @@ def decide(
     if not ledger:
         return Stop(_lost(epoch)) if ever_committed else WriteAfter(None)
     newest = ledger[-1]
+    # Before anything else: whoever has been replaced must not even skip, for what it sees is not meant for it.
     if newest.generation > epoch.generation:
         return StandDown(superseded(newest.generation, epoch.generation))
     if newest.lineage != epoch.lineage:
         return _decide_after_restore(ledger, epoch, takes_back=takes_back)
+    # Numbers may be missing in between: laying a state out for another number of tasks uses one up.
     if newest.epoch < epoch.number:
         return WriteAfter(newest)
-    taken = next((entry for entry in reversed(ledger) if is_same_epoch(entry, epoch)), None)
+    same_epoch = next((entry for entry in reversed(ledger) if is_same_epoch(entry, epoch)), None)
     if newest.epoch > epoch.number:
         return StandDown(overtaken(newest, epoch)) if is_newer_known else Stop(_ahead(newest, epoch))
-    if taken is not None and taken.offsets != epoch.offsets:
+    if same_epoch is not None and same_epoch.offsets != epoch.offsets:
         return Stop(_differ(epoch))
     return Skip(newest)
 
@@ -103,65 +113,65 @@ def is_same_epoch(entry: LedgerEntry, epoch: Epoch) -> bool:
 
 
 def _decide_after_restore(ledger: Sequence[LedgerEntry], epoch: Epoch, *, takes_back: bool) -> Decision:
-    kept = dict(epoch.parents)
-    shared = [entry for entry in ledger if entry.lineage in kept]
+    last_inherited = dict(epoch.parents)
+    shared = [entry for entry in ledger if entry.lineage in last_inherited]
     if not shared:
         return Stop(_foreign(ledger[-1]))
     if not takes_back:
         return WriteAfter(ledger[-1])
-    inherited = [entry for entry in shared if entry.epoch <= kept[entry.lineage]]
+    inherited = [entry for entry in shared if entry.epoch <= last_inherited[entry.lineage]]
     if not inherited:
         return Stop(_too_far(epoch))
     return WriteAfter(inherited[-1], is_rewind=inherited[-1] != ledger[-1])
 
 
-def superseded(theirs: int, ours: int) -> SupersededError:
-    """The error of a run that finds a newer one in its place."""
+def superseded(newer: int, older: int) -> SupersededError:
+    """The error of a run whose place a newer one has taken."""
     return SupersededError(
-        f"generation {theirs} of this job has taken over from generation {ours}",
-        hint="nothing is lost: the newer run goes on; if there should be none, look for a second driver",
+        f"generation {newer} of this job has taken over from generation {older}",
+        hint="nothing is lost: the newer run goes on; if there should be only this one, look for a second driver",
     )
 
 
 def overtaken(newest: LedgerEntry, epoch: Epoch) -> SupersededError:
     """The error of a run that another one is ahead of."""
     return SupersededError(
-        f"another driver has already committed epoch {newest.epoch} and this one is at {epoch.number}",
+        f"another driver has already committed epoch {newest.epoch}, and this one is at epoch {epoch.number}",
         hint="restart this run: it goes on from the newest epoch",
     )
 
 
 def _lost(epoch: Epoch) -> LedgerLostError:
     return LedgerLostError(
-        f"the checkpoint is at epoch {epoch.number}, and the sink's ledger is gone",
-        hint="put the pipeline's sinks directory back, or start with a fresh state directory to write everything anew",
+        f"the sink's ledger is gone, although the checkpoint is at epoch {epoch.number}",
+        hint="put the pipeline's sinks directory back, or start with a fresh state directory to write everything again",
     )
 
 
 def _ahead(newest: LedgerEntry, epoch: Epoch) -> LedgerAheadError:
     return LedgerAheadError(
-        f"the sink has taken epoch {newest.epoch}, and the checkpoint only knows {epoch.number}",
-        hint="somebody has put back an old copy of the checkpoint; restore a savepoint instead, which rewinds the sink",
+        f"the sink has already taken epoch {newest.epoch}, and the checkpoint is only at epoch {epoch.number}",
+        hint="an old copy of the checkpoint was put back; restore a savepoint instead, which rewinds the sink, too",
     )
 
 
 def _differ(epoch: Epoch) -> OffsetsDifferError:
     return OffsetsDifferError(
-        f"the sink has taken epoch {epoch.number} over another range of input",
+        f"the sink has taken epoch {epoch.number} with another range of the input",
         hint="the checkpoint is damaged or belongs to another pipeline; restore a savepoint",
     )
 
 
 def _foreign(newest: LedgerEntry) -> LedgerForeignError:
     return LedgerForeignError(
-        f"the sink was last written by the history {newest.lineage}, which this pipeline does not descend from",
-        hint="give the pipeline a state directory of its own, or restore a savepoint of the history that is there",
+        f"the sink was last written by history {newest.lineage}, which this pipeline does not descend from",
+        hint="give the pipeline a state directory of its own, or restore a savepoint of that history",
     )
 
 
 def _too_far(epoch: Epoch) -> RewindTooFarError:
     restored = epoch.parents[0][1] if epoch.parents else epoch.number
     return RewindTooFarError(
-        f"the sink no longer remembers what it had written at epoch {restored}",
-        hint="restore a newer savepoint, or start with a fresh state directory to write everything anew",
+        f"the sink no longer remembers what it had written by epoch {restored}",
+        hint="restore a newer savepoint, or start with a fresh state directory to write everything again",
     )

@@ -1,4 +1,15 @@
-"""Manifests: what an epoch publishes, and what it leaves open. The one that is created first decides."""
+"""Manifests: what an epoch publishes, and what it leaves open. The one that is created first decides.
+
+manifests/000000000007-B.json, in which segments have short names:
+
+    files       us/7-x.json made of s1, s4           published now
+    open        eu: s3, rows since 12:00             published by a later epoch
+    incomplete  day=1                                has no _SUCCESS yet
+
+Driver P creates it; driver Q, which runs epoch 7 too, cannot, and reads it instead. Q publishes what P has decided,
+although its own clock, its names or even its rows were others; and so does a run after a crash, at whatever point.
+See docs/decisions/files-are-built-of-segments.md.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +29,7 @@ from engine.errors import LedgerLostError, OffsetsDifferError
 
 @dataclass(frozen=True, slots=True)
 class PublishedFile:
-    """A file, by its name below the target directory, and the segments it is made of. One of none is empty."""
+    """A file, by its name below the target directory, and the segments it is made of; without segments it is empty."""
 
     name: str
     rows: int
@@ -51,7 +62,7 @@ def decide_manifest(directory: Path, planned: EpochManifest) -> EpochManifest:
     decided = read_manifest_file(path)
     if decided.offsets != planned.offsets:
         raise OffsetsDifferError(
-            f"epoch {planned.epoch} was decided over another range of input",
+            f"epoch {planned.epoch} was decided with another range of the input",
             hint="the checkpoint is damaged or belongs to another pipeline; restore a savepoint",
         )
     return decided
@@ -66,9 +77,10 @@ def find_manifest(directory: Path, lineage: str, epoch: int) -> EpochManifest | 
 def abandoned_manifests(directory: Path, epoch: Epoch) -> list[EpochManifest]:
     """The manifests of histories that a restore has left: those of other lineages, but for what was taken over from
     the lineages before this one."""
-    stays = dict(epoch.parents) | {epoch.lineage: sys.maxsize}
-    left = [path for path in sorted(_folder(directory).glob("*.json")) if _epoch(path) > stays.get(_lineage(path), -1)]
-    return [read_manifest_file(path) for path in left]
+    last_inherited = dict(epoch.parents) | {epoch.lineage: sys.maxsize}
+    paths = sorted(_folder(directory).glob("*.json"))
+    abandoned = [path for path in paths if _epoch(path) > last_inherited.get(_lineage(path), -1)]
+    return [read_manifest_file(path) for path in abandoned]
 
 
 def remove_manifest(directory: Path, manifest: EpochManifest) -> None:
@@ -114,11 +126,11 @@ def read_manifest_file(path: Path) -> EpochManifest:
         open_files = tuple(_open_file(file) for file in raw.pop("open", ()))
         incomplete = tuple(TimeDirectory(**folder) for folder in raw.pop("incomplete", ()))
         return EpochManifest(**raw, files=files, open=open_files, incomplete=incomplete)
-    except (ValueError, TypeError, KeyError, AttributeError) as broken:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise LedgerLostError(
-            f"the manifest {path} cannot be read: {broken}",
+            f"the manifest {path} cannot be read: {error}",
             hint="put the pipeline's sinks directory back from a copy, or start with a fresh state directory",
-        ) from broken
+        ) from error
 
 
 def _open_file(raw: dict[str, Any]) -> OpenFile:

@@ -1,14 +1,22 @@
-"""What the last epoch that stays has left open, wherever that is written down, and copies of it for savepoints.
+"""The files that an epoch has left open, and copies of them for savepoints.
 
-A savepoint has a copy of its own of the segments that are open, since the run goes on and publishes them. A restore
-puts it beside the sinks; the new history begins with it, and whatever a run of the old history clears away is another.
+Epoch 7 of history A has left a file open, made of the segments s1 and s2. A savepoint is taken, then epoch 8 publishes
+the file and removes its segments, and then the savepoint is restored as history B:
+
+    savepoint  open_files/<sink>/manifest.json, 000000.segment (s1), 000001.segment (s2)
+    restored   the same below the state directory, beside sinks/<sink>
+    epoch 8    of B finds the file open after A7, made of ../../open_files/<sink>/000000.segment and 000001.segment
+
+So a savepoint depends on nothing that the run goes on to remove, and what a late run of A clears away is never what B
+needs (docs/decisions/files-are-built-of-segments.md).
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 from engine.delivery.epoch import Epoch
@@ -33,13 +41,13 @@ class OpenFiles:
 
     @property
     def needed(self) -> frozenset[str]:
-        """The segments that it needs."""
+        """The segments that they are made of."""
         return frozenset(segment.path for file in self.open for segment in file.segments)
 
 
 def open_files_after(directory: Path, permit: WritePermit) -> OpenFiles:
-    """How the sink stands before the epoch that was let in. Refused, before anything is done, when rows that were open
-    are gone."""
+    """The files that are open before the epoch that may be written. Refused, before anything is done, when rows of
+    theirs are gone."""
     after = permit.after
     if after is None:
         return OpenFiles()
@@ -49,11 +57,11 @@ def open_files_after(directory: Path, permit: WritePermit) -> OpenFiles:
             f"the manifest of epoch {after.epoch} is gone from {directory}",
             hint="put the pipeline's sinks directory back from a copy, or start with a fresh state directory",
         )
-    standing = OpenFiles(manifest.open, manifest.incomplete)
-    missing = next((path for path in sorted(standing.needed) if not (directory / path).exists()), None)
+    files = OpenFiles(manifest.open, manifest.incomplete)
+    missing = next((path for path in sorted(files.needed) if not (directory / path).exists()), None)
     if missing is not None and permit.is_rewind:
         raise RewindTooFarError(
-            f"files were open at epoch {after.epoch}, and their rows are no longer kept",
+            f"the rows of files that were open at epoch {after.epoch} are no longer kept",
             hint="restore a savepoint that was taken with this version, or one of a newer epoch",
         )
     if missing is not None:
@@ -61,35 +69,41 @@ def open_files_after(directory: Path, permit: WritePermit) -> OpenFiles:
             f"the segment {directory / missing} of a file that is still open is gone",
             hint="put the pipeline's sinks directory back from a copy, or restore a savepoint",
         )
-    return standing
+    return files
+
+
+@dataclass(frozen=True, slots=True)
+class SavedOpenFiles:
+    """What a savepoint keeps of a sink's open files: the name of the sink's directory, the manifest, and the segments
+    in the order of the numbers that the manifest gives them."""
+
+    sink: str
+    manifest: EpochManifest
+    segments: tuple[Path, ...]
 
 
 def forget_restored(directory: Path, epoch: Epoch, keep: Collection[str]) -> None:
-    """Drop what a restore has put beside the sinks, once nothing in it is needed any more."""
+    """Remove what a restore has put beside the sinks, once nothing in it is needed any more."""
     folder = state_of(directory) / OPEN_FILES / directory.name
     if not (folder / _MANIFEST).exists():
         return
     manifest = read_manifest_file(folder / _MANIFEST)
     parents = {lineage for lineage, _ in epoch.parents}
-    # another run's, when its history is none of ours
+    # A manifest of any other history belongs to a restore that came after this run.
     if manifest.lineage in parents and not any(path.startswith("../") for path in keep):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def open_files_of_sinks(
-    sinks: Path, lineage: str, lineages: Mapping[str, int]
-) -> Iterator[tuple[str, EpochManifest, tuple[Path, ...]]]:
-    """What each sink below `sinks` had left open, in the state of a lineage, at the epochs that count of it and of the
-    ones before it: the name of the sink's directory, the manifest as a savepoint keeps it, and the segments in the
-    order in which that numbers them."""
+def open_files_of_sinks(sinks: Path, lineage: str, last_epochs: Mapping[str, int]) -> Iterator[SavedOpenFiles]:
+    """What each sink below `sinks` had left open, in the state of a lineage; `last_epochs` says up to which epoch it
+    and the lineages before it count."""
     for directory in sorted(sinks.iterdir()) if sinks.is_dir() else ():
-        entry = next(
-            (one for one in reversed(read_ledger(directory)) if one.epoch <= lineages.get(one.lineage, -1)), None
-        )
+        entries = reversed(read_ledger(directory))
+        entry = next((entry for entry in entries if entry.epoch <= last_epochs.get(entry.lineage, -1)), None)
         manifest = entry and _manifest_of(directory, entry, lineage)
         if manifest and (manifest.open or manifest.incomplete):
             paths = tuple(directory / segment.path for file in manifest.open for segment in file.segments)
-            yield directory.name, _renumbered(manifest), paths
+            yield SavedOpenFiles(directory.name, _renumbered(manifest), paths)
 
 
 def saved_name(number: int) -> str:
@@ -104,20 +118,13 @@ def write_saved(folder: Path, manifest: EpochManifest) -> str:
 
 
 def _renumbered(manifest: EpochManifest) -> EpochManifest:
-    """The manifest with its segments where a restore puts them, as a sink's directory sees it."""
-    number = 0
-    files = []
-    for file in manifest.open:
-        segments = []
-        for segment in file.segments:
-            segments.append(replace(segment, path=saved_name(number)))
-            number += 1
-        files.append(replace(file, segments=tuple(segments)))
-    return replace(manifest, files=(), open=tuple(files))
+    """The manifest with the names that its segments have in a savepoint."""
+    numbers = count()
+    return replace(manifest, files=(), open=_with_paths(manifest.open, lambda _: saved_name(next(numbers))))
 
 
 def _manifest_of(directory: Path, entry: LedgerEntry, lineage: str) -> EpochManifest | None:
-    """The manifest of an epoch as a run of that lineage has to take it."""
+    """The manifest of an epoch, as a run of that lineage has to read it."""
     return _restored(directory, entry, lineage) or find_manifest(directory, entry.lineage, entry.epoch)
 
 
@@ -129,9 +136,13 @@ def _restored(directory: Path, after: LedgerEntry, lineage: str) -> EpochManifes
     manifest = read_manifest_file(path)
     if (manifest.lineage, manifest.epoch) != (after.lineage, after.epoch):
         return None
-    here = f"../../{OPEN_FILES}/{directory.name}"
-    files = tuple(
-        replace(file, segments=tuple(replace(one, path=f"{here}/{one.path}") for one in file.segments))
-        for file in manifest.open
+    folder_from_sink = f"../../{OPEN_FILES}/{directory.name}"
+    return replace(manifest, open=_with_paths(manifest.open, lambda path: f"{folder_from_sink}/{path}"))
+
+
+def _with_paths(files: Sequence[OpenFile], path_of: Callable[[str], str]) -> tuple[OpenFile, ...]:
+    """The files with other paths of their segments, which are asked for in order."""
+    return tuple(
+        replace(file, segments=tuple(replace(segment, path=path_of(segment.path)) for segment in file.segments))
+        for file in files
     )
-    return replace(manifest, open=files)

@@ -1,4 +1,16 @@
-"""Putting files in front of readers: whole, once, and never over something else."""
+"""Putting files in front of readers: whole, once, and never over something else.
+
+Generation 3 publishes us/7-x.json, which was decided by generation 3, and falls asleep before step 3:
+
+    1  build us/.7-x.json.3.draft of the segments, and sync it
+    2  check the fence
+    3  link the draft to us/7-x.json, which must be free or hold the same bytes
+    4  remove the draft
+
+Meanwhile generation 4 restores an older savepoint and withdraws the file: first the drafts of the generations since
+3, then the file. When generation 3 wakes up, its draft is gone and step 3 fails. Had it woken up before, the file would
+have been there to remove. See docs/decisions/files-are-built-of-segments.md.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +30,9 @@ def publish(
     decided_by: int = 0,
     check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Have the file that `build` makes at `target`; one that is there already must be equal. Each generation has a
-    draft of its own, since one that was replaced may still be at it; what those since `decided_by` left is removed.
-    With the draft made, `check` may still raise: whoever withdraws the file from then on removes the draft first."""
+    """Put the file that `build` makes at `target`; a file that is there already must be equal. Each generation has a
+    draft of its own, since a run that was replaced may still be writing; drafts of the generations since `decided_by`
+    are removed. `check` comes after the draft and may raise: whoever withdraws the file later finds the draft."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = _draft(target, generation)
     try:
@@ -31,8 +43,8 @@ def publish(
     except FileExistsError:
         if not filecmp.cmp(draft, target, shallow=False):
             raise OutputChangedError(
-                f"{target} is there already and has other contents",
-                hint="it was changed, or another job writes to the same place; move it away and start again",
+                f"{target} already exists with other contents",
+                hint="it was changed, or another job writes to the same directory; move it away and start again",
             ) from None
     finally:
         draft.unlink(missing_ok=True)

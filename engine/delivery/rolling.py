@@ -1,6 +1,13 @@
-"""Which of the files that are open become final: a pure function of what they hold and of one look at the clocks.
+"""Which of the open files become final: a pure function of what they hold and of one look at the clocks.
 
-Instants are whole microseconds since the Unix epoch.
+With file_size = 100 and interval = 60 s:
+
+    12:00:00  epoch 1 brings us: 70 bytes, eu: 20     open: us 70, eu 20
+    12:00:10  epoch 2 brings us: 50                   us has 120 >= 100: final; open: eu 20
+    12:01:00  epoch 3 brings nothing                  eu is 60 s old: final
+
+The clock is read once and the outcome goes into the epoch's manifest, so that a run after a crash rolls the same
+files (docs/decisions/files-are-built-of-segments.md). Instants are whole microseconds since the Unix epoch.
 """
 
 from __future__ import annotations
@@ -16,8 +23,8 @@ _MICRO = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class RollingPolicy:
-    """What makes an open file final, besides the end of the input: its size, its age, that nothing came for it, or that
-    the watermark has closed its directory; whichever comes first. Without any of them every epoch does."""
+    """What makes an open file final, besides the end of the input: its size, its age, a time without new rows, or a
+    watermark behind the end of its directory; whichever comes first. Without any of them every epoch does."""
 
     file_size: int | None = None
     interval: timedelta | None = None
@@ -45,7 +52,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """Rows of one partition that are taken and not yet published: since when there are any, and when the last came."""
+    """Rows of one partition that are not yet published, the time of the first of them (`since`) and of the last."""
 
     partition: str
     since: int
@@ -59,7 +66,7 @@ class OpenFile:
 
     @property
     def bytes(self) -> int:
-        """How large it is about to be."""
+        """How large it will be."""
         return sum(segment.bytes for segment in self.segments)
 
     @property
@@ -77,29 +84,31 @@ class TimeDirectory:
 
 
 GATHERED_AT_ONCE = 16
-"""So many small segments of one level become one of the next. A file of a million small segments then consists of
-less than a hundred at any time, and each row is written again five times at most."""
+"""So many small segments of one level become one of the next. A file of a million small segments (16 ** 5) then
+consists of fewer than a hundred at any time (15 of each of six levels), and each row is written again five times at
+most."""
 _SMALL = 8 * 1024 * 1024
 
 
 def runs_of_small_segments(file: OpenFile) -> list[tuple[int, int]]:
-    """Where many small segments of one level stand beside each other in an open file: from, to, of each run."""
-    found, first = [], 0
+    """Where many small segments of one level stand beside each other in an open file: begin and end of each run. Only
+    neighbours, so that rows keep their order."""
+    runs, first = [], 0
     kinds = [(segment.level, segment.bytes < _SMALL) for segment in file.segments]
     for at in range(1, len(kinds) + 1):
         if at == len(kinds) or kinds[at] != kinds[first]:
             if at - first >= GATHERED_AT_ONCE and kinds[first][1]:
-                found.append((first, at))
+                runs.append((first, at))
             first = at
-    return found
+    return runs
 
 
 def grow(files: Sequence[OpenFile], segments: Sequence[Segment], now: int) -> list[OpenFile]:
     """The open files with an epoch's segments added, each to the file of its partition, in order."""
     grown = {file.partition: file for file in files}
     for segment in segments:
-        known = grown.get(segment.partition)
-        before, since = (known.segments, known.since) if known else ((), now)
+        file = grown.get(segment.partition)
+        before, since = (file.segments, file.since) if file else ((), now)
         grown[segment.partition] = OpenFile(segment.partition, since, now, (*before, segment))
     return list(grown.values())
 

@@ -1,7 +1,14 @@
 """Segments: what one task has written for one epoch, private until the sink's commit.
 
-They must be synced only where the sink may come back to them after a crash. A sink that copies them and syncs the
-copy before it records the epoch needs no more than that they are there, since a lost epoch is run again.
+    segments/000000000007-B/00000-9f2c41aa   task 0 of epoch 7 of history B, first attempt
+    segments/000000000007-B/00001-03d7be52   task 1, an attempt that was killed: no message names it
+    segments/000000000007-B/00001-77a0c9e1   task 1, its second attempt
+
+Each task tells the driver the names of what it has finished; what is not named is scratch, and goes with the folder
+once the ledger has the epoch (docs/decisions/files-are-built-of-segments.md).
+
+Segments are synced only where the sink may come back to them after a crash. A sink that copies them and syncs the
+copy before it records the epoch can do without, since a lost epoch is run again.
 """
 
 from __future__ import annotations
@@ -37,7 +44,7 @@ class Segment:
 
 
 class SegmentFile:
-    """A segment that is being written. Its name has the epoch and a random attempt, so attempts never meet."""
+    """A segment that is being written. Its name has the epoch and a random part, so that attempts never meet."""
 
     def __init__(self, directory: Path, epoch: Epoch, task: int, suffix: str = "") -> None:
         self._root = directory
@@ -75,8 +82,8 @@ def sync_names(directory: Path, epoch: Epoch) -> None:
     """Make the names of an epoch's segments durable: once for all of them, before the sink decides."""
     folder = _folder(directory, epoch)
     if folder.is_dir():
-        for each in (folder, folder.parent, directory):
-            sync_directory(each)
+        for changed in (folder, folder.parent, directory):
+            sync_directory(changed)
 
 
 def _folder(directory: Path, epoch: Epoch) -> Path:
@@ -109,9 +116,9 @@ def drop_attempts(directory: Path, epoch: Epoch, keep: Collection[str] = ()) -> 
     _clear(_folder(directory, epoch), {directory / path for path in keep})
 
 
-def _clear(folder: Path, kept: set[Path]) -> None:
-    found = set(folder.iterdir()) if folder.is_dir() else set()
-    if found.isdisjoint(kept):
+def _clear(folder: Path, keep: set[Path]) -> None:
+    paths = set(folder.iterdir()) if folder.is_dir() else set()
+    if paths.isdisjoint(keep):
         shutil.rmtree(folder, ignore_errors=True)
-    for path in found - kept:
+    for path in paths - keep:
         path.unlink(missing_ok=True)

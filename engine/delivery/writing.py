@@ -1,4 +1,4 @@
-"""What is said of a place that cannot be written."""
+"""Faults of the disk as errors of the path that could not be written."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from engine.delivery.fence import check_fence
 from engine.errors import UnwritableTargetError
 
 
-def unwritable(path: Path, wrong: OSError) -> UnwritableTargetError:
+def unwritable(path: Path, error: OSError) -> UnwritableTargetError:
     """The error of a target that the process cannot write."""
     return UnwritableTargetError(
-        f"{path} cannot be written: {wrong.strerror or wrong}",
-        hint="check the option 'path', its permissions and the disk",
+        f"{path} cannot be written: {error.strerror or error}",
+        hint="check the option 'path', the permissions and the disk",
     )
 
 
@@ -24,8 +24,8 @@ def writing(path: Path) -> Iterator[None]:
     """Within it a fault of the disk is the error of that path."""
     try:
         yield
-    except OSError as wrong:
-        raise unwritable(path, wrong) from wrong
+    except OSError as error:
+        raise unwritable(path, error) from error
 
 
 @contextmanager
@@ -34,6 +34,6 @@ def staging(directory: Path, epoch: Epoch) -> Iterator[None]:
     is that this one was replaced."""
     try:
         yield
-    except OSError as wrong:
+    except OSError as error:
         check_fence(directory, epoch)
-        raise unwritable(directory, wrong) from wrong
+        raise unwritable(directory, error) from error

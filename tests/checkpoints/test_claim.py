@@ -62,7 +62,7 @@ def test_another_query_is_refused_and_nothing_is_changed(paths: StatePaths) -> N
 
 
 def test_state_in_a_former_format_is_refused_by_name(paths: StatePaths) -> None:
-    with pytest.raises(OtherFormatError, match="kept by another version"):
+    with pytest.raises(OtherFormatError, match="written by another version"):
         take(paths, "f1+2")
 
 

@@ -35,7 +35,7 @@ def test_the_state_is_that_of_the_savepoint_in_a_new_history(paths: StatePaths, 
 def test_a_state_that_has_gone_on_is_only_rewound_when_that_is_said(paths: StatePaths, saved: Path) -> None:
     commit(paths.checkpoint, 10)
 
-    with pytest.raises(ReplayError, match="has committed 1 epochs since then"):
+    with pytest.raises(ReplayError, match="has committed 1 epoch since savepoint"):
         restore(saved, paths.root, allow_replay=False)
     assert spark_log.newest_commit(paths.checkpoint) == 10
 

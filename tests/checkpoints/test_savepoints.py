@@ -102,7 +102,7 @@ def test_a_kill_in_the_middle_leaves_none(paths: StatePaths, clock: Clock) -> No
     killed = subprocess.run([sys.executable, "-c", DIES_BEFORE_THE_MANIFEST, paths.root], check=False)
 
     assert killed.returncode == 9
-    assert savepoints.listed(paths.root) == []
+    assert savepoints.list_savepoints(paths.root) == []
     with pytest.raises(SavepointNotFoundError):
         savepoints.verify(paths.savepoints / "sp_1")
     assert savepoints.take(paths.root, "sp_1", label=None, clock=clock).epoch == 9
@@ -171,11 +171,11 @@ def test_the_oldest_are_pruned_and_the_only_one_never(paths: StatePaths, clock: 
 
     assert prune_savepoints(paths.root, 2) == ["sp_0", "sp_1"]
     assert prune_savepoints(paths.root, 0) == ["sp_2"]
-    assert [manifest.id for manifest in savepoints.listed(paths.root)] == ["sp_3"]
+    assert [manifest.id for manifest in savepoints.list_savepoints(paths.root)] == ["sp_3"]
 
 
 def test_files_that_keep_vanishing_end_in_an_error(paths: StatePaths, clock: Clock) -> None:
     (paths.checkpoint / "metadata").unlink()
 
-    with pytest.raises(SavepointError, match="kept vanishing"):
+    with pytest.raises(SavepointError, match="were deleted while they were copied"):
         savepoints.take(paths.root, "sp_1", label=None, clock=clock)

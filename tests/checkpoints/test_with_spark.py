@@ -162,7 +162,7 @@ def test_a_savepoint_may_be_taken_from_outside_at_any_moment(live: Callable[...,
     life.run(lambda number: is_under_way.set() if number == 3 else None)
     taker.join()
 
-    epochs = {manifest.epoch: manifest.id for manifest in savepoints.listed(life.paths.root)}
+    epochs = {manifest.epoch: manifest.id for manifest in savepoints.list_savepoints(life.paths.root)}
     for epoch, savepoint in sorted(epochs.items())[:3]:
         shutil.rmtree(other.paths.root, ignore_errors=True)
         other.rows.clear()
