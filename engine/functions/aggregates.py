@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from engine.functions.aggregates_approximate import APPROXIMATE
 from engine.functions.aggregates_statistical import STATISTICAL
-from engine.functions.base import AggregateFunction, Resolve, Signature, takes
+from engine.functions.base import AggregateFunction, Signature, takes
 from engine.functions.coercion import bounded_decimal
 from engine.functions.parameters import anything_known, number
+from engine.functions.retention import Retention
 from engine.types import (
     BIGINT,
     BOOLEAN,
@@ -91,10 +92,6 @@ def _array(arguments: tuple[Type, ...]) -> Type:
     return Array(arguments[0])
 
 
-def _extreme() -> Resolve:
-    return takes(_ordered, result=_same)
-
-
 AGGREGATE_FUNCTIONS = (
     AggregateFunction(
         "count",
@@ -103,21 +100,45 @@ AGGREGATE_FUNCTIONS = (
         _count,
         takes_star=True,
         nullable=False,
+        retention=Retention.COUNT,
+        combined_by="sum",
+        distinct_by_set=True,
     ),
     AggregateFunction(
         "sum",
         "sum(number)",
         "The sum without NULLs; whole numbers give BIGINT and overflow fails the run; NULL when there is no value.",
         takes(_summed, result=_total),
+        retention=Retention.TOTAL,
+        combined_by="sum",
+        distinct_by_set=True,
     ),
-    AggregateFunction("min", "min(value)", "The least value; NULL when there is none.", _extreme()),
-    AggregateFunction("max", "max(value)", "The greatest value; NULL when there is none.", _extreme()),
+    AggregateFunction(
+        "min",
+        "min(value)",
+        "The least value; NULL when there is none.",
+        takes(_ordered, result=_same),
+        retention=Retention.LEAST,
+        ignores_repeats=True,
+        combined_by="min",
+    ),
+    AggregateFunction(
+        "max",
+        "max(value)",
+        "The greatest value; NULL when there is none.",
+        takes(_ordered, result=_same),
+        retention=Retention.GREATEST,
+        ignores_repeats=True,
+        combined_by="max",
+    ),
     AggregateFunction(
         "avg",
         "avg(number)",
         "The mean without NULLs, DOUBLE unless of DECIMAL; NULL when there is no value.",
         takes(_averaged, result=_mean),
         aliases=("mean",),
+        retention=Retention.MEAN,
+        distinct_by_set=True,
     ),
     AggregateFunction(
         "median",
@@ -125,30 +146,49 @@ AGGREGATE_FUNCTIONS = (
         "The value in the middle, or the mean of the two there, as the type of the numbers: whole ones are cut towards "
         "zero. NULLs are left out; NULL when there is no value.",
         takes(number, result=_same),
+        collects_in_window=True,
     ),
     AggregateFunction(
-        "bit_and", "bit_and(whole)", "The bits set in every value; NULL when there is none.", takes(_bits, result=_same)
+        "bit_and",
+        "bit_and(whole)",
+        "The bits set in every value; NULL when there is none.",
+        takes(_bits, result=_same),
+        ignores_repeats=True,
+        combined_by="bit_and",
     ),
     AggregateFunction(
-        "bit_or", "bit_or(whole)", "The bits set in any value; NULL when there is none.", takes(_bits, result=_same)
+        "bit_or",
+        "bit_or(whole)",
+        "The bits set in any value; NULL when there is none.",
+        takes(_bits, result=_same),
+        ignores_repeats=True,
+        combined_by="bit_or",
     ),
     AggregateFunction(
         "bit_xor",
         "bit_xor(whole)",
         "The bits set in an odd number of values; NULL when there is none.",
         takes(_bits, result=_same),
+        retention=Retention.PARITY,
+        combined_by="bit_xor",
     ),
     AggregateFunction(
         "bool_and",
         "bool_and(condition)",
         "Whether it is true for all rows; NULLs are left out, and NULL when there is nothing else.",
         takes(BOOLEAN, result=BOOLEAN),
+        retention=Retention.EVERY_TRUE,
+        ignores_repeats=True,
+        combined_by="bool_and",
     ),
     AggregateFunction(
         "bool_or",
         "bool_or(condition)",
         "Whether it is true for any row; NULLs are left out, and NULL when there is nothing else.",
         takes(BOOLEAN, result=BOOLEAN),
+        retention=Retention.ANY_TRUE,
+        ignores_repeats=True,
+        combined_by="bool_or",
     ),
     AggregateFunction(
         "array_agg",
@@ -156,6 +196,8 @@ AGGREGATE_FUNCTIONS = (
         "All values as an array, NULLs included; NULL when there is no row.",
         takes(anything_known, result=_array),
         is_ordered=True,
+        collects_in_window=True,
+        takes_nulls=True,
     ),
     AggregateFunction(
         "string_agg",
@@ -164,6 +206,7 @@ AGGREGATE_FUNCTIONS = (
         takes(TEXT, TEXT, result=TEXT),
         constants={1: _is_text},
         is_ordered=True,
+        collects_in_window=True,
     ),
     AggregateFunction(
         "first_value",
@@ -171,6 +214,7 @@ AGGREGATE_FUNCTIONS = (
         "The value of the first row, in order of arrival unless another is named; it may be NULL.",
         takes(anything_known, result=_same),
         is_ordered=True,
+        takes_nulls=True,
     ),
     AggregateFunction(
         "last_value",
@@ -178,6 +222,7 @@ AGGREGATE_FUNCTIONS = (
         "The value of the last row, in order of arrival unless another is named; it may be NULL.",
         takes(anything_known, result=_same),
         is_ordered=True,
+        takes_nulls=True,
     ),
     AggregateFunction(
         "nth_value",
@@ -187,6 +232,8 @@ AGGREGATE_FUNCTIONS = (
         takes(anything_known, BIGINT, result=_same),
         constants={1: _is_position},
         is_ordered=True,
+        collects_in_window=True,
+        takes_nulls=True,
     ),
     *STATISTICAL,
     *APPROXIMATE,

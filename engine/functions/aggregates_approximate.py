@@ -52,5 +52,6 @@ APPROXIMATE = (
         takes(number, only_number_or_null, DOUBLE, result=_same),
         constants={2: _is_share},
         within_group=True,
+        collects_in_window=True,
     ),
 )

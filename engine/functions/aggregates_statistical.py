@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from engine.functions.base import AggregateFunction, takes
 from engine.functions.parameters import only_number_or_null
+from engine.functions.retention import Retention
 from engine.types import BIGINT, DOUBLE
 
 
 def _of_one(name: str, doc: str, *aliases: str) -> AggregateFunction:
-    return AggregateFunction(name, f"{name}(number)", doc, takes(only_number_or_null, result=DOUBLE), aliases)
+    resolve = takes(only_number_or_null, result=DOUBLE)
+    return AggregateFunction(name, f"{name}(number)", doc, resolve, aliases, retention=Retention.MOMENTS)
 
 
 def _of_two(name: str, doc: str, *aliases: str) -> AggregateFunction:
     resolve = takes(only_number_or_null, only_number_or_null, result=DOUBLE)
-    return AggregateFunction(name, f"{name}(y, x)", doc, resolve, aliases)
+    return AggregateFunction(name, f"{name}(y, x)", doc, resolve, aliases, retention=Retention.MOMENTS)
 
 
 STATISTICAL = (
@@ -49,5 +51,6 @@ STATISTICAL = (
         "How many rows there are in which both are not NULL; never NULL.",
         takes(only_number_or_null, only_number_or_null, result=BIGINT),
         nullable=False,
+        retention=Retention.COUNT,
     ),
 )

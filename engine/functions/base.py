@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from engine.functions.coercion import can_coerce, common_type_of
+from engine.functions.retention import Retention
 from engine.types import Type
 
 
@@ -81,6 +82,12 @@ class AggregateFunction:
     its value. `is_ordered` when the order of the rows matters: it may then be called with ORDER BY behind its
     arguments, and with IGNORE NULLS. `within_group` when its first argument may be written as WITHIN GROUP (ORDER BY).
     What is `by_user` is Python of the user's, and `takes` says how it takes rows.
+
+    What is kept of a group follows from the next ones: `retention` is what its values are summed up in where there is
+    no window; `collects_in_window` when Spark holds all values of a window for it. NULL is a value like others to one
+    that `takes_nulls`, and one that `ignores_repeats` is the same with DISTINCT and without. `combined_by` names the
+    aggregate that makes the result of a whole out of the results of its parts; with `distinct_by_set` Spark's streams
+    can compute the DISTINCT of it from a set of values.
     """
 
     name: str
@@ -95,6 +102,20 @@ class AggregateFunction:
     within_group: bool = False
     by_user: bool = False
     takes: Takes = "all"
+    retention: Retention = Retention.VALUES
+    collects_in_window: bool = False
+    takes_nulls: bool = False
+    ignores_repeats: bool = False
+    combined_by: str | None = None
+    distinct_by_set: bool = False
+
+    def retains_values(self, *, distinct: bool, only_appends: bool) -> bool:
+        """Whether the values of a group must be kept where there is no window; else something of a fixed size does."""
+        if distinct and not self.ignores_repeats:
+            return True
+        if only_appends:
+            return self.retention is Retention.VALUES
+        return not self.retention.is_invertible
 
 
 def takes(*parameters: Parameter, result: Result, optional: int = 0) -> Resolve:

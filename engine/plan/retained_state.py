@@ -22,16 +22,6 @@ from engine.plan.nodes import (
 from engine.plan.split import Parts
 from engine.plan.tree import Node, walk
 
-_WHOLE_IN_WINDOWS = frozenset({"array_agg", "string_agg", "median", "nth_value", "approx_percentile_cont_with_weight"})
-_SUMMED = frozenset({"count", "sum", "avg", "mean", "bool_and", "bool_or", "bit_xor", "regr_count"})
-_SUMMED_FORWARD = frozenset({
-    "stddev", "stddev_pop", "var_samp", "var_pop", "covar_samp", "covar_pop", "corr", "regr_slope", "regr_intercept",
-    "regr_r2", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy",
-})  # fmt: skip
-"""Of these a value that is taken back cannot be taken off again exactly."""
-_ENDS = frozenset({"min", "max"})
-_SAME_WHEN_DISTINCT = _ENDS | {"bool_and", "bool_or", "bit_and", "bit_or"}
-
 
 def kept(parts: Parts) -> list[tuple[int, Node, str]]:
     """Every operator that keeps something: the branch that it is in, the node, and what it keeps for how long."""
@@ -71,21 +61,18 @@ def state_of(node: Node) -> str | None:
 
 def needs_values_in_window(aggregate: Aggregate) -> bool:
     """Whether a window must keep the values of an aggregate until it closes; else something of a fixed size will do."""
-    if aggregate.distinct and aggregate.function not in _SAME_WHEN_DISTINCT:
+    function = AGGREGATES.get(aggregate.function)
+    if function is None or (aggregate.distinct and not function.ignores_repeats):
         return True
-    declared = AGGREGATES.get(aggregate.function)
-    return declared is None or declared.by_user or aggregate.function in _WHOLE_IN_WINDOWS
+    return function.collects_in_window
 
 
 def needs_values(aggregate: Aggregate, *, only_appends: bool) -> bool:
     """Whether the values of an aggregate without a window must be kept; else something of a fixed size will do."""
     if aggregate.takes != "all" and not aggregate.distinct and not aggregate.order:
         return aggregate.takes == "forward" and not only_appends
-    if aggregate.function in _ENDS:
-        return not only_appends
-    if aggregate.distinct and aggregate.function not in _SAME_WHEN_DISTINCT:
-        return True
-    return aggregate.function not in (_SUMMED | _SUMMED_FORWARD if only_appends else _SUMMED)
+    function = AGGREGATES.get(aggregate.function)
+    return function is None or function.retains_values(distinct=aggregate.distinct, only_appends=only_appends)
 
 
 def spell(length: timedelta) -> str:

@@ -109,6 +109,7 @@ class Udf:
             nullable=self.result.optional,
             is_ordered=True,
             by_user=True,
+            takes_nulls=True,
             takes="all" if not self.methods else "both" if "retract" in self.methods else "forward",
         )
 

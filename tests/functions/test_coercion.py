@@ -232,3 +232,11 @@ def test_a_pattern_is_refused_when_it_asks_for_something_else() -> None:
     assert to_java_pattern("%Y %Q") is None
     assert to_java_pattern("%Y-%m") == "yyyy-MM"
     assert to_java_pattern("YYYY[MM]") == "yyyy'['MM']'"
+
+
+def test_what_puts_the_parts_of_an_aggregate_together_is_an_aggregate_that_takes_them() -> None:
+    combined = {name: function.combined_by for name, function in AGGREGATES.items() if function.combined_by is not None}
+
+    assert combined.keys() >= {"count", "sum", "min", "max"}
+    assert [name for name, combining in combined.items() if combining not in AGGREGATES] == []
+    assert AGGREGATES["count"].combined_by == "sum"

@@ -11,15 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from engine import types
+from engine.functions import AGGREGATES
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Named, is_nullable
 from engine.plan.nodes import Aggregate, Carried, NamedAggregate, Project, Session, WindowAggregate, Write
 from engine.plan.tree import Node, rewrite
-
-BY_SETS = frozenset({"count", "sum", "avg"})
-"""The aggregates that can be computed from a set of values."""
-SAME_WITHOUT = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or"})
-"""The aggregates to which it is the same how often a value comes."""
-_IN_STEPS = SAME_WITHOUT | {"bit_xor", "sum"}
 
 
 def separate_distinct(writes: Sequence[Write]) -> tuple[Write, ...]:
@@ -32,9 +27,15 @@ def is_separable(node: WindowAggregate) -> bool:
     return not isinstance(node.window, Session) and all(
         _is_of_one_value(one.aggregate)
         if one.aggregate.distinct
-        else one.aggregate.function in (*_IN_STEPS, "count") or _is_mean(one.aggregate)
+        else _combined_by(one.aggregate) is not None or _is_mean(one.aggregate)
         for one in node.aggregates
     )
+
+
+def without_sets(node: WindowAggregate) -> set[str]:
+    """The aggregates whose DISTINCT cannot be computed from a set of values either."""
+    distinct = {one.aggregate.function for one in node.aggregates if one.aggregate.distinct}
+    return {name for name in distinct if not (_ignores_repeats(name) or _has_sets(name))}
 
 
 def _separate(node: Node) -> Node:
@@ -47,9 +48,22 @@ def _separate(node: Node) -> Node:
 
 
 def _plain(named: NamedAggregate) -> NamedAggregate:
-    if named.aggregate.distinct and named.aggregate.function in SAME_WITHOUT:
+    if named.aggregate.distinct and _ignores_repeats(named.aggregate.function):
         return replace(named, aggregate=replace(named.aggregate, distinct=False))
     return named
+
+
+def _ignores_repeats(name: str) -> bool:
+    return name in AGGREGATES and AGGREGATES[name].ignores_repeats
+
+
+def _has_sets(name: str) -> bool:
+    return name in AGGREGATES and AGGREGATES[name].distinct_by_set
+
+
+def _combined_by(aggregate: Aggregate) -> str | None:
+    function = AGGREGATES.get(aggregate.function)
+    return None if function is None else function.combined_by
 
 
 def _is_of_one_value(aggregate: Aggregate) -> bool:
@@ -115,9 +129,9 @@ def _result(steps: _Steps, aggregate: Aggregate) -> Expr:
         return steps.whole(_of_values(steps, aggregate))
     if _is_mean(aggregate):
         return _mean(steps, aggregate)
-    part = steps.part(aggregate)
-    function = "sum" if aggregate.function == "count" else aggregate.function
-    return steps.whole(Aggregate(function, (part,), aggregate.type, aggregate.nullable))
+    combining = _combined_by(aggregate)
+    assert combining is not None, aggregate.function
+    return steps.whole(Aggregate(combining, (steps.part(aggregate),), aggregate.type, aggregate.nullable))
 
 
 def _of_values(steps: _Steps, aggregate: Aggregate) -> Aggregate:

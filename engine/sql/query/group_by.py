@@ -38,7 +38,7 @@ from engine.plan.nodes import (
     is_updating,
     window_of,
 )
-from engine.plan.rules.separate_distinct import BY_SETS, SAME_WITHOUT, is_separable
+from engine.plan.rules.separate_distinct import is_separable, without_sets
 from engine.plan.tree import Node
 from engine.plan.tree import walk as walk_nodes
 from engine.schema import Field, Schema
@@ -244,14 +244,12 @@ def _windowed(aggregate: WindowAggregate) -> WindowAggregate:
             "a time window cannot be closed over rows that are changed afterwards",
             hint="aggregate within the window first, or leave the window out",
         )
-    if aggregate.is_incremental and not is_separable(aggregate):
-        beyond = {one.aggregate.function for one in aggregate.aggregates if one.aggregate.distinct}
-        if beyond - BY_SETS - SAME_WITHOUT:
-            raise UnsupportedClauseError(
-                f"{min(beyond - BY_SETS - SAME_WITHOUT)}(DISTINCT ...) cannot be computed in a session, nor beside an "
-                "aggregate that must see all rows",
-                hint="group by the value as well, and aggregate by the window again",
-            )
+    if aggregate.is_incremental and not is_separable(aggregate) and (names := without_sets(aggregate)):
+        raise UnsupportedClauseError(
+            f"{min(names)}(DISTINCT ...) cannot be computed in a session, nor beside an "
+            "aggregate that must see all rows",
+            hint="group by the value as well, and aggregate by the window again",
+        )
     return aggregate
 
 

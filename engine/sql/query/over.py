@@ -23,7 +23,6 @@ from engine.sql.query.windows import with_window
 from engine.sql.text.parse import Script
 
 Translate = Callable[[exp.Expr], Expr]
-_COUNTS_NULL = ("array_agg",)
 _MOST = 2**31 - 1
 
 
@@ -154,7 +153,7 @@ class OverCalls:
         resolved = resolve_aggregate(function, arguments, is_star=star)
         cast = resolved.arguments
         if condition is not None:
-            if function.name in _COUNTS_NULL or function.by_user:
+            if function.takes_nulls:
                 raise OverError(f"{name} takes no FILTER before OVER", hint="filter in a query below")
             test = self.translate(condition)
             first = cast[0] if cast else Literal(1, types.BIGINT)

@@ -19,8 +19,6 @@ ListFunction: TypeAlias = Callable[[Type, Sequence[Row]], object]
 
 GATHERED = "_gathered"
 """No function, but the rows themselves: what an aggregate of the user's is called with."""
-KEEPS_NULLS = frozenset({"array_agg", "first_value", "last_value", "nth_value", GATHERED})
-"""Functions to which NULL is a value; all others never see a row of which an argument is NULL."""
 
 
 def _half_way(kind: Type, low: Any, high: Any) -> object:

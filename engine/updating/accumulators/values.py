@@ -7,11 +7,13 @@ import math
 import numpy as np
 import pyarrow as pa
 
+from engine.functions import AGGREGATES
 from engine.plan.hidden import ROW_ID
 from engine.schema import to_arrow
+from engine.updating.accumulators import accumulator_of
 from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.counts import present
-from engine.updating.accumulators.lists import KEEPS_NULLS, LISTS, function_of
+from engine.updating.accumulators.lists import GATHERED, LISTS, function_of
 from engine.updating.groups import Groups, Longs, longs
 from engine.updating.state_columns import FIRST, VALUE, WEIGHT
 
@@ -19,8 +21,6 @@ from engine.updating.state_columns import FIRST, VALUE, WEIGHT
 def result_of_values(measure: Measure, values: pa.Table | None, ids: Longs) -> pa.Array:
     """The result of each key in `ids`, which are sorted, from the values that are there of them: a table sorted by
     key with how often each value is there."""
-    from engine.updating.accumulators import accumulator_of  # noqa: PLC0415 - it names what is in here
-
     kind = to_arrow(measure.result)
     if values is None:
         values = _nothing(measure)
@@ -52,7 +52,7 @@ def _listed(measure: Measure, values: pa.Table, weights: Longs, low: Longs, high
     compute = function_of(measure.function, measure.result)
     arguments = [values[f"a{place}"].combine_chunks() for place in range(len(measure.arguments))]
     taking = np.ones(len(weights), bool)
-    if measure.function not in KEEPS_NULLS:
+    if measure.function != GATHERED and not AGGREGATES[measure.function].takes_nulls:
         taking = present(arguments, len(weights))
     columns = [argument.to_pylist() for argument in arguments]
     sorting = [values[f"o{place}"].to_pylist() for place in range(len(measure.order))]
