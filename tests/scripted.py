@@ -17,6 +17,7 @@ from pydantic import Field as Option
 
 from engine.connectors.base import Chunk, Connector, Options, Position, Slice, Source, Table
 from engine.formats import make_decoder
+from engine.formats.base import RecordKind
 
 
 class ScriptedOptions(Options):
@@ -95,7 +96,7 @@ SCRIPTED = Connector(
     name="scripted",
     summary="Plays a script of rows and times.",
     options={"source": ScriptedOptions},
-    formats=frozenset({"json", "debezium_json"}),
+    carries=frozenset({RecordKind.JSON}),
     default_format="json",
     open_source=_open,
     guarantee="exactly-once",

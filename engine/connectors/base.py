@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias, runtim
 from pydantic import BaseModel, ConfigDict
 
 from engine.delivery.epoch import Epoch as Epoch  # noqa: PLC0414 - sinks speak of it, so it is part of this contract
+from engine.formats import FORMATS
 from engine.schema import Field, Schema
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from engine.formats.base import FormatOptions
+    from engine.formats.base import FormatOptions, RecordKind
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 Position: TypeAlias = Json
@@ -260,8 +261,10 @@ class Connector:
     """One sentence for the reference page."""
     options: Mapping[Direction, type[Options]]
     """The directions it has, and the options of each. With one direction, `type` need not be given."""
-    formats: frozenset[str] = frozenset()
-    """Formats it can carry; empty when the connector brings its own schema or needs none."""
+    carries: frozenset[RecordKind] = frozenset()
+    """The records that it reads and writes; none when the connector brings its own schema or needs none."""
+    carries_changes: bool = True
+    """Whether it carries records that say what is done to a row, too."""
     default_format: str | None = None
     schema: Schema | None = None
     """The columns of a table that is declared without any, for connectors that bring their own."""
@@ -291,6 +294,12 @@ class Connector:
     """Whether what its sink writes to can refuse a single row, so that `bad_data` has a meaning there."""
     drops_all: bool = False
     """Whether rows for it need not even leave Spark."""
+
+    @property
+    def formats(self) -> frozenset[str]:
+        """The formats whose records it carries."""
+        fitting = (form for form in FORMATS if form.records in self.carries)
+        return frozenset(form.name for form in fitting if self.carries_changes or not form.carries_changes)
 
 
 def row_schema(table: Table, metadata: Mapping[str, Field]) -> Schema:

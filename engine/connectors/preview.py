@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field as Option
 
 from engine.connectors.base import Connector, Epoch, Options, SinkPlace, Table
+from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
     from engine.connectors.line_writer import LineWriter
@@ -64,7 +65,7 @@ PREVIEW = Connector(
     name="preview",
     summary="Keeps the newest rows for the control plane to show.",
     options={"sink": PreviewOptions},
-    formats=frozenset({"json", "debezium_json"}),
+    carries=frozenset({RecordKind.JSON}),
     default_format="json",
     open_sink=Preview,
     hidden=True,

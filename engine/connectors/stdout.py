@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.connectors.base import Connector, Epoch, Options, SinkPlace, Table
+from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
     from engine.connectors.line_writer import LineWriter
@@ -50,7 +51,7 @@ STDOUT = Connector(
     name="stdout",
     summary="Prints each row as a line.",
     options={"sink": StdoutOptions},
-    formats=frozenset({"json", "debezium_json", "raw_string"}),
+    carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     default_format="json",
     open_sink=Stdout,
 )

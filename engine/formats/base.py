@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -19,6 +20,22 @@ if TYPE_CHECKING:
 
     from engine.formats.registry import Subject
     from engine.schema import Schema
+
+
+class RecordKind(Enum):
+    """What a format makes of rows, as far as it matters to what carries them. Files are told apart by their layout,
+    since whoever reads or writes whole files knows each layout by itself."""
+
+    JSON = auto()
+    """A JSON object, which has no newline inside."""
+    TEXT = auto()
+    """Text without a newline."""
+    BYTES = auto()
+    """Bytes of any kind, so only what knows their length can carry them."""
+    PARQUET_FILE = auto()
+    """A whole Parquet file."""
+    CSV_FILE = auto()
+    """A whole CSV file."""
 
 
 class FormatOptions(BaseModel):
@@ -78,6 +95,8 @@ class Format:
     prefix: str
     """What its options' names start with, before the dot."""
     options: type[FormatOptions]
+    records: RecordKind
+    """Which connectors can carry it follows from this; see `Connector.carries`."""
     decoder: Callable[[FormatOptions, Schema, Subject | None], Decoder] | None = None
     encoder: Callable[[FormatOptions, Schema, Subject | None], Encoder] | None = None
     check: Callable[[FormatOptions, Schema, Literal["source", "sink", "lookup"], str], str | None] = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, field_validator
 
 from engine import types
-from engine.formats.base import Format, FormatOptions
+from engine.formats.base import Format, FormatOptions, RecordKind
 
 if TYPE_CHECKING:
     from engine.schema import Schema
@@ -52,5 +52,6 @@ CSV = Format(
     summary="CSV files with quotes where they are needed; only lookup tables read them so far.",
     prefix="csv",
     options=CsvOptions,
+    records=RecordKind.CSV_FILE,
     check=_check,
 )

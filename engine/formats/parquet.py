@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from engine.formats.base import Format, FormatOptions
+from engine.formats.base import Format, FormatOptions, RecordKind
 from engine.option_values import ByteCount
 
 
@@ -27,4 +27,5 @@ PARQUET = Format(
     summary="Parquet files, for connectors that read and write whole files.",
     prefix="parquet",
     options=ParquetOptions,
+    records=RecordKind.PARQUET_FILE,
 )

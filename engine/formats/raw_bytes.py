@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from engine.formats.base import Decoded, Format, FormatOptions
+from engine.formats.base import Decoded, Format, FormatOptions, RecordKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,6 +63,7 @@ RAW_BYTES = Format(
     summary="The record's bytes are the value of the one column `value`.",
     prefix="raw_bytes",
     options=RawBytesOptions,
+    records=RecordKind.BYTES,
     decoder=_make,
     encoder=_make,
     check=_check,

@@ -14,11 +14,13 @@ import pytest
 from pydantic import BaseModel
 
 from engine.connectors import CONNECTORS
-from engine.connectors.base import Connector, Position, Source, Table
+from engine.connectors.base import Connector, Direction, Position, Source, Table
 from engine.connectors.options import TableOptions
 from engine.formats import FORMATS, make_encoder
+from engine.formats.base import Format
 from engine.formats.json.options import JsonOptions
-from engine.schema import arrow_schema
+from engine.schema import Field, Schema, arrow_schema
+from engine.types import TEXT, Bytes
 from tests.connectors.tables import (
     NUMBERS,
     batch,
@@ -128,6 +130,41 @@ def test_a_connector_does_what_it_declares(each: Connector) -> None:
     assert each.formats <= {form.name for form in FORMATS}
     assert each.default_format is None or each.default_format in each.formats
     assert each.event_time is None or each.event_time in each.metadata
+
+
+LINES = {"json", "debezium_json", "raw_string"}
+FORMATS_OF = {
+    "blackhole": set[str](),
+    "delta": {"parquet"},
+    "filesystem": LINES | {"parquet", "csv"},
+    "impulse": set[str](),
+    "kafka": LINES | {"raw_bytes", "avro", "protobuf"},
+    "nexmark": set[str](),
+    "preview": {"json", "debezium_json"},
+    "redis": {"json", "raw_string"},
+    "single_file": LINES,
+    "stdout": LINES,
+    "webhook": LINES,
+}
+NOT_LOOKED_UP = {"debezium_json"}
+ONLY_LOOKED_UP = {"csv"}
+COLUMNS_OF = {"raw_string": Schema((Field("value", TEXT),)), "raw_bytes": Schema((Field("value", Bytes()),))}
+
+
+@pytest.mark.parametrize("connector", CONNECTORS, ids=lambda connector: connector.name)
+def test_a_connector_carries_these_formats_in_each_direction(connector: Connector) -> None:
+    expected = FORMATS_OF[connector.name]
+
+    assert connector.formats == expected
+    for direction in connector.options:
+        usable = {form.name for form in FORMATS if form.name in connector.formats and is_usable(form, direction)}
+        assert usable == expected - (NOT_LOOKED_UP if direction == "lookup" else ONLY_LOOKED_UP)
+
+
+def is_usable(form: Format, direction: Direction) -> bool:
+    options = {"protobuf": {"protobuf.descriptor": "shop.desc", "protobuf.message": "shop.Order"}}.get(form.name, {})
+    columns = COLUMNS_OF.get(form.name, NUMBERS)
+    return form.check(form.options.model_validate(options), columns, direction, "kafka") is None
 
 
 def test_rows_have_the_declared_schema(of: Table) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from engine import types
 from engine.connectors.base import Connector, Options, SinkPlace, Table
 from engine.connectors.delta.options import DeltaOptions
+from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
     from engine.connectors.files.rolling_sink import FilesystemSink
@@ -44,7 +45,7 @@ DELTA = Connector(
     name="delta",
     summary="Adds rows to a Delta table, each exactly once, here or in a bucket; the table is made when there is none.",
     options={"sink": DeltaOptions},
-    formats=frozenset({"parquet"}),
+    carries=frozenset({RecordKind.PARQUET_FILE}),
     default_format="parquet",
     check=_check,
     wakes_after=_wakes_after,

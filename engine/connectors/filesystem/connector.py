@@ -12,6 +12,7 @@ from engine.connectors.filesystem.options import (
     FilesystemSinkOptions,
     FilesystemSourceOptions,
 )
+from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
     from engine.connectors.files.rolling_sink import FilesystemSink
@@ -64,7 +65,7 @@ FILESYSTEM = Connector(
     name="filesystem",
     summary="Reads the files of a directory, looks rows up in them, and writes files exactly once.",
     options={"source": FilesystemSourceOptions, "sink": FilesystemSinkOptions, "lookup": FilesystemLookupOptions},
-    formats=frozenset({"json", "debezium_json", "parquet", "raw_string", "csv"}),
+    carries=frozenset({RecordKind.JSON, RecordKind.TEXT, RecordKind.PARQUET_FILE, RecordKind.CSV_FILE}),
     metadata=METADATA,
     check=_check,
     needs_event_time=_needs_event_time,

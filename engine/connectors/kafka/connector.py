@@ -8,6 +8,7 @@ from engine.connectors.base import Connector, Sink, SinkPlace, SparkRead, Table
 from engine.connectors.kafka.read.options import METADATA, KafkaSourceOptions
 from engine.connectors.kafka.write.options import KafkaSinkOptions, check_columns, needs_event_time
 from engine.connectors.schema_registry import registry_complaint
+from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
     from engine.connectors.kafka.read.source import KafkaSource
@@ -50,7 +51,7 @@ KAFKA = Connector(
     name="kafka",
     summary="Reads topics of Kafka, and writes rows to one, at least once or in transactions.",
     options={"source": KafkaSourceOptions, "sink": KafkaSinkOptions},
-    formats=frozenset({"json", "debezium_json", "raw_string", "raw_bytes", "avro", "protobuf"}),
+    carries=frozenset({RecordKind.JSON, RecordKind.TEXT, RecordKind.BYTES}),
     metadata=METADATA,
     event_time="event_time",
     check=_check,

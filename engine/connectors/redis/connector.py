@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from engine import types
 from engine.connectors.base import Connector, SinkPlace, Table
 from engine.connectors.redis.options import RedisLookupOptions, RedisSinkOptions
+from engine.formats.base import RecordKind
 from engine.schema import Field
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ REDIS = Connector(
     name="redis",
     summary="Looks rows up in Redis, each the string value of a key, and writes rows as strings, lists or hashes.",
     options={"sink": RedisSinkOptions, "lookup": RedisLookupOptions},
-    formats=frozenset({"json", "raw_string"}),
+    carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
+    carries_changes=False,
     metadata={"key": Field("key", types.TEXT, nullable=False)},
     check=_check,
     open_sink=_open_sink,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from engine import types
 from engine.connectors.base import Connector, SinkPlace, Table
 from engine.connectors.single_file.options import SingleFileOptions
+from engine.formats.base import RecordKind
 from engine.schema import Field
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ SINGLE_FILE = Connector(
     name="single_file",
     summary="Reads or writes one file of lines; the sink cuts the file back to what was committed.",
     options={"source": SingleFileOptions, "sink": SingleFileOptions},
-    formats=frozenset({"json", "debezium_json", "raw_string"}),
+    carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     metadata={
         "filename": Field("filename", types.TEXT, nullable=False),
         "line": Field("line", types.BIGINT, nullable=False),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.connectors.base import Connector, SinkPlace, Table
 from engine.connectors.webhook.options import WebhookOptions
+from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
     from engine.connectors.webhook.sink import WebhookSink
@@ -22,7 +23,7 @@ WEBHOOK = Connector(
     name="webhook",
     summary="Posts each row to a URL, with a key by which the receiver can tell a row that is sent again.",
     options={"sink": WebhookOptions},
-    formats=frozenset({"json", "debezium_json", "raw_string"}),
+    carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     default_format="json",
     open_sink=_open_sink,
     guarantee="at-least-once",

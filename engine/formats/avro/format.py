@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from engine.formats.avro.options import AvroOptions
-from engine.formats.base import Format, FormatOptions
+from engine.formats.base import Format, FormatOptions, RecordKind
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder
@@ -45,6 +45,7 @@ AVRO = Format(
     summary="An Avro record to a row: with a schema registry, as bare values, or as object containers.",
     prefix="avro",
     options=AvroOptions,
+    records=RecordKind.BYTES,
     decoder=_decoder,
     encoder=_encoder,
     check=_check,

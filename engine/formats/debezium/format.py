@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from engine.formats.base import Format
+from engine.formats.base import Format, RecordKind
 from engine.formats.debezium.options import DebeziumOptions
 from engine.formats.json.format import JSON
 
@@ -44,6 +44,7 @@ DEBEZIUM_JSON = Format(
     summary="Changes of rows as Debezium writes them, with the row before and after; `r` is read as `c`.",
     prefix="json",
     options=DebeziumOptions,
+    records=RecordKind.JSON,
     decoder=_decoder,
     encoder=_encoder,
     check=_check,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from engine.formats.base import Format, FormatOptions
+from engine.formats.base import Format, FormatOptions, RecordKind
 from engine.formats.json.options import JsonOptions
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ JSON = Format(
     summary="One JSON object to a record; fields that the table does not have are passed over.",
     prefix="json",
     options=JsonOptions,
+    records=RecordKind.JSON,
     decoder=_decoder,
     encoder=_encoder,
     check=_check,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.formats.base import Format, FormatOptions
+from engine.formats.base import Format, FormatOptions, RecordKind
 from engine.formats.protobuf.options import ProtobufOptions
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ PROTOBUF = Format(
     "NULL is a field that is not set.",
     prefix="protobuf",
     options=ProtobufOptions,
+    records=RecordKind.BYTES,
     decoder=_decoder,
     encoder=_encoder,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from engine.formats.base import Format, FormatOptions
+from engine.formats.base import Format, FormatOptions, RecordKind
 from engine.formats.raw_string.options import RawStringOptions
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ RAW_STRING = Format(
     summary="The record's bytes are the text of the one column `value`.",
     prefix="raw_string",
     options=RawStringOptions,
+    records=RecordKind.TEXT,
     decoder=_decoder,
     encoder=_encoder,
     check=_check,
