@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from engine.connectors import connector_of
 from engine.connectors.base import Table
 from engine.errors import OptionValueError, ScriptRefused
-from engine.functions import own_functions
+from engine.functions import user_functions
 from engine.plan.check import check
 from engine.plan.fingerprint import fingerprint
 from engine.plan.nodes import Scan, Write
@@ -65,18 +65,18 @@ def compile_script(
     """The program of a script and of the files of functions that it may call, which are read and not run. `connections`
     is the text of an administrator's CREATE CONNECTION statements, which the script may use. Raises
     ScriptRefused with every complaint there is."""
-    known = read_udfs(udfs)
+    functions = read_udfs(udfs)
     script = parse(text)
-    with own_functions(known.own):
+    with user_functions(functions.user_functions):
         translation = translate(script, default_sink, read_connections(connections) if connections.strip() else {})
-    if not may_hold_secrets and (held := literal_secrets(script)):
-        raise ScriptRefused(held)
+    if not may_hold_secrets and (secrets := literal_secrets(script)):
+        raise ScriptRefused(secrets)
     writes = optimize(translation.writes)
     check(writes)
-    called = _called(writes, known)
+    called = _udfs_called(writes, functions)
     # where a lookup table is, and how it is read, can change under a state: nothing that it said is kept
-    described = {name: _describe(one) for name, one in translation.tables.items() if one.direction != "lookup"}
-    described |= {f"function {name}": one.file.digest for name, one in called.by_name.items()}
+    described = {name: _describe(table) for name, table in translation.tables.items() if table.direction != "lookup"}
+    described |= {f"function {name}": udf.file.digest for name, udf in called.by_name.items()}
     program = Program(writes, translation.tables, split(writes), fingerprint(writes, described), called)
     _check_readers(program)
     return replace(program, tables={name: _narrow(table, program.scans) for name, table in program.tables.items()})
@@ -84,24 +84,24 @@ def compile_script(
 
 def _check_readers(program: Program) -> None:
     """Refuse what a table cannot have whose rows come into an epoch from a source of Spark's own."""
-    own = [table for table in map(program.tables.get, program.scans) if table is not None]
-    reads = {table.name: read for table in own if (read := connector_of(table).spark_read(table)) is not None}
+    sources = [table for table in map(program.tables.get, program.scans) if table is not None]
+    reads = {table.name: read for table in sources if (read := connector_of(table).spark_read(table)) is not None}
     if not reads:
         return
     name, read = next(iter(reads.items()))
-    if len(reads) < len(own):
-        others = ", ".join(table.name for table in own if table.name not in reads)
-        message = f"{read.option} of {name} has Spark read it, and it reads every table or none: not so {others}"
+    if len(reads) < len(sources):
+        unread = ", ".join(table.name for table in sources if table.name not in reads)
+        message = f"{read.option} of {name} has Spark read it, and it reads every table or none: not so {unread}"
         raise ScriptRefused([OptionValueError(message, hint=f"leave {read.option} out")])
     if program.parts.closes_windows or program.parts.is_updating:
         message = f"{read.option} of {name} has Spark read it, which cannot read for windows, or for rows that change"
         raise ScriptRefused([OptionValueError(message, hint=f"leave {read.option} out: our own reader can")])
 
 
-def _called(writes: Sequence[Write], known: Udfs) -> Udfs:
+def _udfs_called(writes: Sequence[Write], functions: Udfs) -> Udfs:
     """Those of the user's functions that the plan calls."""
     names = {name for write in writes for name in functions_of(write)}
-    return Udfs({name: one for name, one in known.by_name.items() if name in names})
+    return Udfs({name: udf for name, udf in functions.by_name.items() if name in names})
 
 
 def _describe(table: Table) -> str:

@@ -77,10 +77,10 @@ def _text_to_instants(texts: pa.Array, *, lenient: bool = False) -> pa.Array:
 def _read(text: str | None, *, lenient: bool) -> datetime | None:
     if text is None:
         return None
-    found = _MOMENT.fullmatch(text)
+    parts = _MOMENT.fullmatch(text)
     try:
-        if found is not None:
-            return _moment(*found.groups())
+        if parts is not None:
+            return _moment(*parts.groups())
     except (ValueError, OverflowError):
         pass
     if lenient:

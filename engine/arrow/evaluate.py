@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine import types
-from engine.arrow import functions as computed
 from engine.arrow.casts import cast_array, from_nanos, to_instants
+from engine.arrow.functions import FUNCTION_KERNELS
 from engine.errors import InvalidValueError
 from engine.functions import FUNCTIONS
 from engine.plan.evaluable import is_left_to_kernel
@@ -44,19 +44,19 @@ def evaluate(expr: Expr, rows: pa.RecordBatch) -> pa.Array:
         case Call("date_trunc", (Literal(str(unit)), instant)):
             return pc.floor_temporal(evaluate(instant, rows), unit=unit.lower())
         case Call(function, arguments) if is_left_to_kernel(expr):
-            return _computed(expr, [evaluate(argument, rows) for argument in arguments])
+            return _from_kernel(expr, [evaluate(argument, rows) for argument in arguments])
         case Call(function, arguments):
-            return KERNELS[function](*[evaluate(argument, rows) for argument in arguments])
+            return OPERATOR_KERNELS[function](*[evaluate(argument, rows) for argument in arguments])
 
 
-def _computed(call: Call, columns: list[pa.Array]) -> pa.Array:
+def _from_kernel(call: Call, columns: list[pa.Array]) -> pa.Array:
     """What the function's kernel gives; where it has no answer and must have one, that raises."""
-    found = computed.KERNELS[call.function](*columns).cast(to_arrow(call.type))
-    there = reduce(pc.and_, map(pc.is_valid, columns), pa.repeat(True, len(found)))
-    missing = pc.and_(there, pc.is_null(found))
+    result = FUNCTION_KERNELS[call.function](*columns).cast(to_arrow(call.type))
+    has_arguments = reduce(pc.and_, map(pc.is_valid, columns), pa.repeat(True, len(result)))
+    missing = pc.and_(has_arguments, pc.is_null(result))
     if FUNCTIONS[call.function].nullable is any and pc.any(missing).as_py():
         raise InvalidValueError(f"{call.function} has no answer for {columns[0].filter(missing)[0]}")
-    return found
+    return result
 
 
 def _first_true(case: Case, rows: pa.RecordBatch) -> pa.Array:
@@ -65,10 +65,10 @@ def _first_true(case: Case, rows: pa.RecordBatch) -> pa.Array:
     places, values = [], []
     for condition, value in case.branches:
         inside = rows.take(open_rows)
-        taken = pc.fill_null(evaluate(condition, inside), False)
-        places.append(open_rows.filter(taken))
-        values.append(evaluate(value, inside.filter(taken)))
-        open_rows = open_rows.filter(pc.invert(taken))
+        is_true = pc.fill_null(evaluate(condition, inside), False)
+        places.append(open_rows.filter(is_true))
+        values.append(evaluate(value, inside.filter(is_true)))
+        open_rows = open_rows.filter(pc.invert(is_true))
     default = Literal(None, case.type) if case.default is None else case.default
     places.append(open_rows)
     values.append(evaluate(default, rows.take(open_rows)))
@@ -102,8 +102,8 @@ def _between(value: pa.Array, low: pa.Array, high: pa.Array) -> pa.Array:
     return pc.and_kleene(pc.invert(_less(value, low)), pc.invert(_less(high, value)))
 
 
-def _in(value: pa.Array, *others: pa.Array) -> pa.Array:
-    return reduce(pc.or_kleene, [_equal(value, other) for other in others])
+def _in(value: pa.Array, *choices: pa.Array) -> pa.Array:
+    return reduce(pc.or_kleene, [_equal(value, choice) for choice in choices])
 
 
 def _null_if(a: pa.Array, b: pa.Array) -> pa.Array:
@@ -150,11 +150,11 @@ def _whole_seconds(instant: pa.Array) -> pa.Array:
     return pc.floor_temporal(instant, unit="second").cast(pa.timestamp("s", "UTC")).cast(pa.int64())
 
 
-def _scaled(micros: int) -> Callable[[pa.Array], pa.Array]:
+def _scale(micros: int) -> Callable[[pa.Array], pa.Array]:
     return lambda number: pc.multiply_checked(number, pa.scalar(micros, pa.int64())).cast(pa.timestamp("us", "UTC"))
 
 
-KERNELS: Mapping[str, Callable[..., pa.Array]] = {
+OPERATOR_KERNELS: Mapping[str, Callable[..., pa.Array]] = {
     "+": pc.add_checked,
     "-": pc.subtract_checked,
     "*": _multiply,
@@ -184,10 +184,10 @@ KERNELS: Mapping[str, Callable[..., pa.Array]] = {
     "greatest": _greatest,
     "least": _least,
     "to_timestamp": to_instants,
-    "from_unixtime": _scaled(1_000_000),
-    "to_timestamp_seconds": _scaled(1_000_000),
-    "to_timestamp_millis": _scaled(1_000),
-    "to_timestamp_micros": _scaled(1),
+    "from_unixtime": _scale(1_000_000),
+    "to_timestamp_seconds": _scale(1_000_000),
+    "to_timestamp_millis": _scale(1_000),
+    "to_timestamp_micros": _scale(1),
     "to_timestamp_nanos": from_nanos,
     "to_unixtime": _whole_seconds,
     "epoch": _seconds_as_number,

@@ -30,13 +30,13 @@ __all__ = [
     "AggregateFunction",
     "Function",
     "OverFunction",
-    "Own",
     "Signature",
+    "UserFunctions",
     "find_aggregate",
     "find_function",
     "find_over",
     "function_names",
-    "own_functions",
+    "user_functions",
 ]
 
 _SCALARS = (
@@ -74,36 +74,36 @@ def find_over(name: str) -> OverFunction | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class UserFunctions:
     """The functions that one script may call beside those declared here, by lower-case name."""
 
     scalars: Mapping[str, Function] = field(default_factory=dict)
     aggregates: Mapping[str, AggregateFunction] = field(default_factory=dict)
 
 
-_OWN: ContextVar[Own] = ContextVar("own", default=Own())  # noqa: B039 - it is frozen
+_USER_FUNCTIONS: ContextVar[UserFunctions] = ContextVar("user_functions", default=UserFunctions())  # noqa: B039 - it is frozen
 
 
 @contextmanager
-def own_functions(own: Own) -> Iterator[None]:
-    """While a script is translated, its own functions are found like all others."""
-    token = _OWN.set(own)
+def user_functions(functions: UserFunctions) -> Iterator[None]:
+    """While a script is translated, the user's functions are found like all others."""
+    token = _USER_FUNCTIONS.set(functions)
     try:
         yield
     finally:
-        _OWN.reset(token)
+        _USER_FUNCTIONS.reset(token)
 
 
 def function_names() -> list[str]:
     """The names of all scalar functions that may be called."""
-    return [*FUNCTIONS, *_OWN.get().scalars]
+    return [*FUNCTIONS, *_USER_FUNCTIONS.get().scalars]
 
 
 def find_function(name: str) -> Function | None:
     """The scalar function of that name or alias, without regard to case, or None."""
-    return _BY_ANY_NAME.get(name.lower()) or _OWN.get().scalars.get(name.lower())
+    return _BY_ANY_NAME.get(name.lower()) or _USER_FUNCTIONS.get().scalars.get(name.lower())
 
 
 def find_aggregate(name: str) -> AggregateFunction | None:
     """The aggregate function of that name or alias, without regard to case, or None."""
-    return _AGGREGATES_BY_ANY_NAME.get(name.lower()) or _OWN.get().aggregates.get(name.lower())
+    return _AGGREGATES_BY_ANY_NAME.get(name.lower()) or _USER_FUNCTIONS.get().aggregates.get(name.lower())

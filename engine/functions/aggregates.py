@@ -35,7 +35,7 @@ def _count(arguments: Sequence[Type]) -> Signature | None:
     return Signature(tuple(arguments), BIGINT) if len(arguments) <= 1 else None
 
 
-def _summed(kind: Type) -> Type | None:
+def _summand(kind: Type) -> Type | None:
     match kind:
         case Integer(_, signed):
             return Integer(64, signed)
@@ -63,11 +63,11 @@ def _mean(arguments: tuple[Type, ...]) -> Type:
     return DOUBLE
 
 
-def _averaged(kind: Type) -> Type | None:
+def _mean_argument(kind: Type) -> Type | None:
     return kind if isinstance(kind, Decimal) else DOUBLE if isinstance(kind, Integer | Float | Null) else None
 
 
-def _ordered(kind: Type) -> Type | None:
+def _comparable(kind: Type) -> Type | None:
     ranked = Boolean | Integer | Float | Decimal | Text | Json | Bytes | Timestamp | Date | Interval | Null
     return kind if isinstance(kind, ranked) else None
 
@@ -108,7 +108,7 @@ AGGREGATE_FUNCTIONS = (
         "sum",
         "sum(number)",
         "The sum without NULLs; whole numbers give BIGINT and overflow fails the run; NULL when there is no value.",
-        takes(_summed, result=_total),
+        takes(_summand, result=_total),
         retention=Retention.TOTAL,
         combined_by="sum",
         distinct_by_set=True,
@@ -117,7 +117,7 @@ AGGREGATE_FUNCTIONS = (
         "min",
         "min(value)",
         "The least value; NULL when there is none.",
-        takes(_ordered, result=_same),
+        takes(_comparable, result=_same),
         retention=Retention.LEAST,
         ignores_repeats=True,
         combined_by="min",
@@ -126,7 +126,7 @@ AGGREGATE_FUNCTIONS = (
         "max",
         "max(value)",
         "The greatest value; NULL when there is none.",
-        takes(_ordered, result=_same),
+        takes(_comparable, result=_same),
         retention=Retention.GREATEST,
         ignores_repeats=True,
         combined_by="max",
@@ -135,7 +135,7 @@ AGGREGATE_FUNCTIONS = (
         "avg",
         "avg(number)",
         "The mean without NULLs, DOUBLE unless of DECIMAL; NULL when there is no value.",
-        takes(_averaged, result=_mean),
+        takes(_mean_argument, result=_mean),
         aliases=("mean",),
         retention=Retention.MEAN,
         distinct_by_set=True,

@@ -15,7 +15,7 @@ _ORDERS = frozenset({"asc", "desc"})
 _NULLS = frozenset({"nulls first", "nulls last"})
 
 
-def _arranged(*parts: Part, result: Type | Callable[[Type], Type] = Array, optional: int = 0) -> Resolve:
+def _arrays_and_elements(*parts: Part, result: Type | Callable[[Type], Type] = Array, optional: int = 0) -> Resolve:
     """Arguments by position, where all arrays and elements can become of one element type; the result is that array
     unless it says otherwise."""
 
@@ -27,10 +27,10 @@ def _arranged(*parts: Part, result: Type | Callable[[Type], Type] = Array, optio
             return None
         element = common_type_of([_element(kind) if part == "array" else kind for part, kind in pairs if _counts(part)])
         targets = [_target(part, kind, element) for part, kind in pairs]
-        known = tuple(target for target in targets if target is not None)
-        if element is None or len(known) < len(targets):
+        kinds = tuple(target for target in targets if target is not None)
+        if element is None or len(kinds) < len(targets):
             return None
-        return Signature(known, result if isinstance(result, Type) else result(element))
+        return Signature(kinds, result if isinstance(result, Type) else result(element))
 
     return resolve
 
@@ -63,12 +63,12 @@ def _several(arguments: Sequence[Type]) -> Signature | None:
     return Signature((Array(element),) * len(arguments), Array(element))
 
 
-def _made(arguments: Sequence[Type]) -> Signature | None:
+def _from_elements(arguments: Sequence[Type]) -> Signature | None:
     element = common_type_of(arguments) if arguments else Null()
     return None if element is None else Signature((element,) * len(arguments), Array(element))
 
 
-def _flattened(arguments: Sequence[Type]) -> Signature | None:
+def _flat_array(arguments: Sequence[Type]) -> Signature | None:
     match arguments:
         case [Array(Array() as inner) as array]:
             return Signature((array,), inner)
@@ -77,11 +77,11 @@ def _flattened(arguments: Sequence[Type]) -> Signature | None:
     return None
 
 
-def _written(arguments: Sequence[Type]) -> Signature | None:
+def _array_and_texts(arguments: Sequence[Type]) -> Signature | None:
     """An array whose elements, or theirs, can be written as text."""
     match arguments:
         case [Array() as array, *texts] if 1 <= len(texts) <= 2 and all(
-            common_type(one, TEXT) == TEXT for one in texts
+            common_type(text, TEXT) == TEXT for text in texts
         ):
             innermost: Type = array
             while isinstance(innermost, Array):
@@ -91,7 +91,7 @@ def _written(arguments: Sequence[Type]) -> Signature | None:
     return None
 
 
-def _stepped(kind: Type) -> Resolve:
+def _series(kind: Type) -> Resolve:
     def resolve(arguments: Sequence[Type]) -> Signature | None:
         match arguments:
             case [first, last, Interval() as step] if isinstance(first, type(kind)) and isinstance(last, type(kind)):
@@ -101,12 +101,12 @@ def _stepped(kind: Type) -> Resolve:
     return resolve
 
 
-_SERIES = first_of(takes(whole, whole, whole, result=Array(BIGINT), optional=2), _stepped(Date()), _stepped(TIMESTAMP))
+_SERIES = first_of(takes(whole, whole, whole, result=Array(BIGINT), optional=2), _series(Date()), _series(TIMESTAMP))
 _SPLIT = takes(TEXT, TEXT, TEXT, result=Array(TEXT), optional=1)
-_ONE = _arranged("array")
-_BOTH = _arranged("array", "array")
-_COUNT: Resolve = _arranged("array", result=BIGINT)
-_EXTREME = _arranged("array", result=lambda element: element)
+_ONE = _arrays_and_elements("array")
+_BOTH = _arrays_and_elements("array", "array")
+_COUNT: Resolve = _arrays_and_elements("array", result=BIGINT)
+_EXTREME = _arrays_and_elements("array", result=lambda element: element)
 
 
 def _array(
@@ -121,20 +121,27 @@ def _array(
 ) -> Function:
     """A function with its name under `array_` also under `list_`, in all its spellings."""
     spellings = [name, *aliases]
-    lists = [f"list_{one.removeprefix('array_')}" for one in spellings if one.startswith("array_")]
-    others = tuple(one for one in (*aliases, *lists) if one != name)
+    lists = [f"list_{spelling.removeprefix('array_')}" for spelling in spellings if spelling.startswith("array_")]
+    other_names = tuple(spelling for spelling in (*aliases, *lists) if spelling != name)
     return Function(
-        name, "array", usage, doc, resolve, others, nullable, choices=choices or {}, is_computed=is_computed
+        name, "array", usage, doc, resolve, other_names, nullable, choices=choices or {}, is_computed=is_computed
     )
 
 
 ARRAY_FUNCTIONS = (
-    _array("make_array", "make_array(value, ...)", "`[value, ...]`; never NULL.", _made, "make_list", nullable=never),
+    _array(
+        "make_array",
+        "make_array(value, ...)",
+        "`[value, ...]`; never NULL.",
+        _from_elements,
+        "make_list",
+        nullable=never,
+    ),
     _array(
         "array_element",
         "array[n]",
         "The `n`-th element, from the end when negative; NULL where there is none.",
-        _arranged("array", "number", result=lambda element: element),
+        _arrays_and_elements("array", "number", result=lambda element: element),
         "array_extract",
         nullable=always,
     ),
@@ -142,14 +149,14 @@ ARRAY_FUNCTIONS = (
         "array_slice",
         "array[from:to[:step]]",
         "The elements from a position up to another one, both with it; NULL when an argument is.",
-        _arranged("array", "number", "number", "number", optional=1),
+        _arrays_and_elements("array", "number", "number", "number", optional=1),
         is_computed=True,
     ),
     _array(
         "array_append",
         "array_append(array, value)",
         "The array with the value behind it; NULL counts as an empty array.",
-        _arranged("array", "element"),
+        _arrays_and_elements("array", "element"),
         "array_push_back",
         nullable=never,
     ),
@@ -157,7 +164,7 @@ ARRAY_FUNCTIONS = (
         "array_prepend",
         "array_prepend(value, array)",
         "The array with the value before it; NULL counts as an empty array.",
-        _arranged("element", "array"),
+        _arrays_and_elements("element", "array"),
         "array_push_front",
         nullable=never,
     ),
@@ -175,13 +182,13 @@ ARRAY_FUNCTIONS = (
         "trim_array",
         "trim_array(array, n)",
         "The array without its last `n` elements; NULL when either is.",
-        _arranged("array", "number"),
+        _arrays_and_elements("array", "number"),
     ),
     _array(
         "array_resize",
         "array_resize(array, size [, value])",
         "The first elements, filled up with the value or NULL; NULL when array or size is, or the size is negative.",
-        _arranged("array", "number", "element", optional=1),
+        _arrays_and_elements("array", "number", "element", optional=1),
         nullable=always,
         is_computed=True,
     ),
@@ -189,41 +196,41 @@ ARRAY_FUNCTIONS = (
         "array_repeat",
         "array_repeat(value, n)",
         "The value `n` times, none at all below one; NULL when `n` is.",
-        _arranged("element", "number"),
+        _arrays_and_elements("element", "number"),
         nullable=lambda arguments: list(arguments)[1],
     ),
     _array(
         "array_fill",
         "array_fill(value, array)",
         "The value as often as the array has elements; NULL when the array is.",
-        _arranged("element", "array"),
+        _arrays_and_elements("element", "array"),
         nullable=lambda arguments: list(arguments)[1],
     ),
     _array(
         "array_has",
         "array_has(array, value)",
         "Whether the value is one of the elements; NULL when either is.",
-        _arranged("array", "element", result=BOOLEAN),
+        _arrays_and_elements("array", "element", result=BOOLEAN),
         "array_contains",
     ),
     _array(
         "array_has_all",
         "array_has_all(array, others)",
         "Whether all others are elements of the array: `a @> b`; NULL when either is.",
-        _arranged("array", "array", result=BOOLEAN),
+        _arrays_and_elements("array", "array", result=BOOLEAN),
     ),
     _array(
         "array_has_any",
         "array_has_any(array, others)",
         "Whether one of the others is an element of the array: `a && b`; NULL when either is.",
-        _arranged("array", "array", result=BOOLEAN),
+        _arrays_and_elements("array", "array", result=BOOLEAN),
         "arrays_overlap",
     ),
     _array(
         "array_position",
         "array_position(array, value [, from])",
         "Where the value first stands, from a position on; NULL where it does not.",
-        _arranged("array", "element", "number", result=BIGINT, optional=1),
+        _arrays_and_elements("array", "element", "number", result=BIGINT, optional=1),
         "array_indexof",
         nullable=always,
         is_computed=True,
@@ -232,7 +239,7 @@ ARRAY_FUNCTIONS = (
         "array_positions",
         "array_positions(array, value)",
         "All positions where the value stands; NULL when the array is.",
-        _arranged("array", "element", result=Array(BIGINT)),
+        _arrays_and_elements("array", "element", result=Array(BIGINT)),
         nullable=lambda arguments: next(iter(arguments)),
         is_computed=True,
     ),
@@ -240,12 +247,12 @@ ARRAY_FUNCTIONS = (
         _array(
             f"array_remove{suffix}",
             f"array_remove{suffix}(array, value{number})",
-            f"The array without {which} of the value; NULL when the array{' or `n`' * bool(number)} is.",
-            _arranged("array", "element", *(("number",) if number else ())),
+            f"The array without {which_ones} of the value; NULL when the array{' or `n`' * bool(number)} is.",
+            _arrays_and_elements("array", "element", *(("number",) if number else ())),
             nullable=lambda arguments: any(list(arguments)[::2]),
             is_computed=True,
         )
-        for suffix, number, which in (
+        for suffix, number, which_ones in (
             ("", "", "the first"),
             ("_n", ", n", "the first `n`"),
             ("_all", "", "all"),
@@ -255,12 +262,12 @@ ARRAY_FUNCTIONS = (
         _array(
             f"array_replace{suffix}",
             f"array_replace{suffix}(array, old, new{number})",
-            f"The array with {which} of the old value replaced by the new one; NULL when the array is.",
-            _arranged("array", "element", "element", *(("number",) if number else ())),
+            f"The array with {which_ones} of the old value replaced by the new one; NULL when the array is.",
+            _arrays_and_elements("array", "element", "element", *(("number",) if number else ())),
             nullable=lambda arguments: any(list(arguments)[::3]),
             is_computed=True,
         )
-        for suffix, number, which in (
+        for suffix, number, which_ones in (
             ("", "", "the first"),
             ("_n", ", n", "the first `n`"),
             ("_all", "", "all"),
@@ -292,12 +299,12 @@ ARRAY_FUNCTIONS = (
         _BOTH,
         nullable=lambda arguments: next(iter(arguments)),
     ),
-    _array("flatten", "flatten(array)", "The elements of the arrays in the array; NULL for NULL.", _flattened),
+    _array("flatten", "flatten(array)", "The elements of the arrays in the array; NULL for NULL.", _flat_array),
     _array(
         "array_to_string",
         "array_to_string(array, separator [, null])",
         "The elements as text with the separator between, NULLs left out or so written; NULL when an argument is.",
-        _written,
+        _array_and_texts,
         "array_join",
     ),
     _array(
@@ -313,7 +320,7 @@ ARRAY_FUNCTIONS = (
         "array_length",
         "array_length(array [, dimension])",
         "How many elements the array has, or the first one inside it has; NULL where there is none.",
-        _arranged("array", "number", result=BIGINT, optional=1),
+        _arrays_and_elements("array", "number", result=BIGINT, optional=1),
         nullable=always,
         choices={1: ANY_CONSTANT},
     ),
@@ -322,7 +329,7 @@ ARRAY_FUNCTIONS = (
         "array_dims",
         "array_dims(array)",
         "The length of the array, of the first one inside it, and so on; NULL for NULL and without elements.",
-        _arranged("array", result=Array(BIGINT)),
+        _arrays_and_elements("array", result=Array(BIGINT)),
         nullable=always,
     ),
     _array(
@@ -332,7 +339,12 @@ ARRAY_FUNCTIONS = (
         _COUNT,
         nullable=always,
     ),
-    _array("empty", "empty(array)", "Whether there is no element; NULL for NULL.", _arranged("array", result=BOOLEAN)),
+    _array(
+        "empty",
+        "empty(array)",
+        "Whether there is no element; NULL for NULL.",
+        _arrays_and_elements("array", result=BOOLEAN),
+    ),
     _array("array_max", "array_max(array)", "The greatest element; NULL without any.", _EXTREME, nullable=always),
     _array("array_min", "array_min(array)", "The least element; NULL without any.", _EXTREME, nullable=always),
     _array(

@@ -32,19 +32,19 @@ def from_arrow_name(name: str) -> types.Type | None:
         return types.TIMESTAMP
     if _DURATION.fullmatch(name):
         return types.Interval()
-    if found := _DECIMAL.fullmatch(name):
-        precision, scale = int(found[1]), int(found[2])
+    if parts := _DECIMAL.fullmatch(name):
+        precision, scale = int(parts[1]), int(parts[2])
         return types.Decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
-    if found := _LIST.fullmatch(name):
-        element = from_arrow_name(found[1])
+    if parts := _LIST.fullmatch(name):
+        element = from_arrow_name(parts[1])
         return None if element is None else types.Array(element)
     return None
 
 
 def arrow_unit(name: str) -> str | None:
     """The unit of a timestamp type: second, millisecond, microsecond or nanosecond."""
-    found = _TIMESTAMP.fullmatch(name)
-    return found[1].lower() if found else None
+    parts = _TIMESTAMP.fullmatch(name)
+    return parts[1].lower() if parts else None
 
 
 def to_arrow_name(kind: types.Type) -> str:
@@ -65,5 +65,5 @@ def to_arrow_name(kind: types.Type) -> str:
         case types.Array(element):
             return f"List({to_arrow_name(element)})"
         case types.Struct(members):
-            return f"Struct({', '.join(f'{one.name}: {to_arrow_name(one.type)}' for one in members)})"
+            return f"Struct({', '.join(f'{member.name}: {to_arrow_name(member.type)}' for member in members)})"
     return next(name for name, named in _NAMED.items() if named == kind)

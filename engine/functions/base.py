@@ -160,7 +160,7 @@ def first_of(*choices: Resolve) -> Resolve:
     """The first way of taking arguments that fits."""
 
     def resolve(arguments: Sequence[Type]) -> Signature | None:
-        return next((found for choice in choices if (found := choice(arguments))), None)
+        return next((signature for choice in choices if (signature := choice(arguments))), None)
 
     return resolve
 

@@ -24,8 +24,8 @@ def _along(result: Type, least: int = 0) -> Resolve:
         if len(arguments) <= least:
             return None
         targets = [_document(arguments[0]), *map(_key, arguments[1:])]
-        known = tuple(target for target in targets if target is not None)
-        return Signature(known, result) if len(known) == len(targets) else None
+        kinds = tuple(target for target in targets if target is not None)
+        return Signature(kinds, result) if len(kinds) == len(targets) else None
 
     return resolve
 

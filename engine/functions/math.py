@@ -32,8 +32,8 @@ def _one_more_digit(arguments: tuple[Type, ...]) -> Type:
 
 def _same_fraction(arguments: Sequence[Type]) -> Signature | None:
     """FLOAT when both are, else DOUBLE."""
-    found = takes(fraction, fraction, result=DOUBLE)(arguments)
-    shared = None if found is None else common_type(*found.arguments)
+    signature = takes(fraction, fraction, result=DOUBLE)(arguments)
+    shared = None if signature is None else common_type(*signature.arguments)
     return None if shared is None else Signature((shared, shared), shared)
 
 

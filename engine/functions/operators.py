@@ -68,13 +68,13 @@ def _bits(arguments: Sequence[Type]) -> Signature | None:
     return None
 
 
-def _shifted(arguments: Sequence[Type]) -> Signature | None:
+def _shift(arguments: Sequence[Type]) -> Signature | None:
     """The type of what is shifted; unsigned numbers are as BIGINT, so that none leaves its range."""
-    found = takes(whole, whole, result=BIGINT)(arguments)
+    signature = takes(whole, whole, result=BIGINT)(arguments)
     match arguments:
-        case [Integer(signed=True) as kind, _] if found is not None:
+        case [Integer(signed=True) as kind, _] if signature is not None:
             return Signature((kind, BIGINT), kind)
-    return found
+    return signature
 
 
 def _length(kind: Type) -> Type | None:
@@ -100,9 +100,9 @@ def _only_day(kind: Type) -> Type | None:
     return kind if isinstance(kind, Date) else None
 
 
-_COMPARED = takes_alike(result=BOOLEAN, least=2, most=2)
+_COMPARISONS = takes_alike(result=BOOLEAN, least=2, most=2)
 _TRUTH = takes(BOOLEAN, result=BOOLEAN)
-_MATCHED = takes(TEXT, TEXT, result=BOOLEAN)
+_MATCHES = takes(TEXT, TEXT, result=BOOLEAN)
 
 
 def _operator(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
@@ -175,13 +175,13 @@ OPERATORS = (
         "<<",
         "a << n",
         "The bits moved up, in the width of the number; `n` counts modulo that width; NULL when either is.",
-        _shifted,
+        _shift,
     ),
     _operator(
         ">>",
         "a >> n",
         "The bits moved down, the sign stays; `n` counts modulo the width of the number; NULL when either is.",
-        _shifted,
+        _shift,
     ),
     _operator(
         "negate",
@@ -192,25 +192,28 @@ OPERATORS = (
             takes(_only_length, result=INTERVAL),
         ),
     ),
-    _operator("=", "a = b", "Whether both are equal; NaN equals NaN; NULL when either is.", _COMPARED),
-    _operator("<>", "a <> b", "Whether both differ; NULL when either is.", _COMPARED, "!="),
+    _operator("=", "a = b", "Whether both are equal; NaN equals NaN; NULL when either is.", _COMPARISONS),
+    _operator("<>", "a <> b", "Whether both differ; NULL when either is.", _COMPARISONS, "!="),
     _operator(
         "<",
         "a < b",
         "Whether `a` is less; text compares by bytes, NaN is the greatest; NULL when either is.",
-        _COMPARED,
+        _COMPARISONS,
     ),
-    _operator("<=", "a <= b", "Whether `a` is not greater; NULL when either is.", _COMPARED),
-    _operator(">", "a > b", "Whether `a` is greater; NULL when either is.", _COMPARED),
-    _operator(">=", "a >= b", "Whether `a` is not less; NULL when either is.", _COMPARED),
+    _operator("<=", "a <= b", "Whether `a` is not greater; NULL when either is.", _COMPARISONS),
+    _operator(">", "a > b", "Whether `a` is greater; NULL when either is.", _COMPARISONS),
+    _operator(">=", "a >= b", "Whether `a` is not less; NULL when either is.", _COMPARISONS),
     _total(
-        "is_distinct_from", "a IS DISTINCT FROM b", "Whether both differ, where NULL is a value; never NULL.", _COMPARED
+        "is_distinct_from",
+        "a IS DISTINCT FROM b",
+        "Whether both differ, where NULL is a value; never NULL.",
+        _COMPARISONS,
     ),
     _total(
         "is_not_distinct_from",
         "a IS NOT DISTINCT FROM b",
         "Whether both are equal, where NULL is a value; never NULL.",
-        _COMPARED,
+        _COMPARISONS,
     ),
     _operator(
         "between",
@@ -253,18 +256,18 @@ OPERATORS = (
         "like",
         "text LIKE pattern",
         "Whether the text fits; % is any text, _ any character, a backslash quotes the next; NULL when either is.",
-        _MATCHED,
+        _MATCHES,
     ),
-    _operator("not_like", "text NOT LIKE pattern", "The opposite of LIKE; NULL when either is.", _MATCHED),
-    _operator("ilike", "text ILIKE pattern", "LIKE without regard to case; NULL when either is.", _MATCHED),
-    _operator("not_ilike", "text NOT ILIKE pattern", "The opposite of ILIKE; NULL when either is.", _MATCHED),
+    _operator("not_like", "text NOT LIKE pattern", "The opposite of LIKE; NULL when either is.", _MATCHES),
+    _operator("ilike", "text ILIKE pattern", "LIKE without regard to case; NULL when either is.", _MATCHES),
+    _operator("not_ilike", "text NOT ILIKE pattern", "The opposite of ILIKE; NULL when either is.", _MATCHES),
     _operator(
         "~",
         "text ~ regex",
         "Whether the regular expression matches somewhere in the text; NULL when either is.",
-        _MATCHED,
+        _MATCHES,
     ),
-    _operator("~*", "text ~* regex", "The same as ~ without regard to case; NULL when either is.", _MATCHED),
-    _operator("!~", "text !~ regex", "The opposite of ~; NULL when either is.", _MATCHED),
-    _operator("!~*", "text !~* regex", "The opposite of ~*; NULL when either is.", _MATCHED),
+    _operator("~*", "text ~* regex", "The same as ~ without regard to case; NULL when either is.", _MATCHES),
+    _operator("!~", "text !~ regex", "The opposite of ~; NULL when either is.", _MATCHES),
+    _operator("!~*", "text !~* regex", "The opposite of ~*; NULL when either is.", _MATCHES),
 )

@@ -30,7 +30,7 @@ def _value(kind: Type) -> Type:
     return kind
 
 
-def _moved(arguments: Sequence[Type]) -> Signature | None:
+def _offset_value(arguments: Sequence[Type]) -> Signature | None:
     """The value, how many rows away it is, and what stands for it where there is no such row."""
     match list(arguments):
         case [kind]:
@@ -47,7 +47,7 @@ def _first(arguments: tuple[Type, ...]) -> Type:
     return arguments[0]
 
 
-_AWAY = frozenset({1})
+_DISTANCE = frozenset({1})
 _LEAST = -(2**31) + 1
 
 OVER_FUNCTIONS = (
@@ -98,8 +98,8 @@ OVER_FUNCTIONS = (
         "lag",
         "lag(value[, n[, default]]) OVER (...)",
         "The value n rows before, 1 if not given; the default, or NULL, when there is none.",
-        _moved,
-        constants=_AWAY,
+        _offset_value,
+        constants=_DISTANCE,
         least=_LEAST,
         ignores_nulls=True,
     ),
@@ -107,8 +107,8 @@ OVER_FUNCTIONS = (
         "lead",
         "lead(value[, n[, default]]) OVER (...)",
         "The value n rows after, 1 if not given; the default, or NULL, when there is none.",
-        _moved,
-        constants=_AWAY,
+        _offset_value,
+        constants=_DISTANCE,
         least=_LEAST,
         ignores_nulls=True,
     ),
@@ -133,7 +133,7 @@ OVER_FUNCTIONS = (
         "nth_value(value, n) OVER (...)",
         "The value in the row number n, from 1, of the frame; NULL when it is shorter.",
         takes(_value, BIGINT, result=_first),
-        constants=_AWAY,
+        constants=_DISTANCE,
         sees_frame=True,
         ignores_nulls=True,
     ),

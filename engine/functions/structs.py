@@ -8,15 +8,15 @@ from engine.functions.base import Function, Resolve, Signature, never
 from engine.types import Member, Struct, Type
 
 
-def _numbered(arguments: Sequence[Type]) -> Signature | None:
+def _numbered_struct(arguments: Sequence[Type]) -> Signature | None:
     members = tuple(Member(f"c{index}", kind) for index, kind in enumerate(arguments))
     return Signature(tuple(arguments), Struct(members)) if members else None
 
 
-def _pairs(arguments: Sequence[Type]) -> Signature | None:
+def _named_struct(arguments: Sequence[Type]) -> Signature | None:
     """What the members are called is in the values of the names, so whoever makes the call has to look at them."""
-    found = _numbered(arguments[1::2])
-    return None if found is None or len(arguments) % 2 else Signature(tuple(arguments), found.result)
+    struct = _numbered_struct(arguments[1::2])
+    return None if struct is None or len(arguments) % 2 else Signature(tuple(arguments), struct.result)
 
 
 def _struct(name: str, usage: str, doc: str, resolve: Resolve) -> Function:
@@ -28,12 +28,12 @@ STRUCT_FUNCTIONS = (
         "struct",
         "struct(value [AS name], ...)",
         "The values side by side, called `c0`, `c1` and so on where they have no name; never NULL.",
-        _numbered,
+        _numbered_struct,
     ),
     _struct(
         "named_struct",
         "named_struct('name', value, ...)",
         "The values side by side under constant names: `{name: value, ...}`; never NULL.",
-        _pairs,
+        _named_struct,
     ),
 )

@@ -12,7 +12,7 @@ TRUNCATED_TO = frozenset(
     {"microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"}
 )
 PARTS = TRUNCATED_TO | {f"{unit}s" for unit in TRUNCATED_TO} | {"dow", "isodow", "doy", "isoyear", "epoch"}
-_FORMATTED = takes_many(TEXT, first=(TEXT,), least=0, result=TIMESTAMP)
+_FORMAT = takes_many(TEXT, first=(TEXT,), least=0, result=TIMESTAMP)
 
 
 def _time(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
@@ -23,9 +23,9 @@ def _read(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> F
     return Function(name, "time", usage, f"{doc}; {_FAILS}", resolve, aliases, is_computed=True)
 
 
-def _counted(name: str, unit: str, *aliases: str) -> Function:
+def _unix_time(name: str, unit: str, *aliases: str) -> Function:
     doc = f"The instant so many {unit} after the epoch, or that a text stands for, cut to whole {unit}"
-    resolve = first_of(takes(whole, result=TIMESTAMP), takes(instant, result=TIMESTAMP), _FORMATTED)
+    resolve = first_of(takes(whole, result=TIMESTAMP), takes(instant, result=TIMESTAMP), _FORMAT)
     return _read(name, f"{name}(value [, format, ...])", doc, resolve, *aliases)
 
 
@@ -77,13 +77,13 @@ TIME_FUNCTIONS = (
             takes(instant, result=TIMESTAMP),
             takes(whole, result=TIMESTAMP),
             takes(only_number, result=TIMESTAMP),
-            _FORMATTED,
+            _FORMAT,
         ),
     ),
-    _counted("to_timestamp_seconds", "seconds"),
-    _counted("to_timestamp_millis", "milliseconds"),
-    _counted("to_timestamp_micros", "microseconds"),
-    _counted("to_timestamp_nanos", "nanoseconds"),
+    _unix_time("to_timestamp_seconds", "seconds"),
+    _unix_time("to_timestamp_millis", "milliseconds"),
+    _unix_time("to_timestamp_micros", "microseconds"),
+    _unix_time("to_timestamp_nanos", "nanoseconds"),
     _time(
         "from_unixtime",
         "from_unixtime(seconds)",

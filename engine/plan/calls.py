@@ -29,13 +29,13 @@ def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
         return make_named_struct(arguments)
     if function is None or not _constants_fit(function, arguments):
         return None
-    if function.variants and (other := function.variants.get(_word(arguments[0]) or "")):
-        return call(other, arguments[1:])
+    if function.variants and (variant := function.variants.get(_word(arguments[0]) or "")):
+        return call(variant, arguments[1:])
     match function.name, arguments:
         case "row_time", ():
             return Column(EVENT_TIME, types.TIMESTAMP, nullable=False)
-        case "arrow_cast", (given, Literal(str(name))):
-            return _arrow_cast(given, name)
+        case "arrow_cast", (source, Literal(str(name))):
+            return _arrow_cast(source, name)
     signature = _resolve(function, arguments)
     if signature is None:
         return None
@@ -44,10 +44,10 @@ def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
             return Literal(-number, whole)
         case "negate", (Literal(float() | Decimal() | timedelta() as value, kind),):
             return Literal(-value, kind)
-    taken = tuple(map(coerce, arguments, signature.arguments))
+    operands = tuple(map(coerce, arguments, signature.arguments))
     if function.family == "json":
-        taken = along_one_path(taken)
-    return Call(function.name, taken, signature.result, function.nullable(map(is_nullable, taken)))
+        operands = along_one_path(operands)
+    return Call(function.name, operands, signature.result, function.nullable(map(is_nullable, operands)))
 
 
 def coerce(expr: Expr, kind: types.Type) -> Expr:
@@ -79,14 +79,14 @@ def _arrow_cast(value: Expr, name: str) -> Expr | None:
     kind = from_arrow_name(name)
     unit = arrow_unit(name)
     if unit is not None and isinstance(value.type, types.Integer):
-        return call(f"to_timestamp_{_COUNTED[unit]}", [value])
-    found = None if kind is None else cast(value, kind)
-    if found is None or unit is None or unit in ("microsecond", "nanosecond"):
-        return found
-    return call("date_trunc", [Literal(unit, types.TEXT), found])
+        return call(f"to_timestamp_{_UNITS[unit]}", [value])
+    result = None if kind is None else cast(value, kind)
+    if result is None or unit is None or unit in ("microsecond", "nanosecond"):
+        return result
+    return call("date_trunc", [Literal(unit, types.TEXT), result])
 
 
-_COUNTED = {"second": "seconds", "millisecond": "millis", "microsecond": "micros", "nanosecond": "nanos"}
+_UNITS = {"second": "seconds", "millisecond": "millis", "microsecond": "micros", "nanosecond": "nanos"}
 
 
 def fits(value: int, kind: types.Integer) -> bool:
@@ -97,16 +97,16 @@ def fits(value: int, kind: types.Integer) -> bool:
 
 
 def _resolve(function: Function, arguments: Sequence[Expr]) -> Signature | None:
-    found = function.resolve([argument.type for argument in arguments])
-    if found is not None or not any(_is_text_literal(argument) for argument in arguments):
-        return found
+    signature = function.resolve([argument.type for argument in arguments])
+    if signature is not None or not any(_is_text_literal(argument) for argument in arguments):
+        return signature
     loose = [types.Null() if _is_text_literal(argument) else argument.type for argument in arguments]
-    found = function.resolve(loose)
-    fitting = found is not None and all(
+    signature = function.resolve(loose)
+    fitting = signature is not None and all(
         can_cast(argument.type, kind) or (isinstance(kind, types.Interval) and _is_text_literal(argument))
-        for argument, kind in zip(arguments, found.arguments, strict=True)
+        for argument, kind in zip(arguments, signature.arguments, strict=True)
     )
-    return found if fitting else None
+    return signature if fitting else None
 
 
 def _constants_fit(function: Function, arguments: Sequence[Expr]) -> bool:

@@ -21,12 +21,12 @@ def check(writes: Sequence[Write]) -> None:
     for write in writes:
         for node in walk(write):
             _shape_of(node)
-            missing = read_by(node) - _offered_to(node) - {EVENT_TIME}
+            missing = read_by(node) - _columns_below(node) - {EVENT_TIME}
             if missing:
                 raise BrokenPlanError(f"{type(node).__name__} reads {sorted(missing)}, which its input does not have")
 
 
-def _offered_to(node: Node) -> frozenset[str]:
+def _columns_below(node: Node) -> frozenset[str]:
     return frozenset(name for below in inputs_of(node) for name in below.schema.names)
 
 
@@ -41,7 +41,7 @@ def _shape_of(node: Node) -> None:
         case LookupJoin(source, _, columns):
             _must_differ(source.schema, columns)
         case Union(inputs):
-            if len({tuple(field.type for field in one.schema) for one in inputs}) > 1:
+            if len({tuple(field.type for field in relation.schema) for relation in inputs}) > 1:
                 raise BrokenPlanError("the inputs of a Union differ in their types")
 
 

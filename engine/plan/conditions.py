@@ -10,7 +10,7 @@ from engine.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class SplitCondition:
     """A condition over columns that are computed on the left and on the right side."""
 
     condition: Expr
@@ -18,10 +18,10 @@ class Apart:
     right: tuple[Named, ...]
 
 
-def take_apart(condition: Expr, left: Schema, right: Schema) -> Apart | None:
+def split_condition(condition: Expr, left: Schema, right: Schema) -> SplitCondition | None:
     """The condition with everything that only reads one side as a column of it; None when what is left cannot be
     evaluated without Spark. The new columns are `xl0`, ... and `xr0`, ..."""
-    found: tuple[list[Named], list[Named]] = ([], [])
+    columns: tuple[list[Named], list[Named]] = ([], [])
 
     def column(part: Expr) -> Expr | None:
         if isinstance(part, Literal) and can_evaluate(part):
@@ -30,11 +30,11 @@ def take_apart(condition: Expr, left: Schema, right: Schema) -> Apart | None:
         number = 0 if read <= set(left.names) else 1 if read <= set(right.names) else None
         if number is None:
             return None
-        known = next((one for one in found[number] if one.expr == part), None)
-        if known is None:
-            known = Named(f"x{'lr'[number]}{len(found[number])}", part)
-            found[number].append(known)
-        return Column(known.name, part.type)
+        named = next((named for named in columns[number] if named.expr == part), None)
+        if named is None:
+            named = Named(f"x{'lr'[number]}{len(columns[number])}", part)
+            columns[number].append(named)
+        return Column(named.name, part.type)
 
-    rest = replace_parts(condition, column)
-    return Apart(rest, tuple(found[0]), tuple(found[1])) if can_evaluate(rest) else None
+    both_sides = replace_parts(condition, column)
+    return SplitCondition(both_sides, tuple(columns[0]), tuple(columns[1])) if can_evaluate(both_sides) else None

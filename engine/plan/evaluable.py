@@ -8,8 +8,8 @@ from engine.functions import FUNCTIONS
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member
 
 _ORDERED = types.Integer | types.Float | types.Text | types.Timestamp | types.Interval | types.Boolean
-_COMPARED = frozenset({"=", "<>", "<", "<=", ">", ">=", "is_distinct_from", "is_not_distinct_from", "between", "in"})
-_CHOSEN = frozenset({"coalesce", "nvl", "nvl2", "nullif", "greatest", "least"})
+_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "is_distinct_from", "is_not_distinct_from", "between", "in"})
+_CHOICES = frozenset({"coalesce", "nvl", "nvl2", "nullif", "greatest", "least"})
 _LOGIC = frozenset({"and", "or", "not", "is_null", "is_not_null", "is_true", "is_not_true", "is_false", "is_not_false"})
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "negate"})
 _INSTANTS = frozenset(
@@ -17,7 +17,7 @@ _INSTANTS = frozenset(
 )
 _TIME = _INSTANTS | {"to_timestamp", "date_trunc", "epoch", "to_unixtime"}
 
-EVALUATED = _COMPARED | _CHOSEN | _LOGIC | _ARITHMETIC | _TIME
+EVALUATED = _COMPARISONS | _CHOICES | _LOGIC | _ARITHMETIC | _TIME
 """The functions that `evaluate` knows, beside those that have a kernel in `engine.arrow.functions`."""
 
 
@@ -29,8 +29,8 @@ def can_evaluate(expr: Expr) -> bool:
         case Literal(value, kind):
             return value is None or isinstance(kind, _ORDERED | types.Date)
         case Call(function, arguments):
-            known = is_left_to_kernel(expr) or _knows(function, arguments)
-            return known and all(map(can_evaluate, arguments))
+            is_known = is_left_to_kernel(expr) or _knows(function, arguments)
+            return is_known and all(map(can_evaluate, arguments))
         case Cast(inner, kind, lenient):
             return _casts(inner.type, kind, lenient=lenient) and can_evaluate(inner)
         case Case(branches, default):
@@ -66,8 +66,8 @@ def _is_plain(function: str, arguments: tuple[Expr, ...]) -> bool:
     """Whether a time is made of one value, and not read in a format."""
     if function not in _INSTANTS | {"to_timestamp", "to_unixtime"}:
         return True
-    taken = {"to_timestamp": types.Type, "to_unixtime": types.Timestamp}.get(function, types.Integer)
-    return len(arguments) == 1 and isinstance(arguments[0].type, taken)
+    argument_type = {"to_timestamp": types.Type, "to_unixtime": types.Timestamp}.get(function, types.Integer)
+    return len(arguments) == 1 and isinstance(arguments[0].type, argument_type)
 
 
 def _has_kernel(function: str, arguments: tuple[Expr, ...]) -> bool:

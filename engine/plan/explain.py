@@ -36,7 +36,7 @@ from engine.plan.nodes import (
     WindowJoin,
     Write,
 )
-from engine.plan.retained_state import kept, spell, state_of
+from engine.plan.retained_state import retained_states, spell, state_of
 from engine.plan.split import Parts
 from engine.plan.tree import Node, inputs_of
 
@@ -56,7 +56,7 @@ def explain(parts: Parts, form: Format = "text") -> str:
 
 def explain_state(parts: Parts) -> str:
     """What is kept between epochs and for how long, a line for each operator that keeps something."""
-    lines = [f"  branch {branch}, {type(node).__name__}: {state}\n" for branch, node, state in kept(parts)]
+    lines = [f"  branch {branch}, {type(node).__name__}: {state}\n" for branch, node, state in retained_states(parts)]
     return "kept between epochs\n" + "".join(lines or ["  nothing but how far the sources were read\n"])
 
 
@@ -65,31 +65,31 @@ def describe(node: Node) -> str:
     match node:
         case Scan(table, columns):
             times = "" if node.event_time is None else f", event time {show(node.event_time)}"
-            what = f"Scan {'changes of ' if node.is_changes else ''}{table} ({', '.join(columns.names)})"
-            return f"{what}{times}, watermark {show(node.watermark)}"
+            results = f"Scan {'changes of ' if node.is_changes else ''}{table} ({', '.join(columns.names)})"
+            return f"{results}{times}, watermark {show(node.watermark)}"
         case Branch(index):
             return f"Branch {index}"
         case Project(_, columns):
-            return f"Project {', '.join(_named(item.name, show(item.expr)) for item in columns)}"
+            return f"Project {', '.join(_with_name(item.name, show(item.expr)) for item in columns)}"
         case Filter(_, condition):
             return f"Filter {show(condition)}"
         case Union(inputs):
             return f"Union of {len(inputs)}"
         case Unnest(_, name, array):
-            return f"Unnest {_named(name, show(array))}"
+            return f"Unnest {_with_name(name, show(array))}"
         case WindowAggregate(_, window, _, keys, aggregates):
             by = ", ".join([_window(window), *(show(key.expr) for key in keys)])
             state = ", keeps state until the window closes" if node.is_incremental else ", within an epoch"
-            what = ", ".join(_aggregate(one.aggregate) for one in aggregates) or "distinct"
-            return f"WindowAggregate {what} by {by}{state}"
+            results = ", ".join(_aggregate(named.aggregate) for named in aggregates) or "distinct"
+            return f"WindowAggregate {results} by {by}{state}"
         case WindowJoin(kind=kind, windows=windows):
             same = "the event time" if windows is None else f"the window {windows[0]} = {windows[1]}"
-            return f"WindowJoin {kind} by {' and '.join([same, *_matching(node)])}, within an epoch"
+            return f"WindowJoin {kind} by {' and '.join([same, *_conditions(node)])}, within an epoch"
         case UpdatingJoin(kind=kind, ttl=ttl):
-            kept = f"keeps both sides for {spell(ttl)} after their last change"
-            return f"UpdatingJoin {kind} by {' and '.join(_matching(node))}, {kept}"
+            state = f"keeps both sides for {spell(ttl)} after their last change"
+            return f"UpdatingJoin {kind} by {' and '.join(_conditions(node))}, {state}"
         case Over(_, window, functions):
-            return f"Over {window}: {'; '.join(_over(one) for one in functions)}, within an epoch"
+            return f"Over {window}: {'; '.join(_over(function) for function in functions)}, within an epoch"
         case Top(_, window, order, limit, offset):
             count = "all rows" if limit is None else f"{limit} rows"
             skipped = f" after {offset}" if offset else ""
@@ -98,14 +98,15 @@ def describe(node: Node) -> str:
             return f"LookupJoin {kind} {table} ({', '.join(columns.names)}) by {show(key)}"
         case UpdatingAggregate(_, keys, aggregates, ttl):
             by = f" by {', '.join(show(key.expr) for key in keys)}" if keys else ""
-            what = ", ".join(_aggregate(one.aggregate) for one in aggregates) or "distinct"
-            return f"UpdatingAggregate {what}{by}, keeps each row for {spell(ttl)} after its last change"
+            results = ", ".join(_aggregate(named.aggregate) for named in aggregates) or "distinct"
+            return f"UpdatingAggregate {results}{by}, keeps each row for {spell(ttl)} after its last change"
         case UpdatingTop(_, function, partition, order, number, limit, ttl):
             some = "all rows" if limit is None else f"{limit} row{'s' * (limit > 1)}"
-            each = f" of each {', '.join(map(show, partition))}" if partition else ""
+            per_partition = f" of each {', '.join(map(show, partition))}" if partition else ""
             shown = f" as {number}" if number else ""
             by = f" by {_orders(order)}" if order else ""
-            return f"UpdatingTop {some}{each}{by}, {function}{shown}, keeps them for {spell(ttl)} after its last change"
+            state = f"keeps them for {spell(ttl)} after its last change"
+            return f"UpdatingTop {some}{per_partition}{by}, {function}{shown}, {state}"
         case Write(_, table):
             return f"Write {table}"
     raise TypeError(type(node).__name__)
@@ -135,7 +136,7 @@ def show(expr: Expr) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _Vertex:
     number: int
     part: str
     node: Node
@@ -144,21 +145,27 @@ class _Placed:
 
 def to_graph(parts: Parts) -> dict[str, list[dict[str, object]]]:
     """Nodes and edges, for drawing."""
-    placed = list(_placed(parts))
+    vertices = list(_vertices(parts))
     nodes: list[dict[str, object]] = [
         {
-            "node_id": one.number,
-            "operator": type(one.node).__name__,
-            "description": describe(one.node),
-            "part": one.part,
-            "state": state_of(one.node),
+            "node_id": vertex.number,
+            "operator": type(vertex.node).__name__,
+            "description": describe(vertex.node),
+            "part": vertex.part,
+            "state": state_of(vertex.node),
             "parallelism": 1,
         }
-        for one in placed
+        for vertex in vertices
     ]
-    tops = {int(one.part.split()[1]): one.number for one in placed if one.above is None and one.part != "epoch"}
-    edges = [_edge(one.number, one.above, "forward") for one in placed if one.above is not None]
-    edges += [_edge(tops[one.node.index], one.number, "epoch") for one in placed if isinstance(one.node, Branch)]
+    tops = {
+        int(vertex.part.split()[1]): vertex.number
+        for vertex in vertices
+        if vertex.above is None and vertex.part != "epoch"
+    }
+    edges = [_edge(vertex.number, vertex.above, "forward") for vertex in vertices if vertex.above is not None]
+    edges += [
+        _edge(tops[vertex.node.index], vertex.number, "epoch") for vertex in vertices if isinstance(vertex.node, Branch)
+    ]
     return {"nodes": nodes, "edges": edges}
 
 
@@ -166,17 +173,17 @@ def _edge(source: int, target: int, kind: str) -> dict[str, object]:
     return {"src_id": source, "dest_id": target, "edge_type": kind}
 
 
-def _placed(parts: Parts) -> Iterator[_Placed]:
+def _vertices(parts: Parts) -> Iterator[_Vertex]:
     trees = [
         *((f"branch {index}", node) for index, node in enumerate(parts.branches)),
-        *(("epoch", one) for one in parts.writes),
+        *(("epoch", write) for write in parts.writes),
     ]
     number = 0
     for part, top in trees:
         todo: list[tuple[Node, int | None]] = [(top, None)]
         while todo:
             node, above = todo.pop()
-            yield _Placed(number, part, node, above)
+            yield _Vertex(number, part, node, above)
             todo.extend((below, number) for below in reversed(inputs_of(node)))
             number += 1
 
@@ -209,7 +216,7 @@ def _dot(parts: Parts) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _named(name: str, text: str) -> str:
+def _with_name(name: str, text: str) -> str:
     return text if text == name else f"{text} AS {name}"
 
 
@@ -223,25 +230,25 @@ def _aggregate(aggregate: Aggregate) -> str:
 
 def _orders(order: Sequence[Order]) -> str:
     return ", ".join(
-        f"{show(one.expr)}{' DESC' * one.descending} NULLS {'FIRST' if one.nulls_first else 'LAST'}" for one in order
+        f"{show(key.expr)}{' DESC' * key.descending} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for key in order
     )
 
 
-def _over(one: NamedOver) -> str:
-    partition = ", ".join(show(part) for part in one.partition)
-    order = f" ORDER BY {_orders(one.order)}" if one.order else ""
-    frame = "" if one.frame is None else f" {_frame(one.frame)}"
-    inside = ", ".join(show(argument) for argument in one.arguments)
-    nulls = " IGNORE NULLS" * one.ignore_nulls
-    return f"{one.function}({inside}){nulls} PARTITION BY {partition}{order}{frame}"
+def _over(call: NamedOver) -> str:
+    partition = ", ".join(show(part) for part in call.partition)
+    order = f" ORDER BY {_orders(call.order)}" if call.order else ""
+    frame = "" if call.frame is None else f" {_frame(call.frame)}"
+    inside = ", ".join(show(argument) for argument in call.arguments)
+    nulls = " IGNORE NULLS" * call.ignore_nulls
+    return f"{call.function}({inside}){nulls} PARTITION BY {partition}{order}{frame}"
 
 
 def _frame(frame: Frame) -> str:
-    bounds = ["UNBOUNDED" if one is None else str(one) for one in (frame.start, frame.end)]
+    bounds = ["UNBOUNDED" if bound is None else str(bound) for bound in (frame.start, frame.end)]
     return f"{frame.unit.upper()} BETWEEN {bounds[0]} AND {bounds[1]}"
 
 
-def _matching(join: WindowJoin | UpdatingJoin) -> list[str]:
+def _conditions(join: WindowJoin | UpdatingJoin) -> list[str]:
     condition = [] if join.condition is None else [show(join.condition)]
     return [*(f"{show(left)} = {show(right)}" for left, right in join.equal), *condition]
 

@@ -128,9 +128,9 @@ def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 def replace_parts(expr: Expr, find: Callable[[Expr], Expr | None]) -> Expr:
     """The expression with every outermost part for which `find` has something replaced by it."""
-    found = find(expr)
-    if found is not None:
-        return found
+    replacement = find(expr)
+    if replacement is not None:
+        return replacement
     match expr:
         case Call(_, arguments, when=when):
             guard = None if when is None else replace_parts(when, find)

@@ -26,6 +26,6 @@ def fingerprint(writes: Sequence[Write], tables: Mapping[str, str]) -> str:
     return f"{plain}{_MARK}{UPDATING_FORMAT}" if keeps_buckets else plain
 
 
-def differ_in_format(one: str, other: str) -> bool:
+def differ_in_format(before: str, after: str) -> bool:
     """Whether two different fingerprints are of the same plan, with its state in different formats."""
-    return one != other and one.partition(_MARK)[0] == other.partition(_MARK)[0]
+    return before != after and before.partition(_MARK)[0] == after.partition(_MARK)[0]

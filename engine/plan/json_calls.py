@@ -5,21 +5,21 @@ from __future__ import annotations
 from engine import types
 from engine.plan.expr import Call, Expr
 
-_CHAINED = ("json_get", "json_as_text")
+_LOOKUPS = ("json_get", "json_as_text")
 
 
 def along_one_path(arguments: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """The arguments of a JSON function: when the JSON is itself looked up in another one, all keys in one go."""
     match arguments:
-        case (Call(function, inside), *keys) if function in _CHAINED:
+        case (Call(function, inside), *keys) if function in _LOOKUPS:
             return (*inside, *keys)
     return arguments
 
 
 def part_as(part: Expr, kind: types.Type) -> Expr:
     """A part of JSON as the value of the nearest type that is asked for: NULL where it holds something else."""
-    function, given = _getter_of(kind)
-    return Call(function, along_one_path((part,)), given)
+    function, result = _getter_of(kind)
+    return Call(function, along_one_path((part,)), result)
 
 
 def _getter_of(kind: types.Type) -> tuple[str, types.Type]:

@@ -42,16 +42,16 @@ def read_by(node: Node) -> frozenset[str]:
             whole = nothing if node.condition is None else columns_of(node.condition)
             return whole.union(*sides_read(node))
         case Over(_, window, functions):
-            return nothing.union({window}, *(columns_read(one) for one in functions))
+            return nothing.union({window}, *(columns_read(function) for function in functions))
         case Top(_, window, order):
-            return nothing.union({window}, *(columns_of(one.expr) for one in order))
+            return nothing.union({window}, *(columns_of(key.expr) for key in order))
         case UpdatingTop(_, _, partition, order):
-            return nothing.union(*map(columns_of, partition), *(columns_of(one.expr) for one in order))
+            return nothing.union(*map(columns_of, partition), *(columns_of(key.expr) for key in order))
         case LookupJoin(key=key):
             return columns_of(key)
     return nothing
 
 
 def _of_groups(keys: tuple[Named, ...], aggregates: tuple[NamedAggregate, ...]) -> list[frozenset[str]]:
-    parts = [*(key.expr for key in keys), *(part for one in aggregates for part in one.aggregate.expressions)]
+    parts = [*(key.expr for key in keys), *(part for named in aggregates for part in named.aggregate.expressions)]
     return [columns_of(part) for part in parts]

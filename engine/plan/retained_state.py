@@ -1,4 +1,12 @@
-"""What of a stream is kept between epochs, and for how long: what a plan will cost, said before it runs."""
+"""What of a stream is kept between epochs, and for how long: what a plan will cost, said before it runs.
+
+    count(*), median(n) by tumble(1 minute)   a row and every value for median(...) of each window and key, for 1 minute
+                                              and until late rows are refused
+    max(n) by key, rows are only added        a row of each key, for 6 hours after its last change
+    max(n) by key, rows may be taken back     a row and every value for max(...) of each key, ...
+
+Which aggregates need their values follows from what they declare (`functions/retention.py`).
+"""
 
 from __future__ import annotations
 
@@ -23,17 +31,17 @@ from engine.plan.split import Parts
 from engine.plan.tree import Node, walk
 
 
-def kept(parts: Parts) -> list[tuple[int, Node, str]]:
+def retained_states(parts: Parts) -> list[tuple[int, Node, str]]:
     """Every operator that keeps something: the branch that it is in, the node, and what it keeps for how long."""
-    found = [(index, node) for index, branch in enumerate(parts.branches) for node in walk(branch)]
-    return [(index, node, state) for index, node in found if (state := state_of(node)) is not None]
+    nodes = [(index, node) for index, branch in enumerate(parts.branches) for node in walk(branch)]
+    return [(index, node, state) for index, node in nodes if (state := state_of(node)) is not None]
 
 
 def state_of(node: Node) -> str | None:
     """What a node keeps between epochs, and for how long; None for nothing."""
     match node:
         case WindowAggregate(_, window, _, _, aggregates):
-            values = _values([one.aggregate for one in aggregates if needs_values_in_window(one.aggregate)])
+            values = _values([named.aggregate for named in aggregates if needs_values_in_window(named.aggregate)])
             match window:
                 case Tumble(width):
                     return f"a row{values} of each window and key, for {spell(width)} and until late rows are refused"
@@ -49,7 +57,9 @@ def state_of(node: Node) -> str | None:
                     return None
         case UpdatingAggregate(source, _, aggregates, ttl):
             only_appends = not is_updating(source)
-            kept_whole = [one for one in _plain(aggregates) if needs_values(one, only_appends=only_appends)]
+            kept_whole = [
+                aggregate for aggregate in _plain(aggregates) if needs_values(aggregate, only_appends=only_appends)
+            ]
             return f"a row{_values(kept_whole)} of each key, for {spell(ttl)} after its last change"
         case UpdatingJoin(ttl=ttl):
             return f"every row of both sides, for {spell(ttl)} after its last change"
@@ -91,11 +101,13 @@ _SIZES = (
 
 
 def _plain(aggregates: Sequence[NamedAggregate]) -> list[Aggregate]:
-    return [one.aggregate for one in aggregates]
+    return [named.aggregate for named in aggregates]
 
 
 def _values(aggregates: Sequence[Aggregate]) -> str:
     if not aggregates:
         return ""
-    names = dict.fromkeys(f"{one.function}({'DISTINCT ' if one.distinct else ''}...)" for one in aggregates)
+    names = dict.fromkeys(
+        f"{aggregate.function}({'DISTINCT ' if aggregate.distinct else ''}...)" for aggregate in aggregates
+    )
     return f" and every value for {', '.join(names)}"

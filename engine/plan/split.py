@@ -1,5 +1,10 @@
 """Where a plan stops being incremental.
 
+    INSERT INTO top SELECT ... row_number() OVER (PARTITION BY window ORDER BY n) of counts by window and key
+
+    stream part   branch 0: WindowAggregate n by window, key <- Scan      rows leave it when the watermark closes them
+    epoch part    Write top <- Over by window <- Branch 0                 over the rows that left it in one epoch
+
 The stream part runs as one Spark query; the epoch part runs over the rows that the stream part released in an
 epoch. What is keyed by a closed window is complete in one epoch, so it belongs to the epoch part and needs no state.
 """
@@ -60,8 +65,8 @@ def split(writes: Sequence[Write]) -> Parts:
     branches: list[Node] = []
 
     def cut(node: Node) -> Node:
-        kept = _windows_below(node)
-        is_above = kept is not None and kept != node and counts[kept] > 1
+        windows = _windows_below(node)
+        is_above = windows is not None and windows != node and counts[windows] > 1
         if is_above or _needs_epoch(node):
             return with_inputs(node, [cut(below) for below in inputs_of(node)])
         if node not in branches:

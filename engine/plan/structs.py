@@ -18,7 +18,7 @@ def make_struct(names: Sequence[str], values: Sequence[Expr]) -> Expr | None:
 
 def make_named_struct(arguments: Sequence[Expr]) -> Expr | None:
     """Names and values by turns; None when a name is no constant text."""
-    names = [one.value for one in arguments[::2] if isinstance(one, Literal) and isinstance(one.value, str)]
+    names = [name.value for name in arguments[::2] if isinstance(name, Literal) and isinstance(name.value, str)]
     if len(names) * 2 != len(arguments):
         return None
     return make_struct(names, arguments[1::2])

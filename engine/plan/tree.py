@@ -22,14 +22,14 @@ class Node(ABC):
 
 def inputs_of(node: Node) -> tuple[Node, ...]:
     """The relations that a node reads, in order."""
-    found: list[Node] = []
+    inputs: list[Node] = []
     for field in fields(node):  # type: ignore[arg-type]  # every node is a dataclass
         value = getattr(node, field.name)
         if isinstance(value, Node):
-            found.append(value)
+            inputs.append(value)
         elif isinstance(value, tuple):
-            found.extend(part for part in value if isinstance(part, Node))
-    return tuple(found)
+            inputs.extend(part for part in value if isinstance(part, Node))
+    return tuple(inputs)
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -41,14 +41,14 @@ def walk(node: Node) -> Iterator[Node]:
 
 def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
     """The node reading other relations instead, given in the order of `inputs_of`."""
-    left = iter(inputs)
+    replacements = iter(inputs)
     changed: dict[str, object] = {}
     for field in fields(node):  # type: ignore[arg-type]  # every node is a dataclass
         value = getattr(node, field.name)
         if isinstance(value, Node):
-            changed[field.name] = next(left)
+            changed[field.name] = next(replacements)
         elif isinstance(value, tuple) and any(isinstance(part, Node) for part in value):
-            changed[field.name] = tuple(next(left) for _ in value)
+            changed[field.name] = tuple(next(replacements) for _ in value)
     return replace(node, **changed) if changed else node  # type: ignore[type-var]
 
 

@@ -13,12 +13,12 @@ from engine.types import Type
 
 def calls_of(node: Node) -> Iterator[Call]:
     """Every call in the expressions of the node and all nodes below it, whatever fields hold them."""
-    return (found for one in walk(node) for found in _inside(one) if isinstance(found, Call))
+    return (call for relation in walk(node) for call in _inside(relation) if isinstance(call, Call))
 
 
 def functions_of(node: Node) -> Iterator[str]:
     """The names of all functions and aggregates that the node and all nodes below it call."""
-    return (found.function for one in walk(node) for found in _inside(one))
+    return (call.function for relation in walk(node) for call in _inside(relation))
 
 
 def _inside(value: object) -> Iterator[Call | Aggregate | NamedOver]:

@@ -30,9 +30,9 @@ def _register(spark: SparkSession, name: str, function: str, kind: types.Type) -
     from pyspark.sql.pandas.functions import arrow_udf  # noqa: PLC0415 - it imports pandas, which few runs need
 
     def compute(*columns):  # type: ignore[no-untyped-def]  # pyspark would take hints for the kind of function
-        from engine.arrow.functions import KERNELS  # noqa: PLC0415 - only tasks need Arrow
+        from engine.arrow.functions import FUNCTION_KERNELS  # noqa: PLC0415 - only tasks need Arrow
         from engine.schema import to_arrow  # noqa: PLC0415
 
-        return KERNELS[function](*columns).cast(to_arrow(kind))
+        return FUNCTION_KERNELS[function](*columns).cast(to_arrow(kind))
 
     spark.udf.register(name, arrow_udf(compute, to_spark(kind)))  # type: ignore[call-overload]  # for lack of hints

@@ -31,10 +31,10 @@ def aggregate_lists(function: Udf, groups: pa.Array) -> pa.Array:
 
 def _without_null(columns: list[list[Any]], needed: list[int]) -> list[list[Any]]:
     """The columns without the rows that have None in one of those needed."""
-    asked = [index for index in needed if index < len(columns)]
-    if not any(None in columns[index] for index in asked):
+    positions = [index for index in needed if index < len(columns)]
+    if not any(None in columns[index] for index in positions):
         return columns
-    rows = [row for row in zip(*columns, strict=True) if all(row[index] is not None for index in asked)]
+    rows = [row for row in zip(*columns, strict=True) if all(row[index] is not None for index in positions)]
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
 
 

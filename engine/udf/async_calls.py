@@ -27,10 +27,10 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 async def _gather(function: Udf, target: Any, rows: list[tuple[Any, ...]], waiting: Waiting) -> list[Any]:
     answers: list[Any] = [None] * len(rows)
-    left = iter(enumerate(rows))
+    queue = iter(enumerate(rows))
 
     async def work() -> None:
-        for index, row in left:
+        for index, row in queue:
             answers[index] = await _one(function, target, row, waiting)
 
     workers = [asyncio.ensure_future(work()) for _ in range(min(waiting.max_in_flight, len(rows)))]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal, TypeAlias
 
-from engine.functions import Own
+from engine.functions import UserFunctions
 from engine.functions.base import AggregateFunction, Function, Resolve, takes
 from engine.functions.coercion import can_coerce
 from engine.types import Array, Decimal, Type
@@ -115,7 +115,7 @@ class Udf:
 
     @property
     def _resolve(self) -> Resolve:
-        parameters = (_taking(hint.type) for _, hint in self.parameters)
+        parameters = (_parameter(hint.type) for _, hint in self.parameters)
         return takes(*parameters, result=self.type, optional=self.defaults)
 
     @property
@@ -130,13 +130,13 @@ class Udf:
         return nullable
 
 
-def _taking(wanted: Type) -> Type | Callable[[Type], Type | None]:
+def _parameter(kind: Type) -> Type | Callable[[Type], Type | None]:
     """A Decimal parameter takes any DECIMAL as it is."""
-    if not isinstance(wanted, Decimal):
-        return wanted
+    if not isinstance(kind, Decimal):
+        return kind
 
-    def take(given: Type) -> Type | None:
-        return given if isinstance(given, Decimal) else wanted if can_coerce(given, wanted) else None
+    def take(argument: Type) -> Type | None:
+        return argument if isinstance(argument, Decimal) else kind if can_coerce(argument, kind) else None
 
     return take
 
@@ -148,10 +148,12 @@ class Udfs:
     by_name: Mapping[str, Udf]
 
     @property
-    def own(self) -> Own:
+    def user_functions(self) -> UserFunctions:
         """What the script may call."""
-        aggregates = {name: one.aggregate for name, one in self.by_name.items() if one.kind == "aggregate"}
-        return Own({name: one.function for name, one in self.by_name.items() if name not in aggregates}, aggregates)
+        aggregates = {name: udf.aggregate for name, udf in self.by_name.items() if udf.kind == "aggregate"}
+        return UserFunctions(
+            {name: udf.function for name, udf in self.by_name.items() if name not in aggregates}, aggregates
+        )
 
 
 NO_UDFS = Udfs({})

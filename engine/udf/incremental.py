@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.udf.calling import to_array, values_of
 from engine.udf.declared import Udf
-from engine.udf.loading import explain, load, load_class, made_here
+from engine.udf.loading import explain, is_user_module, load, load_class
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,55 +29,55 @@ class Objects:
     def rows(self, arguments: Sequence[pa.Array]) -> list[tuple[Any, ...] | None]:
         """The values of each row, as the class takes them; None for one with NULL for a parameter that takes none."""
         hints = [hint for _, hint in self.function.parameters]
-        columns = [values_of(self.function, one, hint) for one, hint in zip(arguments, hints, strict=False)]
+        columns = [values_of(self.function, column, hint) for column, hint in zip(arguments, hints, strict=False)]
         needed = [index for index in range(len(columns)) if not hints[index].optional]
         return [None if any(row[index] is None for index in needed) else row for row in zip(*columns, strict=True)]
 
-    def take(self, kept: bytes | None, rows: Rows) -> bytes:
+    def take(self, content: bytes | None, rows: Rows) -> bytes:
         """An object with further rows: first all that come, then all that go."""
-        with self._told():
-            one = self._opened(kept)
+        with self._errors_explained():
+            state = self._load(content)
             for row, weight in rows:
                 for _ in range(weight):
-                    one.add(*row)
+                    state.add(*row)
             for row, weight in rows:
                 for _ in range(-weight):
-                    one.retract(*row)
-            return pickle.dumps(one)
+                    state.retract(*row)
+            return pickle.dumps(state)
 
-    def merge(self, kept: Sequence[bytes]) -> bytes:
+    def merge(self, contents: Sequence[bytes]) -> bytes:
         """The object of the rows of all of them."""
-        with self._told():
-            first, *others = map(self._opened, kept)
-            for other in others:
-                first.merge(other)
-            return pickle.dumps(first)
+        with self._errors_explained():
+            total, *parts = map(self._load, contents)
+            for part in parts:
+                total.merge(part)
+            return pickle.dumps(total)
 
     def rows_of(self, content: bytes) -> Rows:
         """Rows that were kept as bytes."""
-        with self._told():
-            rows: Rows = _Opener(self.function, content).load()
+        with self._errors_explained():
+            rows: Rows = _Unpickler(self.function, content).load()
         return rows
 
-    def results(self, kept: Sequence[bytes | None]) -> pa.Array:
+    def results(self, contents: Sequence[bytes | None]) -> pa.Array:
         """What each object gives; one that has never got a row is a new one."""
-        with self._told():
-            found = [self._opened(one).finish() for one in kept]
-        return to_array(self.function, found)
+        with self._errors_explained():
+            values = [self._load(content).finish() for content in contents]
+        return to_array(self.function, values)
 
-    def _opened(self, kept: bytes | None) -> Any:
-        made = load(self.function)
-        return made() if kept is None else _Opener(self.function, kept).load()
+    def _load(self, content: bytes | None) -> Any:
+        factory = load(self.function)
+        return factory() if content is None else _Unpickler(self.function, content).load()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_explained(self) -> Iterator[None]:
         try:
             yield
         except (Exception, SystemExit) as error:
             raise explain(self.function, error) from error
 
 
-class _Opener(pickle.Unpickler):
+class _Unpickler(pickle.Unpickler):
     """Finds classes of the user's file in the file as it is now."""
 
     def __init__(self, function: Udf, content: bytes) -> None:
@@ -86,6 +86,6 @@ class _Opener(pickle.Unpickler):
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         """The class, or the function, that an object refers to."""
-        if made_here(module_name):
+        if is_user_module(module_name):
             return load_class(self._function, global_name)
         return super().find_class(module_name, global_name)

@@ -13,21 +13,21 @@ from engine import udf as decorators
 from engine.errors import UdfFailedError, UdfLoadError
 from engine.udf.declared import Udf, UdfFile
 
-_MOST = 300
-_OWN = "arroyo_functions_"
+_MAX_CHARACTERS = 300
+_MODULE_PREFIX = "arroyo_functions_"
 
 
 @cache
 def load(function: Udf) -> Any:
     """The function or class itself; its file is run once in a process. Raises UdfLoadError."""
     module = _module(function.file)
-    found = getattr(module, function.name, None)
-    if not callable(found):
+    target = getattr(module, function.name, None)
+    if not callable(target):
         raise UdfLoadError(
             f"{function.file.name}: there is no {function.name} any more once the file has run",
             hint="something in the file takes the name away",
         )
-    return found
+    return target
 
 
 def load_class(function: Udf, name: str) -> Any:
@@ -35,9 +35,9 @@ def load_class(function: Udf, name: str) -> Any:
     return getattr(_module(function.file), name)
 
 
-def made_here(module: str) -> bool:
+def is_user_module(module: str) -> bool:
     """Whether a module is a file of the user's, at any time."""
-    return module.startswith(_OWN)
+    return module.startswith(_MODULE_PREFIX)
 
 
 def explain(function: Udf, error: BaseException) -> UdfFailedError:
@@ -50,14 +50,14 @@ def explain(function: Udf, error: BaseException) -> UdfFailedError:
 
 def shorten(error: BaseException) -> str:
     """An exception in one short line."""
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said if len(said) <= _MOST else said[:_MOST] + '...'}"
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + '...'}"
 
 
 @cache
 def _module(file: UdfFile) -> ModuleType:
-    name = f"{_OWN}{file.digest}"
-    shown = _shown(file)
+    name = f"{_MODULE_PREFIX}{file.digest}"
+    shown = _file_name(file)
     sys.modules.setdefault("arroyo_udf", decorators)  # files written for Arroyo name it
     module = ModuleType(name)
     module.__file__ = shown
@@ -73,12 +73,12 @@ def _module(file: UdfFile) -> ModuleType:
     return module
 
 
-def _shown(file: UdfFile) -> str:
+def _file_name(file: UdfFile) -> str:
     return f"<{file.name}>"
 
 
 def _where(file: UdfFile, error: BaseException) -> str:
     """The innermost line of the file that the exception passed through."""
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == _shown(file)]
+    lines = [frame.lineno for frame in frames if frame.filename == _file_name(file)]
     return f"{file.name}:{lines[-1]}" if lines else file.name

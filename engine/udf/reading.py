@@ -42,23 +42,23 @@ _FOR_ASYNC = frozenset({"ordered", "max_in_flight", "timeout", "on_timeout"})
 def read_udfs(files: Sequence[UdfFile]) -> Udfs:
     """All functions of the files. Raises ScriptRefused with everything that is wrong with them."""
     complaints: list[EngineError] = []
-    found: dict[str, Udf] = {}
+    functions: dict[str, Udf] = {}
     for file in files:
         try:
-            for one in _Reader(file, complaints).functions():
-                other = found.get(one.name.lower())
-                if other is not None:
-                    there = _at(other.file, other.line)
+            for function in _Reader(file, complaints).functions():
+                namesake = functions.get(function.name.lower())
+                if namesake is not None:
+                    place = _at(namesake.file, namesake.line)
                     raise UdfNameError(
-                        f"{_at(file, one.line)}: there is another function {one.name!r} in {there}",
+                        f"{_at(file, function.line)}: there is another function {function.name!r} in {place}",
                         hint="names are the same without regard to case",
                     )
-                found[one.name.lower()] = one
+                functions[function.name.lower()] = function
         except EngineError as error:
             complaints.append(error)
     if complaints:
         raise ScriptRefused(complaints)
-    return Udfs(found) if found else NO_UDFS
+    return Udfs(functions) if functions else NO_UDFS
 
 
 def _at(file: UdfFile, line: int) -> str:
@@ -79,8 +79,8 @@ class _Reader:
     def __init__(self, file: UdfFile, complaints: list[EngineError]) -> None:
         self.file, self.complaints = file, complaints
         self.tree = self._parse()
-        self.classes = {one.name: one for one in self.tree.body if isinstance(one, ast.ClassDef)}
-        self.marks = dict(_imported(self.tree))
+        self.classes = {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
+        self.marks = dict(_decorator_names(self.tree))
 
     def functions(self) -> Iterator[Udf]:
         """The marked functions of the file."""
@@ -92,9 +92,9 @@ class _Reader:
                 mark = self._mark(node)
                 if mark is None:
                     continue
-                found = self._read(node, mark)
+                function = self._read(node, mark)
                 count += 1
-                yield found
+                yield function
             except (HintError, EngineError) as error:
                 count += 1
                 self.complaints.append(self._complaint(node, error))
@@ -124,7 +124,7 @@ class _Reader:
             raise UdfSyntaxError(f"{self.file.name} cannot be read: {error}") from None
 
     def _mark(self, node: _Definition) -> _Mark | None:
-        marks = [mark for one in node.decorator_list if (mark := self._as_mark(one)) is not None]
+        marks = [mark for decorator in node.decorator_list if (mark := self._as_mark(decorator)) is not None]
         if len(marks) > 1:
             raise UdfSignatureError("it is marked twice", hint="keep one of @udf, @udaf, @udtf")
         return marks[0] if marks else None
@@ -155,7 +155,7 @@ class _Reader:
         kind: Kind = "async" if is_async else "vectorized" if mark.options.get("vectorized") else "row"
         result = self._result(node)
         parameters, defaults = self._parameters(node.args)
-        waiting = _waiting(mark.options) if is_async else None
+        waiting = _read_waiting(mark.options) if is_async else None
         return Udf(node.name, kind, self.file, node.lineno, parameters, result, defaults, waiting)
 
     def _check_name(self, node: _Definition) -> None:
@@ -168,14 +168,16 @@ class _Reader:
                 hint="no function of ours can be replaced: rename yours",
             )
 
-    def _parameters(self, given: ast.arguments, *, skip: int = 0) -> tuple[tuple[tuple[str, Hint], ...], int]:
+    def _parameters(self, arguments: ast.arguments, *, skip: int = 0) -> tuple[tuple[tuple[str, Hint], ...], int]:
         """The parameters behind the first `skip`, and how many of them have a default."""
-        taken = [*given.posonlyargs, *given.args][skip:]
-        if given.vararg or given.kwarg or given.kwonlyargs:
+        parameters = [*arguments.posonlyargs, *arguments.args][skip:]
+        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
             raise UdfSignatureError("*, ** and keyword-only parameters cannot be called from SQL", hint="name each")
-        if not taken:
+        if not parameters:
             raise UdfSignatureError("it takes nothing", hint="a function needs at least one parameter")
-        return tuple((one.arg, self._hint(one.arg, one.annotation)) for one in taken), len(given.defaults)
+        return tuple((parameter.arg, self._hint(parameter.arg, parameter.annotation)) for parameter in parameters), len(
+            arguments.defaults
+        )
 
     def _hint(self, name: str, node: ast.expr | None) -> Hint:
         if node is None:
@@ -186,19 +188,19 @@ class _Reader:
         return self._hint("the result", node.returns)
 
     def _of_lists(self, node: _Function) -> Udf:
-        found: list[tuple[str, Hint]] = []
-        self._parameters(_unhinted(node.args))
-        for one in (*node.args.posonlyargs, *node.args.args):
-            inside = None if one.annotation is None else element_of(one.annotation, LISTS)
+        parameters: list[tuple[str, Hint]] = []
+        self._parameters(_without_hints(node.args))
+        for parameter in (*node.args.posonlyargs, *node.args.args):
+            inside = None if parameter.annotation is None else element_of(parameter.annotation, LISTS)
             if inside is None:
                 raise UdfSignatureError(
-                    f"{one.arg} is not a list: for a UDAF, all arguments must be lists",
-                    hint=f"write {one.arg}: list[...]; it gets the values of all rows of the group",
+                    f"{parameter.arg} is not a list: for a UDAF, all arguments must be lists",
+                    hint=f"write {parameter.arg}: list[...]; it gets the values of all rows of the group",
                 )
-            found.append((one.arg, read_hint(inside, self.classes)))
+            parameters.append((parameter.arg, read_hint(inside, self.classes)))
         if node.args.defaults:
             raise UdfSignatureError("parameters of a UDAF have no defaults", hint="leave them out")
-        return Udf(node.name, "aggregate", self.file, node.lineno, tuple(found), self._result(node))
+        return Udf(node.name, "aggregate", self.file, node.lineno, tuple(parameters), self._result(node))
 
     def _of_rows(self, node: _Function) -> Udf:
         if node.returns is None:
@@ -213,7 +215,7 @@ class _Reader:
         return Udf(node.name, "table", self.file, node.lineno, parameters, row, defaults)
 
     def _incremental(self, node: ast.ClassDef) -> Udf:
-        methods = {one.name: one for one in node.body if isinstance(one, ast.FunctionDef)}
+        methods = {member.name: member for member in node.body if isinstance(member, ast.FunctionDef)}
         missing = [name for name in ("add", "finish") if name not in methods]
         if missing:
             raise UdfSignatureError(
@@ -236,11 +238,16 @@ class _Reader:
     def _check_methods(self, methods: Mapping[str, ast.FunctionDef]) -> None:
         """What is not asked for need not be there, but what is must be callable as it will be called."""
         added = len(methods["add"].args.posonlyargs) + len(methods["add"].args.args)
-        for name, wanted, usage in (("retract", added, "the parameters of add"), ("merge", 2, "(self, other)")):
+        for name, count, usage in (("retract", added, "the parameters of add"), ("merge", 2, "(self, other)")):
             if name not in methods:
                 continue
-            given = methods[name].args
-            if given.vararg or given.kwarg or given.kwonlyargs or len(given.posonlyargs) + len(given.args) != wanted:
+            arguments = methods[name].args
+            if (
+                arguments.vararg
+                or arguments.kwarg
+                or arguments.kwonlyargs
+                or len(arguments.posonlyargs) + len(arguments.args) != count
+            ):
                 raise UdfSignatureError(f"{name} takes something else", hint=f"{name} has {usage}")
 
 
@@ -248,45 +255,45 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Definition = _Function | ast.ClassDef
 
 
-def _unhinted(given: ast.arguments) -> ast.arguments:
+def _without_hints(arguments: ast.arguments) -> ast.arguments:
     """The parameters, all of them of an innocent type: only their kinds are looked at."""
-    plain = [ast.arg(one.arg, ast.Name("int")) for one in (*given.posonlyargs, *given.args)]
-    return ast.arguments([], plain, given.vararg, given.kwonlyargs, [], given.kwarg, [])
+    plain = [ast.arg(parameter.arg, ast.Name("int")) for parameter in (*arguments.posonlyargs, *arguments.args)]
+    return ast.arguments([], plain, arguments.vararg, arguments.kwonlyargs, [], arguments.kwarg, [])
 
 
-def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _decorator_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """How the file spells the decorators: `udf`, `u`, `engine.udf.udf`, ..."""
     for node in ast.walk(tree):
         match node:
             case ast.ImportFrom(module=module, names=names) if module in _HOMES:
-                yield from ((one.asname or one.name, one.name) for one in names if one.name in _MARKS)
+                yield from ((alias.asname or alias.name, alias.name) for alias in names if alias.name in _MARKS)
             case ast.ImportFrom(module="engine", names=names):
-                yield from ((f"{one.asname or one.name}.{mark}", mark) for one in names for mark in _MARKS)
+                yield from ((f"{alias.asname or alias.name}.{mark}", mark) for alias in names for mark in _MARKS)
             case ast.Import(names=names):
-                homes = [one for one in names if one.name in _HOMES]
-                yield from ((f"{one.asname or one.name}.{mark}", mark) for one in homes for mark in _MARKS)
+                homes = [alias for alias in names if alias.name in _HOMES]
+                yield from ((f"{alias.asname or alias.name}.{mark}", mark) for alias in homes for mark in _MARKS)
 
 
 def _options(node: ast.Call, name: str) -> dict[str, Any]:
     if node.args:
         raise UdfSignatureError(f"@{name} takes its options by name", hint=f"there is {', '.join(_OPTIONS)}")
-    found: dict[str, Any] = {}
-    for given in node.keywords:
-        option = given.arg or "**"
+    options: dict[str, Any] = {}
+    for keyword in node.keywords:
+        option = keyword.arg or "**"
         if option not in _OPTIONS or name != "udf":
-            known = f"there is {', '.join(_OPTIONS)}" if name == "udf" else f"@{name} has none"
-            raise UdfSignatureError(f"@{name} has no option {option}", hint=known)
+            choices = f"there is {', '.join(_OPTIONS)}" if name == "udf" else f"@{name} has none"
+            raise UdfSignatureError(f"@{name} has no option {option}", hint=choices)
         try:
-            value = ast.literal_eval(given.value)
+            value = ast.literal_eval(keyword.value)
         except ValueError:
             raise UdfSignatureError(f"{option} must be a constant", hint="it is read, not run") from None
         if type(value) is not _OPTIONS[option]:
             raise UdfSignatureError(f"{option} must be {_OPTIONS[option].__name__}, not {value!r}")
-        found[option] = value
-    return found
+        options[option] = value
+    return options
 
 
-def _waiting(options: Mapping[str, Any]) -> Waiting:
+def _read_waiting(options: Mapping[str, Any]) -> Waiting:
     timeout = read_duration(options.get("timeout", "5s"))
     at_once, then = options.get("max_in_flight", 1000), options.get("on_timeout", "error")
     if timeout <= timedelta(0):

@@ -21,7 +21,7 @@ def check_requirements(files: Sequence[UdfFile]) -> None:
     complaints: list[EngineError] = []
     for file in files:
         try:
-            missing = list(_missing(_header(file), file))
+            missing = list(_unmet(_header(file), file))
         except EngineError as error:
             complaints.append(error)
             continue
@@ -37,7 +37,7 @@ def check_requirements(files: Sequence[UdfFile]) -> None:
 
 
 def _header(file: UdfFile) -> dict[str, Any]:
-    blocks = [found["content"] for found in _BLOCK.finditer(file.text + "\n") if found["type"] == "script"]
+    blocks = [header["content"] for header in _BLOCK.finditer(file.text + "\n") if header["type"] == "script"]
     if len(blocks) > 1:
         raise UdfSyntaxError(f"{file.name} has more than one `# /// script` header", hint="keep one")
     if not blocks:
@@ -49,27 +49,27 @@ def _header(file: UdfFile) -> dict[str, Any]:
         raise UdfSyntaxError(f"{file.name}: its `# /// script` header is no TOML: {error}") from None
 
 
-def _missing(header: dict[str, Any], file: UdfFile) -> Iterator[str]:
+def _unmet(header: dict[str, Any], file: UdfFile) -> Iterator[str]:
     from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - few files have a header
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415
 
-    wanted, dependencies = header.get("requires-python"), header.get("dependencies", [])
+    python, dependencies = header.get("requires-python"), header.get("dependencies", [])
     try:
-        if wanted is not None and not SpecifierSet(wanted).contains(platform.python_version(), prereleases=True):
-            yield f"Python {wanted}, and this is {platform.python_version()}"
+        if python is not None and not SpecifierSet(python).contains(platform.python_version(), prereleases=True):
+            yield f"Python {python}, and this is {platform.python_version()}"
         for requirement in map(Requirement, dependencies):
             if requirement.marker is not None and not requirement.marker.evaluate():
                 continue
-            yield from _compared(requirement.name, requirement.specifier)
+            yield from _unmet_requirement(requirement.name, requirement.specifier)
     except (InvalidRequirement, InvalidSpecifier, TypeError, AttributeError) as error:
         raise UdfSyntaxError(f"{file.name}: its header cannot be read: {error}", hint="see PEP 508") from None
 
 
-def _compared(name: str, specifier: Any) -> Iterator[str]:
+def _unmet_requirement(name: str, specifier: Any) -> Iterator[str]:
     try:
-        here = version(name)
+        installed = version(name)
     except PackageNotFoundError:
         yield f"{name}{specifier}, which is not installed"
         return
-    if not specifier.contains(here, prereleases=True):
-        yield f"{name}{specifier}, and {here} is installed"
+    if not specifier.contains(installed, prereleases=True):
+        yield f"{name}{specifier}, and {installed} is installed"

@@ -55,7 +55,7 @@ def read_hint(node: ast.expr, classes: Mapping[str, ast.ClassDef]) -> Hint:
     """The SQL type of a hint. `classes` are those of the file: one of annotated fields becomes a STRUCT."""
     match node:
         case ast.Constant(value=str(text)):
-            return read_hint(_parsed(text), classes)
+            return read_hint(_parse(text), classes)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return _either([left, right], classes)
         case ast.Subscript(value=generic, slice=inside):
@@ -73,7 +73,7 @@ def element_of(node: ast.expr, generics: frozenset[str]) -> ast.expr | None:
     """What stands in the brackets of a list (or whatever the generics are), also when it is written as text."""
     match node:
         case ast.Constant(value=str(text)):
-            return element_of(_parsed(text), generics)
+            return element_of(_parse(text), generics)
         case ast.Subscript(value=generic, slice=inside) if last_name(generic) in generics:
             return inside.elts[0] if isinstance(inside, ast.Tuple) else inside
     return None
@@ -119,23 +119,23 @@ def _either(parts: list[ast.expr], classes: Mapping[str, ast.ClassDef]) -> Hint:
     kinds = [part for part in parts if not (isinstance(part, ast.Constant) and part.value is None)]
     if len(kinds) != 1:
         raise HintError(f"{' | '.join(map(ast.unparse, parts))} is not one type")
-    found = read_hint(kinds[0], classes)
-    return Hint(found.type, found.optional or len(kinds) < len(parts), found.class_name)
+    hint = read_hint(kinds[0], classes)
+    return Hint(hint.type, hint.optional or len(kinds) < len(parts), hint.class_name)
 
 
 def _struct(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> types.Struct:
-    others = {name: one for name, one in classes.items() if one is not node}
+    other_classes = {name: definition for name, definition in classes.items() if definition is not node}
     members = tuple(
-        types.Member(one.target.id, read_hint(one.annotation, others).type)
-        for one in node.body
-        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+        types.Member(field.target.id, read_hint(field.annotation, other_classes).type)
+        for field in node.body
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
     )
     if not members:
         raise HintError(f"class {node.name} has no annotated fields")
     return types.Struct(members)
 
 
-def _parsed(text: str) -> ast.expr:
+def _parse(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body
     except SyntaxError:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
 from engine.schema import Schema, arrow_schema
-from engine.updating.accumulators import Measure, keeps_values, summing
+from engine.updating.accumulators import Measure, accumulator_for, keeps_values
 from engine.updating.accumulators.incremental import Incremental
 from engine.updating.accumulators.values import result_of_values
 from engine.updating.changelog import changes_between
@@ -72,7 +72,7 @@ def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
             named |= {f"o{place}": _whole(rows[f"o{index}_{place}"]) for place in range(len(measure.order))}
             parts[f"m{index}"] = _values(named, taking, ids, longs(rows[f"v{index}"]))
         else:
-            started = summing(measure).start(arguments, taking, found)
+            started = accumulator_for(measure).start(arguments, taking, found)
             columns |= {f"m{index}.{place}": column for place, column in enumerate(started)}
     return {"rows": pa.table(columns), **parts}
 
@@ -140,16 +140,16 @@ def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
     for index, measure in enumerate(spec.measures):
         if index not in spec.kept_values:
             names = _columns_of(rows, index)
-            merged = summing(measure).merge([_whole(rows[name]) for name in names], found)
+            merged = accumulator_for(measure).merge([_whole(rows[name]) for name in names], found)
             columns |= dict(zip(names, merged, strict=True))
     return pa.table(columns)
 
 
 def _settled(spec: AggregateSpec, rows: pa.Table, is_there: Flags) -> pa.Table:
     for index, measure in enumerate(spec.measures):
-        if measure.own is not None:
+        if measure.udf is not None:
             names = _columns_of(rows, index)
-            columns = Incremental(measure.own).settle([_whole(rows[name]) for name in names], is_there)
+            columns = Incremental(measure.udf).settle([_whole(rows[name]) for name in names], is_there)
             for name, column in zip(names, columns, strict=True):
                 rows = rows.set_column(rows.column_names.index(name), name, column)
     return rows
@@ -196,7 +196,7 @@ def _results(spec: AggregateSpec, rows: pa.Table, values: Mapping[int, pa.Table 
         if index in spec.kept_values:
             columns.append(result_of_values(measure, values[index], ids))
         else:
-            columns.append(summing(measure).finish([_whole(rows[name]) for name in _columns_of(rows, index)]))
+            columns.append(accumulator_for(measure).finish([_whole(rows[name]) for name in _columns_of(rows, index)]))
     shape = arrow_schema(spec.schema)
     cast = [
         column.cast(kind.type) if column.type != kind.type else column

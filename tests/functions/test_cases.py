@@ -13,7 +13,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
 from engine import types
-from engine.arrow.functions import KERNELS
+from engine.arrow.functions import FUNCTION_KERNELS
 from engine.functions import FUNCTIONS, find_function
 from engine.plan.calls import call
 from engine.plan.expr import Call, Column, Expr, Literal, rewrite
@@ -77,7 +77,7 @@ def test_clocks_give_the_time_of_the_query(spark: SparkSession) -> None:
 
 
 def test_every_function_that_is_computed_has_its_kernel() -> None:
-    assert {name for name, function in FUNCTIONS.items() if function.is_computed} == set(KERNELS)
+    assert {name for name, function in FUNCTIONS.items() if function.is_computed} == set(FUNCTION_KERNELS)
 
 
 @pytest.mark.usefixtures("kernels")

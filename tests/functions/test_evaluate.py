@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 
 from engine import types
-from engine.arrow.evaluate import KERNELS, evaluate
+from engine.arrow.evaluate import OPERATOR_KERNELS, evaluate
 from engine.errors import DataError
 from engine.functions.time import TRUNCATED_TO
 from engine.plan.calls import call, cast
@@ -90,7 +90,7 @@ COLUMNS: dict[str, tuple[types.Type, Callable[[random.Random], object]]] = {
 
 def test_every_kernel_is_of_a_function_said_to_be_known() -> None:
     special = {"coalesce", "nvl", "nvl2", "date_trunc"}
-    assert set(KERNELS) | special == EVALUATED
+    assert set(OPERATOR_KERNELS) | special == EVALUATED
 
 
 def test_every_known_function_is_compared() -> None:

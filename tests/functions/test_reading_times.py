@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from engine.arrow.functions import KERNELS
+from engine.arrow.functions import FUNCTION_KERNELS
 from engine.functions.parsers.strftime import is_format, write_instant
 from engine.functions.parsers.strftime_reading import read_instant
 
@@ -36,7 +36,7 @@ def test_both_ways_read_the_same(pattern: str) -> None:
     broken = ["".join(chance.choice([mark, chance.choice("0123456789 -:.")]) for mark in text) for text in written]
     texts = [*ROUGH, *written, *broken, None]
 
-    found = KERNELS["to_timestamp"](pa.array(texts), pa.array([pattern] * len(texts)))
+    found = FUNCTION_KERNELS["to_timestamp"](pa.array(texts), pa.array([pattern] * len(texts)))
 
     assert found.to_pylist() == [slowly(text, pattern) for text in texts]
     assert found.type == pa.timestamp("us", "UTC")

@@ -53,7 +53,7 @@ def spread(more: str = "") -> Udf:
 
 
 def buckets(own: Udf, *, only_appends: bool) -> Buckets:
-    measure = Measure("spread", (BIGINT,), BIGINT, has_condition=True, own=own)
+    measure = Measure("spread", (BIGINT,), BIGINT, has_condition=True, udf=own)
     schema = Schema((Field("c0", TEXT), Field("c1", BIGINT)))
     return Buckets(AggregateOperator(AggregateSpec(schema, 1, (measure,), only_appends, DAY)))
 

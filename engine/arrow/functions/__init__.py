@@ -16,9 +16,9 @@ from engine.arrow.functions.kernel import Kernel
 from engine.arrow.functions.math import MATH_KERNELS
 from engine.arrow.functions.time import TIME_KERNELS
 
-__all__ = ["KERNELS", "Kernel"]
+__all__ = ["FUNCTION_KERNELS", "Kernel"]
 
-KERNELS: Mapping[str, Kernel] = {
+FUNCTION_KERNELS: Mapping[str, Kernel] = {
     **MATH_KERNELS,
     **HASH_KERNELS,
     **TIME_KERNELS,

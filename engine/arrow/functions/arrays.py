@@ -16,10 +16,10 @@ _LONGEST = 10_000_000
 
 
 def _rows(columns: tuple[pa.Array, ...]) -> Iterator[tuple[Any, ...]]:
-    return zip(*(one.to_pylist() for one in columns), strict=True)
+    return zip(*(column.to_pylist() for column in columns), strict=True)
 
 
-def _edited(change: Callable[..., list[Any] | None]) -> Kernel:
+def _edit(change: Callable[..., list[Any] | None]) -> Kernel:
     """A kernel that makes an array out of the array that stands first; NULL for NULL."""
 
     def compute(*columns: pa.Array) -> pa.Array:
@@ -46,21 +46,21 @@ def _resize(values: list[Any], size: int | None, fill: Any = None) -> list[Any] 
     return [*values[:size], *[fill] * (size - len(values))]
 
 
-def _replaced(values: list[Any], old: Any, new: list[Any], most: int) -> list[Any]:
-    found: list[Any] = []
+def _replace(values: list[Any], old: Any, new: list[Any], most: int) -> list[Any]:
+    elements: list[Any] = []
     for value in values:
         hit = most > 0 and value == old
         most -= hit
-        found.extend(new if hit else (value,))
-    return found
+        elements.extend(new if hit else (value,))
+    return elements
 
 
 def _remove_n(values: list[Any], old: Any, most: int | None) -> list[Any] | None:
-    return None if most is None else _replaced(values, old, [], most)
+    return None if most is None else _replace(values, old, [], most)
 
 
 def _replace_n(values: list[Any], old: Any, new: Any, most: int | None) -> list[Any] | None:
-    return None if most is None else _replaced(values, old, [new], most)
+    return None if most is None else _replace(values, old, [new], most)
 
 
 def _position(arrays: pa.Array, values: pa.Array, starts: pa.Array | None = None) -> pa.Array:
@@ -72,15 +72,15 @@ def _position(arrays: pa.Array, values: pa.Array, starts: pa.Array | None = None
 def _first(array: list[Any] | None, value: Any, start: int | None) -> int | None:
     if array is None or start is None or start < 1:
         return None
-    return next((index for index, one in enumerate(array, 1) if index >= start and one == value), None)
+    return next((index for index, element in enumerate(array, 1) if index >= start and element == value), None)
 
 
 def _positions(arrays: pa.Array, values: pa.Array) -> pa.Array:
-    found = [
-        None if array is None else [index for index, one in enumerate(array, 1) if one == value]
+    lists = [
+        None if array is None else [index for index, element in enumerate(array, 1) if element == value]
         for array, value in _rows((arrays, values))
     ]
-    return pa.array(found, pa.list_(pa.int64()))
+    return pa.array(lists, pa.list_(pa.int64()))
 
 
 def _split(texts: pa.Array, separators: pa.Array, nulls: pa.Array | None = None) -> pa.Array:
@@ -110,8 +110,8 @@ def _steps(with_end: bool, first: Any, last: Any, step: Any = 1) -> list[Any] | 
         return None
     if isinstance(first, date) and not isinstance(first, datetime) and step % timedelta(days=1):
         return None
-    found = list(islice(_walk(first, last, step, with_end), _LONGEST + 1))
-    return found if len(found) <= _LONGEST else None
+    steps = list(islice(_walk(first, last, step, with_end), _LONGEST + 1))
+    return steps if len(steps) <= _LONGEST else None
 
 
 def _walk(value: Any, last: Any, step: Any, with_end: bool) -> Iterator[Any]:
@@ -125,14 +125,14 @@ def _walk(value: Any, last: Any, step: Any, with_end: bool) -> Iterator[Any]:
 
 
 ARRAY_KERNELS: Mapping[str, Kernel] = {
-    "array_slice": _edited(_slice),
-    "array_resize": _edited(_resize),
-    "array_remove": _edited(lambda values, old: _replaced(values, old, [], 1)),
-    "array_remove_n": _edited(_remove_n),
-    "array_remove_all": _edited(lambda values, old: _replaced(values, old, [], len(values))),
-    "array_replace": _edited(lambda values, old, new: _replaced(values, old, [new], 1)),
-    "array_replace_n": _edited(_replace_n),
-    "array_replace_all": _edited(lambda values, old, new: _replaced(values, old, [new], len(values))),
+    "array_slice": _edit(_slice),
+    "array_resize": _edit(_resize),
+    "array_remove": _edit(lambda values, old: _replace(values, old, [], 1)),
+    "array_remove_n": _edit(_remove_n),
+    "array_remove_all": _edit(lambda values, old: _replace(values, old, [], len(values))),
+    "array_replace": _edit(lambda values, old, new: _replace(values, old, [new], 1)),
+    "array_replace_n": _edit(_replace_n),
+    "array_replace_all": _edit(lambda values, old, new: _replace(values, old, [new], len(values))),
     "array_position": _position,
     "array_positions": _positions,
     "string_to_array": _split,

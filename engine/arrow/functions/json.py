@@ -29,17 +29,17 @@ def _find(text: str | None, keys: Iterable[Key | None]) -> bytes | None:
     if text is None:
         return None
     try:
-        found = _VALUE.decode(text)
+        raw = _VALUE.decode(text)
         for key in keys:
             if isinstance(key, str):
-                found = _OBJECT.decode(found)[key]
+                raw = _OBJECT.decode(raw)[key]
             elif key is None or key < 0:
                 return None
             else:
-                found = _ARRAY.decode(found)[key]
+                raw = _ARRAY.decode(raw)[key]
     except (msgspec.DecodeError, LookupError, UnicodeError, RecursionError):
         return None
-    return bytes(found)
+    return bytes(raw)
 
 
 def _as_part(raw: bytes) -> str | None:
@@ -84,14 +84,14 @@ def _length(raw: bytes) -> int | None:
 
 def _getter(convert: Callable[[bytes], object], kind: pa.DataType) -> Kernel:
     def compute(texts: pa.Array, *keys: pa.Array) -> pa.Array:
-        paths = zip(*(one.to_pylist() for one in keys), strict=True) if keys else ((),) * len(texts)
-        found = map(_find, texts.to_pylist(), paths)
-        return pa.array([None if raw is None else _converted(convert, raw) for raw in found], kind)
+        paths = zip(*(column.to_pylist() for column in keys), strict=True) if keys else ((),) * len(texts)
+        parts = map(_find, texts.to_pylist(), paths)
+        return pa.array([None if raw is None else _convert(convert, raw) for raw in parts], kind)
 
     return compute
 
 
-def _converted(convert: Callable[[bytes], object], raw: bytes) -> object:
+def _convert(convert: Callable[[bytes], object], raw: bytes) -> object:
     try:
         return convert(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -99,11 +99,11 @@ def _converted(convert: Callable[[bytes], object], raw: bytes) -> object:
 
 
 def _contains(texts: pa.Array, *keys: pa.Array) -> pa.Array:
-    paths = zip(*(one.to_pylist() for one in keys), strict=True)
+    paths = zip(*(column.to_pylist() for column in keys), strict=True)
     return pa.array([raw is not None for raw in map(_find, texts.to_pylist(), paths)], pa.bool_())
 
 
-def _queried(convert: Callable[[list[Json]], object], kind: pa.DataType) -> Kernel:
+def _query_kernel(convert: Callable[[list[Json]], object], kind: pa.DataType) -> Kernel:
     """A kernel over what a path finds, from the first to the last."""
 
     def compute(texts: pa.Array, paths: pa.Array) -> pa.Array:
@@ -123,7 +123,7 @@ def _query(text: str | None, path: str | None, convert: Callable[[list[Json]], o
         return None
 
 
-def _encoded(value: Json) -> str:
+def _encode(value: Json) -> str:
     return msgspec.json.encode(value).decode()
 
 
@@ -141,7 +141,7 @@ JSON_KERNELS: Mapping[str, Kernel] = {
     "json_as_text": _getter(_as_text, pa.string()),
     "json_length": _getter(_length, pa.int64()),
     "json_contains": _contains,
-    "extract_json": _queried(lambda values: [_encoded(one) for one in values], pa.list_(pa.string())),
-    "extract_json_string": _queried(_first_string, pa.string()),
-    "get_first_json_object": _queried(lambda values: _encoded(values[0]) if values else None, pa.string()),
+    "extract_json": _query_kernel(lambda values: [_encode(value) for value in values], pa.list_(pa.string())),
+    "extract_json_string": _query_kernel(_first_string, pa.string()),
+    "get_first_json_object": _query_kernel(lambda values: _encode(values[0]) if values else None, pa.string()),
 }

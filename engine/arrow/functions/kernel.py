@@ -15,7 +15,7 @@ def by_row(function: Callable[..., object], kind: pa.DataType) -> Kernel:
 
     def compute(*columns: pa.Array) -> pa.Array:
         return pa.array(
-            [_value(function, row) for row in zip(*(one.to_pylist() for one in columns), strict=True)], kind
+            [_value(function, row) for row in zip(*(column.to_pylist() for column in columns), strict=True)], kind
         )
 
     return compute

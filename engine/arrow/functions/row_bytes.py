@@ -65,10 +65,10 @@ def _variable(value: bytes) -> bytes:
     """Nothing is 1; anything else is 2, then blocks, the first four of them small."""
     if not value:
         return b"\1"
-    head, rest = value[: 4 * _SMALL], value[4 * _SMALL :]
-    if not rest:
+    head, tail = value[: 4 * _SMALL], value[4 * _SMALL :]
+    if not tail:
         return b"\2" + _blocks(head, _SMALL)
-    return b"\2" + _blocks(head, _SMALL)[:-1] + _GOES_ON + _blocks(rest, _LARGE)
+    return b"\2" + _blocks(head, _SMALL)[:-1] + _GOES_ON + _blocks(tail, _LARGE)
 
 
 def _blocks(value: bytes, size: int) -> bytes:

@@ -36,10 +36,10 @@ def _instants(texts: pa.Array, *patterns: pa.Array) -> pa.Array:
     if pattern is None or not _is_plain(pattern):
         return _BY_ROW(texts, *patterns)
     quick = _read_plain(texts, pattern)
-    left = pc.and_(pc.is_null(quick), pc.is_valid(texts))
-    if not pc.any(left).as_py():
+    unread = pc.and_(pc.is_null(quick), pc.is_valid(texts))
+    if not pc.any(unread).as_py():
         return quick
-    return pc.replace_with_mask(quick, left, _BY_ROW(texts.filter(left), patterns[0].filter(left)))
+    return pc.replace_with_mask(quick, unread, _BY_ROW(texts.filter(unread), patterns[0].filter(unread)))
 
 
 def _only_value(column: pa.Array) -> str | None:
@@ -57,12 +57,12 @@ def _is_plain(pattern: str) -> bool:
 def _read_plain(texts: pa.Array, pattern: str) -> pa.Array:
     """NULL for all that would not be written as it stands there: Arrow takes the 30th of February for one of March."""
     spelt = pattern.replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S")
-    found = pc.strptime(texts, format=spelt, unit="s", error_is_null=True)
-    is_exact = pc.fill_null(pc.equal(pc.strftime(found, format=spelt), texts), False)
-    return pc.if_else(is_exact, found, pa.scalar(None, found.type)).cast(pa.timestamp("us")).cast(_INSTANT)
+    instants = pc.strptime(texts, format=spelt, unit="s", error_is_null=True)
+    is_exact = pc.fill_null(pc.equal(pc.strftime(instants, format=spelt), texts), False)
+    return pc.if_else(is_exact, instants, pa.scalar(None, instants.type)).cast(pa.timestamp("us")).cast(_INSTANT)
 
 
-def _rounded(unit: str, kind: pa.DataType) -> Kernel:
+def _round_down(unit: str, kind: pa.DataType) -> Kernel:
     """Rounded down to the unit."""
     return lambda *columns: pc.floor_temporal(_instants(*columns), unit=unit).cast(kind)
 
@@ -73,11 +73,11 @@ def _seconds(*columns: pa.Array) -> pa.Array:
 
 TIME_KERNELS: Mapping[str, Kernel] = {
     "to_char": by_row(write_instant, pa.string()),
-    "to_date": _rounded("day", pa.date32()),
+    "to_date": _round_down("day", pa.date32()),
     "to_unixtime": _seconds,
     "to_timestamp": _instants,
-    "to_timestamp_seconds": _rounded("second", _INSTANT),
-    "to_timestamp_millis": _rounded("millisecond", _INSTANT),
+    "to_timestamp_seconds": _round_down("second", _INSTANT),
+    "to_timestamp_millis": _round_down("millisecond", _INSTANT),
     "to_timestamp_micros": _instants,
     "to_timestamp_nanos": _instants,
 }

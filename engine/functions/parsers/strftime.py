@@ -115,10 +115,10 @@ def write_instant(at: datetime, text: str) -> str:
     parts = _parts(text)
     if parts is None:
         raise ValueError(text)
-    return "".join(part if isinstance(part, str) else _written(at, *part) for part in parts)
+    return "".join(part if isinstance(part, str) else _text_of(at, *part) for part in parts)
 
 
-def _written(at: datetime, fill: str, field: str) -> str:
+def _text_of(at: datetime, fill: str, field: str) -> str:
     number = _NUMBERS.get(field)
     if number is None:
         return _WORDS[field](at)

@@ -54,10 +54,10 @@ _RFC3339 += rf"(?P<z>{_ZONE}|[Zz])"
 
 def read_instant(text: str, pattern: str) -> datetime:
     """The instant that stands there, in UTC unless it says where. Raises ValueError when it does not fit."""
-    found = _expression(pattern).fullmatch(text)
-    if found is None:
+    parts = _expression(pattern).fullmatch(text)
+    if parts is None:
         raise ValueError(f"{text!r} is not of the form {pattern!r}")
-    values = {_letter(name): value for name, value in found.groupdict().items() if value is not None}
+    values = {_letter(name): value for name, value in parts.groupdict().items() if value is not None}
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(values["s"])) if "s" in values else _local(values)
     if "a" in values and _named(values["a"], DAYS) != at.weekday():
         raise ValueError(f"{text!r} was no {values['a']}")
@@ -103,11 +103,11 @@ def _literally(text: str) -> str:
 
 
 def _group(field: str) -> str:
-    return re.sub(r"[^A-Za-z]", lambda found: f"x{ord(found[0]):02x}_", field)
+    return re.sub(r"[^A-Za-z]", lambda character: f"x{ord(character[0]):02x}_", field)
 
 
 def _letter(group: str) -> str:
-    return re.sub(r"x([0-9a-f]{2})_", lambda found: chr(int(found[1], 16)), group)
+    return re.sub(r"x([0-9a-f]{2})_", lambda code: chr(int(code[1], 16)), group)
 
 
 def _local(values: Mapping[str, str]) -> datetime:

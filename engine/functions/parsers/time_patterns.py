@@ -50,7 +50,7 @@ _FROM_POSTGRES = {
     "AM": "%p",
     "PM": "%p",
 }
-_POSTGRES = {field: _STRFTIME[other] for field, other in _FROM_POSTGRES.items()}
+_POSTGRES = {field: _STRFTIME[letter] for field, letter in _FROM_POSTGRES.items()}
 
 
 def to_java_pattern(pattern: str) -> str | None:
@@ -63,11 +63,11 @@ def to_java_pattern(pattern: str) -> str | None:
     fields = "|".join(map(re.escape, sorted(table, key=len, reverse=True)))
     quoted = '|"[^"]*"' if table is _POSTGRES else ""
     parts = re.split(f"({fields}{quoted})", pattern)
-    plain, found = parts[::2], parts[1::2]
+    plain, names = parts[::2], parts[1::2]
     if any("%" in text for text in plain):
         return None
-    texts = [_quoted(text) for text in plain]
-    letters = [table[field] if field in table else _quoted(field.strip('"')) for field in found]
+    texts = [_quote(text) for text in plain]
+    letters = [table[field] if field in table else _quote(field.strip('"')) for field in names]
     return "".join(text + letter for text, letter in zip(texts, [*letters, ""], strict=True))
 
 
@@ -78,9 +78,9 @@ def from_postgres(pattern: str) -> str:
     '%Y-%m at %H'
     """
     fields = "|".join(sorted(_FROM_POSTGRES, key=len, reverse=True))
-    return re.sub(f'{fields}|"[^"]*"', lambda found: _FROM_POSTGRES.get(found[0], found[0].strip('"')), pattern)
+    return re.sub(f'{fields}|"[^"]*"', lambda field: _FROM_POSTGRES.get(field[0], field[0].strip('"')), pattern)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Letters, and what Java might read as more than itself, in quotes."""
-    return re.sub(r"[A-Za-z'#{}\[\]%]+", lambda found: "'" + found[0].replace("'", "''") + "'", text)
+    return re.sub(r"[A-Za-z'#{}\[\]%]+", lambda letters: "'" + letters[0].replace("'", "''") + "'", text)

@@ -86,12 +86,12 @@ def _nullable(schema: Schema) -> Schema:
 
 def sides_read(join: WindowJoin | UpdatingJoin) -> tuple[frozenset[str], frozenset[str]]:
     """The names of the columns that a join reads of its left and of its right side in order to match rows."""
-    found: tuple[set[str], set[str]] = set(), set()
+    names: tuple[set[str], set[str]] = set(), set()
     for number, below in enumerate((join.left, join.right)):
         for pair in join.equal:
-            found[number].update(columns_of(pair[number]))
+            names[number].update(columns_of(pair[number]))
         if join.condition is not None:
-            found[number].update(columns_of(join.condition) & set(below.schema.names))
+            names[number].update(columns_of(join.condition) & set(below.schema.names))
         if isinstance(join, WindowJoin) and join.windows is not None:
-            found[number].add(join.windows[number])
-    return frozenset(found[0]), frozenset(found[1])
+            names[number].add(join.windows[number])
+    return frozenset(names[0]), frozenset(names[1])

@@ -57,7 +57,12 @@ class Over(Node):
     @property
     def schema(self) -> Schema:
         """The columns of the input, then the new ones."""
-        return Schema((*self.input.schema, *(Field(one.name, one.type, one.nullable) for one in self.functions)))
+        return Schema(
+            (
+                *self.input.schema,
+                *(Field(function.name, function.type, function.nullable) for function in self.functions),
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,7 @@ class Top(Node):
         return self.input.schema
 
 
-def columns_read(one: NamedOver) -> frozenset[str]:
+def columns_read(function: NamedOver) -> frozenset[str]:
     """The names of the columns that one of the functions reads."""
-    parts = (*one.arguments, *one.partition, *(order.expr for order in one.order))
+    parts = (*function.arguments, *function.partition, *(order.expr for order in function.order))
     return frozenset[str]().union(*(columns_of(part) for part in parts))

@@ -35,9 +35,9 @@ class Scan(Node):
         return frozenset(self.columns.names) | times - {EVENT_TIME}
 
 
-def as_they_are(fields: Iterable[Field]) -> tuple[Named, ...]:
+def pass_through(fields: Iterable[Field]) -> tuple[Named, ...]:
     """Columns of an input, to be passed on by a `Project`."""
-    return tuple(Named(one.name, Column(one.name, one.type, one.nullable)) for one in fields)
+    return tuple(Named(field.name, Column(field.name, field.type, field.nullable)) for field in fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class UpdatingAggregate(Node):
         return Schema(
             (
                 *(Field(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys),
-                *(Field(one.name, one.aggregate.type, one.aggregate.nullable) for one in self.aggregates),
+                *(Field(named.name, named.aggregate.type, named.aggregate.nullable) for named in self.aggregates),
             )
         )
 

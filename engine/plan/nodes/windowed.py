@@ -68,7 +68,7 @@ class Aggregate:
     def expressions(self) -> tuple[Expr, ...]:
         """All that it reads of a row."""
         condition = () if self.condition is None else (self.condition,)
-        return (*self.arguments, *(one.expr for one in self.order), *condition)
+        return (*self.arguments, *(key.expr for key in self.order), *condition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class WindowAggregate(Node):
             (
                 *(Field(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys),
                 Field(self.window_name, types.WINDOW, nullable=False),
-                *(Field(one.name, one.aggregate.type, one.aggregate.nullable) for one in self.aggregates),
+                *(Field(named.name, named.aggregate.type, named.aggregate.nullable) for named in self.aggregates),
             )
         )
 
@@ -116,29 +116,29 @@ def window_of(node: Node) -> tuple[Window, str | None] | None:
         case Filter(source) | Unnest(source):
             return window_of(source)
         case Project(source, columns):
-            found = window_of(source)
-            if found is None:
+            inner = window_of(source)
+            if inner is None:
                 return None
-            window, column = found
+            window, column = inner
             return window, next((item.name for item in columns if _holds(item.expr, column, source)), None)
         case Union(inputs):
-            windows = [window_of(one) for one in inputs]
+            windows = [window_of(part) for part in inputs]
             first = windows[0]
-            same = first is not None and all(one is not None and one[0] == first[0] for one in windows)
+            same = first is not None and all(common is not None and common[0] == first[0] for common in windows)
             return first if same else None
         case WindowJoin():
-            return _joined_window(node)
+            return _window_of_join(node)
         case LookupJoin(source) | Over(source) | Top(source):
             return window_of(source)
     return None
 
 
-def _joined_window(join: WindowJoin) -> tuple[Window, str | None] | None:
+def _window_of_join(join: WindowJoin) -> tuple[Window, str | None] | None:
     """That of a side whose rows are never missing. Of a full join no column holds it, unless one was made for it."""
-    found = window_of(join.left)
-    if found is None or join.windows is None or join.kind == "full":
-        return None if found is None else (found[0], None)
-    return found[0], join.windows[1 if join.kind == "right" else 0]
+    window = window_of(join.left)
+    if window is None or join.windows is None or join.kind == "full":
+        return None if window is None else (window[0], None)
+    return window[0], join.windows[1 if join.kind == "right" else 0]
 
 
 def _holds(expr: Expr, column: str | None, source: Node) -> bool:
@@ -146,8 +146,8 @@ def _holds(expr: Expr, column: str | None, source: Node) -> bool:
     match expr:
         case Column(name):
             return name == column
-        case Call("coalesce", (Column(one), Column(other))):
+        case Call("coalesce", (Column(left), Column(right))):
             while isinstance(source, Filter):
                 source = source.input
-            return isinstance(source, WindowJoin) and source.windows in ((one, other), (other, one))
+            return isinstance(source, WindowJoin) and source.windows in ((left, right), (right, left))
     return False

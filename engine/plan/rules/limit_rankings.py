@@ -1,34 +1,51 @@
-"""A ranking of which only the best are wanted gives no others, and keeps no others if it can."""
+"""A ranking of which only the first places are asked for gives no others, and keeps no others if it can.
+
+    Filter place <= 3 AND price > 10          Filter price > 10
+      Project name, price, place         ->     Project name, price, place
+        UpdatingTop as place                      UpdatingTop 3 rows as place
+
+`place = 3` limits the ranking to three as well, but stays: it leaves out the first and the second place. Of two
+limits the smaller counts. A test that no place can pass stays as it is: it is a filter like any other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from engine.plan.expr import Call, Column, Expr, Literal
 from engine.plan.nodes import Filter, Project, UpdatingTop, Write
 from engine.plan.tree import Node, rewrite
 
 
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The greatest place that a test on a column lets through; `is_all` when the test says nothing else of a place."""
+
+    column: str
+    most: int
+    is_all: bool
+
+
 def limit_rankings(writes: Sequence[Write]) -> tuple[Write, ...]:
     """The same writes with a limit on every ranking whose place is compared with a constant above it."""
-    return tuple(replace(write, input=rewrite(write.input, _limited)) for write in writes)
+    return tuple(replace(write, input=rewrite(write.input, _limit)) for write in writes)
 
 
-def _limited(node: Node) -> Node:
+def _limit(node: Node) -> Node:
     """A filter without the tests that its ranking answers for it."""
     if not isinstance(node, Filter):
         return node
-    source, rest = node.input, list[Expr]()
+    source, tests = node.input, list[Expr]()
     for test in _conjuncts(node.condition):
-        found = _most(test)
-        below = None if found is None else _within(source, found[0], found[1])
-        source = source if below is None else below
-        if below is None or found is None or not found[2]:
-            rest.append(test)
-    if not rest:
+        bound = _bound(test)
+        limited = None if bound is None else _with_limit(source, bound.column, bound.most)
+        source = source if limited is None else limited
+        if limited is None or bound is None or not bound.is_all:
+            tests.append(test)
+    if not tests:
         return source
-    return Filter(source, rest[0] if len(rest) == 1 else replace(_and(node.condition), arguments=tuple(rest)))
+    return Filter(source, tests[0] if len(tests) == 1 else replace(_and(node.condition), arguments=tuple(tests)))
 
 
 def _and(condition: Expr) -> Call:
@@ -42,32 +59,32 @@ def _conjuncts(condition: Expr) -> list[Expr]:
     return [condition]
 
 
-def _most(test: Expr) -> tuple[str, int, bool] | None:
-    """The column that a test holds below a number, the number, and whether that is all it says of a place."""
+def _bound(test: Expr) -> _Bound | None:
+    """What a test says of the greatest place; None when it says nothing of the kind."""
     match test:
         case Call("<=", (Column(name), Literal(int(most)))) | Call(">=", (Literal(int(most)), Column(name))):
-            found = name, most, True
+            bound = _Bound(name, most, is_all=True)
         case Call("<", (Column(name), Literal(int(most)))) | Call(">", (Literal(int(most)), Column(name))):
-            found = name, most - 1, True
+            bound = _Bound(name, most - 1, is_all=True)
         case Call("=", (Column(name), Literal(int(most)))) | Call("=", (Literal(int(most)), Column(name))):
-            found = name, most, most == 1
+            bound = _Bound(name, most, is_all=most == 1)
         case Call("between", (Column(name), Literal(int(least)), Literal(int(most)))):
-            found = name, most, least <= 1
+            bound = _Bound(name, most, is_all=least <= 1)
         case _:
             return None
-    return found if found[1] >= 1 else None
+    return bound if bound.most >= 1 else None
 
 
-def _within(node: Node, name: str, most: int) -> Node | None:
+def _with_limit(node: Node, name: str, most: int) -> Node | None:
     """The relation with the limit on the ranking that gives the column; None when none does."""
     match node:
         case UpdatingTop(number=number, limit=limit) if number == name:
             return replace(node, limit=most if limit is None else min(limit, most))
         case Filter(source):
-            below = _within(source, name, most)
+            below = _with_limit(source, name, most)
             return None if below is None else replace(node, input=below)
         case Project(source, columns):
-            own = next((one.expr for one in columns if one.name == name), None)
-            below = _within(source, own.name, most) if isinstance(own, Column) else None
+            expr = next((named.expr for named in columns if named.name == name), None)
+            below = _with_limit(source, expr.name, most) if isinstance(expr, Column) else None
             return None if below is None else replace(node, input=below)
     return None

@@ -1,6 +1,11 @@
 """What is asked of one side of a join alone is asked before the join, so that less is kept and matched.
 
-Only tests that cannot fail are moved: another one might meet rows that the join would have left out.
+    Filter a.x > 1 AND b.y > 2               Filter b.y > 2
+      left join a, b ON a.k = b.k      ->      left join a, b ON a.k = b.k
+                                                 Filter a.x > 1
+
+`b.y > 2` stays above: below the join, a row of `a` would come out with NULLs instead of not at all. Only tests that
+cannot fail are moved: another one might meet rows that the join would have left out, and stop the run.
 """
 
 from __future__ import annotations
@@ -41,22 +46,22 @@ _WITHIN: dict[JoinKind, tuple[bool, bool]] = {
 
 def push_filters_into_joins(writes: Sequence[Write]) -> tuple[Write, ...]:
     """The same writes with conditions below joins wherever a row that fails them could not come out of the join."""
-    return tuple(replace(write, input=_down(write.input)) for write in writes)
+    return tuple(replace(write, input=_push_down(write.input)) for write in writes)
 
 
-def _down(node: Node) -> Node:
+def _push_down(node: Node) -> Node:
     match node:
         case Filter(WindowJoin() | UpdatingJoin() as join, condition):
             tests = [test for test in _conjuncts(condition) if not _is_matched(join, test)]
-            joined, rest = _split(join, tests, _ABOVE[join.kind])
-            return _filtered(_down(joined), rest)
+            joined, remaining = _push(join, tests, _ABOVE[join.kind])
+            return _with_filter(_push_down(joined), remaining)
         case Filter(LookupJoin() as join, condition):
-            mine, rest = _parted(_conjuncts(condition), join.input)
-            return _filtered(_down(replace(join, input=_filtered(join.input, mine))), rest)
+            movable, remaining = _tests_of_side(_conjuncts(condition), join.input)
+            return _with_filter(_push_down(replace(join, input=_with_filter(join.input, movable))), remaining)
         case WindowJoin(condition=Call() as condition) | UpdatingJoin(condition=Call() as condition):
-            joined, rest = _split(node, _conjuncts(condition), _WITHIN[node.kind])
-            node = replace(joined, condition=_all_of(rest))
-    return with_inputs(node, [_down(below) for below in inputs_of(node)])
+            joined, remaining = _push(node, _conjuncts(condition), _WITHIN[node.kind])
+            node = replace(joined, condition=_all_of(remaining))
+    return with_inputs(node, [_push_down(below) for below in inputs_of(node)])
 
 
 def _is_matched(join: WindowJoin | UpdatingJoin, test: Expr) -> bool:
@@ -66,24 +71,24 @@ def _is_matched(join: WindowJoin | UpdatingJoin, test: Expr) -> bool:
     return any(set(test.arguments) == set(pair) for pair in join.equal)
 
 
-def _split(
+def _push(
     join: WindowJoin | UpdatingJoin, tests: Sequence[Expr], may: tuple[bool, bool]
 ) -> tuple[WindowJoin | UpdatingJoin, list[Expr]]:
     """The join with those tests below it that may be there, and the others."""
-    rest = list(tests)
+    remaining = list(tests)
     if may[0]:
-        mine, rest = _parted(rest, join.left)
-        join = replace(join, left=_filtered(join.left, mine))
+        movable, remaining = _tests_of_side(remaining, join.left)
+        join = replace(join, left=_with_filter(join.left, movable))
     if may[1]:
-        mine, rest = _parted(rest, join.right)
-        join = replace(join, right=_filtered(join.right, mine))
-    return join, rest
+        movable, remaining = _tests_of_side(remaining, join.right)
+        join = replace(join, right=_with_filter(join.right, movable))
+    return join, remaining
 
 
-def _parted(tests: Sequence[Expr], side: Node) -> tuple[list[Expr], list[Expr]]:
+def _tests_of_side(tests: Sequence[Expr], side: Node) -> tuple[list[Expr], list[Expr]]:
     names = set(side.schema.names)
-    mine = [test for test in tests if columns_of(test) and columns_of(test) <= names and _cannot_fail(test)]
-    return mine, [test for test in tests if test not in mine]
+    movable = [test for test in tests if columns_of(test) and columns_of(test) <= names and _cannot_fail(test)]
+    return movable, [test for test in tests if test not in movable]
 
 
 def _cannot_fail(test: Expr) -> bool:
@@ -105,7 +110,7 @@ def _is_harmless(part: Expr) -> bool:
             return True
 
 
-def _filtered(rows: Node, tests: Sequence[Expr]) -> Node:
+def _with_filter(rows: Node, tests: Sequence[Expr]) -> Node:
     condition = _all_of(tests)
     return rows if condition is None else Filter(rows, condition)
 

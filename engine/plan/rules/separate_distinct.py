@@ -1,8 +1,13 @@
 """Aggregates of different values: the stream part keeps each value of a window once, the epoch part aggregates them.
 
+    count(DISTINCT v), sum(n) of a window and key       rows (v, n): (a, 1), (a, 2), (b, 4)
+    first step, in the stream, by window, key and v:    (a, 3), (b, 4)
+    second step, when the window is complete:           count(v) = 2, sum(part) = 7
+
 Spark's streams know no DISTINCT. Grouped by the value as well, a window keeps a row for every value, and what stands
-beside DISTINCT is aggregated in two steps. Where that is not the same (sessions are closed by their rows, and some
-aggregates cannot be put together from parts) the values are gathered in a set instead.
+beside DISTINCT is aggregated in two steps (docs/decisions/different-values-in-two-steps.md). Where that is not the same
+(sessions are closed by their rows, and some aggregates cannot be put together from parts) the values are gathered in a
+set instead.
 """
 
 from __future__ import annotations
@@ -25,16 +30,16 @@ def separate_distinct(writes: Sequence[Write]) -> tuple[Write, ...]:
 def is_separable(node: WindowAggregate) -> bool:
     """Whether all of its aggregates can be computed from one row for every value."""
     return not isinstance(node.window, Session) and all(
-        _is_of_one_value(one.aggregate)
-        if one.aggregate.distinct
-        else _combined_by(one.aggregate) is not None or _is_mean(one.aggregate)
-        for one in node.aggregates
+        _is_of_one_value(named.aggregate)
+        if named.aggregate.distinct
+        else _combined_by(named.aggregate) is not None or _is_mean(named.aggregate)
+        for named in node.aggregates
     )
 
 
 def without_sets(node: WindowAggregate) -> set[str]:
     """The aggregates whose DISTINCT cannot be computed from a set of values either."""
-    distinct = {one.aggregate.function for one in node.aggregates if one.aggregate.distinct}
+    distinct = {named.aggregate.function for named in node.aggregates if named.aggregate.distinct}
     return {name for name in distinct if not (_ignores_repeats(name) or _has_sets(name))}
 
 
@@ -42,7 +47,7 @@ def _separate(node: Node) -> Node:
     if not isinstance(node, WindowAggregate):
         return node
     plain = replace(node, aggregates=tuple(map(_plain, node.aggregates)))
-    if node.is_incremental and any(one.aggregate.distinct for one in plain.aggregates) and is_separable(plain):
+    if node.is_incremental and any(named.aggregate.distinct for named in plain.aggregates) and is_separable(plain):
         return _in_two_steps(plain)
     return plain
 
@@ -67,7 +72,7 @@ def _combined_by(aggregate: Aggregate) -> str | None:
 
 
 def _is_of_one_value(aggregate: Aggregate) -> bool:
-    return all(isinstance(other, Literal) for other in aggregate.arguments[1:]) and all(
+    return all(isinstance(argument, Literal) for argument in aggregate.arguments[1:]) and all(
         order.expr == aggregate.arguments[0] for order in aggregate.order
     )
 
@@ -87,11 +92,11 @@ class _Steps:
 
     def value(self, expr: Expr) -> Column:
         """The column of the first step that holds a value."""
-        found = next((one for one in self.values if one.expr == expr), None)
-        if found is None:
-            found = Named(f"__value{len(self.values)}", expr)
-            self.values.append(found)
-        return Column(found.name, expr.type, is_nullable(expr))
+        named = next((named for named in self.values if named.expr == expr), None)
+        if named is None:
+            named = Named(f"__value{len(self.values)}", expr)
+            self.values.append(named)
+        return Column(named.name, expr.type, is_nullable(expr))
 
     def part(self, aggregate: Aggregate) -> Column:
         """The column of the first step that holds an aggregate of the rows of one value."""
@@ -108,8 +113,8 @@ class _Steps:
 
 def _in_two_steps(node: WindowAggregate) -> Node:
     steps = _Steps()
-    for one in node.aggregates:
-        steps.results.append(Named(one.name, _result(steps, one.aggregate)))
+    for named in node.aggregates:
+        steps.results.append(Named(named.name, _result(steps, named.aggregate)))
     below = replace(node, keys=(*node.keys, *steps.values), aggregates=tuple(steps.first))
     keys = [(key.name, Column(key.name, key.expr.type, is_nullable(key.expr))) for key in node.keys]
     window = Column(node.window_name, types.WINDOW, nullable=False)
@@ -120,8 +125,8 @@ def _in_two_steps(node: WindowAggregate) -> Node:
         tuple(Named(name, column) for name, column in keys),
         tuple(steps.second),
     )
-    kept = (*(Named(name, column) for name, column in keys), Named(node.window_name, window))
-    return Project(above, (*kept, *steps.results))
+    grouping = (*(Named(name, column) for name, column in keys), Named(node.window_name, window))
+    return Project(above, (*grouping, *steps.results))
 
 
 def _result(steps: _Steps, aggregate: Aggregate) -> Expr:
@@ -140,7 +145,7 @@ def _of_values(steps: _Steps, aggregate: Aggregate) -> Aggregate:
     if aggregate.condition is not None:
         value = Case(((aggregate.condition, value),), None, value.type)
     column = steps.value(value)
-    order = tuple(replace(one, expr=column) for one in aggregate.order)
+    order = tuple(replace(key, expr=column) for key in aggregate.order)
     return replace(aggregate, arguments=(column, *aggregate.arguments[1:]), condition=None, order=order)
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine import types
 from engine.functions import AGGREGATES
-from engine.plan.conditions import take_apart
+from engine.plan.conditions import split_condition
 from engine.plan.expr import Column, Expr, Literal, Named
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, WATERMARK, hidden_in
 from engine.plan.nodes import Aggregate, UpdatingAggregate, UpdatingJoin, is_updating
@@ -81,7 +81,7 @@ def _measure(call: Aggregate, own: Udf | None) -> Measure:
         function, result = GATHERED, types.Array(types.Struct(members))
     order = tuple(Sorting(one.expr.type, one.descending, one.nulls_first) for one in call.order)
     has_condition = call.condition is not None
-    return Measure(function, kinds, result, distinct=call.distinct, has_condition=has_condition, order=order, own=own)
+    return Measure(function, kinds, result, distinct=call.distinct, has_condition=has_condition, order=order, udf=own)
 
 
 def _called(node: UpdatingAggregate, done: Set[Aggregate], rows: DataFrame) -> DataFrame:
@@ -97,7 +97,7 @@ def _called(node: UpdatingAggregate, done: Set[Aggregate], rows: DataFrame) -> D
 
 def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -> DataFrame:
     """The rows of the join as they come and go, with the hidden columns of changes if any can go."""
-    apart = None if node.condition is None else take_apart(node.condition, node.left.schema, node.right.schema)
+    apart = None if node.condition is None else split_condition(node.condition, node.left.schema, node.right.schema)
     has_watermark = WATERMARK in left.columns and WATERMARK in right.columns and not is_updating(node)
     inputs, extras = (node.left, node.right), (apart.left, apart.right) if apart else ((), ())
     own = tuple(numbered(one.schema, letter) for one, letter in zip(inputs, "lr", strict=True))

@@ -34,8 +34,8 @@ from engine.plan.nodes import (
     UpdatingAggregate,
     Window,
     WindowAggregate,
-    as_they_are,
     is_updating,
+    pass_through,
     window_of,
 )
 from engine.plan.rules.separate_distinct import is_separable, without_sets
@@ -219,7 +219,7 @@ class Grouping:
 
 def distinct(rows: Node, ttl: timedelta) -> Node:
     """Each row once: within its window if the rows carry one, else as a stream of changes."""
-    columns = as_they_are(rows.schema)
+    columns = pass_through(rows.schema)
     found = window_of(rows)
     window = None if found is None else found[1]
     if window is None:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from engine import types
 from engine.connectors.base import Table
 from engine.errors import EngineError, JoinError, TextPosition, WindowMismatchError
-from engine.plan.conditions import take_apart
+from engine.plan.conditions import split_condition
 from engine.plan.expr import Call, Cast, Column, Expr, Named, columns_of, is_nullable
 from engine.plan.nodes import (
     JoinKind,
@@ -264,7 +264,7 @@ def choose_join(
 
 
 def _refuse_uncomputable(left: Node, right: Node, condition: Expr, at: TextPosition | None) -> None:
-    if take_apart(condition, left.schema, right.schema) is None:
+    if split_condition(condition, left.schema, right.schema) is None:
         raise JoinError(
             "this condition is too intricate for a join without windows that is not an inner one",
             hint="compute what it needs of each side in a column of its own, and compare those",

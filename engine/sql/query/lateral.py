@@ -13,7 +13,7 @@ from sqlglot import exp
 from engine import types
 from engine.errors import EngineError, JoinError, TooLargeError, UnsupportedClauseError
 from engine.plan.expr import Case, Column, Expr, Literal, Named, columns_of, is_nullable
-from engine.plan.nodes import Filter, Project, as_they_are
+from engine.plan.nodes import Filter, Project, pass_through
 from engine.plan.tree import Node
 from engine.sql.column_names import numbered
 from engine.sql.query.filters import all_of, filtered
@@ -187,7 +187,7 @@ class _Looking:
                 made.append(Named(f"{self.prefix}_own{len(made)}", one.expr))
                 column = Column(made[-1].name, one.expr.type, is_nullable(one.expr))
             found[one.name] = column
-        return Project(rows, (*as_they_are(rows.schema), *made)), found
+        return Project(rows, (*pass_through(rows.schema), *made)), found
 
     def groups(self, tests: Sequence[exp.Expr], items: Sequence[exp.Expr], inner: Scope) -> Side:
         """The rows joined with the groups, or distinct rows, or elements, that the query makes within each match."""
@@ -251,7 +251,7 @@ class _Looking:
         """The rows with the values of the items, of which there is one for each, where ON holds."""
         names = alias_names(self.lateral.args.get("alias"), len(items), self.queries.script)
         made = [Named(f"{self.prefix}_item{number}", one.expr) for number, one in enumerate(items)]
-        node = Project(rows.node, (*as_they_are(rows.node.schema), *made))
+        node = Project(rows.node, (*pass_through(rows.node.schema), *made))
         shown = [
             Visible(self._table or None, Column(one.name, one.expr.type, is_nullable(one.expr)), name)
             for one, name in zip(made, names or [item.name for item in items], strict=True)

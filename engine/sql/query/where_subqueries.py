@@ -13,7 +13,7 @@ from engine import types
 from engine.errors import ColumnCountError, TextPosition, UnsupportedClauseError
 from engine.plan.expr import Case, Column, Expr, columns_of, is_nullable
 from engine.plan.expr import Literal as Constant
-from engine.plan.nodes import Filter, Project, Session, Unnest, as_they_are
+from engine.plan.nodes import Filter, Project, Session, Unnest, pass_through
 from engine.plan.tree import Node
 from engine.sql.column_names import count_columns
 from engine.sql.query.filters import filtered
@@ -137,7 +137,7 @@ def _joined(
     if held is not None:
         wanted.add(held[1] or "")
     columns = tuple(one for one in others.schema if one.name in wanted) or others.schema.fields[:1]
-    return choose_join(rows, Project(others, as_they_are(columns)), kind, matching, ttl, at)
+    return choose_join(rows, Project(others, pass_through(columns)), kind, matching, ttl, at)
 
 
 def _without_unknown(

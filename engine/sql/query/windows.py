@@ -11,7 +11,7 @@ from engine.durations import read_duration
 from engine.errors import EngineError, WindowArgumentError, WindowMismatchError
 from engine.plan.expr import Call, Column, Literal, Named
 from engine.plan.hidden import EVENT_TIME
-from engine.plan.nodes import Carried, Hop, Project, Session, Tumble, Window, as_they_are, window_of
+from engine.plan.nodes import Carried, Hop, Project, Session, Tumble, Window, pass_through, window_of
 from engine.plan.tree import Node
 from engine.sql.scalar.expressions import WINDOWS, make_call, read_interval
 from engine.sql.text.parse import Script
@@ -112,7 +112,7 @@ def with_window(source: Node) -> Node:
     end = make_call("+", [time, Literal(tick, types.Interval())])
     names = [Literal(member.name, types.TEXT) for member in types.WINDOW.members]
     window = Call("named_struct", (names[0], start, names[1], end), types.WINDOW, nullable=False)
-    return Project(source, (*as_they_are(source.schema), Named(AGAIN, window)))
+    return Project(source, (*pass_through(source.schema), Named(AGAIN, window)))
 
 
 def describe(window: Window) -> str:

@@ -21,14 +21,14 @@ from engine.updating.accumulators.lists import GATHERED
 from engine.updating.accumulators.moments import Moments
 from engine.updating.accumulators.whole import Whole
 
-__all__ = ["Accumulator", "Measure", "accumulator_of", "keeps_values", "summing"]
+__all__ = ["Accumulator", "Measure", "accumulator_for", "accumulator_of", "keeps_values"]
 
 
 @cache
 def accumulator_of(measure: Measure) -> Accumulator | None:
     """The accumulator of a function; None when it needs the values themselves."""
-    if measure.own is not None:
-        return Incremental(measure.own)
+    if measure.udf is not None:
+        return Incremental(measure.udf)
     if measure.function == GATHERED:
         return None
     match AGGREGATES[measure.function].retention:
@@ -63,17 +63,17 @@ def _total(measure: Measure, *, mean: bool) -> Accumulator:
     return Whole(to_arrow(measure.result), 2)
 
 
-def summing(measure: Measure) -> Accumulator:
+def accumulator_for(measure: Measure) -> Accumulator:
     """The accumulator of a function whose values are not kept, which has one."""
-    found = accumulator_of(measure)
-    assert found is not None, measure.function
-    return found
+    accumulator = accumulator_of(measure)
+    assert accumulator is not None, measure.function
+    return accumulator
 
 
 @cache
 def keeps_values(measure: Measure, *, only_appends: bool) -> bool:
     """Whether the values of a group must be kept."""
-    if measure.own is not None:
+    if measure.udf is not None:
         return measure.distinct
     if measure.function == GATHERED:
         return True

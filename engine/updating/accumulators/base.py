@@ -39,7 +39,7 @@ class Sorting:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One aggregate of a query: the declared function, the types of its arguments and of its result. `own` is the
+    """One aggregate of a query: the declared function, the types of its arguments and of its result. `udf` is the
     user's class that takes rows one by one."""
 
     function: str
@@ -48,7 +48,7 @@ class Measure:
     distinct: bool = False
     has_condition: bool = False
     order: tuple[Sorting, ...] = ()
-    own: Udf | None = None
+    udf: Udf | None = None
 
 
 class Mergeable:

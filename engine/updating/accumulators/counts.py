@@ -16,7 +16,7 @@ from engine.updating.groups import Flags, Groups, Longs, flags, valid
 
 def present(arguments: Sequence[pa.Array], rows: int) -> Flags:
     """Where no argument is NULL."""
-    return reduce(np.logical_and, [valid(one) for one in arguments], np.ones(rows, bool))
+    return reduce(np.logical_and, [valid(argument) for argument in arguments], np.ones(rows, bool))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +59,20 @@ class ExclusiveOr:
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
         """Two columns: the bits, how many values there are."""
-        known = valid(arguments[0])
+        is_valid = valid(arguments[0])
         values = arguments[0].fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
-        return self._folded(values * (weights % 2 != 0), weights * known, groups)
+        return self._fold(values * (weights % 2 != 0), weights * is_valid, groups)
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """The bits of both, and the sum."""
         bits, counts = (column.to_numpy(zero_copy_only=False) for column in columns)
-        return self._folded(bits, counts, groups)
+        return self._fold(bits, counts, groups)
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
         """NULL when there is no value."""
         counts = columns[1].to_numpy(zero_copy_only=False)
         return pa.array(columns[0].to_numpy(zero_copy_only=False), mask=counts == 0).cast(self.type)
 
-    def _folded(self, bits: Longs, counts: Longs, groups: Groups) -> list[pa.Array]:
+    def _fold(self, bits: Longs, counts: Longs, groups: Groups) -> list[pa.Array]:
         folded = np.bitwise_xor.reduceat(bits[groups.order], groups.starts) if groups.count else bits[:0]
         return [pa.array(folded), pa.array(groups.sums(counts))]

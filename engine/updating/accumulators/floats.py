@@ -25,11 +25,13 @@ class Floats:
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
         """The sum of each group."""
-        known = valid(arguments[0])
+        is_valid = valid(arguments[0])
         values = arguments[0].fill_null(0.0).cast(pa.float64()).to_numpy(zero_copy_only=False)
         odd: list[Flags] = [np.isposinf(values), np.isneginf(values), np.isnan(values)]
         finite: Doubles = np.where(np.isfinite(values), values, 0.0) * weights
-        counts: list[Longs] = [groups.sums(weights * (one & known)) for one in odd] + [groups.sums(weights * known)]
+        counts: list[Longs] = [groups.sums(weights * (is_odd & is_valid)) for is_odd in odd] + [
+            groups.sums(weights * is_valid)
+        ]
         return [*_exact([finite], groups), *map(pa.array, counts)]
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:

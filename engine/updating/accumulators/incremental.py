@@ -25,46 +25,46 @@ class Incremental:
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
         """An object, or the rows, of each group; rows without a weight are left out."""
-        objects, found = Objects(self.function), Objects(self.function).rows(arguments)
-        kept: list[bytes | None] = []
+        objects, values = Objects(self.function), Objects(self.function).rows(arguments)
+        states: list[bytes | None] = []
         waiting: list[bytes | None] = []
-        for places in _each(range(len(found)), groups):
+        for places in _each(range(len(values)), groups):
             rows: Rows = [
                 (row, weight)
                 for place in places
-                if (row := found[place]) is not None and (weight := int(weights[place]))
+                if (row := values[place]) is not None and (weight := int(weights[place]))
             ]
             is_taken = "merge" in self.function.methods and all(weight > 0 for _, weight in rows)
-            kept.append(objects.take(None, rows) if rows and is_taken else None)
+            states.append(objects.take(None, rows) if rows and is_taken else None)
             waiting.append(pickle.dumps(rows) if rows and not is_taken else None)
-        return _columns(kept, waiting)
+        return _columns(states, waiting)
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """One object of those of each group, and all rows that wait."""
         objects = Objects(self.function)
-        kept: list[bytes | None] = []
+        merged: list[bytes | None] = []
         waiting: list[bytes | None] = []
-        for made, rows in zip(*(_each(column.to_pylist(), groups) for column in columns), strict=True):
-            some = [one for one in made if one is not None]
-            kept.append(objects.merge(some) if len(some) > 1 else some[0] if some else None)
-            parts = [row for one in rows if one is not None for row in objects.rows_of(one)]
+        for states, rows in zip(*(_each(column.to_pylist(), groups) for column in columns), strict=True):
+            some = [state for state in states if state is not None]
+            merged.append(objects.merge(some) if len(some) > 1 else some[0] if some else None)
+            parts = [row for content in rows if content is not None for row in objects.rows_of(content)]
             waiting.append(pickle.dumps(parts) if parts else None)
-        return _columns(kept, waiting)
+        return _columns(merged, waiting)
 
     def settle(self, columns: Sequence[pa.Array], is_there: Flags) -> list[pa.Array]:
         """Let the objects of whole groups take the rows that wait; a group whose last row went has no object."""
         objects = Objects(self.function)
         groups = zip(*(column.to_pylist() for column in columns), is_there.tolist(), strict=True)
-        kept = [_with_rows(objects, made, rows) if there else None for made, rows, there in groups]
-        return _columns(kept, [None] * len(kept))
+        settled = [_with_rows(objects, state, rows) if exists else None for state, rows, exists in groups]
+        return _columns(settled, [None] * len(settled))
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
         """What each object gives."""
         return Objects(self.function).results(columns[0].to_pylist())
 
 
-def _with_rows(objects: Objects, made: bytes | None, rows: bytes | None) -> bytes | None:
-    return made if rows is None else objects.take(made, objects.rows_of(rows))
+def _with_rows(objects: Objects, state: bytes | None, rows: bytes | None) -> bytes | None:
+    return state if rows is None else objects.take(state, objects.rows_of(rows))
 
 
 def _each(parts: Sequence[_Part], groups: Groups) -> Iterator[list[_Part]]:
@@ -72,5 +72,5 @@ def _each(parts: Sequence[_Part], groups: Groups) -> Iterator[list[_Part]]:
         yield [parts[place] for place in groups.order[start:end].tolist()]
 
 
-def _columns(kept: Sequence[bytes | None], waiting: Sequence[bytes | None]) -> list[pa.Array]:
-    return [pa.array(kept, pa.binary()), pa.array(waiting, pa.binary())]
+def _columns(states: Sequence[bytes | None], waiting: Sequence[bytes | None]) -> list[pa.Array]:
+    return [pa.array(states, pa.binary()), pa.array(waiting, pa.binary())]

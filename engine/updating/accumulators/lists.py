@@ -17,7 +17,7 @@ Row: TypeAlias = tuple[Any, ...]
 ListFunction: TypeAlias = Callable[[Type, Sequence[Row]], object]
 """Gives a group's result, of a type, from the argument values of its rows; None is NULL."""
 
-GATHERED = "_gathered"
+GATHERED = "_gather"
 """No function, but the rows themselves: what an aggregate of the user's is called with."""
 
 
@@ -58,11 +58,11 @@ def _weighted_percentile(_: Type, rows: Sequence[Row]) -> object:
     return value
 
 
-def _joined(_: Type, rows: Sequence[Row]) -> object:
+def _join(_: Type, rows: Sequence[Row]) -> object:
     return rows[0][1].join(row[0] for row in rows) if rows else None
 
 
-def _gathered(_: Type, rows: Sequence[Row]) -> object:
+def _gather(_: Type, rows: Sequence[Row]) -> object:
     return [{f"c{place}": value for place, value in enumerate(row)} for row in rows]
 
 
@@ -83,8 +83,8 @@ LISTS: Mapping[str, ListFunction] = {
     "approx_percentile_cont_with_weight": _weighted_percentile,
     "approx_distinct": lambda _, rows: len({repr(row[0]) for row in rows}),
     "array_agg": lambda _, rows: [row[0] for row in rows] or None,
-    GATHERED: _gathered,
-    "string_agg": _joined,
+    GATHERED: _gather,
+    "string_agg": _join,
     "first_value": lambda _, rows: rows[0][0] if rows else None,
     "last_value": lambda _, rows: rows[-1][0] if rows else None,
     "nth_value": _nth,

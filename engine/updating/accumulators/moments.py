@@ -82,8 +82,8 @@ def _first_with_rows(counts: Longs, groups: Groups) -> Longs:
 def _about(parts: Sequence[Doubles], counts: Longs, centres: Sequence[Doubles]) -> list[Doubles]:
     """The same sums about other centres."""
     y, x, sum_y, sum_x, yy, xx, xy = parts
-    there = counts > 0
-    dy, dx = np.where(there, y - centres[0], 0.0), np.where(there, x - centres[1], 0.0)
+    has_rows = counts > 0
+    dy, dx = np.where(has_rows, y - centres[0], 0.0), np.where(has_rows, x - centres[1], 0.0)
     return [
         centres[0],
         centres[1],
@@ -151,8 +151,8 @@ def of_list(function: str, rows: Sequence[tuple[object, ...]]) -> object:
     y, x = math.fsum(ys) / len(rows), math.fsum(xs) / len(rows)
     y, x = (ys[0] if min(ys) == max(ys) else y), (xs[0] if min(xs) == max(xs) else x)
     squares = [
-        math.fsum((a - b) * (c - d) for a, c in zip(one, other, strict=True))
-        for one, b, other, d in ((ys, y, ys, y), (xs, x, xs, x), (ys, y, xs, x))
+        math.fsum((a - b) * (c - d) for a, c in zip(first, second, strict=True))
+        for first, b, second, d in ((ys, y, ys, y), (xs, x, xs, x), (ys, y, xs, x))
     ]
     numbers = [np.array([number]) for number in (y, x, *squares)]
     with np.errstate(all="ignore"):

@@ -23,7 +23,7 @@ def result_of_values(measure: Measure, values: pa.Table | None, ids: Longs) -> p
     key with how often each value is there."""
     kind = to_arrow(measure.result)
     if values is None:
-        values = _nothing(measure)
+        values = _no_values(measure)
     arguments = [values[f"a{place}"].combine_chunks() for place in range(len(measure.arguments))]
     weights = longs(values[WEIGHT])
     if measure.distinct:
@@ -32,13 +32,13 @@ def result_of_values(measure: Measure, values: pa.Table | None, ids: Longs) -> p
     low, high = np.searchsorted(owners, ids, "left"), np.searchsorted(owners, ids, "right")
     accumulator = accumulator_of(measure)
     if accumulator is None or measure.function in LISTS:
-        return pa.array(_listed(measure, values, weights, low, high), kind)
+        return pa.array(_results_of_lists(measure, values, weights, low, high), kind)
     is_there = high > low
     order = np.concatenate([np.arange(a, b) for a, b in zip(low[is_there], high[is_there], strict=True)] or [low[:0]])
     groups = Groups(order, np.cumsum(np.append(0, (high - low)[is_there]))[:-1])
     started = accumulator.start(arguments, weights, groups)
     # a key without values is as one whose only value is NULL
-    nothing = accumulator.start([pa.nulls(1, one.type) for one in arguments], np.zeros(1, np.int64), _ONE)
+    nothing = accumulator.start([pa.nulls(1, argument.type) for argument in arguments], np.zeros(1, np.int64), _ONE)
     both = [pa.concat_arrays([some.cast(none.type), none]) for some, none in zip(started, nothing, strict=True)]
     finished = accumulator.finish(both)
     place = np.where(is_there, np.cumsum(is_there) - 1, groups.count)
@@ -48,7 +48,7 @@ def result_of_values(measure: Measure, values: pa.Table | None, ids: Longs) -> p
 _ONE = Groups(np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
-def _listed(measure: Measure, values: pa.Table, weights: Longs, low: Longs, high: Longs) -> list[object]:
+def _results_of_lists(measure: Measure, values: pa.Table, weights: Longs, low: Longs, high: Longs) -> list[object]:
     compute = function_of(measure.function, measure.result)
     arguments = [values[f"a{place}"].combine_chunks() for place in range(len(measure.arguments))]
     taking = np.ones(len(weights), bool)
@@ -60,26 +60,26 @@ def _listed(measure: Measure, values: pa.Table, weights: Longs, low: Longs, high
     results = []
     for start, end in zip(low.tolist(), high.tolist(), strict=True):
         places = sorted((place for place in range(start, end) if taking[place]), key=firsts.__getitem__)
-        for own, how in reversed(list(zip(sorting, measure.order, strict=True))):
-            places = _sorted(places, own, how)
+        for keys, how in reversed(list(zip(sorting, measure.order, strict=True))):
+            places = _sort(places, keys, how)
         rows = [tuple(column[place] for column in columns) for place in places for _ in range(int(weights[place]))]
         results.append(compute(rows))
     return results
 
 
-def _sorted(places: list[int], values: list[object], how: Sorting) -> list[int]:
+def _sort(places: list[int], values: list[object], how: Sorting) -> list[int]:
     def key(place: int) -> tuple[bool, object]:
         value = values[place]
         is_nan = isinstance(value, float) and math.isnan(value)
         return is_nan, 0.0 if is_nan else value
 
-    known = sorted((place for place in places if values[place] is not None), key=key, reverse=how.descending)
+    places_of_values = sorted((place for place in places if values[place] is not None), key=key, reverse=how.descending)
     unknown = [place for place in places if values[place] is None]
-    return [*unknown, *known] if how.nulls_first else [*known, *unknown]
+    return [*unknown, *places_of_values] if how.nulls_first else [*places_of_values, *unknown]
 
 
-def _nothing(measure: Measure) -> pa.Table:
+def _no_values(measure: Measure) -> pa.Table:
     columns = {name: pa.array([], pa.int64()) for name in (ROW_ID, VALUE, WEIGHT, FIRST)}
     columns |= {f"a{place}": pa.array([], to_arrow(kind)) for place, kind in enumerate(measure.arguments)}
-    columns |= {f"o{place}": pa.array([], to_arrow(one.type)) for place, one in enumerate(measure.order)}
+    columns |= {f"o{place}": pa.array([], to_arrow(sorting.type)) for place, sorting in enumerate(measure.order)}
     return pa.table(columns)

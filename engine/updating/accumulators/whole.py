@@ -34,13 +34,13 @@ class Whole:
         """The limbs of each group's sum, and how many numbers are in it."""
         numbers = arguments[0]
         parts = _limbs_of_decimals(numbers) if self.limbs == 4 else _limbs_of_integers(numbers)
-        summed = _carried([groups.sums(part * weights) for part in parts])
+        summed = _carry([groups.sums(part * weights) for part in parts])
         return [*map(pa.array, summed), pa.array(groups.sums(weights * valid(numbers)))]
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """The sums of the limbs, carried over."""
         *limbs, counts = (groups.sums(column.to_numpy(zero_copy_only=False)) for column in columns)
-        return [*map(pa.array, _carried(limbs)), pa.array(counts)]
+        return [*map(pa.array, _carry(limbs)), pa.array(counts)]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
         """NULL when there is no number. Raises SumOverflowError when the sum does not fit."""
@@ -61,13 +61,13 @@ class Whole:
         if any(abs(number) >= bound for number in sums):
             raise SumOverflowError(f"a sum is out of the range of {self.type}", hint=_HINT)
         pairs = zip(sums, counts, strict=True)
-        return pa.array([_scaled(number, self.scale) if count else None for number, count in pairs], self.type)
+        return pa.array([_scale(number, self.scale) if count else None for number, count in pairs], self.type)
 
     def _means(self, limbs: Sequence[Longs], counts: Longs) -> pa.Array:
         pairs = zip(_whole_numbers(limbs), counts, strict=True)
         unit = Decimal(1).scaleb(-self.type.scale)
         with localcontext(prec=80, rounding=ROUND_HALF_UP):
-            means = [(_scaled(total, self.scale) / int(n)).quantize(unit) if n else None for total, n in pairs]
+            means = [(_scale(total, self.scale) / int(n)).quantize(unit) if n else None for total, n in pairs]
         return pa.array(means, self.type)
 
 
@@ -80,21 +80,21 @@ def _limbs_of_integers(numbers: pa.Array) -> list[Longs]:
 
 
 def _limbs_of_decimals(numbers: pa.Array) -> list[Longs]:
-    known = numbers.fill_null(pa.scalar(Decimal(0), numbers.type)) if numbers.null_count else numbers
-    halves = np.frombuffer(known.buffers()[1], np.int64).reshape(-1, 2)[known.offset : known.offset + len(known)]
+    filled = numbers.fill_null(pa.scalar(Decimal(0), numbers.type)) if numbers.null_count else numbers
+    halves = np.frombuffer(filled.buffers()[1], np.int64).reshape(-1, 2)[filled.offset : filled.offset + len(filled)]
     low, high = halves[:, 0], halves[:, 1]
     return [low & _MASK, (low >> _BITS) & _MASK, high & _MASK, high >> _BITS]
 
 
-def _carried(limbs: Sequence[Longs]) -> list[Longs]:
+def _carry(limbs: Sequence[Longs]) -> list[Longs]:
     """The limbs with all but the highest within their 32 bits."""
-    done = []
+    carried = []
     carry = np.zeros_like(limbs[0])
     for limb in limbs[:-1]:
         total = limb + carry
-        done.append(total & _MASK)
+        carried.append(total & _MASK)
         carry = total >> _BITS
-    return [*done, limbs[-1] + carry]
+    return [*carried, limbs[-1] + carry]
 
 
 def _whole_numbers(limbs: Sequence[Longs]) -> list[int]:
@@ -102,6 +102,6 @@ def _whole_numbers(limbs: Sequence[Longs]) -> list[int]:
     return [sum(part << (_BITS * place) for place, part in enumerate(row)) for row in zip(*columns, strict=True)]
 
 
-def _scaled(number: int, scale: int) -> Decimal:
+def _scale(number: int, scale: int) -> Decimal:
     with localcontext(prec=80):
         return Decimal(number).scaleb(-scale)
