@@ -1,10 +1,13 @@
 # Every verb works on a fresh clone with nothing but make and Python 3.11 or newer: the first one called sets up .venv.
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-CONSTRAINTS := constraints/python3.11.txt
+# the Python of the environment, or the one that will make it
+VERSION := $(shell $(firstword $(wildcard $(BIN)/python) $(PYTHON)) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+# versions that were tried with this Python; for one newer than all files, those of the newest
+CONSTRAINTS := $(or $(wildcard constraints/python$(VERSION).txt),$(lastword $(sort $(wildcard constraints/python*.txt))))
 
 .DEFAULT_GOAL := help
 # compiled once, not by every process anew, whatever the machine says
@@ -21,7 +24,8 @@ setup: $(READY) ## Set up .venv with everything, Java included
 $(READY): pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with make PYTHON=...")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing into $(VENV); this takes some minutes, once"
+	@test -e constraints/python$(VERSION).txt || echo "there are no constraints for Python $(VERSION): the newest are used"
+	@echo "installing into $(VENV) for Python $(VERSION), as $(CONSTRAINTS) says; this takes some minutes, once"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[all,dev]'
 	@touch $(READY)
 
@@ -70,9 +74,11 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-constraints: $(READY) ## Pin what is installed now
-	$(BIN)/python -m pip list --format=freeze --exclude-editable --exclude pip --exclude setuptools \
-		--exclude airflow-provider-arroyo > $(CONSTRAINTS)
+constraints: $(READY) ## Pin what is installed now, for the Python of .venv
+	@echo "# What the tests were last run with, on Python $(VERSION). Rewritten by make constraints." > constraints/python$(VERSION).txt
+	@$(BIN)/python -m pip list --disable-pip-version-check --format=freeze --exclude-editable --exclude pip --exclude setuptools \
+		--exclude wheel --exclude airflow-provider-arroyo >> constraints/python$(VERSION).txt
+	@echo "wrote constraints/python$(VERSION).txt"
 
 clean: ## Remove what was made here
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
