@@ -5,9 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # the Python of the environment, or the one that will make it
-VERSION := $(shell $(firstword $(wildcard $(BIN)/python) $(PYTHON)) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+PYTHON_VERSION := $(shell $(firstword $(wildcard $(BIN)/python) $(PYTHON)) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 # versions that were tried with this Python; for one newer than all files, those of the newest
-CONSTRAINTS := $(or $(wildcard constraints/python$(VERSION).txt),$(lastword $(sort $(wildcard constraints/python*.txt))))
+CONSTRAINTS := $(or $(wildcard constraints/python$(PYTHON_VERSION).txt),$(lastword $(sort $(wildcard constraints/python*.txt))))
 
 .DEFAULT_GOAL := help
 # compiled once, not by every process anew, whatever the machine says
@@ -21,11 +21,11 @@ help: ## What can be made
 setup: $(READY) ## Set up .venv with everything, Java included
 	@echo "ready: $(BIN)/arroyo"
 
-$(READY): pyproject.toml $(CONSTRAINTS)
+$(READY): pyproject.toml engine/__init__.py $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with make PYTHON=...")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@test -e constraints/python$(VERSION).txt || echo "there are no constraints for Python $(VERSION): the newest are used"
-	@echo "installing into $(VENV) for Python $(VERSION), as $(CONSTRAINTS) says; this takes some minutes, once"
+	@test -e constraints/python$(PYTHON_VERSION).txt || echo "there are no constraints for Python $(PYTHON_VERSION): the newest are used"
+	@echo "installing into $(VENV) for Python $(PYTHON_VERSION), as $(CONSTRAINTS) says; this takes some minutes, once"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[all,dev]'
 	@touch $(READY)
 
@@ -54,6 +54,9 @@ demo: $(READY) ## The example DAG, live on the terminal, in under three minutes
 docs: $(READY) ## Write docs/reference from the declarations
 	$(BIN)/python -m engine.docs
 
+changelog: $(READY) ## Make a release of what is in changes/: VERSION=0.1.0 DATE=2026-01-31
+	$(BIN)/python -m engine.docs.changelog "$(VERSION)" "$(DATE)"
+
 golden: $(READY) ## Write the expected errors, plans and rows of tests/corpus anew, to be read before a commit
 	$(BIN)/python -m tests.corpus.rewrite rows
 
@@ -75,10 +78,10 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format .
 
 constraints: $(READY) ## Pin what is installed now, for the Python of .venv
-	@echo "# What the tests were last run with, on Python $(VERSION). Rewritten by make constraints." > constraints/python$(VERSION).txt
+	@echo "# What the tests were last run with, on Python $(PYTHON_VERSION). Rewritten by make constraints." > constraints/python$(PYTHON_VERSION).txt
 	@$(BIN)/python -m pip list --disable-pip-version-check --format=freeze --exclude-editable --exclude pip --exclude setuptools \
-		--exclude wheel --exclude airflow-provider-arroyo >> constraints/python$(VERSION).txt
-	@echo "wrote constraints/python$(VERSION).txt"
+		--exclude wheel --exclude airflow-provider-arroyo >> constraints/python$(PYTHON_VERSION).txt
+	@echo "wrote constraints/python$(PYTHON_VERSION).txt"
 
 clean: ## Remove what was made here
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

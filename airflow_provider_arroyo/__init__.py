@@ -1,3 +1,5 @@
 """Deploy, watch and manage streaming SQL pipelines from Airflow."""
 
-__version__ = "0.1.0"
+from importlib.metadata import version
+
+__version__ = version("airflow-provider-arroyo")

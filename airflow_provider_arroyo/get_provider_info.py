@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _NAME = "Arroyo"
+_DOCUMENTATION = "https://github.com/airflow-provider-arroyo/airflow-provider-arroyo/blob/main/docs/airflow.md"
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -16,7 +17,7 @@ def get_provider_info() -> dict[str, Any]:
         "integrations": [
             {
                 "integration-name": _NAME,
-                "external-doc-url": "https://doc.arroyo.dev/sql",
+                "external-doc-url": _DOCUMENTATION,
                 "tags": ["software"],
             }
         ],

@@ -1,9 +1,10 @@
-"""The settings of the control plane."""
+"""The settings of the control plane, and the environment variables."""
 
 from __future__ import annotations
 
-from engine.docs.markdown import code, page, table
+from engine.docs.markdown import code, page, section, table
 from engine.docs.models import spell_default, spell_type, walk_settings
+from engine.environment import VARIABLES
 from engine.settings import PREFIX, Settings
 
 _INTRODUCTION = (
@@ -13,7 +14,7 @@ _INTRODUCTION = (
 
 
 def settings_page() -> str:
-    """Every setting with its name in a file and in the environment."""
+    """Every setting with its name in a file and in the environment; then what only the environment can say."""
     rows = [
         [
             code(name),
@@ -24,6 +25,16 @@ def settings_page() -> str:
         ]
         for name, info in walk_settings(Settings)
     ]
+    variables = [[code(variable.name), variable.read_by, variable.meaning] for variable in VARIABLES]
     return page(
-        "Settings", _INTRODUCTION, [table(["setting", "environment", "value", "default", "what it does"], rows)]
+        "Settings",
+        _INTRODUCTION,
+        [
+            table(["setting", "environment", "value", "default", "what it does"], rows),
+            section(
+                "Other environment variables",
+                "A name that ends in `_` stands for all names that begin so.",
+                table(["variable", "read by", "what it does"], variables),
+            ),
+        ],
     )

@@ -1,5 +1,6 @@
 """The reference pages say what the declarations say."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ from engine.connectors import CONNECTORS
 from engine.docs import FOLDER, PAGES, stale_pages
 from engine.docs.models import spell_default, spell_interval, walk_settings
 from engine.docs.sql_support import read_features, refusal
-from engine.settings import Settings
+from engine.environment import VARIABLES
+from engine.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,6 +28,30 @@ def test_every_sink_that_promises_something_says_what_it_cannot() -> None:
     promising = [one for one in CONNECTORS if "sink" in one.options and one.guarantee != "best effort"]
 
     assert [one.name for one in promising if not one.limits] == []
+
+
+def names_in_the_code() -> dict[str, str]:
+    """Names of environment variables of ours that stand in the code, each with a file where it does."""
+    paths = [path for folder in ("engine", "airflow_provider_arroyo", "dags_examples") for path in folder_files(folder)]
+    return {name: path.name for path in paths for name in re.findall(r"(?<![A-Z_])ARROYO_[A-Z_]+", path.read_text())}
+
+
+def folder_files(folder: str) -> list[Path]:
+    return [path for path in (ROOT / folder).rglob("*.py") if path.name != "environment.py"]
+
+
+def test_every_environment_variable_in_the_code_is_declared() -> None:
+    settings = {PREFIX + name.replace(".", "__").upper() for name, _ in walk_settings(Settings)}
+    plain = {variable.name for variable in VARIABLES if not variable.name.endswith("_")}
+    prefixes = tuple(variable.name for variable in VARIABLES if variable.name.endswith("_"))
+    names = names_in_the_code()
+
+    assert {
+        name: file
+        for name, file in names.items()
+        if name not in plain | settings | {PREFIX, f"{PREFIX}SECTION__KEY"} and not name.startswith(prefixes)
+    } == {}, "declare it in engine/environment.py"
+    assert [variable.name for variable in VARIABLES if variable.name not in names] == [], "nothing reads it any more"
 
 
 def test_every_setting_has_a_description() -> None:

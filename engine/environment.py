@@ -1,0 +1,71 @@
+"""The environment variables that are read beside those of the settings (`ARROYO__SECTION__KEY`), in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable; one that ends in `_` stands for all whose names begin so."""
+
+    name: str
+    read_by: str
+    meaning: str
+
+
+VARIABLES: tuple[Variable, ...] = (
+    Variable("ARROYO_HOME", "`arroyo serve` and its clients", "The setting `data_dir`, under a shorter name."),
+    Variable("ARROYO_URL", "the commands that ask a control plane", "Its address, when `--url` is left out."),
+    Variable("ARROYO_TOKEN", "the commands that ask a control plane", "Its token, when `--token` is left out."),
+    Variable(
+        "ARROYO_SECRET_",
+        "drivers",
+        "`ARROYO_SECRET_NAME` is what `{{ secret:NAME }}` in an option stands for.",
+    ),
+    Variable(
+        "ARROYO_SECRETS_DIR",
+        "drivers",
+        "A directory with a file for each secret that has no variable of its own.",
+    ),
+    Variable(
+        "ARROYO_VAR_",
+        "drivers",
+        "`{{ ARROYO_VAR_NAME }}` in an option stands for the variable of this name; other variables cannot be read.",
+    ),
+    Variable(
+        "ARROYO_NET_ALLOW",
+        "drivers",
+        "Hosts, addresses and networks that are not public and that pipelines may reach all the same, separated by "
+        "commas.",
+    ),
+    Variable(
+        "ARROYO_JARS",
+        "drivers",
+        "Java archives that Spark loads, separated by commas; `source.reader = 'jvm'` needs those of Spark's Kafka "
+        "source.",
+    ),
+    Variable(
+        "ARROYO_CACHE",
+        "drivers",
+        "Where the archive of Spark's classes is kept, which halves the time to start; `arroyo` in the user's cache "
+        "directory by default. Deleting it is always safe.",
+    ),
+    Variable(
+        "ARROYO_RUN",
+        "the control plane",
+        "The name of the run that a process belongs to. Set by the control plane for its drivers, never by hand.",
+    ),
+    Variable(
+        "ARROYO_FAULT",
+        "drivers under test",
+        "A point at which the process kills itself, as `point[:epoch[:stop]]`; needs `ARROYO_FAULTS_ALLOWED`.",
+    ),
+    Variable("ARROYO_FAULTS_ALLOWED", "drivers under test", "1 arms `ARROYO_FAULT`."),
+    Variable(
+        "ARROYO_EXAMPLE_FOLDER",
+        "the example DAGs",
+        "Where they write; `arroyo_example` in the home of Airflow by default.",
+    ),
+    Variable("ARROYO_DEMO_JOURNAL", "the example DAGs", "Where `make demo` has its tasks tell what they did."),
+)
