@@ -2,9 +2,14 @@
 
 import re
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+import airflow_provider_arroyo
+import engine
+from engine.cli import main
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -47,3 +52,26 @@ def test_every_verb_of_the_makefile_has_a_line_of_help() -> None:
 def test_the_packages_say_that_they_are_typed() -> None:
     assert (ROOT / "engine" / "py.typed").exists()
     assert (ROOT / "airflow_provider_arroyo" / "py.typed").exists()
+
+
+def test_whatever_names_the_version_names_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    [newest, *_] = re.findall(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+    assert PROJECT["dynamic"] == ["version"]
+    assert {
+        "engine": engine.__version__,
+        "provider": airflow_provider_arroyo.__version__,
+        "installed": version(PROJECT["name"]),
+        "command line": capsys.readouterr().out.removeprefix("arroyo ").strip(),
+        "changelog": newest,
+    } == dict.fromkeys(("engine", "provider", "installed", "command line", "changelog"), engine.__version__)
+
+
+def test_the_licence_is_the_one_that_is_declared() -> None:
+    text = (ROOT / "LICENSE").read_text()
+
+    assert (PROJECT["license"], PROJECT["license-files"]) == ("Apache-2.0", ["LICENSE"])
+    assert "Apache License" in text
+    assert "Version 2.0, January 2004" in text

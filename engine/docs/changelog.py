@@ -1,0 +1,70 @@
+"""`python -m engine.docs.changelog VERSION DATE`: make a release of CHANGELOG.md out of the files in changes/.
+
+changes/delta.added.md     A connector `delta` ...       ## 0.1.0 (2026-11-23)
+changes/delta.fixed.md     A table that was ...          ### Added
+- A connector `delta` ...
+### Fixed
+- A table that was ...
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import date
+from itertools import groupby
+from pathlib import Path
+from textwrap import fill
+
+KINDS = ("added", "changed", "fixed", "removed")
+_NAME = re.compile(r"([a-z0-9-]+)\.(" + "|".join(KINDS) + r")\.md")
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+
+
+def change_files(folder: Path) -> list[Path]:
+    """The changes of a folder by kind, then by name; a file whose name says no kind is refused."""
+    paths = [path for path in folder.iterdir() if path.name != "README.md"]
+    if misnamed := [path.name for path in paths if not _NAME.fullmatch(path.name)]:
+        raise ValueError(f"{misnamed[0]} is not named <short-name>.<{'|'.join(KINDS)}>.md")
+    return sorted(paths, key=lambda path: (KINDS.index(_kind(path)), path.name))
+
+
+def release_section(folder: Path, version: str, day: date) -> str:
+    """The section of one release."""
+    parts = [f"## {version} ({day.isoformat()})"]
+    for kind, paths in groupby(change_files(folder), key=_kind):
+        parts += [f"### {kind.capitalize()}", "\n".join(_entry(path) for path in paths)]
+    return "\n\n".join(parts) + "\n"
+
+
+def release(root: Path, version: str, day: date) -> None:
+    """Put the release on top of CHANGELOG.md and empty changes/; nothing is written when something is wrong."""
+    path, folder = root / "CHANGELOG.md", root / "changes"
+    text = path.read_text()
+    if not _VERSION.fullmatch(version):
+        raise ValueError(f"{version!r} is not a version such as 0.1.0")
+    if f"\n## {version} " in text:
+        raise ValueError(f"{version} has been released already")
+    files = change_files(folder)
+    if not files:
+        raise ValueError("there is nothing to release: changes/ is empty")
+    head, mark, releases = text.partition("\n## ")
+    path.write_text(f"{head.rstrip()}\n\n{release_section(folder, version, day)}{mark}{releases}")
+    for file in files:
+        file.unlink()
+
+
+def _kind(path: Path) -> str:
+    return path.name.split(".")[1]
+
+
+def _entry(path: Path) -> str:
+    text = " ".join(path.read_text().split())
+    return fill(text, 120, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+if __name__ == "__main__":
+    try:
+        release(Path(), sys.argv[1], date.fromisoformat(sys.argv[2]))
+    except (IndexError, ValueError) as wrong:
+        sys.exit(f"make changelog VERSION=0.1.0 DATE=2026-01-31: {wrong}")
