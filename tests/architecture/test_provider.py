@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import airflow_provider_arroyo
 from engine.jobs.states import State
 
 pytestmark = pytest.mark.provider
@@ -46,10 +45,3 @@ def test_both_spell_the_same_states() -> None:
 @pytest.mark.parametrize("name", [*public_classes("operators"), *public_classes("sensors")])
 def test_every_operator_and_sensor_is_shown_in_an_example(name: str) -> None:
     assert re.search(rf"\b{name}\b", EXAMPLES)
-
-
-def test_the_version_of_the_provider_is_that_of_the_distribution() -> None:
-    project = (ROOT / "pyproject.toml").read_text()
-
-    assert re.search(r'^version = "([^"]+)"', project, re.MULTILINE)
-    assert airflow_provider_arroyo.__doc__
