@@ -81,6 +81,7 @@ constraints: $(READY) ## Pin what is installed now, for the Python of .venv
 	@echo "# What the tests were last run with, on Python $(PYTHON_VERSION). Rewritten by make constraints." > constraints/python$(PYTHON_VERSION).txt
 	@$(BIN)/python -m pip list --disable-pip-version-check --format=freeze --exclude-editable --exclude pip --exclude setuptools \
 		--exclude wheel --exclude airflow-provider-arroyo >> constraints/python$(PYTHON_VERSION).txt
+	@touch $(READY)
 	@echo "wrote constraints/python$(PYTHON_VERSION).txt"
 
 clean: ## Remove what was made here

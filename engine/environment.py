@@ -63,6 +63,12 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable("ARROYO_FAULTS_ALLOWED", "drivers under test", "1 arms `ARROYO_FAULT`."),
     Variable(
+        "ARROYO_TEST_CONNECTORS",
+        "drivers under test",
+        "A module with further connectors; needs `ARROYO_TEST_CONNECTORS_ALLOWED`.",
+    ),
+    Variable("ARROYO_TEST_CONNECTORS_ALLOWED", "drivers under test", "1 lets `ARROYO_TEST_CONNECTORS` be loaded."),
+    Variable(
         "ARROYO_EXAMPLE_FOLDER",
         "the example DAGs",
         "Where they write; `arroyo_example` in the home of Airflow by default.",

@@ -75,3 +75,9 @@ def test_the_licence_is_the_one_that_is_declared() -> None:
     assert (PROJECT["license"], PROJECT["license-files"]) == ("Apache-2.0", ["LICENSE"])
     assert "Apache License" in text
     assert "Version 2.0, January 2004" in text
+
+
+def test_every_python_that_is_promised_has_its_constraints() -> None:
+    promised = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+
+    assert [f"python{number}" for number in promised] == [path.stem for path in CONSTRAINTS]
