@@ -1,4 +1,4 @@
-"""CSV: whole files of rows, which only lookup tables read so far."""
+"""CSV: whole files of rows, which only lookup tables read."""
 
 from __future__ import annotations
 
@@ -22,17 +22,15 @@ class CsvOptions(FormatOptions):
     format: str = Field("csv", description="`csv`.")
     delimiter: str = Field(",", alias="csv.delimiter", description="The one character between values.")
     header: bool = Field(
-        True, alias="csv.header", description="Whether the first line names the columns; without, they go by position."
+        True, alias="csv.header", description="Whether the first line names the columns; otherwise they go by position."
     )
-    null: str = Field(
-        "", alias="csv.null", description="What stands for NULL, where it is not in quotes; text in quotes never is."
-    )
+    null: str = Field("", alias="csv.null", description="The text that stands for NULL; text in quotes is never NULL.")
 
     @field_validator("delimiter")
     @classmethod
     def _is_a_character(cls, value: str) -> str:
         if len(value) != 1 or not value.isascii() or value in '"\r\n':
-            raise ValueError("it must be one character, and neither a quote nor the end of a line")
+            raise ValueError("it must be a single ASCII character other than a quote or a line break")
         return value
 
 
@@ -40,16 +38,14 @@ def _check(
     options: FormatOptions, schema: Schema, direction: Literal["source", "sink", "lookup"], connector: str
 ) -> str | None:
     if direction != "lookup":
-        return "'csv' is only read by lookup tables so far"
-    strangers = [field for field in schema if not isinstance(field.type, _READ)]
-    if strangers:
-        return f"CSV cannot hold column {strangers[0].name!r} of type {strangers[0].type}"
-    return None
+        return "'csv' is only supported for lookup tables"
+    unreadable = next((field for field in schema if not isinstance(field.type, _READ)), None)
+    return f"CSV cannot hold column {unreadable.name!r} of type {unreadable.type}" if unreadable else None
 
 
 CSV = Format(
     name="csv",
-    summary="CSV files with quotes where they are needed; only lookup tables read them so far.",
+    summary="CSV files, with quotes where they are needed; only for lookup tables.",
     prefix="csv",
     options=CsvOptions,
     records=RecordKind.CSV_FILE,

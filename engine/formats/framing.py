@@ -1,4 +1,11 @@
-"""How a message becomes records."""
+r"""How a message becomes records, for tables with `framing = 'newline'`.
+
+    payloads   b"a\nb\n", NULL, b"c"
+    records    b"a", b"b", b"c"
+    origin     0, 0, 2
+
+`origin` says which payload each record came from, so that a bad record is reported with its message.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +19,8 @@ _NEWLINE = 10
 def split_messages(payloads: pa.BinaryArray, longest: int | None = None) -> tuple[pa.BinaryArray, pa.Int64Array]:
     """The lines of each message as records, longer ones cut, and which message each comes from. NULL messages have
     no records, and a newline at the very end begins none."""
-    whole = [None if payload is None else payload.removesuffix(b"\n") for payload in payloads.to_pylist()]
-    parts = pc.split_pattern(pa.array(whole, pa.binary()), b"\n")
+    messages = [None if payload is None else payload.removesuffix(b"\n") for payload in payloads.to_pylist()]
+    parts = pc.split_pattern(pa.array(messages, pa.binary()), b"\n")
     records = parts.flatten()
     if longest is not None:
         records = pc.binary_slice(records, 0, longest)

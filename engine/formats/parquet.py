@@ -15,10 +15,10 @@ class ParquetOptions(FormatOptions):
 
     format: str = Field("parquet", description="`parquet`.")
     compression: Literal["zstd", "none", "snappy", "gzip", "lz4", "lz4_raw"] = Field(
-        "zstd", alias="parquet.compression", description="Codec of the column chunks."
+        "zstd", alias="parquet.compression", description="The codec of the column chunks."
     )
     row_group_size: ByteCount = Field(
-        128 * 1024 * 1024, alias="parquet.row_group_size", description="Size of a row group before it is compressed."
+        128 * 1024 * 1024, alias="parquet.row_group_size", description="The size of a row group before compression."
     )
 
 

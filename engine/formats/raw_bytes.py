@@ -22,7 +22,7 @@ class RawBytesOptions(FormatOptions):
 
 
 class RawBytes:
-    """Records as they are, in both directions; NULL is not written, and none is read where there is no value."""
+    """Records as they are, in both directions; a record without a value gives no row."""
 
     def decode_lines(self, block: bytes) -> Decoded:
         """Bytes have no lines."""

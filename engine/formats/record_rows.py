@@ -1,4 +1,11 @@
-"""Records as plain Python values to rows: for formats that Arrow cannot read itself."""
+"""Records as plain Python values to rows: for formats that Arrow cannot read itself.
+
+For the columns `id BIGINT NOT NULL, at TIMESTAMP, note TEXT`:
+
+    {"ID": 7, "at": 1696852800000000, "extra": 1}   7, 2023-10-09 12:00:00, NULL
+    {"id": "seven"}                                 a bad record: column 'id': expected BIGINT, found "seven"
+    {"at": None}                                    a bad record: column 'id' is NOT NULL
+"""
 
 from __future__ import annotations
 
@@ -19,29 +26,29 @@ Record = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRecord:
-    """A record, or what is wrong with it; `index` says which payload it came from."""
+class ParsedRecord:
+    """A record, or why it could not be read; `index` says which payload it came from."""
 
     index: int
     raw: bytes
     record: Record | None
-    wrong: str = ""
+    failure: str = ""
 
 
-def to_rows(found: Sequence[FoundRecord], schema: Schema) -> Decoded:
-    """The records as rows; columns are found by name, without regard to case, and one that is not there is NULL."""
+def to_rows(records: Sequence[ParsedRecord], schema: Schema) -> Decoded:
+    """The records as rows; columns are found by name, without regard to case, and a column that is missing is NULL."""
     good: list[tuple[int, tuple[object, ...]]] = []
     bad: list[BadRecord] = []
     fields = [(field, field.name.lower()) for field in schema]
-    for one in found:
-        if one.record is None:
-            bad.append(BadRecord(one.index, one.wrong, one.raw))
+    for parsed in records:
+        if parsed.record is None:
+            bad.append(BadRecord(parsed.index, parsed.failure, parsed.raw))
             continue
-        values = {name.lower(): value for name, value in one.record.items()}
+        values = {name.lower(): value for name, value in parsed.record.items()}
         try:
-            good.append((one.index, tuple(_column(field, values.get(name)) for field, name in fields)))
-        except (ValueError, OverflowError, ArithmeticError, pa.ArrowException) as wrong:
-            bad.append(BadRecord(one.index, str(wrong), one.raw))
+            good.append((parsed.index, tuple(_column(field, values.get(name)) for field, name in fields)))
+        except (ValueError, OverflowError, ArithmeticError, pa.ArrowException) as error:
+            bad.append(BadRecord(parsed.index, str(error), parsed.raw))
     target = arrow_schema(schema)
     columns = zip(*(values for _, values in good), strict=True) if good else [()] * len(target)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, target, strict=True)]
@@ -56,8 +63,8 @@ def _column(field: Field, value: object) -> object:
         return None
     try:
         return to_value(field.type, value)
-    except (TypeError, ValueError, ArithmeticError, pa.ArrowException) as wrong:
-        raise ValueError(f"column {field.name!r}: expected {field.type}, found {_shown(value)}") from wrong
+    except (TypeError, ValueError, ArithmeticError, pa.ArrowException) as error:
+        raise ValueError(f"column {field.name!r}: expected {field.type}, found {_shown(value)}") from error
 
 
 def to_value(kind: types.Type, value: object) -> object:
@@ -116,8 +123,8 @@ _PLAIN: Mapping[type, Callable[..., object]] = {
 
 
 def _plain(value: object) -> object:
-    make = _PLAIN.get(type(value), str)
-    return make(value)
+    to_plain = _PLAIN.get(type(value), str)
+    return to_plain(value)
 
 
 def _shown(value: object) -> str:

@@ -1,4 +1,10 @@
-"""The wire format of Confluent's schema registry: a zero byte, the schema's number in four bytes, the record."""
+"""The wire format of Confluent's schema registry.
+
+    00 00 00 00 2A ...   a zero byte, the schema's number (42) in four bytes, and the record
+
+The number is the registry's own; a sink gets it when it registers its schema under its subject, a source asks for
+the schema by it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +26,7 @@ class Registry(Protocol):
 
 
 class Subject(Protocol):
-    """A registry, and under which name in it a table's records are described."""
+    """A registry, and the name under which it describes a table's records."""
 
     @property
     def registry(self) -> Registry:
@@ -32,12 +38,12 @@ class Subject(Protocol):
 
 
 def header(number: int) -> bytes:
-    """What stands before a record of that schema."""
+    """The bytes before a record of that schema."""
     return struct.pack(">bI", 0, number)
 
 
 def read_header(payload: bytes) -> int:
     """The number of a record's schema. Raises ValueError when it does not begin with a registry's header."""
     if len(payload) < HEADER_BYTES or payload[0] != 0:
-        raise ValueError("it does not begin with a schema registry's five bytes")
+        raise ValueError("it does not begin with the five bytes of a schema registry")
     return int.from_bytes(payload[1:HEADER_BYTES], "big")

@@ -1,4 +1,8 @@
-"""A number for the key of a row, always the same for the same key."""
+"""A number for the key of a row, always the same for the same key.
+
+It is the id under which changes of one row meet, in every task and after every restart, so it is made of the values
+alone: an integer counts as itself, anything else as a digest of its text, and several columns are mixed in order.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +38,8 @@ def _numbers(key: pa.Array) -> npt.NDArray[np.uint64]:
         return np.asarray(key.cast(pa.int64()).to_numpy(zero_copy_only=False)).view(np.uint64)
     codes = key.dictionary_encode()
     digests = [blake2b(str(value).encode(), digest_size=8).digest() for value in codes.dictionary.to_pylist()]
-    places: npt.NDArray[np.int32] = codes.indices.to_numpy(zero_copy_only=False)
-    return np.frombuffer(b"".join(digests), np.uint64)[places]
+    positions: npt.NDArray[np.int32] = codes.indices.to_numpy(zero_copy_only=False)
+    return np.frombuffer(b"".join(digests), np.uint64)[positions]
 
 
 def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -19,11 +19,11 @@ _TEXT = re.compile(
 
 def read_timestamp(text: str) -> int | None:
     """Microseconds since 1970 of an ISO 8601 text; no zone means UTC, and digits behind micros are cut. None
-    when it is no timestamp."""
-    found = _TEXT.fullmatch(text)
-    if found is None:
+    when it is not a timestamp."""
+    match = _TEXT.fullmatch(text)
+    if match is None:
         return None
-    year, month, day, hour, minute, second, fraction, sign, zone_hours, zone_minutes = found.groups()
+    year, month, day, hour, minute, second, fraction, sign, zone_hours, zone_minutes = match.groups()
     try:
         instant = datetime(
             int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=UTC
@@ -77,6 +77,6 @@ def to_text(array: pa.TimestampArray) -> pa.StringArray:
 
 
 def _modulo(array: pa.Int64Array, by: int) -> pa.Int64Array:
-    """What is left of a division that rounds towards the past; Arrow has no such kernel."""
-    rest = pc.subtract(array, pc.multiply(pc.divide(array, by), by))
-    return pc.if_else(pc.less(rest, 0), pc.add(rest, by), rest)
+    """The remainder of a division that rounds towards the past; Arrow has no such kernel."""
+    remainder = pc.subtract(array, pc.multiply(pc.divide(array, by), by))
+    return pc.if_else(pc.less(remainder, 0), pc.add(remainder, by), remainder)

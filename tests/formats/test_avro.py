@@ -100,8 +100,8 @@ def test_records_are_read_with_the_schema_that_they_were_written_with() -> None:
     [
         (b"\1\0\0\0\1", "five bytes"),
         (b"\0\0", "five bytes"),
-        (b"\0\0\0\0\1", "no Avro record"),
-        (b"\0\0\0\0\1\x02\x02\x02a and more", "bytes behind it"),
+        (b"\0\0\0\0\1", "not an Avro record"),
+        (b"\0\0\0\0\1\x02\x02\x02a and more", "more bytes follow"),
     ],
 )
 def test_bytes_that_are_no_record_are_told_and_hide_no_other(payload: bytes, reason: str) -> None:
@@ -153,7 +153,7 @@ def test_a_container_may_hold_several_records() -> None:
 
 
 def test_a_schema_that_is_none_is_refused() -> None:
-    with pytest.raises(OptionValueError, match="no Avro schema"):
+    with pytest.raises(OptionValueError, match="the Avro schema is not valid"):
         make_encoder(AvroOptions(avro_schema='{"type": "record", "name": "R", "fields": 5}'), PLAIN)
     for text in ("{", '"string"', '["null"]'):
         with pytest.raises(ValueError, match="record"):

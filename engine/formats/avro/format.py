@@ -20,21 +20,21 @@ def _check(
     if not options.into_unstructured_json:
         return None
     if direction == "sink":
-        return "'avro.into_unstructured_json' is for sources"
+        return "'avro.into_unstructured_json' is only supported for sources"
     if [(field.name, str(field.type)) for field in schema] != [("value", "JSON")]:
         return "'avro.into_unstructured_json' requires a schema with a single field called `value` of type JSON"
     return None
 
 
 def _decoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Decoder:
-    from engine.formats.avro.records import AvroDecoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
+    from engine.formats.avro.decode import AvroDecoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
 
     assert isinstance(options, AvroOptions)
     return AvroDecoder(options, schema, subject)
 
 
 def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Encoder:
-    from engine.formats.avro.records import AvroEncoder  # noqa: PLC0415 - see `_decoder`
+    from engine.formats.avro.encode import AvroEncoder  # noqa: PLC0415 - see `_decoder`
 
     assert isinstance(options, AvroOptions)
     return AvroEncoder(options, schema, subject)
@@ -42,7 +42,7 @@ def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) ->
 
 AVRO = Format(
     name="avro",
-    summary="An Avro record to a row: with a schema registry, as bare values, or as object containers.",
+    summary="One Avro record per row: with a schema registry, as bare values, or as object containers.",
     prefix="avro",
     options=AvroOptions,
     records=RecordKind.BYTES,

@@ -1,4 +1,4 @@
-"""How rows are written as avro."""
+"""The options of Avro."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class AvroOptions(FormatOptions):
     confluent_schema_registry: bool = Field(
         False,
         alias="avro.confluent_schema_registry",
-        description="Records start with a registry's five bytes, and the registry knows the schema they were written "
-        "with; a sink registers its own.",
+        description="Whether records begin with the five bytes of a schema registry, which knows the schema they were "
+        "written with; a sink registers its schema there.",
     )
     raw_datums: bool = Field(
-        False, alias="avro.raw_datums", description="Records are bare values, written with `avro.schema`."
+        False, alias="avro.raw_datums", description="Whether records are bare values, written with `avro.schema`."
     )
     avro_schema: str | None = Field(
         None,
         alias="avro.schema",
-        description="The schema as JSON; without it, it is made of the table's columns, each of which may be null.",
+        description="The schema, as JSON; by default it is made of the table's columns, each of which may be null.",
     )
     into_unstructured_json: bool = Field(
         False,
         alias="avro.into_unstructured_json",
-        description="The one column `value JSON` takes the whole record.",
+        description="Whether the only column, `value JSON`, takes the whole record.",
     )
 
     @field_validator("avro_schema")
@@ -39,8 +39,8 @@ class AvroOptions(FormatOptions):
         if value is not None:
             try:
                 is_record = json.loads(value).get("type") == "record"
-            except (ValueError, AttributeError, RecursionError) as wrong:
-                raise ValueError("it is no Avro schema of a record, as JSON") from wrong
+            except (ValueError, AttributeError, RecursionError) as error:
+                raise ValueError("it is not an Avro schema of a record, as JSON") from error
             if not is_record:
                 raise ValueError("it must be the schema of a record")
         return value

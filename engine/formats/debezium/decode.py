@@ -1,4 +1,12 @@
-"""Changes as Debezium writes them, to rows that are added and rows that are taken back."""
+"""Changes as Debezium writes them, to rows that are added and rows that are taken back.
+
+    {"op": "c", "after": {"id": 1, "n": 10}}                            +(1, 10)
+    {"op": "u", "before": {"id": 1, "n": 10}, "after": {"id": 1, ...}}  -(1, 10)  +(1, 12)
+    {"payload": {"op": "d", "before": {"id": 1, "n": 12}}}              -(1, 12)
+    {"op": "u", "after": {"id": 1, "n": 13}}                            a bad record: it has no 'before'
+
+The sign is the hidden column `_retract`; docs/decisions/updating-state-is-kept-in-buckets.md says what becomes of it.
+"""
 
 from __future__ import annotations
 
@@ -43,41 +51,42 @@ class DebeziumDecoder:
 
     def _rows(self, changes: Decoded, records: Callable[[], pa.BinaryArray]) -> Decoded:
         """The rows of the changes that hold what their operation needs, and why the others do not."""
-        seen = _without_envelopes(changes.rows)
-        numbers = np.arange(len(seen.takes)) if changes.origin is None else changes.origin.to_numpy()
-        reasons = dict(self._reasons(seen))
-        fits = np.ones(len(seen.takes), np.bool_)
+        operations = _without_envelopes(changes.rows)
+        numbers = np.arange(len(operations.takes)) if changes.origin is None else changes.origin.to_numpy()
+        reasons = dict(self._reasons(operations))
+        fits = np.ones(len(operations.takes), np.bool_)
         fits[list(reasons)] = False
-        taken, added = np.flatnonzero(seen.takes & fits), np.flatnonzero(seen.adds & fits)
+        retracted, added = np.flatnonzero(operations.takes & fits), np.flatnonzero(operations.adds & fits)
         # what a change takes back comes before what it adds, and the changes stay in their order
-        order = np.argsort(np.concatenate([2 * taken, 2 * added + 1]), kind="stable")
-        indices = pa.array(np.concatenate([taken, len(fits) + added])[order])
-        images = zip(seen.before.flatten(), seen.after.flatten(), strict=True)
+        order = np.argsort(np.concatenate([2 * retracted, 2 * added + 1]), kind="stable")
+        indices = pa.array(np.concatenate([retracted, len(fits) + added])[order])
+        images = zip(operations.before.flatten(), operations.after.flatten(), strict=True)
         columns = [pa.concat_arrays([before, after]).take(indices) for before, after in images]
         rows = pa.RecordBatch.from_arrays(columns, schema=arrow_schema(self._schema))
-        rows = rows.append_column(RETRACT, pa.array(order < len(taken)))
+        rows = rows.append_column(RETRACT, pa.array(order < len(retracted)))
         bad = list(changes.bad)
         if reasons:
             raw = records()
             bad += [
                 BadRecord(int(numbers[at]), reason, raw[int(numbers[at])].as_py()) for at, reason in reasons.items()
             ]
-        origin = pa.array(numbers[np.concatenate([taken, added])[order]], pa.int64())
+        origin = pa.array(numbers[np.concatenate([retracted, added])[order]], pa.int64())
         return Decoded(rows, origin, sorted(bad, key=lambda record: record.index))
 
-    def _reasons(self, seen: _Changes) -> Iterator[tuple[int, str]]:
+    def _reasons(self, operations: _Operations) -> Iterator[tuple[int, str]]:
         """Which changes cannot be taken, each once, and why."""
-        for name, image, wanted in (("before", seen.before, seen.takes), ("after", seen.after, seen.adds)):
+        images = (("before", operations.before, operations.takes), ("after", operations.after, operations.adds))
+        for name, image, is_needed in images:
             for field, column in zip(self._schema, image.flatten(), strict=True):
                 if not field.nullable and column.null_count:
-                    lacks = wanted & _mask(column.is_null())
-                    why = f"column '{name}.{field.name}': it is NOT NULL, and the change has none"
-                    yield from ((int(at), why) for at in np.flatnonzero(lacks))
+                    lacks = is_needed & _mask(column.is_null())
+                    reason = f"column '{name}.{field.name}': it is NOT NULL, and the change has none"
+                    yield from ((int(at), reason) for at in np.flatnonzero(lacks))
             if image.null_count:
-                why = f"its operation needs '{name}', which it does not have{_NO_BEFORE if name == 'before' else ''}"
-                yield from ((int(at), why) for at in np.flatnonzero(wanted & _mask(image.is_null())))
-        for at in np.flatnonzero(~(seen.takes | seen.adds)):
-            operation = seen.operations[int(at)].as_py()
+                reason = f"its operation needs '{name}', which it does not have{_NO_BEFORE if name == 'before' else ''}"
+                yield from ((int(at), reason) for at in np.flatnonzero(is_needed & _mask(image.is_null())))
+        for at in np.flatnonzero(~(operations.takes | operations.adds)):
+            operation = operations.names[int(at)].as_py()
             yield int(at), "it has no 'op'" if operation is None else f"its 'op' is {operation!r}, not c, r, u or d"
 
 
@@ -85,27 +94,27 @@ _NO_BEFORE = "; Postgres sends it after ALTER TABLE ... REPLICA IDENTITY FULL"
 
 
 @dataclass(frozen=True, slots=True)
-class _Changes:
+class _Operations:
     """The images of some changes, and which of them take a row back, and which add one."""
 
     before: pa.StructArray
     after: pa.StructArray
-    operations: pa.StringArray
+    names: pa.StringArray
     takes: Mask
     adds: Mask
 
 
-def _without_envelopes(rows: pa.RecordBatch) -> _Changes:
-    before, after, operations, payload = rows.columns
+def _without_envelopes(rows: pa.RecordBatch) -> _Operations:
+    before, after, names, payload = rows.columns
     if payload.null_count < len(payload):
-        wrapped = pc.and_(payload.is_valid(), operations.is_null())
-        before, after, operations = (
+        wrapped = pc.and_(payload.is_valid(), names.is_null())
+        before, after, names = (
             pc.if_else(wrapped, inner, outer)
-            for inner, outer in zip(payload.flatten(), (before, after, operations), strict=True)
+            for inner, outer in zip(payload.flatten(), (before, after, names), strict=True)
         )
-    takes = pc.is_in(operations, pa.array(["u", "d"]))
-    adds = pc.is_in(operations, pa.array(["c", "r", "u"]))
-    return _Changes(before, after, operations, _mask(takes), _mask(adds))
+    takes = pc.is_in(names, pa.array(["u", "d"]))
+    adds = pc.is_in(names, pa.array(["c", "r", "u"]))
+    return _Operations(before, after, names, _mask(takes), _mask(adds))
 
 
 def _mask(values: pa.BooleanArray) -> Mask:

@@ -1,4 +1,11 @@
-"""Rows that are added and taken back, to the changes that Debezium writes."""
+"""Rows that are added and taken back, to the changes that Debezium writes.
+
+    -(1, 10) +(1, 12)   {"before": {"id": 1, "n": 10}, "after": {"id": 1, "n": 12}, "op": "u"}
+    +(2, 5)             {"before": null, "after": {"id": 2, "n": 5}, "op": "c"}
+    -(3, 7)             {"before": {"id": 3, "n": 7}, "after": null, "op": "d"}
+
+The rows of an epoch that have one id are folded first (`fold.py`, docs/decisions/changes-are-folded-at-the-sink.md).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +40,7 @@ class DebeziumEncoder:
         return self._texts(rows).cast(pa.binary())
 
     def encode_changes(self, rows: pa.RecordBatch) -> tuple[pa.BinaryArray, pa.Int64Array]:
-        """One payload per change, and the row that each is about: what it is afterwards, or was before it went."""
+        """One payload per change, and the row that each is about: the version after it, or the one before a delete."""
         contents, before, after = self._changes(rows)
         origin = np.where(after == NONE, before, after)
         return self._written(contents, before, after).cast(pa.binary()), pa.array(origin)
@@ -47,7 +54,7 @@ class DebeziumEncoder:
 
     def _written(self, contents: pa.StringArray, before: Numbers, after: Numbers) -> pa.StringArray:
         operations = pa.array(np.where(before == NONE, "c", np.where(after == NONE, "d", "u")), pa.string())
-        texts = [_taken(contents, before), ',"after":', _taken(contents, after), ',"op":"', operations]
+        texts = [_images(contents, before), ',"after":', _images(contents, after), ',"op":"', operations]
         return pc.binary_join_element_wise(f'{self._head}{{"before":', *texts, f'"}}{self._tail}', "")
 
 
@@ -58,7 +65,7 @@ def _folded(rows: pa.RecordBatch, contents: pa.StringArray) -> tuple[Numbers, Nu
     return fold(ids.to_numpy(zero_copy_only=False), retracts.to_numpy(zero_copy_only=False), contents)
 
 
-def _taken(contents: pa.StringArray, rows: Numbers) -> pa.StringArray:
+def _images(contents: pa.StringArray, rows: Numbers) -> pa.StringArray:
     return pc.fill_null(contents.take(pa.array(rows, mask=rows == NONE)), "null")
 
 

@@ -1,4 +1,16 @@
-"""Changes of rows, folded: of every row what it was before and what it is afterwards."""
+"""Changes of rows, folded: of every row what it was before and what it is afterwards.
+
+An epoch's rows, with their id and whether they are added or taken back, and the changes they come to:
+
+    0: id 7 -(10)   1: id 7 +(11)   2: id 8 +(5)   3: id 7 -(11)   4: id 7 +(12)   5: id 9 -(3)   6: id 9 +(3)
+
+    (before 0, after 4)    id 7 went from 10 to 12; 11 was never there for anyone outside
+    (before -, after 2)    id 8 is new
+    nothing for id 9       it is what it was
+
+The usual lengths, one or two rows of an id, go in whole columns; longer runs go one by one
+(docs/decisions/changes-are-folded-at-the-sink.md).
+"""
 
 from __future__ import annotations
 
@@ -16,9 +28,8 @@ NONE = -1
 
 
 def fold(ids: Numbers, is_retract: npt.NDArray[np.bool_], contents: pa.StringArray) -> tuple[Numbers, Numbers]:
-    """The changes that are left when those of one id are taken together, each as two indices: the version that was
-    taken back, and the one that was added. Equal rows of one id are as many rows; what is taken back and added again
-    is no change."""
+    """The changes that remain of those of one id, each as two indices: the version that was taken back, and the one
+    that was added. Equal rows of one id are as many rows; what is taken back and added again is no change."""
     if not len(ids):
         return np.array([], np.int64), np.array([], np.int64)
     order = np.argsort(ids, kind="stable")
@@ -33,30 +44,33 @@ def fold(ids: Numbers, is_retract: npt.NDArray[np.bool_], contents: pa.StringArr
     many = lengths > 2
     many[lengths == 2] = ~replaced
     for start, length in zip(starts[many], lengths[many], strict=True):
-        taken, added = _fold_one(order[start : start + length], is_retract, contents)
-        before.append(taken)
+        retracted, added = _fold_long_run(order[start : start + length], is_retract, contents)
+        before.append(retracted)
         after.append(added)
     return _without_equal(np.concatenate(before), np.concatenate(after), contents)
 
 
-def _fold_one(rows: Numbers, is_retract: npt.NDArray[np.bool_], contents: pa.StringArray) -> tuple[Numbers, Numbers]:
+def _fold_long_run(
+    rows: Numbers, is_retract: npt.NDArray[np.bool_], contents: pa.StringArray
+) -> tuple[Numbers, Numbers]:
     """The changes of one id, whose rows may be many."""
     texts = contents.take(pa.array(rows)).to_pylist()
     added: dict[str, list[int]] = {}
-    taken: dict[str, list[int]] = {}
+    retracted: dict[str, list[int]] = {}
     for row, text in zip(rows.tolist(), texts, strict=True):
-        mine, other = (taken, added) if is_retract[row] else (added, taken)
-        if other.get(text):
-            other[text].pop()
+        same, opposite = (retracted, added) if is_retract[row] else (added, retracted)
+        # Equal contents of opposite signs cancel out, whichever came first.
+        if opposite.get(text):
+            opposite[text].pop()
         else:
-            mine.setdefault(text, []).append(row)
-    return _side_by_side(sorted(chain(*taken.values())), sorted(chain(*added.values())))
+            same.setdefault(text, []).append(row)
+    return _side_by_side(sorted(chain(*retracted.values())), sorted(chain(*added.values())))
 
 
-def _side_by_side(taken: Sequence[int], added: Sequence[int]) -> tuple[Numbers, Numbers]:
-    length = max(len(taken), len(added))
+def _side_by_side(retracted: Sequence[int], added: Sequence[int]) -> tuple[Numbers, Numbers]:
+    length = max(len(retracted), len(added))
     before, after = np.full(length, NONE, np.int64), np.full(length, NONE, np.int64)
-    before[: len(taken)] = taken
+    before[: len(retracted)] = retracted
     after[: len(added)] = added
     return before, after
 

@@ -1,4 +1,4 @@
-"""Changes as Debezium writes them: one JSON object with the row before and after, and what was done to it."""
+"""Changes as Debezium writes them: one JSON object with the row before and after, and the operation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def _check(
 ) -> str | None:
     assert isinstance(options, DebeziumOptions)
     if options.unstructured:
-        return "'json.unstructured' has no columns, and so no rows that could change"
+        return "'json.unstructured' is not supported for debezium_json, whose rows need columns"
     if direction == "lookup":
-        return "a stream of changes cannot be looked up in"
+        return "a lookup table cannot read a stream of changes"
     return JSON.check(options, schema, direction, connector)
 
 

@@ -1,4 +1,4 @@
-"""How rows are written as debezium."""
+"""The options of Debezium's changes."""
 
 from __future__ import annotations
 

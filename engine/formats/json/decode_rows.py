@@ -1,4 +1,12 @@
-"""JSON to rows one record at a time: slower, and able to say what is wrong with which column."""
+"""JSON to rows one record at a time: slower, and able to say what is wrong with which column.
+
+For `id BIGINT NOT NULL, tags TEXT[]`:
+
+    {"id": "7", "tags": ["a", 1]}   7, [a, 1]: text that is a number will do for one, and the reverse
+    {"id": 7.5}                     column 'id': expected BIGINT, found 7.5
+    {"tags": []}                    column 'id': it is NOT NULL, and the record has no such field
+    (a blank line)                  no record
+"""
 
 from __future__ import annotations
 
@@ -7,7 +15,6 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from typing import TypeAlias
@@ -17,41 +24,11 @@ import pyarrow as pa
 from engine import types
 from engine.formats.base import BadRecord, Decoded
 from engine.formats.json.options import JsonOptions
+from engine.formats.json.parse import RawJson, SpelledNumber, Value, WrongValueError, parse_record
 from engine.formats.timestamps import read_timestamp
 from engine.schema import Schema, arrow_schema
 
-Value: TypeAlias = object
 Read: TypeAlias = Callable[[Value], object]
-
-
-class WrongValueError(Exception):
-    """A value does not fit its column; the text says why, and `path` where inside the record."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.path: list[str] = []
-
-
-class _Spelled(float):
-    """A number with a point or an exponent, and how it was spelled."""
-
-    text: str
-
-    def __new__(cls, text: str) -> _Spelled:
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-
-@dataclass(frozen=True, slots=True)
-class _Raw:
-    """A value that was left as text, for columns of type JSON."""
-
-    text: str
-
-
-_DECODER = json.JSONDecoder(parse_float=_Spelled)
-_BLANK = " \t\r\n"
 
 
 def decode_rows(lines: Sequence[bytes], schema: Schema, options: JsonOptions) -> Decoded:
@@ -67,9 +44,9 @@ def decode_rows(lines: Sequence[bytes], schema: Schema, options: JsonOptions) ->
         try:
             rows.append(_decode_row(line, reads, kind, options))
             origin.append(index)
-        except WrongValueError as wrong:
-            where = f"column '{'.'.join(reversed(wrong.path))}': " if wrong.path else ""
-            bad.append(BadRecord(index, f"{where}{wrong}", line))
+        except WrongValueError as error:
+            where = f"column '{'.'.join(reversed(error.path))}': " if error.path else ""
+            bad.append(BadRecord(index, f"{where}{error}", line))
     target = arrow_schema(schema)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(target)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, target, strict=True)]
@@ -81,18 +58,18 @@ def _decode_row(
 ) -> list[object]:
     try:
         text = line.decode("utf-8-sig")
-    except UnicodeDecodeError as wrong:
-        raise WrongValueError(f"it is not UTF-8: {wrong.reason} at byte {wrong.start}") from None
+    except UnicodeDecodeError as error:
+        raise WrongValueError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
     if options.unstructured:
-        _parse(text, None)
+        parse_record(text, None)
         return [text]
     if options.include_schema:
         kind = types.Struct((types.Member("payload", kind),))
-    record = _parse(text, kind)
+    record = parse_record(text, kind)
     if options.include_schema and isinstance(record, dict):
         record = record.get("payload")
     if not isinstance(record, dict):
-        raise WrongValueError(f"it is {_said(record)}, not an object")
+        raise WrongValueError(f"it is {_shown(record)}, not an object")
     row = []
     for name, nullable, read in reads:
         value = record.get(name)
@@ -105,92 +82,10 @@ def _decode_row(
                 raise WrongValueError(
                     "it is NOT NULL, and the record has " + ("null" if name in record else "no such field")
                 )
-        except WrongValueError as wrong:
-            wrong.path.append(name)
+        except WrongValueError as error:
+            error.path.append(name)
             raise
     return row
-
-
-def _parse(text: str, kind: types.Struct | None) -> Value:
-    try:
-        if kind is not None and _has_json(kind):
-            start = _skip(text, 0)
-            value, end = _scan(text, start, kind)
-            if _skip(text, end) != len(text):
-                raise json.JSONDecodeError("Extra data", text, end)
-            return value
-        return _DECODER.decode(text)
-    except json.JSONDecodeError as wrong:
-        raise WrongValueError(f"it is not JSON: {wrong.msg} at character {wrong.pos + 1}") from None
-    except (RecursionError, IndexError):
-        raise WrongValueError("it is not JSON that can be read") from None
-
-
-def _has_json(kind: types.Type) -> bool:
-    match kind:
-        case types.Json():
-            return True
-        case types.Struct(members):
-            return any(_has_json(member.type) for member in members)
-        case types.Array(element):
-            return _has_json(element)
-    return False
-
-
-def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _BLANK:
-        at += 1
-    return at
-
-
-def _scan(text: str, at: int, kind: types.Type) -> tuple[Value, int]:
-    """The value that starts at `at`, and where it ends; parts of type JSON stay text."""
-    match kind:
-        case types.Json():
-            value, end = _DECODER.raw_decode(text, at)
-            return (None if value is None else _Raw(text[at:end])), end
-        case types.Struct(members) if _has_json(kind) and text[at : at + 1] == "{":
-            return _scan_object(text, at, {member.name: member.type for member in members})
-        case types.Array(element) if _has_json(kind) and text[at : at + 1] == "[":
-            return _scan_array(text, at, element)
-    return _DECODER.raw_decode(text, at)
-
-
-def _scan_object(text: str, at: int, kinds: dict[str, types.Type]) -> tuple[Value, int]:
-    found: dict[str, Value] = {}
-    at = _skip(text, at + 1)
-    if text[at : at + 1] == "}":
-        return found, at + 1
-    while True:
-        if text[at : at + 1] != '"':
-            raise json.JSONDecodeError("Expecting property name enclosed in double quotes", text, at)
-        name, at = _DECODER.raw_decode(text, at)
-        at = _skip(text, at)
-        if text[at : at + 1] != ":":
-            raise json.JSONDecodeError("Expecting ':' delimiter", text, at)
-        found[name], at = _scan(text, _skip(text, at + 1), kinds.get(name, types.Null()))
-        at = _skip(text, at)
-        if text[at : at + 1] == "}":
-            return found, at + 1
-        if text[at : at + 1] != ",":
-            raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
-        at = _skip(text, at + 1)
-
-
-def _scan_array(text: str, at: int, element: types.Type) -> tuple[Value, int]:
-    found: list[Value] = []
-    at = _skip(text, at + 1)
-    if text[at : at + 1] == "]":
-        return found, at + 1
-    while True:
-        value, at = _scan(text, at, element)
-        found.append(value)
-        at = _skip(text, at)
-        if text[at : at + 1] == "]":
-            return found, at + 1
-        if text[at : at + 1] != ",":
-            raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
-        at = _skip(text, at + 1)
 
 
 def _reader(kind: types.Type, options: JsonOptions) -> Read:
@@ -226,19 +121,19 @@ def _reader(kind: types.Type, options: JsonOptions) -> Read:
 def _read_boolean(value: Value) -> bool:
     if isinstance(value, bool):
         return value
-    raise WrongValueError(f"expected BOOLEAN, found {_said(value)}")
+    raise WrongValueError(f"expected BOOLEAN, found {_shown(value)}")
 
 
 def _read_integer(value: Value, least: int, most: int, kind: str) -> int:
     number: int | None = None
-    if isinstance(value, _Spelled) and value.is_integer():
+    if isinstance(value, SpelledNumber) and value.is_integer():
         number = int(Decimal(value.text))
     elif isinstance(value, int) and not isinstance(value, bool):
         number = value
     elif isinstance(value, str) and value.lstrip("+-").isdecimal() and value.isascii():
         number = int(value) if value.lstrip("+-") in (value, value[1:]) else None
     if number is None:
-        raise WrongValueError(f"expected {kind}, found {_said(value)}")
+        raise WrongValueError(f"expected {kind}, found {_shown(value)}")
     if not least <= number <= most:
         raise WrongValueError(f"{number} is out of range for {kind}")
     return number
@@ -249,13 +144,13 @@ def _read_float(value: Value) -> float:
         try:
             return float(value)
         except OverflowError:
-            raise WrongValueError(f"{_said(value)} is out of range for DOUBLE") from None
+            raise WrongValueError(f"{_shown(value)} is out of range for DOUBLE") from None
     if isinstance(value, str):
         try:
             return float(value)
         except ValueError:
             pass
-    raise WrongValueError(f"expected a number, found {_said(value)}")
+    raise WrongValueError(f"expected a number, found {_shown(value)}")
 
 
 def _read_text(value: Value) -> str:
@@ -264,11 +159,11 @@ def _read_text(value: Value) -> str:
             return _whole_text(value)
         case bool():
             return "true" if value else "false"
-        case _Spelled():
+        case SpelledNumber():
             return value.text
         case int() | float():
             return str(value)
-    raise WrongValueError(f"expected TEXT, found {_said(value)}")
+    raise WrongValueError(f"expected TEXT, found {_shown(value)}")
 
 
 def _whole_text(text: str) -> str:
@@ -280,14 +175,14 @@ def _whole_text(text: str) -> str:
 
 
 def _read_json(value: Value) -> str:
-    assert isinstance(value, _Raw)
+    assert isinstance(value, RawJson)
     return _whole_text(value.text)
 
 
 def _read_instant(value: Value) -> int:
     micros = read_timestamp(value) if isinstance(value, str) else None
     if micros is None:
-        raise WrongValueError(f"expected TIMESTAMP like 2023-10-09T17:13:20.5Z, found {_said(value)}")
+        raise WrongValueError(f"expected TIMESTAMP like 2023-10-09T17:13:20.5Z, found {_shown(value)}")
     return micros
 
 
@@ -301,7 +196,7 @@ def _read_day(value: Value) -> date:
             return date.fromisoformat(value)
     except (ValueError, OverflowError):
         pass
-    raise WrongValueError(f"expected DATE like 2023-10-09, found {_said(value)}")
+    raise WrongValueError(f"expected DATE like 2023-10-09, found {_shown(value)}")
 
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -310,19 +205,19 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 def _read_millis(value: Value) -> int:
     millis = _whole_number(value)
     if millis is None:
-        raise WrongValueError(f"expected TIMESTAMP as milliseconds since 1970, found {_said(value)}")
+        raise WrongValueError(f"expected TIMESTAMP as milliseconds since 1970, found {_shown(value)}")
     return millis * 1000
 
 
 def _read_micros(value: Value) -> int:
     micros = _whole_number(value)
     if micros is None:
-        raise WrongValueError(f"expected TIMESTAMP as microseconds since 1970, found {_said(value)}")
+        raise WrongValueError(f"expected TIMESTAMP as microseconds since 1970, found {_shown(value)}")
     return micros
 
 
 def _whole_number(value: Value) -> int | None:
-    number = int(value) if isinstance(value, _Spelled) and value.is_integer() else value
+    number = int(value) if isinstance(value, SpelledNumber) and value.is_integer() else value
     return number if isinstance(number, int) and not isinstance(number, bool) and abs(number) < 2**53 else None
 
 
@@ -333,14 +228,14 @@ def _read_decimal(value: Value, kind: types.Decimal, options: JsonOptions) -> De
     try:
         if options.decimal_encoding == "bytes":
             number = read_decimal_bytes(value if isinstance(value, str) else "", kind.scale)
-        elif isinstance(value, bool) or not isinstance(value, str | int | _Spelled):
+        elif isinstance(value, bool) or not isinstance(value, str | int | SpelledNumber):
             raise ValueError
         else:
-            number = Decimal(value.text if isinstance(value, _Spelled) else value)
+            number = Decimal(value.text if isinstance(value, SpelledNumber) else value)
         with localcontext(prec=kind.precision):
             return number.quantize(Decimal(1).scaleb(-kind.scale), rounding=ROUND_HALF_UP)
     except (InvalidOperation, ValueError, binascii.Error):
-        raise WrongValueError(f"expected {kind}, found {_said(value)}") from None
+        raise WrongValueError(f"expected {kind}, found {_shown(value)}") from None
 
 
 def read_decimal_bytes(text: str, scale: int) -> Decimal:
@@ -358,34 +253,34 @@ def _read_bytes(value: Value) -> bytes:
             return base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError):
             pass
-    raise WrongValueError(f"expected base64 of BYTEA, found {_said(value)}")
+    raise WrongValueError(f"expected base64 of BYTEA, found {_shown(value)}")
 
 
 def _read_struct(value: Value, parts: list[tuple[str, Read]]) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise WrongValueError(f"expected an object, found {_said(value)}")
-    found: dict[str, object] = {}
+        raise WrongValueError(f"expected an object, found {_shown(value)}")
+    members: dict[str, object] = {}
     for name, read in parts:
         part = value.get(name)
         try:
-            found[name] = None if part is None else read(part)
-        except WrongValueError as wrong:
-            wrong.path.append(name)
+            members[name] = None if part is None else read(part)
+        except WrongValueError as error:
+            error.path.append(name)
             raise
-    return found
+    return members
 
 
 def _read_array(value: Value, read: Read) -> list[object]:
     if not isinstance(value, list):
-        raise WrongValueError(f"expected an array, found {_said(value)}")
+        raise WrongValueError(f"expected an array, found {_shown(value)}")
     return [None if part is None else read(part) for part in value]
 
 
-def _said(value: Value) -> str:
+def _shown(value: Value) -> str:
     match value:
         case None:
             return "null"
-        case _Spelled() | _Raw():
+        case SpelledNumber() | RawJson():
             text = value.text
         case _:
             text = json.dumps(value, ensure_ascii=False)

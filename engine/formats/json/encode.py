@@ -1,10 +1,18 @@
-"""Rows to JSON, column by column: every value becomes text, and the texts of a row are joined."""
+"""Rows to JSON, column by column: every value becomes text, and the texts of a row are joined.
+
+    columns   n is 2.0 and NULL       name is a and b
+    texts     2.0, null               "a", "b"
+    joined    {"n":2.0,"name":"a"}    {"n":null,"name":"b"}
+
+That is one pass of Arrow's kernels for each column instead of one of Python's `json` for each row. A value inside a
+STRUCT or an array goes the same way, with its members or elements as the columns.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 import numpy as np
@@ -12,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine import types
-from engine.formats.json.options import JsonOptions
+from engine.formats.json.options import JsonOptions, TimestampFormat
 from engine.formats.json.schema import json_schema
 from engine.formats.registry import Subject, header
 from engine.formats.timestamps import to_millis, to_text
@@ -78,10 +86,10 @@ def _text(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.String
     """Each value as JSON, NULL as null."""
     if column.null_count == len(column):
         return pa.array(["null"] * len(column), pa.string())
-    return pc.fill_null(_known_text(column, kind, options), "null")
+    return pc.fill_null(_text_or_null(column, kind, options), "null")
 
 
-def _known_text(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.StringArray:
+def _text_or_null(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.StringArray:
     match kind:
         case types.Boolean() | types.Integer():
             return column.cast(pa.string())
@@ -92,10 +100,7 @@ def _known_text(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.
         case types.Json():
             return _one_line(column)
         case types.Timestamp():
-            if options.timestamp_format != "rfc3339":
-                is_millis = options.timestamp_format == "unix_millis"
-                return (to_millis(column) if is_millis else column.cast(pa.int64())).cast(pa.string())
-            return pc.binary_join_element_wise('"', to_text(column), '"', "")
+            return _timestamp(column, options)
         case types.Date():
             return pc.binary_join_element_wise('"', column.cast(pa.string()), '"', "")
         case types.Interval():
@@ -111,6 +116,16 @@ def _known_text(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.
         case types.Array(element):
             return _array(column, element, options)
     return pa.nulls(len(column), pa.string())
+
+
+def _timestamp(column: pa.TimestampArray, options: JsonOptions) -> pa.StringArray:
+    match options.timestamp_format:
+        case "rfc3339":
+            return pc.binary_join_element_wise('"', to_text(column), '"', "")
+        case "unix_millis":
+            return to_millis(column).cast(pa.string())
+        case "unix_micros":
+            return column.cast(pa.int64()).cast(pa.string())
 
 
 def _array(column: pa.ListArray, element: types.Type, options: JsonOptions) -> pa.StringArray:
@@ -180,8 +195,15 @@ def _connect_schema(schema: Schema, options: JsonOptions) -> str:
 
 
 def connect_fields(schema: Schema, options: JsonOptions) -> list[dict[str, object]]:
-    """What Kafka Connect is told of the columns."""
+    """The columns as Kafka Connect describes them."""
     return [{"field": field.name, "optional": field.nullable, **_connect_type(field.type, options)} for field in schema]
+
+
+_CONNECT_TIMES: Mapping[TimestampFormat, tuple[str, str]] = {
+    "rfc3339": ("string", "io.debezium.time.IsoTimestamp"),
+    "unix_millis": ("int64", "org.apache.kafka.connect.data.Timestamp"),
+    "unix_micros": ("int64", "io.debezium.time.MicroTimestamp"),
+}
 
 
 def _connect_type(kind: types.Type, options: JsonOptions) -> dict[str, object]:
@@ -200,11 +222,8 @@ def _connect_type(kind: types.Type, options: JsonOptions) -> dict[str, object]:
         case types.Bytes():
             return {"type": "bytes"}
         case types.Timestamp():
-            if options.timestamp_format == "unix_millis":
-                return {"type": "int64", "name": "org.apache.kafka.connect.data.Timestamp"}
-            if options.timestamp_format == "unix_micros":
-                return {"type": "int64", "name": "io.debezium.time.MicroTimestamp"}
-            return {"type": "string", "name": "io.debezium.time.IsoTimestamp"}
+            type_name, name = _CONNECT_TIMES[options.timestamp_format]
+            return {"type": type_name, "name": name}
         case types.Struct(members):
             parts = [(member.name, _connect_type(member.type, options)) for member in members]
             return {"type": "struct", "fields": [{"field": name, "optional": True, **part} for name, part in parts]}

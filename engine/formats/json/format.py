@@ -23,7 +23,7 @@ def _check(
         if connector != "kafka":
             return "'json.confluent_schema_registry' is only supported for the kafka connector"
         if options.format != "json":
-            return "'json.confluent_schema_registry' cannot be written with debezium_json"
+            return "'json.confluent_schema_registry' is not supported for sinks with debezium_json"
     if options.unstructured and [(field.name, str(field.type)) for field in schema] != [("value", "JSON")]:
         return "'json.unstructured' requires a schema with a single field called `value` of type JSON"
     return None
@@ -45,7 +45,7 @@ def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) ->
 
 JSON = Format(
     name="json",
-    summary="One JSON object to a record; fields that the table does not have are passed over.",
+    summary="One JSON object per record; fields that are no column of the table are ignored.",
     prefix="json",
     options=JsonOptions,
     records=RecordKind.JSON,

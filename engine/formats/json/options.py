@@ -1,4 +1,4 @@
-"""How rows are written as JSON."""
+"""The options of JSON."""
 
 from __future__ import annotations
 
@@ -26,20 +26,24 @@ class JsonOptions(FormatOptions):
 
     format: str = Field("json", description="`json`.")
     confluent_schema_registry: bool = Field(
-        False, alias="json.confluent_schema_registry", description="Records start with a registry's five bytes."
+        False,
+        alias="json.confluent_schema_registry",
+        description="Whether records begin with the five bytes of a schema registry.",
     )
     include_schema: bool = Field(
-        False, alias="json.include_schema", description="Records are Kafka Connect envelopes of schema and payload."
+        False,
+        alias="json.include_schema",
+        description="Whether records are Kafka Connect envelopes, with a schema and a payload.",
     )
     unstructured: bool = Field(
-        False, alias="json.unstructured", description="The one column `value JSON` takes the whole record."
+        False, alias="json.unstructured", description="Whether the only column, `value JSON`, takes the whole record."
     )
     timestamp_format: TimestampFormat = Field("rfc3339", alias="json.timestamp_format", description=TIMESTAMP_FORMAT)
     decimal_encoding: Literal["number", "string", "bytes"] = Field(
         "number", alias="json.decimal_encoding", description="Decimals as numbers, as text, or as base64 of the digits."
     )
     compression: Literal["none", "gzip"] = Field(
-        "none", alias="json.compression", description="Compression of the files of a filesystem sink."
+        "none", alias="json.compression", description="The compression of a filesystem sink's files."
     )
 
     @field_validator("timestamp_format", mode="before")
@@ -48,7 +52,7 @@ class JsonOptions(FormatOptions):
         return _TIMESTAMP_FORMATS.get(str(value).lower(), value)
 
     @model_validator(mode="after")
-    def _one_envelope(self) -> JsonOptions:
+    def _has_one_envelope(self) -> JsonOptions:
         if self.include_schema and self.confluent_schema_registry:
             raise ValueError("'json.include_schema' and 'json.confluent_schema_registry' exclude each other")
         return self

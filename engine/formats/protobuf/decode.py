@@ -1,4 +1,13 @@
-"""Protobuf messages to rows."""
+"""Protobuf messages to rows.
+
+Before the message may stand, in this order, what the options say:
+
+    protobuf.confluent_schema_registry   00 00 00 00 2A | 04 02 06   the registry's header (schema 42), and the path
+                                         of the message in its file: 2 steps, message 1, in it message 3 (zigzag)
+    protobuf.length_delimited            05                          the length of the message
+
+The number of the schema is not looked up: the descriptors in the options say how to read the message.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +20,7 @@ import pyarrow as pa
 from engine.formats.base import Decoded
 from engine.formats.protobuf.messages import LENGTH, TIME, WRAPPERS, FieldDescriptor, is_map, message, message_class
 from engine.formats.protobuf.options import ProtobufOptions
-from engine.formats.record_rows import FoundRecord, to_rows
+from engine.formats.record_rows import ParsedRecord, to_rows
 from engine.formats.registry import HEADER_BYTES, read_header
 from engine.schema import Schema
 
@@ -30,53 +39,53 @@ class ProtobufDecoder:
 
     def decode_messages(self, payloads: pa.BinaryArray) -> Decoded:
         """Decode one message per payload; NULL payloads are skipped."""
-        found = [
+        records = [
             self._record(index, payload) for index, payload in enumerate(payloads.to_pylist()) if payload is not None
         ]
-        return to_rows(found, self._schema)
+        return to_rows(records, self._schema)
 
-    def _record(self, index: int, payload: bytes) -> FoundRecord:
+    def _record(self, index: int, payload: bytes) -> ParsedRecord:
         try:
-            return FoundRecord(index, payload, dict(_fields(self._make.FromString(self._body(payload)))))
-        except (message.DecodeError, ValueError, IndexError, OverflowError) as wrong:
-            said = f"it is no message {self._options.message}: {wrong}"
-            return FoundRecord(index, payload, None, said)
+            return ParsedRecord(index, payload, dict(_fields(self._make.FromString(self._body(payload)))))
+        except (message.DecodeError, ValueError, IndexError, OverflowError) as error:
+            return ParsedRecord(index, payload, None, f"it is not a message {self._options.message}: {error}")
 
     def _body(self, payload: bytes) -> bytes:
         at = 0
         if self._options.confluent_schema_registry:
             read_header(payload)
             count, at = _varint(payload, HEADER_BYTES)
-            for _ in range(count >> 1):  # zigzag; the place of the message within its file
+            for _ in range(count >> 1):  # a zigzag number, twice the count
                 _, at = _varint(payload, at)
         if self._options.length_delimited:
             length, at = _varint(payload, at)
             if at + length != len(payload):
-                raise ValueError("its length is another than what it says")
+                raise ValueError("its length is not the one before it")
         return payload[at:]
 
 
-def _fields(found: Any) -> Iterator[tuple[str, object]]:
-    for field in found.DESCRIPTOR.fields:
-        if field.has_presence and not found.HasField(field.name):
+def _fields(parsed: Any) -> Iterator[tuple[str, object]]:
+    for field in parsed.DESCRIPTOR.fields:
+        if field.has_presence and not parsed.HasField(field.name):
             yield field.name, None
         else:
-            yield field.name, _field(field, getattr(found, field.name))
+            yield field.name, _field(field, getattr(parsed, field.name))
 
 
 def _field(field: Any, value: Any) -> object:
     if is_map(field):
         inner = field.message_type.fields_by_name["value"]
-        return {str(key): _value(inner, one) for key, one in value.items()}
+        return {str(key): _value(inner, element) for key, element in value.items()}
     if field.is_repeated:
-        return [_value(field, one) for one in value]
+        return [_value(field, element) for element in value]
     return _value(field, value)
 
 
 def _value(field: Any, value: Any) -> object:
     if field.type == FieldDescriptor.TYPE_ENUM:
-        known = field.enum_type.values_by_number.get(value)
-        return str(value) if known is None else known.name
+        # A newer writer may know values that our descriptors do not.
+        declared = field.enum_type.values_by_number.get(value)
+        return str(value) if declared is None else declared.name
     if field.message_type is None:
         return value
     match field.message_type.full_name:

@@ -37,41 +37,41 @@ class ProtobufEncoder:
         return pa.array([self._payload(row) for row in zip(*columns, strict=True)], pa.binary())
 
     def _payload(self, row: Sequence[Any]) -> bytes:
-        made = self._make(**set_fields(self._fields, row))
+        row_message = self._make(**set_fields(self._fields, row))
         try:
-            body = bytes(made.SerializeToString())
-        except message.EncodeError as wrong:
+            body = bytes(row_message.SerializeToString())
+        except message.EncodeError as error:
             raise InvalidValueError(
-                f"a row is no message {self._options.message}: {wrong}", hint="give each required field a value"
-            ) from wrong
+                f"a row is not a message {self._options.message}: {error}", hint="give each required field a value"
+            ) from error
         return self._header + (_varint(len(body)) if self._options.length_delimited else b"") + body
 
 
 def _registered(kind: Any, subject: Subject) -> bytes:
-    """What stands before each message: the number of its file, and its place in there."""
+    """The bytes before each message: the number of its schema, and the path of the message in its file."""
     foreign = [file.name for file in kind.file.dependencies if not file.name.startswith("google/protobuf/")]
     if foreign:
         raise OptionValueError(
-            f"{kind.file.name} imports {', '.join(foreign)}, and a registry is told of one file only",
+            f"{kind.file.name} imports {', '.join(foreign)}, but only a single file can be registered",
             hint="put the messages into one file, or write without 'protobuf.confluent_schema_registry'",
         )
     text = b64encode(kind.file.serialized_pb).decode()
-    place = _place(kind)
-    # the first message of a file is written as a single zero
-    path = b"\0" if place == [0] else b"".join(_varint(number << 1) for number in (len(place), *place))
-    return header(subject.registry.register(subject.name, "PROTOBUF", text)) + path
+    path = _path(kind)
+    # The first message of a file, by far the most common, is written as a single zero.
+    encoded = b"\0" if path == [0] else b"".join(_varint(number << 1) for number in (len(path), *path))
+    return header(subject.registry.register(subject.name, "PROTOBUF", text)) + encoded
 
 
-def _place(kind: Any) -> list[int]:
+def _path(kind: Any) -> list[int]:
     if kind.containing_type is None:
         return [list(kind.file.message_types_by_name).index(kind.name)]
-    return [*_place(kind.containing_type), list(kind.containing_type.nested_types_by_name).index(kind.name)]
+    return [*_path(kind.containing_type), list(kind.containing_type.nested_types_by_name).index(kind.name)]
 
 
 def _varint(number: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        encoded.append(number & 0x7F | 0x80)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    encoded.append(number)
+    return bytes(encoded)

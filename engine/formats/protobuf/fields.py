@@ -1,4 +1,14 @@
-"""Which field of a message a column becomes, and how its values are shaped for it."""
+"""Which field of a message a column becomes, and how its values are shaped for it.
+
+The columns `id BIGINT, price DECIMAL(9, 2), at TIMESTAMP, tags TEXT[]` and the message
+
+    message Order { int64 ID = 1; string price = 2; google.protobuf.Timestamp at = 3; repeated string tags = 4; }
+
+    fields_of     ID: as it is    price: "{:f}".format    at: to seconds and nanos    tags: a list without NULL
+    set_fields    7, 1.50, 2023-10-09T12:00Z, NULL  to  {"ID": 7, "price": "1.50", "at": {"seconds": ..., "nanos": 0}}
+
+A column that no field can take without loss is refused when the table is declared, not when a row comes.
+"""
 
 from __future__ import annotations
 
@@ -42,28 +52,28 @@ _MICROSECOND = timedelta(microseconds=1)
 def fields_of(kind: Any, columns: Iterable[tuple[str, types.Type]]) -> Fields:
     """The field of each column, and how its values are shaped. Raises OptionValueError where there is none."""
     by_name = {field.name.lower(): field for field in kind.fields} | {field.name: field for field in kind.fields}
-    found = []
+    fields = []
     for name, column in columns:
         field = by_name.get(name) or by_name.get(name.lower())
         if field is None:
             raise OptionValueError(
-                f"the message {kind.full_name} has no field for the column {name!r}",
-                hint=f"it has {', '.join(one.name for one in kind.fields)}",
+                f"message {kind.full_name} has no field for column {name!r}",
+                hint=f"it has {', '.join(declared.name for declared in kind.fields)}",
             )
         shape = _shape(field, column)
         if shape is None:
             raise OptionValueError(
-                f"the field {field.name!r} of {kind.full_name} does not take {column}",
+                f"field {field.name!r} of message {kind.full_name} cannot hold {column}",
                 hint=f"cast the column: the field is {_shown(field)}",
             )
-        found.append((field, shape))
-    return found
+        fields.append((field, shape))
+    return fields
 
 
 def set_fields(fields: Fields, values: Iterable[Any]) -> dict[str, Any]:
     """What a message is made of, by field. Raises InvalidValueError where no message holds a value."""
     chosen: dict[str, str] = {}
-    found = {}
+    settings = {}
     for (field, shape), value in zip(fields, values, strict=True):
         if value is None:
             continue
@@ -71,25 +81,25 @@ def set_fields(fields: Fields, values: Iterable[Any]) -> dict[str, Any]:
             other = chosen.setdefault(field.containing_oneof.name, field.name)
             if other != field.name:
                 raise InvalidValueError(
-                    f"a row has both {other!r} and {field.name!r}, and a message takes one of them",
+                    f"fields {other!r} and {field.name!r} cannot both have a value: a message holds one of them",
                     hint="make all but one of them NULL",
                 )
-        found[field.name] = shape(value)
-    return found
+        settings[field.name] = shape(value)
+    return settings
 
 
 def _shape(field: Any, column: types.Type) -> Shape | None:
     if is_map(field):
         return None
     if not field.is_repeated:
-        return _shape_of_one(field, column)
+        return _shape_of_value(field, column)
     if not isinstance(column, types.Array):
         return None
-    element = _shape_of_one(field, column.element)
+    element = _shape_of_value(field, column.element)
     return None if element is None else _list_of(field, element)
 
 
-def _shape_of_one(field: Any, column: types.Type) -> Shape | None:
+def _shape_of_value(field: Any, column: types.Type) -> Shape | None:
     if field.message_type is not None:
         return _shape_of_message(field.message_type, column)
     if isinstance(column, types.Text) and field.type == FieldDescriptor.TYPE_ENUM:
@@ -122,7 +132,7 @@ def _shape_of_scalar(kind: int, column: types.Type) -> Shape | None:
 
 def _shape_of_message(kind: Any, column: types.Type) -> Shape | None:
     if kind.full_name in WRAPPERS:
-        inner = _shape_of_one(kind.fields_by_name["value"], column)
+        inner = _shape_of_value(kind.fields_by_name["value"], column)
         return None if inner is None else lambda value: {"value": inner(value)}
     match column:
         case types.Timestamp() if kind.full_name == TIME:
@@ -143,7 +153,8 @@ def _list_of(field: Any, shape: Shape) -> Shape:
     def shaped(values: Sequence[Any]) -> list[Any]:
         if any(value is None for value in values):
             raise InvalidValueError(
-                f"a list for {field.name!r} has a NULL, and a message cannot hold one", hint="take it out"
+                f"the list for field {field.name!r} contains NULL, which a message cannot hold",
+                hint="remove NULLs from the list",
             )
         return [shape(value) for value in values]
 
@@ -155,17 +166,15 @@ def _number_in(kind: Any) -> Shape:
 
     def number(name: str) -> int:
         if name not in numbers:
-            raise InvalidValueError(
-                f"the enum {kind.full_name} has no value {name!r}", hint=f"it has {', '.join(numbers)}"
-            )
+            raise InvalidValueError(f"enum {kind.full_name} has no value {name!r}", hint=f"it has {', '.join(numbers)}")
         return numbers[name]
 
     return number
 
 
 def _seconds(length: timedelta) -> dict[str, int]:
-    seconds, rest = divmod(length, timedelta(seconds=1))
-    return {"seconds": seconds, "nanos": rest // _MICROSECOND * 1000}
+    seconds, fraction = divmod(length, timedelta(seconds=1))
+    return {"seconds": seconds, "nanos": fraction // _MICROSECOND * 1000}
 
 
 def _length(length: timedelta) -> dict[str, int]:
@@ -176,7 +185,7 @@ def _length(length: timedelta) -> dict[str, int]:
 
 def _shown(field: Any) -> str:
     if is_map(field):
-        return "a map, which no column is"
+        return "a map, which no column type fits"
     if field.message_type is not None:
         name = field.message_type.full_name
     elif field.enum_type is not None:

@@ -29,7 +29,7 @@ def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) ->
 
 PROTOBUF = Format(
     name="protobuf",
-    summary="A Protobuf message to a row, by a file of compiled descriptors. Fields are found by the names of columns; "
+    summary="One Protobuf message per row, by a file of compiled descriptors. Fields are found by column name; "
     "NULL is a field that is not set.",
     prefix="protobuf",
     options=ProtobufOptions,

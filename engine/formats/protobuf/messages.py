@@ -12,7 +12,7 @@ try:
     from google.protobuf.descriptor import FieldDescriptor
 except ImportError as missing:
     raise MissingPackageError(
-        "the format 'protobuf' needs the Python package protobuf",
+        "format 'protobuf' needs the Python package protobuf",
         hint="pip install 'airflow-provider-arroyo[protobuf]'",
     ) from missing
 
@@ -24,7 +24,7 @@ WRAPPERS = frozenset(
     f"google.protobuf.{kind}Value"
     for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-"""Messages around one value, which tell a value that is not there from its default."""
+"""Messages around one value, which tell a value that was never set from the default."""
 
 
 def message_class(options: ProtobufOptions) -> Any:
@@ -34,18 +34,18 @@ def message_class(options: ProtobufOptions) -> Any:
         files = descriptor_pb2.FileDescriptorSet.FromString(options.descriptor.read_bytes())
         for file in files.file:
             pool.Add(file)
-    except (OSError, TypeError, message.DecodeError) as wrong:
+    except (OSError, TypeError, message.DecodeError) as error:
         raise OptionValueError(
-            f"{options.descriptor} cannot be read as a file of descriptors: {type(wrong).__name__}",
+            f"{options.descriptor} cannot be read as a file of descriptors: {type(error).__name__}",
             hint="write it with protoc --include_imports --descriptor_set_out=FILE",
-        ) from wrong
+        ) from error
     try:
         return message_factory.GetMessageClass(pool.FindMessageTypeByName(options.message))
-    except KeyError as wrong:
-        names = sorted(f"{file.package}.{one.name}".lstrip(".") for file in files.file for one in file.message_type)
+    except KeyError as error:
+        names = sorted(f"{file.package}.{kind.name}".lstrip(".") for file in files.file for kind in file.message_type)
         raise OptionValueError(
             f"{options.descriptor} has no message {options.message!r}", hint=f"it has {', '.join(names[:20])}"
-        ) from wrong
+        ) from error
 
 
 def is_map(field: Any) -> bool:

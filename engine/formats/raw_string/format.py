@@ -22,13 +22,13 @@ def _check(
 
 
 def _decoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Decoder:
-    from engine.formats.raw_string.lines import RawTextDecoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
+    from engine.formats.raw_string.decode import RawTextDecoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
 
     return RawTextDecoder()
 
 
 def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Encoder:
-    from engine.formats.raw_string.lines import RawTextEncoder  # noqa: PLC0415 - see `_decoder`
+    from engine.formats.raw_string.encode import RawTextEncoder  # noqa: PLC0415 - see `_decoder`
 
     return RawTextEncoder()
 

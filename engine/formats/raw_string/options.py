@@ -1,4 +1,4 @@
-"""How rows are written as raw_string."""
+"""The options of raw text: there are none."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@
 --: error sql.table_column 24:14 lookup table h can only have plain and metadata columns
 --: error option.bad_value 26:14 table i: CSV cannot hold column 'parts' of type INT[]
 --: error option.bad_value 27:14 table j: CSV files have no lines, so there is no metadata 'line'
---: error option.bad_value 29:103 option 'csv.delimiter': it must be one character, and neither a quote nor the end of a line
---: error option.bad_value 30:14 table l: 'csv' is only read by lookup tables so far
+--: error option.bad_value 29:103 option 'csv.delimiter': it must be a single ASCII character other than a quote or a line break
+--: error option.bad_value 30:14 table l: 'csv' is only supported for lookup tables
 --: error sql.table_column 31:24 lookup table m cannot be looked up by 'id', which is of type INT[]
 CREATE TEMPORARY TABLE a (id INT PRIMARY KEY) WITH (connector = 'single_file', path = '/t', format = 'json');
 CREATE TEMPORARY TABLE b (id INT PRIMARY KEY) WITH (connector = 'single_file', path = '/t', format = 'json', type = 'sink');

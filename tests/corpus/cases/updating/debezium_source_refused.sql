@@ -4,7 +4,7 @@
 --: error sql.event_time 10:30 can't use watermark_field with update mode.
 --: error sql.event_time 11:64 can't use WATERMARK FOR with update mode.
 --: error sql.table_column 13:14 Debezium source must have at least one PRIMARY KEY field
---: error option.bad_value 15:14 table whole: 'json.unstructured' has no columns, and so no rows that could change
+--: error option.bad_value 15:14 table whole: 'json.unstructured' is not supported for debezium_json, whose rows need columns
 CREATE TABLE orders (id INT PRIMARY KEY, at TIMESTAMP, late TIMESTAMP, twice INT GENERATED ALWAYS AS (id * 2) STORED)
 WITH (connector = 'single_file', path = '/orders.json', format = 'debezium_json', type = 'source',
       event_time_field = at, watermark_field = late);

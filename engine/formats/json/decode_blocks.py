@@ -1,0 +1,142 @@
+"""Whole blocks of JSON lines to columns, by Arrow's own reader; whatever is unusual about a block is left to others.
+
+Arrow reads some types as others, so a block takes two steps. For `at TIMESTAMP, price DECIMAL(5, 2), raw BYTEA`:
+
+    raw_schema     at: timestamp[ns]    price: decimal(5, 2)   raw: string
+    read_block     the columns of these types, or None when the block is not one object to a line
+    finish         at: timestamp[us, UTC], cut to microseconds; raw: the bytes of its base64
+
+`UnusualError` means that a value would come out otherwise than one record at a time (`decode_rows.py`), or not at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from engine import types
+from engine.formats.json.decode_rows import read_decimal_bytes
+from engine.formats.json.options import JsonOptions
+from engine.formats.lines import count_lines
+from engine.formats.timestamps import ARROW_TIMESTAMP, from_millis, from_nanos
+from engine.schema import Schema, to_arrow
+
+
+def raw_schema(schema: Schema, options: JsonOptions) -> pa.Schema | None:
+    """The types that Arrow's reader is asked for; None when it cannot read the values of a column."""
+    fields = [(field.name, _raw_type(field.type, options)) for field in schema]
+    return None if any(kind is None for _, kind in fields) else pa.schema(fields)
+
+
+class UnusualError(Exception):
+    """A value that only the way one record at a time can judge."""
+
+
+def read_block(block: bytes, schema: pa.Schema) -> pa.Table | None:
+    """The block as Arrow reads it, or None when it is not one object to a line."""
+    try:
+        table = pj.read_json(
+            pa.BufferReader(block),
+            read_options=pj.ReadOptions(use_threads=False, block_size=len(block) + 1),
+            parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+        )
+    except pa.ArrowException:
+        return None
+    return table if table.num_rows == count_lines(block) else None
+
+
+def _raw_type(kind: types.Type, options: JsonOptions) -> pa.DataType | None:
+    """The type that Arrow's reader is asked for; None when it cannot read such values."""
+    match kind:
+        case types.Boolean() | types.Integer() | types.Text():
+            return to_arrow(kind)
+        case types.Float():
+            return pa.float64()
+        case types.Timestamp():
+            return pa.timestamp("ns") if options.timestamp_format == "rfc3339" else pa.int64()
+        case types.Decimal():
+            return pa.string() if options.decimal_encoding == "bytes" else to_arrow(kind)
+        case types.Bytes() | types.Date():
+            return pa.string()
+        case types.Struct(members):
+            raw = [(member.name, _raw_type(member.type, options)) for member in members]
+            return None if any(part is None for _, part in raw) else pa.struct(raw)
+        case types.Array(element):
+            part = _raw_type(element, options)
+            return None if part is None else pa.list_(pa.field("element", part))
+    return None
+
+
+def finish(array: pa.Array, kind: types.Type, options: JsonOptions) -> pa.Array:
+    """Values as Arrow read them, as values of `kind`."""
+    match kind:
+        case types.Integer(signed=False):
+            _check_range(array, kind)
+        case types.Float(bits=32):
+            return array.cast(pa.float32(), safe=False)
+        case types.Timestamp():
+            return _timestamps(array, options)
+        case types.Decimal(scale=scale) if options.decimal_encoding == "bytes":
+            return _read_texts(array, lambda text: read_decimal_bytes(text, scale), to_arrow(kind))
+        case types.Date():
+            return _days(array)
+        case types.Bytes():
+            return _read_texts(array, lambda text: base64.b64decode(text, validate=True), pa.binary())
+        case types.Struct(members) if not _is_plain(kind):
+            parts = [finish(part, member.type, options) for part, member in zip(array.flatten(), members, strict=True)]
+            mask = array.is_null() if array.null_count else None
+            return pa.StructArray.from_arrays(parts, fields=list(to_arrow(kind)), mask=mask)
+        case types.Array(element) if not _is_plain(kind):
+            values = finish(array.values, element, options)
+            mask = array.is_null() if array.null_count else None
+            return pa.ListArray.from_arrays(array.offsets, values, type=to_arrow(kind), mask=mask)
+    return array
+
+
+def _days(array: pa.StringArray) -> pa.Array:
+    try:
+        return array.cast(pa.date32())
+    except pa.ArrowException as error:
+        raise UnusualError from error
+
+
+def _timestamps(array: pa.Array, options: JsonOptions) -> pa.TimestampArray:
+    match options.timestamp_format:
+        case "unix_millis":
+            return from_millis(array)
+        case "unix_micros":
+            return array.cast(ARROW_TIMESTAMP)
+        case "rfc3339":
+            return from_nanos(array)
+
+
+def _is_plain(kind: types.Type) -> bool:
+    """Whether Arrow reads such values straight into their final type."""
+    match kind:
+        case types.Struct(members):
+            return all(_is_plain(member.type) for member in members)
+        case types.Array(element):
+            return _is_plain(element)
+        case types.Boolean() | types.Text() | types.Integer(signed=True) | types.Float(bits=64):
+            return True
+    return False
+
+
+def _check_range(array: pa.Array, kind: types.Integer) -> None:
+    limits = pc.min_max(array).as_py()
+    if limits["min"] is None:
+        return
+    if limits["min"] < 0 or limits["max"] > (1 << min(kind.bits, 63)) - 1:
+        raise UnusualError
+
+
+def _read_texts(array: pa.StringArray, read: Callable[[str], object], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array([None if text is None else read(text) for text in array.to_pylist()], kind)
+    except (binascii.Error, ValueError, ArithmeticError, pa.ArrowException) as error:
+        raise UnusualError from error
