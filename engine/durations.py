@@ -47,18 +47,18 @@ def read_months(text: str) -> tuple[int, timedelta] | None:
     parts of one."""
     if not _HAS_MONTHS.search(text):
         return None
-    months, rest = 0, ""
+    months, other_units = 0, ""
     for part in _PART.finditer(text):
         count = _months_of(part[2])
         if count is None:
-            rest += part[0]
+            other_units += part[0]
         elif "." in part[1]:
             return None
         else:
             months += int(part[1]) * count
     if re.sub(_PART, "", text).strip():
         return None
-    return months, read_duration(rest) if rest else timedelta(0)
+    return months, read_duration(other_units) if other_units else timedelta(0)
 
 
 def _months_of(word: str) -> int | None:

@@ -45,7 +45,7 @@ def _pattern(value: str) -> str:
     try:
         re.compile(value)
     except re.error as wrong:
-        raise ValueError(f"it is no regular expression: {wrong}") from wrong
+        raise ValueError(f"it is not a valid regular expression: {wrong}") from wrong
     return value
 
 
@@ -71,7 +71,7 @@ def _read(kind: object, marks: tuple[object, ...], value: OptionValue) -> object
         inner, *more = get_args(kind)
         return _read(inner, (*marks, *more), value)
     if get_origin(kind) in (Union, types.UnionType):
-        inner = next(each for each in get_args(kind) if each is not type(None))
+        inner = next(member for member in get_args(kind) if member is not type(None))
         return _read(inner, marks, value)
     if get_origin(kind) is tuple:
         return value if isinstance(value, tuple) else _read_array(value)
@@ -109,12 +109,12 @@ def _read_number(value: OptionValue) -> object:
 
 
 def _read_bytes(value: OptionValue) -> object:
-    found = None if isinstance(value, bool | timedelta | tuple) else _BYTES.match(str(value))
-    if found is None:
+    count = None if isinstance(value, bool | timedelta | tuple) else _BYTES.match(str(value))
+    if count is None:
         return Unreadable("a number of bytes like '128mb'")
-    power: int = " kmgtpe".index(found[2].lower() or " ")
+    power: int = " kmgtpe".index(count[2].lower() or " ")
     try:
-        return int(float(found[1]) * 1024**power)
+        return int(float(count[1]) * 1024**power)
     except OverflowError:
         return Unreadable("a number of bytes that can be held")
 

@@ -22,16 +22,16 @@ from engine import __version__
 from engine.api import savepoints
 from engine.api.app import build_app
 from engine.api.authentication import Rules
-from engine.api.context import Context, LastHeard
+from engine.api.context import Context, LastCalls
 from engine.api.notifications import Changes
 from engine.api.planning import plan_query
-from engine.api.taking import take_savepoint
+from engine.api.take_savepoint import take_savepoint
 from engine.errors import InsecureBindError, ServerError
 from engine.instants import now
-from engine.jobs.controller import Controller, Driving, hash_key
-from engine.jobs.data_directory import Places
+from engine.jobs.controller import Controller, DriverSettings, hash_key
+from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
-from engine.jobs.runner import WORKER, LocalRunner
+from engine.jobs.runner import DRIVER_COMMAND, LocalRunner
 from engine.settings import ApiSettings, PipelineSettings, Settings, read_connections_file
 from engine.store import tokens
 from engine.store.database import Database, open_database, secure
@@ -44,12 +44,12 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 def serve(settings: Settings) -> int:
     """Serve until told to end by SIGTERM or Ctrl-C. Drivers run on."""
     check_bind(settings.api)
-    places = Places(settings.data_dir)
-    database = open_database(places)
+    directory = DataDirectory(settings.data_dir)
+    database = open_database(directory)
     try:
-        token = _admit_token(database, places, settings.api)
-        listener = _listen(settings.api, places)
-        _serve(settings, places, database, listener, frozenset({hash_key(token)}))
+        token = _admit_token(database, directory, settings.api)
+        listener = _listen(settings.api, directory)
+        _serve(settings, directory, database, listener, frozenset({hash_key(token)}))
     finally:
         database.close()
     return 0
@@ -72,27 +72,27 @@ def is_loopback(host: str) -> bool:
 
 
 def _serve(
-    settings: Settings, places: Places, database: Database, listener: socket.socket, hashes: frozenset[str]
+    settings: Settings, directory: DataDirectory, database: Database, listener: socket.socket, hashes: frozenset[str]
 ) -> None:
-    changes, heard = Changes(), LastHeard()
+    changes, last_calls = Changes(), LastCalls()
     connections = read_connections_file(settings.connections)
     controller = Controller(
         records=StoredRecords(database),
-        runner=LocalRunner(places, settings.pipeline.driver_command or WORKER),
-        heard=heard,
-        places=places,
+        runner=LocalRunner(directory, settings.pipeline.driver_command or DRIVER_COMMAND),
+        last_calls=last_calls,
+        directory=directory,
         clock=now,
         policy=_policy(settings.pipeline),
-        driving=Driving(settings.pipeline.heartbeat_interval, settings.pipeline.lease, connections),
-        on_change=changes.ring,
+        driver_settings=DriverSettings(settings.pipeline.heartbeat_interval, settings.pipeline.lease, connections),
+        on_change=changes.notify,
     )
     context = Context(
         database=database,
-        places=places,
+        directory=directory,
         clock=now,
         wake=controller.wake,
         changes=changes,
-        heard=heard,
+        last_calls=last_calls,
         plan=partial(plan_query, connections=connections, may_hold_secrets=settings.literal_secrets),
         take=take_savepoint,
         version=__version__,
@@ -106,7 +106,7 @@ def _serve(
     loop = threading.Thread(target=controller.run, name="controller")
     loop.start()
     try:
-        Listener(config, context, Address(places, _url(listener))).run(sockets=[listener])
+        Listener(config, context, Address(directory, _url(listener))).run(sockets=[listener])
     finally:
         controller.close()
         loop.join()
@@ -117,7 +117,7 @@ def _serve(
 class Address:
     """Where the control plane can be reached, and where that is written down."""
 
-    places: Places
+    directory: DataDirectory
     url: str
 
 
@@ -132,10 +132,10 @@ class Listener(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""
         await super().startup(sockets)
-        places, url = self._address.places, self._address.url
-        noted = {"url": url, "pid": os.getpid(), "instance": self._context.instance}
-        secure(places.server, json.dumps(noted))
-        sys.stdout.write(f"control plane at {url}, token in {places.token}\n")
+        directory, url = self._address.directory, self._address.url
+        address = {"url": url, "pid": os.getpid(), "instance": self._context.instance}
+        secure(directory.server, json.dumps(address))
+        sys.stdout.write(f"control plane at {url}, token in {directory.token}\n")
         sys.stdout.flush()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -145,28 +145,28 @@ class Listener(uvicorn.Server):
         self._context.changes.close()
 
 
-def _admit_token(database: Database, places: Places, api: ApiSettings) -> str:
+def _admit_token(database: Database, directory: DataDirectory, api: ApiSettings) -> str:
     """The token that is let in: the one that was set, or the one made at the first start."""
     if api.token is not None:
         return api.token.get_secret_value()
     with database.writing() as connection:
-        known = tokens.hashes(connection)
+        admitted = tokens.hashes(connection)
         with suppress(OSError):
-            kept = places.token.read_text().strip()
-            if hash_key(kept) in known:
-                return kept
+            stored = directory.token.read_text().strip()
+            if hash_key(stored) in admitted:
+                return stored
         fresh = secrets.token_urlsafe(32)
         tokens.add(connection, hash_key(fresh), now())
-        secure(places.token, fresh + "\n")
+        secure(directory.token, fresh + "\n")
     return fresh
 
 
-def _listen(api: ApiSettings, places: Places) -> socket.socket:
+def _listen(api: ApiSettings, directory: DataDirectory) -> socket.socket:
     """A listening socket. With port 0 the last port is taken again if it is free, since clients may know it."""
     family = socket.AF_INET6 if ":" in api.host else socket.AF_INET
     if api.port == 0:
         with suppress(OSError, ValueError, KeyError):
-            last = int(json.loads(places.server.read_text())["url"].rpartition(":")[2])
+            last = int(json.loads(directory.server.read_text())["url"].rpartition(":")[2])
             return socket.create_server((api.host, last), family=family)
     try:
         return socket.create_server((api.host, api.port), family=family)

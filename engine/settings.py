@@ -23,8 +23,8 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 def _duration(value: object) -> object:
     """`500ms`, `10s`, `2m`, `1h` and plain seconds; anything else is left to pydantic."""
-    if isinstance(value, str) and (found := re.fullmatch(r"\s*([0-9.]+)\s*(ms|s|m|h|d)?\s*", value)):
-        return timedelta(seconds=float(found[1]) * _UNITS[found[2] or "s"])
+    if isinstance(value, str) and (length := re.fullmatch(r"\s*([0-9.]+)\s*(ms|s|m|h|d)?\s*", value)):
+        return timedelta(seconds=float(length[1]) * _UNITS[length[2] or "s"])
     return value
 
 
@@ -107,8 +107,10 @@ class Settings(Section):
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How jobs are started and watched.")
 
 
-def load(environ: Mapping[str, str], file: Path | None = None, given: Mapping[str, object] | None = None) -> Settings:
-    """Read the settings; `given` holds dotted names from the command line and wins over all else."""
+def load(
+    environ: Mapping[str, str], file: Path | None = None, overrides: Mapping[str, object] | None = None
+) -> Settings:
+    """Read the settings; `overrides` holds dotted names from the command line and wins over all else."""
     values: dict[str, object] = {}
     if file is not None:
         values = tomllib.loads(file.read_text())
@@ -117,7 +119,7 @@ def load(environ: Mapping[str, str], file: Path | None = None, given: Mapping[st
     for name, text in environ.items():
         if name.startswith(PREFIX):
             _put(values, name.removeprefix(PREFIX).lower().split("__"), text)
-    for name, value in (given or {}).items():
+    for name, value in (overrides or {}).items():
         _put(values, name.split("."), value)
     try:
         settings = Settings.model_validate(values)

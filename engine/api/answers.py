@@ -11,11 +11,11 @@ from pydantic import BaseModel, Field, create_model
 
 from engine.epoch_report import FIGURES, EpochReport, to_wire
 from engine.instants import FAR_FUTURE, to_micros
-from engine.jobs.data_directory import Places
-from engine.jobs.records import Case
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.records import JobRecord
 from engine.jobs.spec import Version
 from engine.jobs.states import STATES, State, StopMode
-from engine.jobs.status import Note
+from engine.jobs.status import JobEvent
 from engine.store.savepoints import Savepoint as StoredSavepoint
 
 T = TypeVar("T")
@@ -138,22 +138,22 @@ class Ping(BaseModel):
     instance: str
 
 
-def pipeline(case: Case, version: Version, places: Places) -> Pipeline:
-    """A pipeline as it is now; the query is the one that is wanted, which may not run yet."""
-    wanted, status = case.pipeline, case.status
+def pipeline(record: JobRecord, version: Version, directory: DataDirectory) -> Pipeline:
+    """A pipeline as it is now; the query is the newest version's, which may not run yet."""
+    desired, status = record.pipeline, record.status
     meaning = STATES[status.state]
     interval = version.spec.checkpoint_interval
     return Pipeline(
-        id=wanted.id,
-        name=wanted.name,
+        id=desired.id,
+        name=desired.name,
         query=version.spec.query,
-        version=wanted.version,
+        version=desired.version,
         udfs=list(version.spec.udfs),
         settings=dict(version.spec.settings),
-        parallelism=wanted.parallelism,
+        parallelism=desired.parallelism,
         checkpoint_interval_micros=None if interval is None else int(interval.total_seconds() * 1_000_000),
-        stop=wanted.stop,
-        created_at=to_micros(wanted.created_at),
+        stop=desired.stop,
+        created_at=to_micros(desired.created_at),
         state=status.state,
         action=meaning.next_stop,
         action_text=meaning.action_text,
@@ -161,18 +161,18 @@ def pipeline(case: Case, version: Version, places: Places) -> Pipeline:
         graph=json.loads(version.graph),
         fingerprint=version.fingerprint,
         digest=version.spec.digest,
-        job_id=wanted.job_id,
-        state_dir=str(places.state(wanted.id)),
+        job_id=desired.job_id,
+        state_dir=str(directory.state(desired.id)),
     )
 
 
-def job(case: Case) -> Job:
+def job(record: JobRecord) -> Job:
     """The job of a pipeline."""
-    status = case.status
+    status = record.status
     return Job(
         id=status.job_id,
         pipeline_id=status.pipeline_id,
-        running_desired=case.pipeline.stop == "none" and not status.state.is_terminal,
+        running_desired=record.pipeline.stop == "none" and not status.state.is_terminal,
         state=status.state,
         run_id=status.generation,
         start_time=micros(status.started_at),
@@ -194,7 +194,7 @@ def checkpoint(report: EpochReport) -> CommittedEpoch:
     return Checkpoint.model_validate({**to_wire(report), "start_time": start, "finish_time": finish})
 
 
-def savepoint(stored: StoredSavepoint, places: Places) -> Savepoint:
+def savepoint(stored: StoredSavepoint, directory: DataDirectory) -> Savepoint:
     """A savepoint as the control plane knows it."""
     return Savepoint(
         id=stored.id,
@@ -204,16 +204,16 @@ def savepoint(stored: StoredSavepoint, places: Places) -> Savepoint:
         epoch=stored.epoch,
         watermark=micros(stored.watermark),
         parallelism=stored.parallelism,
-        path=str(places.savepoint(stored.pipeline_id, stored.id)),
+        path=str(directory.savepoint(stored.pipeline_id, stored.id)),
         bytes=stored.bytes,
         created_at=to_micros(stored.created_at),
         failure_message=stored.failure_message,
     )
 
 
-def watermark(case: Case, past: datetime | None) -> Watermark:
+def watermark(record: JobRecord, past: datetime | None) -> Watermark:
     """How far the output is complete. That of a finished job lies in the far future."""
-    status = case.status
+    status = record.status
     reached = FAR_FUTURE if status.state is State.FINISHED else status.progress.watermark
     return Watermark(
         watermark=micros(reached),
@@ -224,22 +224,22 @@ def watermark(case: Case, past: datetime | None) -> Watermark:
     )
 
 
-def log_message(note: Note) -> LogMessage:
-    """A note about a job."""
+def log_message(event: JobEvent) -> LogMessage:
+    """An event of a job."""
     return LogMessage(
-        id=note.id or 0,
-        created_at=to_micros(note.at),
-        level=note.level,
-        message=note.message,
-        code=note.code,
-        details=note.hint,
-        run_id=note.generation,
+        id=event.id or 0,
+        created_at=to_micros(event.at),
+        level=event.level,
+        message=event.message,
+        code=event.code,
+        details=event.hint,
+        run_id=event.generation,
     )
 
 
-def sources(found: Mapping[str, datetime | None]) -> dict[str, int | None]:
+def sources(watermarks: Mapping[str, datetime | None]) -> dict[str, int | None]:
     """The watermark of each source table."""
-    return {name: micros(at) for name, at in found.items()}
+    return {name: micros(at) for name, at in watermarks.items()}
 
 
 def micros(instant: datetime | None) -> int | None:

@@ -1,4 +1,4 @@
-"""The application: every resource, behind the gate."""
+"""The application: every resource, behind authentication."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from fastapi import APIRouter, FastAPI
 
 from engine.api import jobs, pipelines, problems, queries, runs, savepoints, watermark
 from engine.api.answers import Ping
-from engine.api.authentication import Gate, Rules
-from engine.api.context import Context, Given
+from engine.api.authentication import Authentication, Rules
+from engine.api.context import Context, ContextDep
 from engine.jobs.address import API_PREFIX
 
 _PING = APIRouter(tags=["ping"])
 
 
 @_PING.get("/ping")
-async def ping(given: Given) -> Ping:
+async def ping(context: ContextDep) -> Ping:
     """Who is there? Needs no token."""
-    return Ping(version=given.version, instance=given.instance)
+    return Ping(version=context.version, instance=context.instance)
 
 
 ROUTERS = (
@@ -56,5 +56,5 @@ def build_app(context: Context, rules: Rules) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router, prefix=API_PREFIX)
     problems.install(app)
-    app.add_middleware(Gate, rules=rules)
+    app.add_middleware(Authentication, rules=rules)
     return app

@@ -1,4 +1,4 @@
-"""Who is let in: the right host name, a known token, a body of bearable size. Checked before anything is read."""
+"""Who is let in: the right host name, an admitted token, a body of bearable size. Checked before anything is read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class Authentication:
     """The application, behind the rules."""
 
     app: ASGIApp
@@ -52,10 +52,10 @@ def bearer(headers: Headers) -> str:
     return token.strip() if kind.lower() == "bearer" else ""
 
 
-def is_known(token: str, hashes: frozenset[str]) -> bool:
+def is_admitted(token: str, hashes: frozenset[str]) -> bool:
     """Whether a token is one of those hashed; takes the same time whichever it is."""
-    shown = hash_key(token)
-    return sum(hmac.compare_digest(shown, known) for known in hashes) > 0 and bool(token)
+    hashed = hash_key(token)
+    return sum(hmac.compare_digest(hashed, admitted) for admitted in hashes) > 0 and bool(token)
 
 
 def _check(rules: Rules, path: str, headers: Headers) -> None:
@@ -70,7 +70,7 @@ def _check(rules: Rules, path: str, headers: Headers) -> None:
         raise RequestTooLargeError(f"a request may have {rules.max_body_bytes} bytes at most")
     if path.startswith(OPEN) or path.startswith(OWN_KEY) or not path.startswith("/api/"):
         return
-    if not is_known(bearer(headers), rules.token_hashes):
+    if not is_admitted(bearer(headers), rules.token_hashes):
         raise AuthError("a valid token is needed", hint="send `Authorization: Bearer <token>`")
 
 

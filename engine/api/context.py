@@ -13,20 +13,13 @@ from fastapi import Depends, Request
 
 from engine.api.notifications import Changes
 from engine.instants import Clock
-from engine.jobs.data_directory import Places
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.spec import PlannedQuery
 from engine.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """What planning a query tells: what its state is bound to, and its picture as JSON text."""
-
-    fingerprint: str
-    graph: str
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
+class SavepointContent:
     """What a savepoint holds, once it is complete."""
 
     epoch: int
@@ -35,26 +28,28 @@ class Taken:
     bytes: int
 
 
-Plan = Callable[[str, Sequence[str]], Planned]
+PlanQuery = Callable[[str, Sequence[str]], PlannedQuery]
 """Plans a query with its UDFs; raises ScriptRefused."""
-Take = Callable[[Path, str, str | None], Taken]
+TakeSavepoint = Callable[[Path, str, str | None], SavepointContent]
 """Takes a savepoint of a state directory under an id and a label; raises EngineError."""
 
 
 @dataclass(slots=True)
-class LastHeard:
+class LastCalls:
     """When each run last called home. Kept in memory: after a restart every run gets its full time again."""
 
     _at: dict[str, tuple[int, datetime]] = field(default_factory=dict)
 
-    def note(self, job_id: str, generation: int, at: datetime) -> None:
+    def record(self, job_id: str, generation: int, at: datetime) -> None:
         """A run has called."""
         self._at[job_id] = (generation, at)
 
     def last(self, job_id: str, generation: int) -> datetime | None:
         """When this run last called, if it has."""
-        heard = self._at.get(job_id)
-        return heard[1] if heard is not None and heard[0] == generation else None
+        match self._at.get(job_id):
+            case (newest, at) if newest == generation:
+                return at
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +57,14 @@ class Context:
     """The parts of a control plane that requests are answered with."""
 
     database: Database
-    places: Places
+    directory: DataDirectory
     clock: Clock
     wake: Callable[[], None]
     """Makes the controller look again now."""
     changes: Changes
-    heard: LastHeard
-    plan: Plan
-    take: Take
+    last_calls: LastCalls
+    plan: PlanQuery
+    take: TakeSavepoint
     version: str
     instance: str
     max_query_bytes: int = 1024 * 1024
@@ -79,9 +74,9 @@ class Context:
     workers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "savepoint"))
 
     def changed(self, pipeline_id: str) -> None:
-        """Something is wanted that was not: let the controller and those who wait know."""
+        """Something else is desired: wake the controller, and the requests that wait for the pipeline."""
         self.wake()
-        self.changes.ring(pipeline_id)
+        self.changes.notify(pipeline_id)
 
 
 def _context(request: Request) -> Context:
@@ -89,5 +84,5 @@ def _context(request: Request) -> Context:
     return context
 
 
-Given = Annotated[Context, Depends(_context)]
+ContextDep = Annotated[Context, Depends(_context)]
 """The context, as handlers take it."""

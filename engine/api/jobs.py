@@ -9,12 +9,12 @@ from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.answers import Page
-from engine.api.context import Given
+from engine.api.context import ContextDep
 from engine.api.logs import tail
 from engine.errors import PipelineNotFoundError
-from engine.jobs.records import Case
+from engine.jobs.records import JobRecord
 from engine.store import checkpoints, events, pipelines
-from engine.store.records import read_case
+from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["jobs"])
 
@@ -22,50 +22,50 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
 @ROUTER.get("/jobs")
-def list_jobs(pipeline: str, given: Given) -> Page[answers.Job]:
+def list_jobs(pipeline: str, context: ContextDep) -> Page[answers.Job]:
     """The jobs of a pipeline; today it has exactly one."""
-    with given.database.reading() as connection:
-        return Page(data=[answers.job(read_case(connection, pipelines.get(connection, pipeline).id))])
+    with context.database.reading() as connection:
+        return Page(data=[answers.job(read_record(connection, pipelines.get(connection, pipeline).id))])
 
 
 @ROUTER.get("/jobs/{job}/checkpoints", response_model=Page[answers.Checkpoint])
-def list_checkpoints(pipeline: str, job: str, given: Given, limit: Limit = 100) -> Page[answers.CommittedEpoch]:
+def list_checkpoints(pipeline: str, job: str, context: ContextDep, limit: Limit = 100) -> Page[answers.CommittedEpoch]:
     """The newest committed epochs, newest first."""
-    with given.database.reading() as connection:
-        case = _case(connection, pipeline, job)
-        found = checkpoints.latest(connection, case.status.job_id, limit + 1)
-    return Page(data=[answers.checkpoint(one) for one in found[:limit]], has_more=len(found) > limit)
+    with context.database.reading() as connection:
+        record = _record(connection, pipeline, job)
+        reports = checkpoints.latest(connection, record.status.job_id, limit + 1)
+    return Page(data=[answers.checkpoint(report) for report in reports[:limit]], has_more=len(reports) > limit)
 
 
 @ROUTER.get("/jobs/{job}/errors")
-def list_errors(pipeline: str, job: str, given: Given, limit: Limit = 100) -> Page[answers.LogMessage]:
+def list_errors(pipeline: str, job: str, context: ContextDep, limit: Limit = 100) -> Page[answers.LogMessage]:
     """What went wrong with a job, newest first."""
-    with given.database.reading() as connection:
-        case = _case(connection, pipeline, job)
-        found = events.latest(connection, case.status.job_id, limit + 1, level="error")
-    return Page(data=[answers.log_message(one) for one in found[:limit]], has_more=len(found) > limit)
+    with context.database.reading() as connection:
+        record = _record(connection, pipeline, job)
+        errors = events.latest(connection, record.status.job_id, limit + 1, level="error")
+    return Page(data=[answers.log_message(event) for event in errors[:limit]], has_more=len(errors) > limit)
 
 
 @ROUTER.get("/events")
-def list_events(pipeline: str, given: Given, limit: Limit = 100) -> Page[answers.LogMessage]:
+def list_events(pipeline: str, context: ContextDep, limit: Limit = 100) -> Page[answers.LogMessage]:
     """Everything that happened to a pipeline, newest first."""
-    with given.database.reading() as connection:
-        case = read_case(connection, pipelines.get(connection, pipeline).id)
-        found = events.latest(connection, case.status.job_id, limit + 1)
-    return Page(data=[answers.log_message(one) for one in found[:limit]], has_more=len(found) > limit)
+    with context.database.reading() as connection:
+        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        newest = events.latest(connection, record.status.job_id, limit + 1)
+    return Page(data=[answers.log_message(event) for event in newest[:limit]], has_more=len(newest) > limit)
 
 
 @ROUTER.get("/logs")
-def read_log(pipeline: str, given: Given, limit: Annotated[int, Query(ge=1, le=10_000)] = 200) -> Page[str]:
+def read_log(pipeline: str, context: ContextDep, limit: Annotated[int, Query(ge=1, le=10_000)] = 200) -> Page[str]:
     """The last lines the drivers of a pipeline have printed, oldest first."""
-    with given.database.reading() as connection:
-        found = pipelines.get(connection, pipeline)
-    lines = tail(given.places.runs(found.id), limit + 1)
+    with context.database.reading() as connection:
+        pipeline_id = pipelines.get(connection, pipeline).id
+    lines = tail(context.directory.runs(pipeline_id), limit + 1)
     return Page(data=lines[-limit:], has_more=len(lines) > limit)
 
 
-def _case(connection: Connection, pipeline: str, job: str) -> Case:
-    case = read_case(connection, pipelines.get(connection, pipeline).id)
-    if case.status.job_id != job:
+def _record(connection: Connection, pipeline: str, job: str) -> JobRecord:
+    record = read_record(connection, pipelines.get(connection, pipeline).id)
+    if record.status.job_id != job:
         raise PipelineNotFoundError(f"the pipeline has no job {job!r}")
-    return case
+    return record

@@ -19,7 +19,7 @@ class Changes:
         """Say on which loop the requests wait."""
         self._loop = loop
 
-    def ring(self, pipeline_id: str) -> None:
+    def notify(self, pipeline_id: str) -> None:
         """Wake all who wait for this pipeline."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._wake, pipeline_id)

@@ -9,18 +9,19 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.answers import Page
-from engine.api.context import Context, Given, Planned
+from engine.api.context import Context, ContextDep
 from engine.errors import IdempotencyConflictError, PipelineBusyError, RequestTooLargeError
 from engine.jobs import desired, ids
-from engine.jobs.records import Case
-from engine.jobs.spec import Pipeline, Spec, Version
+from engine.jobs.records import JobRecord
+from engine.jobs.spec import Pipeline, PlannedQuery, Spec, Version, read_run_settings
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
 from engine.store import jobs, keys, pipelines, versions
-from engine.store.records import read_case
+from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
@@ -80,145 +81,135 @@ class RestartRequest(BaseModel):
 
 @ROUTER.put("/by-name/{name}", responses={201: {"model": answers.Pipeline}})
 def deploy(
-    name: Name, body: Deployment, response: Response, given: Given, idempotency_key: IdempotencyKey = None
+    name: Name, body: Deployment, response: Response, context: ContextDep, idempotency_key: IdempotencyKey = None
 ) -> answers.Pipeline:
     """Let the pipeline of this name be as the body says. Asked twice, it is done once."""
-    if len(body.query.encode()) > given.max_query_bytes:
-        raise RequestTooLargeError(f"a query may have {given.max_query_bytes} bytes at most")
-    desired.check_settings(body.settings)
+    if len(body.query.encode()) > context.max_query_bytes:
+        raise RequestTooLargeError(f"a query may have {context.max_query_bytes} bytes at most")
+    read_run_settings(body.settings)  # refuses what no run would heed
     spec = body.to_spec()
-    planned = given.plan(spec.query, spec.udfs)
-    with given.database.writing() as connection:
+    planned = context.plan(spec.query, spec.udfs)
+    with context.database.writing() as connection:
         earlier = pipelines.find(connection, name)
-        pipeline = earlier or _create(name, body, given)
+        pipeline = earlier or _create(name, body, context)
         if earlier is None:
             response.status_code = 201
             pipelines.add(connection, pipeline)
-            versions.add(connection, Version(pipeline.id, 1, spec, planned.fingerprint, planned.graph, given.clock()))
-            jobs.add(connection, _new_job(pipeline, given))
+            versions.add(connection, Version(pipeline.id, 1, spec, planned.fingerprint, planned.graph, context.clock()))
+            jobs.add(connection, _new_job(pipeline, context))
         key = idempotency_key or body.idempotency_key
-        if key and keys.claim(connection, "deploy", key, name, pipeline.id, given.clock()) != name:
+        if key and keys.claim(connection, "deploy", key, name, pipeline.id, context.clock()) != name:
             raise IdempotencyConflictError("this idempotency key was used for a pipeline of another name")
         if earlier is not None:
-            case = read_case(connection, earlier.id)
+            record = read_record(connection, earlier.id)
             current = versions.get(connection, earlier.id, earlier.version)
-            wanted, version = _redeploy(case, current, body, planned, given)
+            changed, version = _redeploy(record, current, body, planned, context)
             if version is not None:
                 versions.add(connection, version)
-            if wanted != earlier:
-                pipelines.update(connection, wanted)
-        case = read_case(connection, pipeline.id)
-        answer = answers.pipeline(case, versions.get(connection, pipeline.id, case.pipeline.version), given.places)
-    given.changed(pipeline.id)
+            if changed != earlier:
+                pipelines.update(connection, changed)
+        answer = _answer(connection, pipeline.id, context)
+    context.changed(pipeline.id)
     return answer
 
 
 @ROUTER.get("")
 def list_all(
-    given: Given, starting_after: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+    context: ContextDep, starting_after: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> Page[answers.Pipeline]:
     """All pipelines, oldest first."""
-    with given.database.reading() as connection:
+    with context.database.reading() as connection:
         after = None if starting_after is None else pipelines.get(connection, starting_after)
-        found = pipelines.page(connection, after, limit + 1)
-        data = [
-            answers.pipeline(read_case(connection, one.id), versions.get(connection, one.id, one.version), given.places)
-            for one in found[:limit]
-        ]
-    return Page(data=data, has_more=len(found) > limit)
+        page = pipelines.page(connection, after, limit + 1)
+        data = [_answer(connection, pipeline.id, context) for pipeline in page[:limit]]
+    return Page(data=data, has_more=len(page) > limit)
 
 
 @ROUTER.get("/{pipeline}")
-def get(pipeline: str, given: Given) -> answers.Pipeline:
+def get(pipeline: str, context: ContextDep) -> answers.Pipeline:
     """A pipeline, by id or by name."""
-    with given.database.reading() as connection:
-        found = pipelines.get(connection, pipeline)
-        case = read_case(connection, found.id)
-        return answers.pipeline(case, versions.get(connection, found.id, found.version), given.places)
+    with context.database.reading() as connection:
+        return _answer(connection, pipelines.get(connection, pipeline).id, context)
 
 
 @ROUTER.patch("/{pipeline}")
-def change(pipeline: str, body: Change, given: Given) -> answers.Pipeline:
+def change(pipeline: str, body: Change, context: ContextDep) -> answers.Pipeline:
     """Stop, start or rescale; the answer comes before it is done."""
 
-    def wish(case: Case) -> Pipeline:
-        wanted = case.pipeline
+    def apply(record: JobRecord) -> Pipeline:
+        changed = record.pipeline
         if body.parallelism is not None:
-            wanted = desired.ask_parallelism(wanted, body.parallelism)
+            changed = desired.ask_parallelism(changed, body.parallelism)
         if body.stop is not None:
-            wanted = desired.ask_stop(wanted, case.status, body.stop)
-        return wanted
+            changed = desired.ask_stop(changed, record.status, body.stop)
+        return changed
 
-    return update(given, pipeline, wish)
+    return update(context, pipeline, apply)
 
 
 @ROUTER.post("/{pipeline}/restart")
-def restart(pipeline: str, given: Given, body: RestartRequest | None = None) -> answers.Pipeline:
+def restart(pipeline: str, context: ContextDep, body: RestartRequest | None = None) -> answers.Pipeline:
     """Start again from the last checkpoint."""
     force = body is not None and body.force
-    return update(given, pipeline, lambda case: desired.ask_restart(case.pipeline, case.status, force))
+    return update(context, pipeline, lambda record: desired.ask_restart(record.pipeline, record.status, force))
 
 
 @ROUTER.delete("/{pipeline}", status_code=204)
-def delete(pipeline: str, given: Given) -> None:
+def delete(pipeline: str, context: ContextDep) -> None:
     """Forget a pipeline that rests, with its state, savepoints and logs."""
-    with given.database.writing() as connection:
-        case = read_case(connection, pipelines.get(connection, pipeline).id)
-        if not case.status.state.is_terminal:
-            raise PipelineBusyError(f"pipeline {case.pipeline.name!r} is {case.status.state}", hint="stop it first")
-        pipelines.remove(connection, case.pipeline)
-    shutil.rmtree(given.places.state(case.pipeline.id), ignore_errors=True)
-    shutil.rmtree(given.places.runs(case.pipeline.id), ignore_errors=True)
-    given.changes.ring(case.pipeline.id)
+    with context.database.writing() as connection:
+        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        if not record.status.state.is_terminal:
+            raise PipelineBusyError(f"pipeline {record.pipeline.name!r} is {record.status.state}", hint="stop it first")
+        pipelines.remove(connection, record.pipeline)
+    shutil.rmtree(context.directory.state(record.pipeline.id), ignore_errors=True)
+    shutil.rmtree(context.directory.runs(record.pipeline.id), ignore_errors=True)
+    context.changes.notify(record.pipeline.id)
 
 
-def update(given: Context, pipeline: str, wish: Callable[[Case], Pipeline]) -> answers.Pipeline:
-    """Change what is wanted of a pipeline, and say how it is now."""
-    with given.database.writing() as connection:
-        case = read_case(connection, pipelines.get(connection, pipeline).id)
-        wanted = wish(case)
-        if wanted != case.pipeline:
-            pipelines.update(connection, wanted)
-        case = read_case(connection, case.pipeline.id)
-        answer = answers.pipeline(case, versions.get(connection, wanted.id, wanted.version), given.places)
-    given.changed(wanted.id)
+def update(context: Context, pipeline: str, apply: Callable[[JobRecord], Pipeline]) -> answers.Pipeline:
+    """Change what is desired of a pipeline, and say how it is now."""
+    with context.database.writing() as connection:
+        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        changed = apply(record)
+        if changed != record.pipeline:
+            pipelines.update(connection, changed)
+        answer = _answer(connection, changed.id, context)
+    context.changed(changed.id)
     return answer
 
 
-def _create(name: str, body: Deployment, given: Context) -> Pipeline:
+def _answer(connection: Connection, pipeline_id: str, context: Context) -> answers.Pipeline:
+    """A pipeline as the database has it now."""
+    record = read_record(connection, pipeline_id)
+    return answers.pipeline(record, versions.get(connection, pipeline_id, record.pipeline.version), context.directory)
+
+
+def _create(name: str, body: Deployment, context: Context) -> Pipeline:
     return Pipeline(
         id=ids.make("pl"),
         name=name,
         job_id=ids.make("job"),
         version=1,
         parallelism=body.parallelism,
-        created_at=given.clock(),
+        created_at=context.clock(),
         stop=body.stop,
     )
 
 
-def _new_job(pipeline: Pipeline, given: Context) -> Status:
-    return Status(pipeline.job_id, pipeline.id, State.CREATED, given.clock(), given.clock())
+def _new_job(pipeline: Pipeline, context: Context) -> Status:
+    return Status(pipeline.job_id, pipeline.id, State.CREATED, context.clock(), context.clock())
 
 
 def _redeploy(
-    case: Case, current: Version, body: Deployment, planned: Planned, given: Context
+    record: JobRecord, current: Version, body: Deployment, planned: PlannedQuery, context: Context
 ) -> tuple[Pipeline, Version | None]:
-    """The wish after a deployment under a name that is taken, and the version it makes, if it makes one."""
+    """The pipeline after a deployment under a name that is taken, and the version it makes, if it makes one."""
     spec = body.to_spec()
-    wanted = desired.ask_parallelism(case.pipeline, body.parallelism)
-    wanted = desired.ask_stop(wanted, case.status, body.stop)
+    changed = desired.ask_parallelism(record.pipeline, body.parallelism)
+    changed = desired.ask_stop(changed, record.status, body.stop)
     if spec.digest == current.spec.digest:
-        return wanted, None
-    has_state = case.status.progress.epoch is not None or given.places.has_state(wanted.id)
-    version = desired.next_version(
-        wanted,
-        current,
-        spec,
-        planned.fingerprint,
-        planned.graph,
-        given.clock(),
-        force=body.force,
-        has_state=has_state,
-    )
-    return desired.ask_version(wanted, version), version
+        return changed, None
+    has_state = record.status.progress.epoch is not None or context.directory.has_state(changed.id)
+    version = desired.next_version(current, spec, planned, context.clock(), force=body.force, has_state=has_state)
+    return desired.ask_version(changed, version), version

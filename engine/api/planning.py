@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.api.context import Planned
+from engine.jobs.spec import PlannedQuery
 
 
-def plan_query(query: str, udfs: Sequence[str], connections: str = "", *, may_hold_secrets: bool = False) -> Planned:
+def plan_query(
+    query: str, udfs: Sequence[str], connections: str = "", *, may_hold_secrets: bool = False
+) -> PlannedQuery:
     """Compile a query, which is kept and shown; UDFs are read, never run. The compiler is loaded late: the server is
     there sooner."""
     from engine.compile import compile_script  # noqa: PLC0415
@@ -18,4 +20,4 @@ def plan_query(query: str, udfs: Sequence[str], connections: str = "", *, may_ho
     files = name_files(udfs)
     check_requirements(files)
     program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
-    return Planned(program.fingerprint, explain(program.parts, "json"))
+    return PlannedQuery(program.fingerprint, explain(program.parts, "json"))

@@ -77,7 +77,7 @@ class Problem(BaseModel):
 def complaints_of(error: EngineError) -> list[Complaint]:
     """Each thing an error complains about."""
     if isinstance(error, ScriptRefused):
-        return [_complaint(one) for one in error.complaints]
+        return [_complaint(complaint) for complaint in error.complaints]
     return [_complaint(error)]
 
 
@@ -124,12 +124,12 @@ def _on_engine_error(_: Request, error: Exception) -> JSONResponse:
 def _on_invalid(_: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, RequestValidationError):
         raise error
-    found = [
-        Complaint(code="request.invalid", message=f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}")
-        for one in error.errors()
+    complaints = [
+        Complaint(code="request.invalid", message=f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}")
+        for fault in error.errors()
     ]
-    detail = "; ".join(one.message for one in found)
-    return answer(_problem(HTTPStatus.UNPROCESSABLE_ENTITY, "request.invalid", detail, errors=found))
+    detail = "; ".join(complaint.message for complaint in complaints)
+    return answer(_problem(HTTPStatus.UNPROCESSABLE_ENTITY, "request.invalid", detail, errors=complaints))
 
 
 def _on_http(_: Request, error: Exception) -> JSONResponse:

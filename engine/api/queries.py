@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
 
-from engine.api.context import Given
+from engine.api.context import ContextDep
 from engine.api.pipelines import Udf
 from engine.api.problems import Complaint, complaints_of
 from engine.errors import EngineError, RequestTooLargeError
@@ -33,12 +33,12 @@ class Verdict(BaseModel):
 
 
 @ROUTER.post("/validate_query", response_model_exclude_none=True)
-def validate(body: Question, given: Given) -> Verdict:
+def validate(body: Question, context: ContextDep) -> Verdict:
     """Plan a query and run nothing."""
-    if len(body.query.encode()) > given.max_query_bytes:
-        raise RequestTooLargeError(f"a query may have {given.max_query_bytes} bytes at most")
+    if len(body.query.encode()) > context.max_query_bytes:
+        raise RequestTooLargeError(f"a query may have {context.max_query_bytes} bytes at most")
     try:
-        planned = given.plan(body.query, [udf if isinstance(udf, str) else udf.definition for udf in body.udfs])
+        planned = context.plan(body.query, [udf if isinstance(udf, str) else udf.definition for udf in body.udfs])
     except EngineError as refused:
         return Verdict(errors=complaints_of(refused))
     return Verdict(graph=json.loads(planned.graph))

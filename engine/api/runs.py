@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from engine.api.authentication import bearer
-from engine.api.context import Context, Given
+from engine.api.context import Context, ContextDep
 from engine.epoch_report import EpochReport
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
@@ -65,48 +65,48 @@ class Answer(BaseModel):
 
 
 @ROUTER.post("/hello")
-def hello(job: str, generation: int, body: Hello, request: Request, given: Given) -> Answer:
+def hello(job: str, generation: int, body: Hello, request: Request, context: ContextDep) -> Answer:
     """A driver is there; it may go on if it is the newest of its job."""
-    with given.database.writing() as connection:
-        run = _known(connection, request, job, generation)
+    with context.database.writing() as connection:
+        run = _authenticated(connection, request, job, generation)
         status = jobs.get(connection, job)
-        runs.set_hello(connection, run, given.clock())
-    return _answer(given, run, status)
+        runs.set_hello(connection, run, context.clock())
+    return _answer(context, run, status)
 
 
 @ROUTER.post("/heartbeat")
-def heartbeat(job: str, generation: int, body: Heartbeat, request: Request, given: Given) -> Answer:
+def heartbeat(job: str, generation: int, body: Heartbeat, request: Request, context: ContextDep) -> Answer:
     """A driver is still there. Without news this only reads."""
-    with given.database.reading() as connection:
-        run = _known(connection, request, job, generation)
+    with context.database.reading() as connection:
+        run = _authenticated(connection, request, job, generation)
         status = jobs.get(connection, job)
     is_first = body.state == "running" and run.running_at is None
     if (is_first or body.reports) and status.generation == generation:
-        with given.database.writing() as connection:
+        with context.database.writing() as connection:
             if is_first:
-                runs.set_running(connection, run, given.clock())
+                runs.set_running(connection, run, context.clock())
             _advance(connection, run, body.reports)
-        given.changes.ring(run.pipeline_id)
+        context.changes.notify(run.pipeline_id)
     if is_first:
-        given.wake()
-    return _answer(given, run, status)
+        context.wake()
+    return _answer(context, run, status)
 
 
 @ROUTER.post("/goodbye")
-def goodbye(job: str, generation: int, body: Farewell, request: Request, given: Given) -> Answer:
+def goodbye(job: str, generation: int, body: Farewell, request: Request, context: ContextDep) -> Answer:
     """A driver ends."""
     failure = None if body.error is None else Failure(body.error.code, body.error.message, body.error.hint)
-    with given.database.writing() as connection:
-        run = _known(connection, request, job, generation)
+    with context.database.writing() as connection:
+        run = _authenticated(connection, request, job, generation)
         status = jobs.get(connection, job)
         runs.set_goodbye(connection, run, Goodbye(body.outcome, failure))
         if status.generation == generation:
             _advance(connection, run, body.reports)
-    given.changed(run.pipeline_id)
-    return _answer(given, run, status)
+    context.changed(run.pipeline_id)
+    return _answer(context, run, status)
 
 
-def _known(connection: Connection, request: Request, job: str, generation: int) -> Run:
+def _authenticated(connection: Connection, request: Request, job: str, generation: int) -> Run:
     """The run that calls, if it shows its secret."""
     run = runs.find(connection, job, generation)
     if run is None or not hmac.compare_digest(hash_key(bearer(request.headers)), run.key_hash):
@@ -126,8 +126,8 @@ def _advance(connection: Connection, run: Run, reports: tuple[EpochReport, ...])
         jobs.advance(connection, run.job_id, Progress(newest.epoch, watermark, newest.source_watermarks))
 
 
-def _answer(given: Context, run: Run, status: Status) -> Answer:
-    given.heard.note(run.job_id, run.generation, given.clock())
+def _answer(context: Context, run: Run, status: Status) -> Answer:
+    context.last_calls.record(run.job_id, run.generation, context.clock())
     is_old = status.generation != run.generation or run.ended_at is not None
-    found: tuple[Order, ...] = () if is_old else orders(status)
-    return Answer(orders=[{"kind": "stop", "mode": order.mode} for order in found], superseded=is_old)
+    due: tuple[Order, ...] = () if is_old else orders(status)
+    return Answer(orders=[{"kind": "stop", "mode": order.mode} for order in due], superseded=is_old)

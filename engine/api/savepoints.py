@@ -12,14 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engine.api import answers
 from engine.api.answers import Page
-from engine.api.context import Context, Given
+from engine.api.context import Context, ContextDep
 from engine.api.pipelines import IdempotencyKey, update
 from engine.errors import EngineError, PipelineBusyError, ReplayError, SavepointError
 from engine.jobs import desired, ids
 from engine.jobs.spec import Restore
 from engine.jobs.states import State
 from engine.store import keys, pipelines, savepoints
-from engine.store.records import read_case
+from engine.store.records import read_record
 from engine.store.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
@@ -47,92 +47,97 @@ class RestoreRequest(BaseModel):
 def take(
     pipeline: str,
     response: Response,
-    given: Given,
+    context: ContextDep,
     body: SavepointRequest | None = None,
     idempotency_key: IdempotencyKey = None,
 ) -> answers.Savepoint:
-    """Keep a copy of the newest checkpoint. The job runs on. 201 when it is settled, 202 while it is being taken."""
+    """Keep a copy of the newest checkpoint. The job runs on. 201 when it is settled, 202 while it is being content."""
     label = None if body is None else body.label
-    with given.database.writing() as connection:
-        case = read_case(connection, pipelines.get(connection, pipeline).id)
-        fresh = Savepoint(ids.make("sp"), case.pipeline.id, label, given.clock())
-        found = fresh.id
+    with context.database.writing() as connection:
+        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        fresh = Savepoint(ids.make("sp"), record.pipeline.id, label, context.clock())
+        savepoint_id = fresh.id
         if idempotency_key:
-            scope = f"savepoint {case.pipeline.id}"
-            found = keys.claim(connection, scope, idempotency_key, fresh.id, case.pipeline.id, given.clock())
-        if found == fresh.id:
-            if case.status.state is State.RESCALING or case.pipeline.restore is not None:
+            scope = f"savepoint {record.pipeline.id}"
+            savepoint_id = keys.claim(connection, scope, idempotency_key, fresh.id, record.pipeline.id, context.clock())
+        if savepoint_id == fresh.id:
+            if record.status.state is State.RESCALING or record.pipeline.restore is not None:
                 raise PipelineBusyError(
-                    f"the state of pipeline {case.pipeline.name!r} is being changed", hint="ask again"
+                    f"the state of pipeline {record.pipeline.name!r} is being changed", hint="ask again"
                 )
             savepoints.add(connection, fresh)
-    if found == fresh.id:
-        wait([given.workers.submit(work, given, fresh)], given.settle_wait.total_seconds())
-    with given.database.reading() as connection:
-        settled = savepoints.get(connection, case.pipeline.id, found)
+    if savepoint_id == fresh.id:
+        wait([context.workers.submit(work, context, fresh)], context.settle_wait.total_seconds())
+    with context.database.reading() as connection:
+        settled = savepoints.get(connection, record.pipeline.id, savepoint_id)
     response.status_code = 202 if settled.state == "pending" else 201
-    return answers.savepoint(settled, given.places)
+    return answers.savepoint(settled, context.directory)
 
 
 @ROUTER.get("/savepoints")
-def list_all(pipeline: str, given: Given, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Page[answers.Savepoint]:
+def list_all(
+    pipeline: str, context: ContextDep, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> Page[answers.Savepoint]:
     """The savepoints of a pipeline, newest first."""
-    with given.database.reading() as connection:
-        found = savepoints.page(connection, pipelines.get(connection, pipeline).id, limit + 1)
-    return Page(data=[answers.savepoint(one, given.places) for one in found[:limit]], has_more=len(found) > limit)
+    with context.database.reading() as connection:
+        page = savepoints.page(connection, pipelines.get(connection, pipeline).id, limit + 1)
+    data = [answers.savepoint(stored, context.directory) for stored in page[:limit]]
+    return Page(data=data, has_more=len(page) > limit)
 
 
 @ROUTER.get("/savepoints/{savepoint}")
-def get(pipeline: str, savepoint: str, given: Given) -> answers.Savepoint:
+def get(pipeline: str, savepoint: str, context: ContextDep) -> answers.Savepoint:
     """A savepoint, by id."""
-    with given.database.reading() as connection:
-        found = savepoints.get(connection, pipelines.get(connection, pipeline).id, savepoint)
-    return answers.savepoint(found, given.places)
+    with context.database.reading() as connection:
+        stored = savepoints.get(connection, pipelines.get(connection, pipeline).id, savepoint)
+    return answers.savepoint(stored, context.directory)
 
 
 @ROUTER.post("/restore", status_code=202)
-def restore(pipeline: str, body: RestoreRequest, given: Given) -> answers.Pipeline:
+def restore(pipeline: str, body: RestoreRequest, context: ContextDep) -> answers.Pipeline:
     """Go back to a savepoint. A running job is stopped first and then runs on from there."""
-    with given.database.reading() as connection:
-        case = read_case(connection, pipelines.get(connection, pipeline).id)
-        found = savepoints.get(connection, case.pipeline.id, body.savepoint_id)
-    if found.state != "completed" or found.parallelism is None:
-        raise SavepointError(f"savepoint {found.id} is {found.state}", hint="only a completed one can be restored")
-    reached = case.status.progress.epoch
-    if not body.allow_replay and reached is not None and found.epoch is not None and reached > found.epoch:
+    with context.database.reading() as connection:
+        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        stored = savepoints.get(connection, record.pipeline.id, body.savepoint_id)
+    if stored.state != "completed" or stored.parallelism is None:
+        raise SavepointError(
+            f"savepoint {stored.id} is {stored.state}", hint="only a completed savepoint can be restored"
+        )
+    reached = record.status.progress.epoch
+    if not body.allow_replay and reached is not None and stored.epoch is not None and reached > stored.epoch:
         raise ReplayError(
-            f"pipeline {case.pipeline.name!r} has gone on to epoch {reached} since epoch {found.epoch}",
+            f"pipeline {record.pipeline.name!r} has gone on to epoch {reached} since epoch {stored.epoch}",
             hint="allow_replay admits that sinks which cannot go back get some output twice",
         )
-    wish = Restore(found.id, found.parallelism, body.allow_replay)
-    return update(given, pipeline, lambda case: desired.ask_restore(case.pipeline, wish))
+    savepoint = Restore(stored.id, stored.parallelism, body.allow_replay)
+    return update(context, pipeline, lambda record: desired.ask_restore(record.pipeline, savepoint))
 
 
-def work(given: Context, savepoint: Savepoint) -> None:
+def work(context: Context, savepoint: Savepoint) -> None:
     """Take a savepoint and write down what came of it."""
     try:
-        taken = given.take(given.places.state(savepoint.pipeline_id), savepoint.id, savepoint.label)
+        content = context.take(context.directory.state(savepoint.pipeline_id), savepoint.id, savepoint.label)
         settled = replace(
             savepoint,
             state="completed",
-            epoch=taken.epoch,
-            watermark=taken.watermark,
-            parallelism=taken.parallelism,
-            bytes=taken.bytes,
+            epoch=content.epoch,
+            watermark=content.watermark,
+            parallelism=content.parallelism,
+            bytes=content.bytes,
         )
     except EngineError as refused:
         settled = replace(savepoint, state="failed", failure_message=refused.message)
     except Exception as bug:
         LOG.exception("savepoint %s", savepoint.id)
         settled = replace(savepoint, state="failed", failure_message=f"{type(bug).__name__}: {bug}")
-    with given.database.writing() as connection:
+    with context.database.writing() as connection:
         savepoints.settle(connection, settled)
-    given.changes.ring(savepoint.pipeline_id)
+    context.changes.notify(savepoint.pipeline_id)
 
 
-def resume(given: Context) -> None:
+def resume(context: Context) -> None:
     """Take those savepoints again that a control plane before this one has not settled."""
-    with given.database.reading() as connection:
-        found = savepoints.pending(connection)
-    for savepoint in found:
-        given.workers.submit(work, given, savepoint)
+    with context.database.reading() as connection:
+        pending = savepoints.pending(connection)
+    for savepoint in pending:
+        context.workers.submit(work, context, savepoint)

@@ -11,11 +11,11 @@ from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 
 from engine.api import answers
-from engine.api.context import Context, Given
+from engine.api.context import Context, ContextDep
 from engine.errors import RequestError
 from engine.instants import from_micros
 from engine.store import pipelines
-from engine.store.records import read_case
+from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/watermark", tags=["watermark"])
 
@@ -23,32 +23,32 @@ ROUTER = APIRouter(prefix="/pipelines/{pipeline}/watermark", tags=["watermark"])
 @ROUTER.get("")
 async def get(
     pipeline: str,
-    given: Given,
+    context: ContextDep,
     past: Annotated[str | None, Query(description="Microseconds since 1970, or an ISO 8601 instant.")] = None,
     timeout_seconds: Annotated[float, Query(ge=0, le=55)] = 0,
 ) -> answers.Watermark:
     """The watermark. With `past`, the answer waits until it is reached, the job rests, or the time is over."""
     instant = None if past is None else _instant(past)
     loop = asyncio.get_running_loop()
-    end = loop.time() + min(timeout_seconds, given.long_poll_max.total_seconds())
-    pipeline_id, answer = await run_in_threadpool(_read, given, pipeline, instant)
-    while not _is_final(answer) and loop.time() < end and not given.changes.is_closed:
-        changed = given.changes.watch(pipeline_id)
+    end = loop.time() + min(timeout_seconds, context.long_poll_max.total_seconds())
+    pipeline_id, answer = await run_in_threadpool(_read, context, pipeline, instant)
+    while not _is_final(answer) and loop.time() < end and not context.changes.is_closed:
+        changed = context.changes.watch(pipeline_id)
         try:
-            _, answer = await run_in_threadpool(_read, given, pipeline_id, instant)
+            _, answer = await run_in_threadpool(_read, context, pipeline_id, instant)
             if not _is_final(answer):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), end - loop.time())
-                _, answer = await run_in_threadpool(_read, given, pipeline_id, instant)
+                _, answer = await run_in_threadpool(_read, context, pipeline_id, instant)
         finally:
-            given.changes.forget(pipeline_id, changed)
+            context.changes.forget(pipeline_id, changed)
     return answer
 
 
-def _read(given: Context, pipeline: str, past: datetime | None) -> tuple[str, answers.Watermark]:
-    with given.database.reading() as connection:
-        case = read_case(connection, pipelines.get(connection, pipeline).id)
-    return case.pipeline.id, answers.watermark(case, past)
+def _read(context: Context, pipeline: str, past: datetime | None) -> tuple[str, answers.Watermark]:
+    with context.database.reading() as connection:
+        record = read_record(connection, pipelines.get(connection, pipeline).id)
+    return record.pipeline.id, answers.watermark(record, past)
 
 
 def _is_final(answer: answers.Watermark) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.commands.base import Command
 from engine.commands.client import Json, segment
 from engine.commands.pipelines import describe
-from engine.commands.remote import add_connection, careful, connect, show
+from engine.commands.remote import add_connection, connect, errors_shown, show
 from engine.errors import RequestError
 
 
@@ -25,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_connection(parser)
 
 
-@careful
+@errors_shown
 def run(args: Namespace) -> int:
     """Let the pipeline be as the file says, and run."""
     query = _read(args.file)

@@ -6,7 +6,7 @@ import json
 from argparse import ArgumentParser, Namespace
 
 from engine.commands.base import Command
-from engine.commands.remote import add_pipeline, careful, connect, path_of, say
+from engine.commands.remote import add_pipeline, connect, errors_shown, path_of, say
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=100, help="lines to show (default 100)")
 
 
-@careful
+@errors_shown
 def run(args: Namespace) -> int:
     """The last lines that the drivers of a pipeline have printed."""
     answer = connect(args).get(path_of(args, "logs"), {"limit": args.limit})

@@ -11,8 +11,8 @@ from engine.commands.client import Json
 from engine.commands.remote import (
     add_connection,
     add_pipeline,
-    careful,
     connect,
+    errors_shown,
     facts,
     instant,
     path_of,
@@ -28,7 +28,7 @@ def describe(pipeline: Mapping[str, Json]) -> str:
     return f"{pipeline['name']}  {pipeline['id']}  {pipeline['state']}"
 
 
-@careful
+@errors_shown
 def run_list(args: Namespace) -> int:
     """All pipelines, a line each."""
     client = connect(args)
@@ -42,15 +42,15 @@ def run_list(args: Namespace) -> int:
         table(
             head,
             [
-                (one["name"], one["id"], one["state"], one["parallelism"], one["version"], instant(one["created_at"]))
-                for one in rows
+                (row["name"], row["id"], row["state"], row["parallelism"], row["version"], instant(row["created_at"]))
+                for row in rows
             ],
         )
     )
     return 0
 
 
-@careful
+@errors_shown
 def run_show(args: Namespace) -> int:
     """One pipeline and its job."""
     client = connect(args)
@@ -59,10 +59,10 @@ def run_show(args: Namespace) -> int:
     if args.json:
         say(json.dumps({"pipeline": pipeline, "jobs": list(jobs)}, indent=2))
         return 0
-    found = pipeline if isinstance(pipeline, dict) else {}
+    fields = pipeline if isinstance(pipeline, dict) else {}
     job: Mapping[str, Json] = jobs[0] if jobs else {}
     named = ("id", "name", "state", "version", "parallelism", "stop", "state_dir")
-    shown: list[tuple[str, object]] = [(name.replace("_", " "), found.get(name)) for name in named]
+    shown: list[tuple[str, object]] = [(name.replace("_", " "), fields.get(name)) for name in named]
     shown += [
         ("job", job.get("id")),
         ("run", job.get("run_id")),
@@ -87,7 +87,7 @@ def _stop_arguments(parser: ArgumentParser) -> None:
     add_pipeline(parser)
 
 
-@careful
+@errors_shown
 def run_stop(args: Namespace) -> int:
     """Ask a pipeline to stop."""
     show(args, connect(args).send("PATCH", path_of(args), {"stop": args.mode}), describe)
@@ -99,14 +99,14 @@ def _rescale_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("parallelism", type=int, help="tasks that shall work side by side")
 
 
-@careful
+@errors_shown
 def run_rescale(args: Namespace) -> int:
     """Ask a pipeline to go on with another parallelism."""
     show(args, connect(args).send("PATCH", path_of(args), {"parallelism": args.parallelism}), describe)
     return 0
 
 
-@careful
+@errors_shown
 def run_delete(args: Namespace) -> int:
     """Forget a pipeline that rests, with its state and savepoints."""
     connect(args).send("DELETE", path_of(args), None)

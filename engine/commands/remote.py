@@ -16,7 +16,7 @@ from engine.commands.client import Client, Json, RefusedError, segment
 from engine.errors import EngineError, UnreachableError
 from engine.instants import FAR_FUTURE, from_micros
 from engine.jobs.address import read_address
-from engine.jobs.data_directory import Places
+from engine.jobs.data_directory import DataDirectory
 from engine.settings import load
 
 REFUSED, FAILED = 2, 3
@@ -39,22 +39,22 @@ def add_pipeline(parser: ArgumentParser) -> None:
 
 def connect(args: Namespace) -> Client:
     """A client of the control plane that the arguments, the environment, or the data directory name."""
-    given = {"data_dir": args.data_dir} if args.data_dir else {}
-    places = Places(load(os.environ, given=given).data_dir)
-    url = args.url or os.environ.get("ARROYO_URL") or read_address(places.server) or DEFAULT_URL
+    overrides = {"data_dir": args.data_dir} if args.data_dir else {}
+    directory = DataDirectory(load(os.environ, overrides=overrides).data_dir)
+    url = args.url or os.environ.get("ARROYO_URL") or read_address(directory.server) or DEFAULT_URL
     token = args.token or os.environ.get("ARROYO_TOKEN") or ""
     if not token:
         with suppress(OSError):
-            token = places.token.read_text().strip()
+            token = directory.token.read_text().strip()
     return Client(url, token)
 
 
-def path_of(args: Namespace, *rest: str) -> str:
+def path_of(args: Namespace, *parts: str) -> str:
     """The path of the pipeline that the arguments name, or of something below it."""
-    return "/".join(["/pipelines", segment(args.pipeline), *(segment(part) for part in rest)])
+    return "/".join(["/pipelines", segment(args.pipeline), *(segment(part) for part in parts)])
 
 
-def careful(verb: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
+def errors_shown(verb: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
     """A verb whose errors end on the terminal: 2 for what was refused, 3 for what failed."""
 
     @wraps(verb)
@@ -95,7 +95,7 @@ def show(args: Namespace, answer: Json, text: Callable[[Mapping[str, Json]], str
 def rows_of(answer: Json) -> list[dict[str, Json]]:
     """The things in a list answer."""
     data = answer.get("data") if isinstance(answer, dict) else None
-    return [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    return [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -109,9 +109,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def facts(pairs: Sequence[tuple[str, object]]) -> str:
     """One named thing a line; what is not there is left out."""
-    there = [(name, value) for name, value in pairs if value is not None]
-    width = max(len(name) for name, _ in there)
-    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in there)
+    lines = [(name, value) for name, value in pairs if value is not None]
+    width = max(len(name) for name, _ in lines)
+    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in lines)
 
 
 def instant(micros: Json) -> str | None:
@@ -127,12 +127,12 @@ def _with_complaints(refused: RefusedError) -> str:
     errors = refused.problem.get("errors")
     if refused.problem_code != "sql.refused" or not isinstance(errors, list):
         return str(refused)
-    return "\n".join(_complaint(one) for one in errors if isinstance(one, dict))
+    return "\n".join(_complaint(complaint) for complaint in errors if isinstance(complaint, dict))
 
 
-def _complaint(one: Mapping[str, Json]) -> str:
-    span = one.get("span")
+def _complaint(complaint: Mapping[str, Json]) -> str:
+    span = complaint.get("span")
     start = span.get("start") if isinstance(span, dict) else None
     place = f" at {start['line']}:{start['column']}" if isinstance(start, dict) else ""
-    hint = f"\n  hint: {one['hint']}" if one.get("hint") else ""
-    return f"{one.get('code')}{place}: {one.get('message')}{hint}"
+    hint = f"\n  hint: {complaint['hint']}" if complaint.get("hint") else ""
+    return f"{complaint.get('code')}{place}: {complaint.get('message')}{hint}"

@@ -68,8 +68,8 @@ def _run(arguments: Namespace) -> int:
     except ScriptRefused as refused:
         complain(refused, script)
         return 2
-    kept = arguments.state_dir
-    with nullcontext(str(kept)) if kept else tempfile.TemporaryDirectory(prefix="arroyo-") as directory:
+    state_dir = arguments.state_dir
+    with nullcontext(str(state_dir)) if state_dir else tempfile.TemporaryDirectory(prefix="arroyo-") as directory:
         from engine.spark.run import RunSpec  # noqa: PLC0415 - nothing of Spark is imported for a refused script
 
         spec = RunSpec(
@@ -89,14 +89,14 @@ def _run(arguments: Namespace) -> int:
         return _until_end(spec, as_json=arguments.json_progress)
 
 
-def _settings(given: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in given:
+def _settings(texts: list[str]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for text in texts:
         name, separator, value = text.partition("=")
         if not separator or name not in _SETTINGS:
             raise SettingError(f"--set {text!r} is not a setting", hint=f"there is {', '.join(_SETTINGS)}")
-        found[name] = value
-    return found
+        settings[name] = value
+    return settings
 
 
 def _until_end(spec: RunSpec, *, as_json: bool) -> int:

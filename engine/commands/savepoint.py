@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from engine.commands.base import Command
 from engine.commands.client import Json
-from engine.commands.remote import FAILED, add_pipeline, careful, connect, facts, instant, path_of, show
+from engine.commands.remote import FAILED, add_pipeline, connect, errors_shown, facts, instant, path_of, show
 
 _PAUSE = 0.5
 
@@ -19,7 +19,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--label", help="what to call it; for people only")
 
 
-@careful
+@errors_shown
 def run(args: Namespace) -> int:
     """Take a savepoint and wait until it is settled. The job runs on."""
     client = connect(args)

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.commands.base import Command
-from engine.commands.remote import careful
+from engine.commands.remote import errors_shown
 from engine.settings import load
 
 
@@ -22,18 +22,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-@careful
+@errors_shown
 def run(args: Namespace) -> int:
     """Serve until Ctrl-C or SIGTERM."""
     from engine.server import serve  # noqa: PLC0415 - the other verbs start faster without the server's libraries
 
-    asked = {
+    overrides = {
         "api.host": args.host,
         "api.port": args.port,
         "data_dir": args.data_dir,
         "api.insecure": args.insecure or None,
     }
-    return serve(load(os.environ, args.config, {name: value for name, value in asked.items() if value is not None}))
+    return serve(load(os.environ, args.config, {name: value for name, value in overrides.items() if value is not None}))
 
 
 SERVE = Command("serve", "run the control plane on this machine", add_arguments, run)

@@ -34,14 +34,14 @@ def bold(text: str) -> str:
 
 def complain(error: EngineError, script: str | None = None) -> None:
     """Say what went wrong, and underline the place when there is a script."""
-    for one in error.complaints if isinstance(error, ScriptRefused) else [error]:
+    for complaint in error.complaints if isinstance(error, ScriptRefused) else [error]:
         label = f"{_RED}error{_OFF}" if has_colour() else "error"
-        place = f" at {one.at}" if one.at else ""
-        say(f"{label} {bold(one.code)}{place}: {one.message}")
-        for line in _excerpt(one, script):
+        position = f" at {complaint.at}" if complaint.at else ""
+        say(f"{label} {bold(complaint.code)}{position}: {complaint.message}")
+        for line in _excerpt(complaint, script):
             say(line)
-        if one.hint:
-            say(f"  hint: {one.hint}")
+        if complaint.hint:
+            say(f"  hint: {complaint.hint}")
 
 
 def read_script(path: str) -> str:

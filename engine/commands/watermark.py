@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from engine.commands.base import Command
 from engine.commands.client import Json
-from engine.commands.remote import FAILED, add_pipeline, careful, connect, facts, instant, path_of, show
+from engine.commands.remote import FAILED, add_pipeline, connect, errors_shown, facts, instant, path_of, show
 
 _HOLD = 25.0
 """Seconds one request is held; proxies tend to cut what is silent for longer than thirty."""
@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait at most (default 60)")
 
 
-@careful
+@errors_shown
 def run(args: Namespace) -> int:
     """The watermark of committed output; with --past, 3 when it was not reached."""
     client, end = connect(args), time.monotonic() + args.timeout
@@ -31,23 +31,23 @@ def run(args: Namespace) -> int:
             hold = max(0.0, min(_HOLD, end - time.monotonic()))
             query = {"past": args.past, "timeout_seconds": hold}
         answer = client.get(path_of(args, "watermark"), query, hold=_HOLD)
-        found = answer if isinstance(answer, dict) else {}
-        is_over = found.get("state") in ("Stopped", "Failed", "Finished") or time.monotonic() >= end
-        if found.get("passed") is not False or is_over:
+        fields = answer if isinstance(answer, dict) else {}
+        is_over = fields.get("state") in ("Stopped", "Failed", "Finished") or time.monotonic() >= end
+        if fields.get("passed") is not False or is_over:
             show(args, answer, _describe)
-            return FAILED if found.get("passed") is False else 0
+            return FAILED if fields.get("passed") is False else 0
 
 
 def _describe(watermark: Mapping[str, Json]) -> str:
     sources = watermark.get("sources")
-    each = sources.items() if isinstance(sources, dict) else []
+    marks = sources.items() if isinstance(sources, dict) else []
     return facts(
         [
             ("state", watermark.get("state")),
             ("epoch", watermark.get("epoch")),
             ("watermark", instant(watermark.get("watermark")) or "not known yet"),
             ("passed", watermark.get("passed")),
-            *((f"source {name}", instant(at) or "not known yet") for name, at in each),
+            *((f"source {name}", instant(at) or "not known yet") for name, at in marks),
         ]
     )
 

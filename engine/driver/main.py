@@ -1,7 +1,7 @@
 """The process that does the work of one run, or work on a state directory between two runs.
 
-`run ASSIGNMENT` is a driver; `rescale STATE N` and `restore SAVEPOINT STATE` are chores. Each holds its pipeline's lock
-for as long as it lives, so no two of them ever meet.
+`run ASSIGNMENT` is a driver; `rescale STATE N` and `restore SAVEPOINT STATE` are maintenance. Each holds its pipeline's
+lock for as long as it lives, so no two of them ever meet.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from engine.jobs.status import Failure, Goodbye
 
 LOG = logging.getLogger(__name__)
 _LOCK_PATIENCE = 120.0
-"""Seconds to wait for the process before this one; it was confirmed gone, or is told that it is superseded."""
+"""Seconds to wait for the process before this one; it is gone for sure, or learns that it is superseded."""
 
 
 class Work(Protocol):
-    """What a worker does; the seam where tests put a fake."""
+    """What a driver does; the seam where tests put a fake."""
 
     def stop(self, mode: StopMode) -> None:
         """Make `run` return soon; safe from any thread, again and again."""
@@ -46,7 +46,7 @@ class Work(Protocol):
         """Lay the state out for that many tasks."""
 
     def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
-        """Put a savepoint in the place of the state."""
+        """Put a savepoint where the state is."""
 
 
 def main(argv: Sequence[str], work: Work) -> int:
@@ -56,7 +56,7 @@ def main(argv: Sequence[str], work: Work) -> int:
     args = _parser().parse_args(argv)
     if args.verb == "run":
         return drive(Assignment.read(args.assignment), work)
-    return _chore(args, work)
+    return _maintain(args, work)
 
 
 def drive(assignment: Assignment, work: Work) -> int:
@@ -78,11 +78,11 @@ def _outcome(assignment: Assignment, work: Work, home: Home) -> Goodbye:
         LOG.error("%s", failed)
         return Goodbye("failed", Failure(failed.code, failed.message, failed.hint))
     except Exception as bug:
-        LOG.exception("a bug")
-        return Goodbye("failed", Failure("run.crashed", f"{type(bug).__name__}: {bug}", "the log has the details"))
+        LOG.exception("the driver meets an error of its own")
+        return Goodbye("failed", Failure("run.crashed", f"{type(bug).__name__}: {bug}", "the log shows the details"))
 
 
-def _chore(args: Namespace, work: Work) -> int:
+def _maintain(args: Namespace, work: Work) -> int:
     try:
         lock = _take_lock(args.lock)
         if args.verb == "rescale":
@@ -95,7 +95,7 @@ def _chore(args: Namespace, work: Work) -> int:
         args.result.write_text(json.dumps({"code": failed.code, "message": failed.message, "hint": failed.hint}))
         return 3
     except Exception as bug:
-        LOG.exception("a bug")
+        LOG.exception("the driver meets an error of its own")
         args.result.write_text(json.dumps({"code": "run.crashed", "message": f"{type(bug).__name__}: {bug}"}))
         return 3
     return 0
@@ -105,7 +105,10 @@ def _take_lock(path: Path) -> IO[str]:
     end = time.monotonic() + _LOCK_PATIENCE
     while (lock := processes.try_lock(path)) is None:
         if time.monotonic() > end:
-            raise RunError("another process works on this pipeline's state and does not end")
+            raise RunError(
+                "another process works on the state of this pipeline and does not end",
+                hint=f"see which process holds {path}",
+            )
         time.sleep(0.05)
     return lock
 
@@ -113,15 +116,15 @@ def _take_lock(path: Path) -> IO[str]:
 def _on_signals(home: Home, work: Work) -> None:
     """A poke makes the driver call home; a polite end finishes the epoch in hand."""
 
-    def poked(_: int, __: FrameType | None) -> None:
+    def call(_: int, __: FrameType | None) -> None:
         home.call_now()
 
-    def asked(_: int, __: FrameType | None) -> None:
+    def stop(_: int, __: FrameType | None) -> None:
         work.stop("checkpoint")
 
-    signal.signal(signal.SIGUSR1, poked)
-    signal.signal(signal.SIGTERM, asked)
-    signal.signal(signal.SIGINT, asked)
+    signal.signal(signal.SIGUSR1, call)
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
 
 
 def _parser() -> ArgumentParser:
@@ -135,9 +138,9 @@ def _parser() -> ArgumentParser:
     restore.add_argument("savepoint", type=Path)
     restore.add_argument("state", type=Path)
     restore.add_argument("--allow-replay", action="store_true")
-    for chore in (rescale, restore):
-        chore.add_argument("--lock", type=Path, required=True)
-        chore.add_argument("--result", type=Path, required=True)
+    for verb in (rescale, restore):
+        verb.add_argument("--lock", type=Path, required=True)
+        verb.add_argument("--result", type=Path, required=True)
     return parser
 
 

@@ -1,4 +1,4 @@
-"""What a worker does, with Spark."""
+"""What a driver does, with Spark."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from engine.checkpoints import rescale, restore
 from engine.driver.home import StopMode
 from engine.epoch_report import EpochReport
 from engine.jobs.assignment import Assignment
+from engine.jobs.spec import read_run_settings
 from engine.spark.run import Control, RunSpec, run
 from engine.spark.session import close_session, open_session
 from engine.udf.declared import name_files
@@ -34,7 +35,7 @@ class SparkWork:
         self, assignment: Assignment, on_epoch: Callable[[EpochReport], None], on_started: Callable[[], None]
     ) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped."""
-        chosen = assignment.settings
+        settings = read_run_settings(assignment.settings)
         spec = RunSpec(
             name=assignment.name,
             sql=assignment.query,
@@ -43,12 +44,12 @@ class SparkWork:
             generation=assignment.generation,
             force=assignment.force,
             epoch_interval=timedelta(seconds=assignment.checkpoint_interval_seconds or 0),
-            max_epoch_rows=int(chosen["max_epoch_rows"]) if "max_epoch_rows" in chosen else None,
-            master=chosen.get("master"),
-            memory=chosen.get("memory", "2g"),
+            max_epoch_rows=settings.max_epoch_rows,
+            master=settings.master,
+            memory=settings.memory,
             udfs=name_files(assignment.udfs),
             connections=assignment.connections,
-            quick=chosen.get("quick", "false").lower() == "true",
+            quick=settings.quick,
         )
         return run(spec, self._control, on_epoch, on_started)
 
@@ -70,5 +71,5 @@ class SparkWork:
             rescale.repartition(state, parallelism, open_spark)
 
     def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
-        """Put a savepoint in the place of the state."""
+        """Put a savepoint where the state is."""
         restore.restore(savepoint, state, allow_replay=allow_replay)

@@ -45,17 +45,20 @@ class Repartition:
 
 @dataclass(frozen=True, slots=True)
 class RestoreSavepoint:
-    """Put a savepoint in the place of the state."""
+    """Put a savepoint where the state is."""
 
     restore: Restore
 
 
+MaintenanceTask: TypeAlias = Repartition | RestoreSavepoint
+"""Work on a state directory between two runs."""
+
+
 @dataclass(frozen=True, slots=True)
-class AcceptChore:
+class AcceptMaintenance:
     """Work on the state has succeeded."""
 
-    kind: Literal["rescale", "restore"]
-    target: str
+    task: MaintenanceTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ Action: TypeAlias = (
     | Kill
     | Repartition
     | RestoreSavepoint
-    | AcceptChore
+    | AcceptMaintenance
     | AbandonRescale
     | Recover
     | GiveUp

@@ -1,4 +1,15 @@
-"""The loop that brings jobs to what is wanted: look, decide, write the intent down, act."""
+"""The loop that brings jobs to what is desired: look, decide, write the intent down, act.
+
+One round over a job that is stopped and shall run:
+
+    look     status Stopped, generation 2; no run is open
+    decide   Launch
+    write    status Scheduling, generation 3; a run 3 without a pid, and the hash of its key
+    act      write the assignment, start the process, write its pid down
+
+A crash after "write" leaves a run without a pid. If a process of that run takes the pipeline's lock it is adopted;
+without one within `_BIRTH` the run counts as gone, and the job recovers with generation 4.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +25,7 @@ from typing import Protocol
 from engine.instants import Clock
 from engine.jobs.actions import (
     AbandonRescale,
-    AcceptChore,
+    AcceptMaintenance,
     Action,
     Drain,
     GiveUp,
@@ -26,13 +37,13 @@ from engine.jobs.actions import (
     Wait,
 )
 from engine.jobs.assignment import Assignment
-from engine.jobs.data_directory import Places
+from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy, decide
 from engine.jobs.intend import intend
 from engine.jobs.observe import Observation, Process
-from engine.jobs.records import Case, Records
+from engine.jobs.records import JobRecord, Records
 from engine.jobs.runner import Runner
-from engine.jobs.status import Note, Run
+from engine.jobs.status import JobEvent, Run
 
 LOG = logging.getLogger(__name__)
 
@@ -40,16 +51,16 @@ _BIRTH = timedelta(seconds=5)
 """A process whose pid was not written down has this long to take its lock: ten times what Python needs to start."""
 
 
-class Heard(Protocol):
-    """Knows when drivers were last heard of."""
+class LastCallTimes(Protocol):
+    """Knows when drivers last called."""
 
     def last(self, job_id: str, generation: int) -> datetime | None:
-        """When a run last called home; None when it has not since this process started."""
+        """When a run last called home; None when it has not called this process."""
 
 
 @dataclass(frozen=True, slots=True)
-class Driving:
-    """How drivers are told to behave."""
+class DriverSettings:
+    """How drivers are to behave."""
 
     heartbeat: timedelta = timedelta(seconds=1)
     lease: timedelta = timedelta(minutes=10)
@@ -63,14 +74,14 @@ class Controller:
 
     records: Records
     runner: Runner
-    heard: Heard
-    places: Places
+    last_calls: LastCallTimes
+    directory: DataDirectory
     clock: Clock
     policy: Policy = field(default_factory=Policy)
-    driving: Driving = field(default_factory=Driving)
+    driver_settings: DriverSettings = field(default_factory=DriverSettings)
     on_change: Callable[[str], None] = lambda pipeline_id: None
     interval: timedelta = timedelta(milliseconds=250)
-    _bell: threading.Event = field(default_factory=threading.Event)
+    _wakeup: threading.Event = field(default_factory=threading.Event)
     _closing: bool = False
     _awake_since: datetime = field(init=False)
     _last_round: datetime = field(init=False)
@@ -80,66 +91,67 @@ class Controller:
 
     def wake(self) -> None:
         """Look again now; safe from any thread."""
-        self._bell.set()
+        self._wakeup.set()
 
     def close(self) -> None:
         """Make `run` return after the round in hand. Drivers are left alone."""
         self._closing = True
-        self._bell.set()
+        self._wakeup.set()
 
     def run(self) -> None:
         """Look after the jobs until closed."""
         while not self._closing:
-            self._bell.clear()
+            self._wakeup.clear()
             self.round()
-            self._bell.wait(self.interval.total_seconds())
+            self._wakeup.wait(self.interval.total_seconds())
 
     def round(self) -> None:
         """One look at every job in which something may be to do."""
         self._notice_sleep(self.clock())
-        for case in self.records.active():
+        for record in self.records.active():
             try:
-                self._tend(case)
+                self._advance(record)
             except Exception:
-                LOG.exception("pipeline %s: this round was cut short", case.pipeline.id)
+                LOG.exception("pipeline %s: this round was cut short", record.pipeline.id)
 
     def _notice_sleep(self, now: datetime) -> None:
-        """A machine that was suspended, or whose clock was set, has heard nobody: that is no driver's fault."""
+        """A machine that was suspended, or whose clock was set, was called by nobody: that is no driver's fault."""
         if now - self._last_round > self.policy.heartbeat_limit / 3:
             self._awake_since = now
         self._last_round = now
 
-    def _tend(self, case: Case) -> None:
+    def _advance(self, record: JobRecord) -> None:
         now = self.clock()
-        seen = self._observe(case, now)
-        action = decide(case.pipeline, case.status, seen, now, self.policy)
+        observation = self._observe(record, now)
+        action = decide(record.pipeline, record.status, observation, now, self.policy)
         if isinstance(action, Wait):
             return
-        after, key = self._intent(case, action, seen, now)
-        if after != case:
-            if not self.records.save(case, after, _note(case, after, action, now)):
-                self._bell.set()
+        after, key = self._intent(record, action, observation, now)
+        # Another request may have changed the record since it was read. Then nothing was saved, and nothing is done.
+        if after != record:
+            if not self.records.save(record, after, _event(record, after, action, now)):
+                self._wakeup.set()
                 return
-            self.on_change(case.pipeline.id)
-            self._bell.set()
-        self._act(after, action, key, case.run)
+            self.on_change(record.pipeline.id)
+            self._wakeup.set()
+        self._act(after, action, key, record.run)
 
-    def _observe(self, case: Case, now: datetime) -> Observation:
-        chore = self.runner.chore(case.pipeline.id)
-        run = case.run
+    def _observe(self, record: JobRecord, now: datetime) -> Observation:
+        maintenance = self.runner.maintenance(record.pipeline.id)
+        run = record.run
         if run is None:
-            return Observation(chore=chore)
-        last = self.heard.last(run.job_id, run.generation) or run.launched_at
-        heard = max(last, self._awake_since)
+            return Observation(maintenance=maintenance)
+        called_at = self.last_calls.last(run.job_id, run.generation) or run.launched_at
+        silence = now - max(called_at, self._awake_since)
         process = self._look(run, now)
         if process is Process.ORPHANED and run.goodbye is not None:
             # What a driver leaves behind after a goodbye has no more to do with its pipeline: a JVM that has closed its
             # session writes an archive of its classes.
             process = Process.GONE
-        return Observation(process, now - heard, run.running_at is not None, run.goodbye, chore)
+        return Observation(process, silence, run.running_at is not None, run.goodbye, maintenance)
 
     def _look(self, run: Run, now: datetime) -> Process:
-        """A run without a pid is one whose start was cut short between the spawn and the note of it."""
+        """A run without a pid is one whose start was cut short before its pid was written down."""
         if run.pid is not None:
             return self.runner.look(run)
         if (holder := self.runner.find(run)) is not None:
@@ -147,11 +159,13 @@ class Controller:
             return Process.ALIVE
         return Process.GONE if now - run.launched_at > _BIRTH else Process.ALIVE
 
-    def _intent(self, case: Case, action: Action, seen: Observation, now: datetime) -> tuple[Case, str]:
+    def _intent(
+        self, record: JobRecord, action: Action, observation: Observation, now: datetime
+    ) -> tuple[JobRecord, str]:
         """What the records are to say, and the new run's secret, which they hold only the hash of."""
-        pipeline, status = intend(action, case.pipeline, case.status, now)
-        run = case.run
-        if run is not None and seen.process is Process.GONE:
+        pipeline, status = intend(action, record.pipeline, record.status, now)
+        run = record.run
+        if run is not None and observation.process is Process.GONE:
             run = replace(run, ended_at=now)
         key = ""
         if isinstance(action, Launch):
@@ -165,52 +179,46 @@ class Controller:
                 parallelism=pipeline.parallelism,
                 launched_at=now,
             )
-        return Case(pipeline, status, run), key
+        return JobRecord(pipeline, status, run), key
 
-    def _act(self, case: Case, action: Action, key: str, old: Run | None) -> None:
-        pipeline_id = case.pipeline.id
+    def _act(self, record: JobRecord, action: Action, key: str, old: Run | None) -> None:
+        pipeline_id = record.pipeline.id
         match action:
-            case Launch() if case.run is not None:
-                holder = self.runner.launch(self._assignment(case, case.run, key))
-                self.records.set_process(case.run, holder.pid, holder.born)
+            case Launch() if record.run is not None:
+                holder = self.runner.launch(self._assignment(record, record.run, key))
+                self.records.set_process(record.run, holder.pid, holder.born)
             case Drain() if old is not None:
                 self.runner.poke(old)
             case Kill() if old is not None:
                 self.runner.kill(old)
-            case Repartition(parallelism):
-                state = str(self.places.state(pipeline_id))
-                self.runner.begin_chore(pipeline_id, "rescale", str(parallelism), [state, str(parallelism)])
-            case RestoreSavepoint(restore):
-                source = self.places.savepoint(pipeline_id, restore.savepoint_id)
-                args = [str(source), str(self.places.state(pipeline_id))]
-                replay = ["--allow-replay"] if restore.allow_replay else []
-                self.runner.begin_chore(pipeline_id, "restore", restore.savepoint_id, [*args, *replay])
-            case AcceptChore() | AbandonRescale() | GiveUp():
-                self.runner.end_chore(pipeline_id)
+            case Repartition() | RestoreSavepoint():
+                self.runner.begin_maintenance(pipeline_id, action)
+            case AcceptMaintenance() | AbandonRescale() | GiveUp():
+                self.runner.end_maintenance(pipeline_id)
             case _:
                 pass
 
-    def _assignment(self, case: Case, run: Run, key: str) -> Assignment:
-        version = self.records.version(case.pipeline.id, run.version)
+    def _assignment(self, record: JobRecord, run: Run, key: str) -> Assignment:
+        version = self.records.version(record.pipeline.id, run.version)
         interval = version.spec.checkpoint_interval
         return Assignment(
             job_id=run.job_id,
             pipeline_id=run.pipeline_id,
             generation=run.generation,
             key=key,
-            server_file=self.places.server,
-            lock=self.places.driver_lock(run.pipeline_id),
-            state_dir=self.places.state(run.pipeline_id),
-            name=case.pipeline.name,
+            server_file=self.directory.server,
+            lock=self.directory.driver_lock(run.pipeline_id),
+            state_dir=self.directory.state(run.pipeline_id),
+            name=record.pipeline.name,
             query=version.spec.query,
             udfs=version.spec.udfs,
-            connections=self.driving.connections,
+            connections=self.driver_settings.connections,
             settings=dict(version.spec.settings),
             parallelism=run.parallelism,
             force=version.force,
             checkpoint_interval_seconds=None if interval is None else interval.total_seconds(),
-            heartbeat_seconds=self.driving.heartbeat.total_seconds(),
-            lease_seconds=self.driving.lease.total_seconds(),
+            heartbeat_seconds=self.driver_settings.heartbeat.total_seconds(),
+            lease_seconds=self.driver_settings.lease.total_seconds(),
         )
 
 
@@ -219,14 +227,14 @@ def hash_key(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def _note(before: Case, after: Case, action: Action, now: datetime) -> Note | None:
-    """What the owner of a job can read about a step; steps that change no state and fail nothing leave no note."""
+def _event(before: JobRecord, after: JobRecord, action: Action, now: datetime) -> JobEvent | None:
+    """What the owner of a job can read about a step; steps that change no state and fail nothing leave no event."""
     job, generation = after.status.job_id, after.status.generation
     match action:
         case Recover(failure) | GiveUp(failure) | AbandonRescale(failure):
-            return Note(job, now, "error", failure.message, failure.code, failure.hint, generation)
+            return JobEvent(job, now, "error", failure.message, failure.code, failure.hint, generation)
         case Kill(_, failure) if failure is not None:
-            return Note(job, now, "warn", failure.message, failure.code, failure.hint, generation)
+            return JobEvent(job, now, "warn", failure.message, failure.code, failure.hint, generation)
         case _ if before.status.state is not after.status.state:
-            return Note(job, now, "info", f"{before.status.state} to {after.status.state}", generation=generation)
+            return JobEvent(job, now, "info", f"{before.status.state} to {after.status.state}", generation=generation)
     return None

@@ -9,7 +9,7 @@ from engine.jobs.ids import is_id
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class DataDirectory:
     """Paths below one data directory; asking for one makes nothing."""
 
     root: Path
@@ -65,9 +65,13 @@ class Places:
         """What one run has printed."""
         return self.runs(pipeline_id) / f"{generation:06}.log"
 
-    def chore_log(self, pipeline_id: str) -> Path:
+    def maintenance_log(self, pipeline_id: str) -> Path:
         """What work between runs has printed."""
         return self.runs(pipeline_id) / "chore.log"
+
+    def maintenance_result(self, pipeline_id: str) -> Path:
+        """Why work between runs has failed, in its own words."""
+        return self.runs(pipeline_id) / "chore.json"
 
 
 def _checked(pipeline_id: str) -> str:

@@ -1,4 +1,17 @@
-"""What to do next about a job: wish, status and observation go in, one action comes out. Touches nothing."""
+"""What to do next about a job: what is desired, its status and an observation go in, one action comes out.
+
+Nothing is touched and nothing remembered, so a control plane that was killed decides as if it had not been. A running
+job of parallelism 2 of which 4 is desired, round by round:
+
+    state       what is observed                 action
+    Running     the driver is alive              Drain(Rescaling)
+    Rescaling   it has said goodbye, not gone    Wait
+    Rescaling   its processes are gone           Repartition(4)
+    Rescaling   maintenance is running           Wait
+    Rescaling   maintenance is done              AcceptMaintenance
+    Scheduling  nothing                          Launch
+    Scheduling  the driver says that it runs     MarkRunning
+"""
 
 from __future__ import annotations
 
@@ -8,7 +21,7 @@ from typing import assert_never
 
 from engine.jobs.actions import (
     AbandonRescale,
-    AcceptChore,
+    AcceptMaintenance,
     Action,
     Drain,
     Finish,
@@ -22,14 +35,14 @@ from engine.jobs.actions import (
     RestoreSavepoint,
     Wait,
 )
-from engine.jobs.observe import Chore, Observation, Process
+from engine.jobs.observe import Maintenance, Observation, Process
 from engine.jobs.spec import Pipeline
 from engine.jobs.states import State
 from engine.jobs.status import Failure, Goodbye, Status
 
-DIED = Failure("run.died", "the driver ended without saying why", "its log has its last words")
-SILENT = Failure("run.silent", "the driver was not heard of for too long and was ended")
-SLOW_START = Failure("run.slow_start", "the driver was not running in time and was ended")
+DIED = Failure("run.died", "the driver ended without saying why", "its log shows its last words")
+SILENT = Failure("run.silent", "the driver has not called for too long and was killed")
+SLOW_START = Failure("run.slow_start", "the driver has not started in time and was killed")
 UNASKED = Failure("run.stopped", "the driver stopped without being asked to")
 
 
@@ -46,90 +59,92 @@ class Policy:
     stop_grace: timedelta = timedelta(minutes=2)
 
 
-def decide(wanted: Pipeline, status: Status, seen: Observation, now: datetime, policy: Policy) -> Action:
-    """The one next step that brings the job closer to what is wanted."""
-    if seen.chore is not None:
-        return _tend(seen.chore)
-    if seen.process is Process.ORPHANED:
+def decide(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
+    """The next step that brings the job closer to what is desired."""
+    if observation.maintenance is not None:
+        return _follow(observation.maintenance)
+    # What a dead driver has started may still write: nothing may follow while any of it lives.
+    if observation.process is Process.ORPHANED:
         return Kill(status.state)
     match status.state:
         case State.CREATED | State.STOPPED:
-            return _rest(wanted, status)
-        case State.FINISHED | State.FAILED if wanted.restore is not None:
-            return RestoreSavepoint(wanted.restore)
+            return _at_rest(desired, status)
+        case State.FINISHED | State.FAILED if desired.restore is not None:
+            return RestoreSavepoint(desired.restore)
         case State.FINISHED | State.FAILED:
-            return _start(wanted, status) if _is_asked_again(wanted, status) else Wait()
+            return _start(desired, status) if _is_asked_again(desired, status) else Wait()
         case State.SCHEDULING | State.RUNNING:
-            return _live(wanted, status, seen, now, policy)
+            return _while_up(desired, status, observation, now, policy)
         case State.CHECKPOINT_STOPPING | State.STOPPING | State.RESCALING:
-            return _leave(wanted, status, seen, now, policy)
+            return _while_leaving(desired, status, observation, now, policy)
         case State.RECOVERING:
-            return _recover(wanted, status, seen, now, policy)
+            return _while_recovering(desired, status, observation, now, policy)
         case never:
             assert_never(never)
 
 
-def _tend(chore: Chore) -> Action:
+def _follow(maintenance: Maintenance) -> Action:
     """Work on the state directory is under way: nothing else happens until it has ended."""
-    match chore.state:
+    match maintenance.state:
         case "running":
             return Wait()
         case "done":
-            return AcceptChore(chore.kind, chore.target)
-        case "failed" if chore.kind == "restore":
-            return GiveUp(chore.failure or DIED)
+            return AcceptMaintenance(maintenance.task)
+        case "failed" if isinstance(maintenance.task, RestoreSavepoint):
+            # Going on with the state as it was would write what the owner wants undone.
+            return GiveUp(maintenance.failure or DIED)
         case "failed":
-            return AbandonRescale(chore.failure or DIED)
+            return AbandonRescale(maintenance.failure or DIED)
 
 
-def _rest(wanted: Pipeline, status: Status) -> Action:
+def _at_rest(desired: Pipeline, status: Status) -> Action:
     """Nothing runs. A savepoint may be put in place without starting."""
-    if wanted.stop == "none":
-        return _start(wanted, status)
-    if wanted.restore is not None:
-        return RestoreSavepoint(wanted.restore)
+    if desired.stop == "none":
+        return _start(desired, status)
+    if desired.restore is not None:
+        return RestoreSavepoint(desired.restore)
     return MarkStopped() if status.state is State.CREATED else Wait()
 
 
-def _start(wanted: Pipeline, status: Status) -> Action:
+def _start(desired: Pipeline, status: Status) -> Action:
     """What has to come before the next run, or the run itself."""
-    if wanted.restore is not None:
-        return RestoreSavepoint(wanted.restore)
-    if status.parallelism is not None and status.parallelism != wanted.parallelism:
-        return Repartition(wanted.parallelism)
+    if desired.restore is not None:
+        return RestoreSavepoint(desired.restore)
+    if status.parallelism is not None and status.parallelism != desired.parallelism:
+        return Repartition(desired.parallelism)
     return Launch()
 
 
-def _is_asked_again(wanted: Pipeline, status: Status) -> bool:
+def _is_asked_again(desired: Pipeline, status: Status) -> bool:
     """Whether somebody asked for another start since the newest one: by request or by a new version."""
-    asked = wanted.restarts_asked > status.restarts_done or wanted.version != status.version
-    return wanted.stop == "none" and asked
+    is_newer = desired.restarts_asked > status.restarts_done or desired.version != status.version
+    return desired.stop == "none" and is_newer
 
 
-def _live(wanted: Pipeline, status: Status, seen: Observation, now: datetime, policy: Policy) -> Action:
-    """A run is wanted, starting or under way."""
-    match seen.process:
+def _while_up(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
+    """A run is to be launched, is starting or is under way."""
+    match observation.process:
         case Process.NONE if status.state is State.SCHEDULING:
-            return _after(wanted, status)
+            return _after_run(desired, status)
         case Process.NONE | Process.GONE:
-            return _bury(wanted, status, seen.goodbye, now, policy)
+            return _after_unasked_end(desired, status, observation.goodbye, now, policy)
         case _:
             pass
-    if (leaving := _reason_to_leave(wanted, status)) is not None:
+    if (leaving := _reason_to_leave(desired, status)) is not None:
         return leaving
-    if seen.silence > policy.heartbeat_limit and status.state is State.RUNNING:
+    if observation.silence > policy.heartbeat_limit and status.state is State.RUNNING:
         return Kill(State.RECOVERING, SILENT)
     if status.state is State.SCHEDULING:
-        if seen.is_up:
+        if observation.is_up:
             return MarkRunning()
         if now - status.since > policy.start_limit:
             return Kill(State.RECOVERING, SLOW_START)
     return Wait()
 
 
-def _reason_to_leave(wanted: Pipeline, status: Status) -> Action | None:
+def _reason_to_leave(desired: Pipeline, status: Status) -> Action | None:
     """Why a healthy run must end: a stop, a savepoint to go back to, a new version, a restart, another parallelism."""
-    match wanted.stop:
+    match desired.stop:
         case "force":
             return Kill(State.STOPPING)
         case "immediate":
@@ -138,51 +153,55 @@ def _reason_to_leave(wanted: Pipeline, status: Status) -> Action | None:
             return Drain(State.CHECKPOINT_STOPPING)
         case "none":
             pass
-    if wanted.restore is not None or wanted.version != status.version:
+    if desired.restore is not None or desired.version != status.version:
         return Drain(State.CHECKPOINT_STOPPING)
-    if wanted.restarts_asked > status.restarts_done:
-        return Kill(State.STOPPING) if wanted.restart_now else Drain(State.CHECKPOINT_STOPPING)
-    if wanted.parallelism != status.parallelism and status.state is State.RUNNING:
+    if desired.restarts_asked > status.restarts_done:
+        return Kill(State.STOPPING) if desired.restart_now else Drain(State.CHECKPOINT_STOPPING)
+    if desired.parallelism != status.parallelism and status.state is State.RUNNING:
         return Drain(State.RESCALING)
     return None
 
 
-def _leave(wanted: Pipeline, status: Status, seen: Observation, now: datetime, policy: Policy) -> Action:
+def _while_leaving(
+    desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy
+) -> Action:
     """A run is on its way out. Its last committed epoch is its checkpoint, however it ends."""
-    match seen.process:
+    match observation.process:
         case Process.NONE:
-            return _after(wanted, status)
+            return _after_run(desired, status)
         case Process.GONE:
-            match seen.goodbye:
+            match observation.goodbye:
                 case Goodbye("finished"):
                     return Finish()
                 case Goodbye("failed", Failure() as failure) if failure.is_fatal:
                     return GiveUp(failure)
-            return _after(wanted, status)
+            return _after_run(desired, status)
         case _:
-            return _hasten(wanted, status, seen, now, policy)
+            return _insist(desired, status, observation, now, policy)
 
 
-def _after(wanted: Pipeline, status: Status) -> Action:
+def _after_run(desired: Pipeline, status: Status) -> Action:
     """The old run has left: rest, or start the next one."""
-    if wanted.stop != "none" and wanted.restore is None:
+    if desired.stop != "none" and desired.restore is None:
         return MarkStopped()
-    return _start(wanted, status)
+    return _start(desired, status)
 
 
-def _hasten(wanted: Pipeline, status: Status, seen: Observation, now: datetime, policy: Policy) -> Action:
+def _insist(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
     """The run has been asked to end and has not yet: wait, ask more firmly, or kill."""
-    late = now - status.since > policy.stop_grace or seen.silence > policy.heartbeat_limit
-    if late or (wanted.stop == "force" and status.state is not State.STOPPING):
+    late = now - status.since > policy.stop_grace or observation.silence > policy.heartbeat_limit
+    if late or (desired.stop == "force" and status.state is not State.STOPPING):
         return Kill(State.STOPPING)
-    if wanted.stop == "immediate" and status.state is not State.STOPPING:
+    if desired.stop == "immediate" and status.state is not State.STOPPING:
         return Drain(State.STOPPING)
-    if wanted.stop in ("checkpoint", "graceful") and status.state is State.RESCALING:
+    if desired.stop in ("checkpoint", "graceful") and status.state is State.RESCALING:
         return Drain(State.CHECKPOINT_STOPPING)
     return Wait()
 
 
-def _bury(wanted: Pipeline, status: Status, goodbye: Goodbye | None, now: datetime, policy: Policy) -> Action:
+def _after_unasked_end(
+    desired: Pipeline, status: Status, goodbye: Goodbye | None, now: datetime, policy: Policy
+) -> Action:
     """A run has ended that was not asked to."""
     match goodbye:
         case Goodbye("finished"):
@@ -194,9 +213,10 @@ def _bury(wanted: Pipeline, status: Status, goodbye: Goodbye | None, now: dateti
             failure = UNASKED
         case _:
             failure = status.failure if status.state is State.RECOVERING and status.failure else DIED
-    if wanted.stop != "none":
+    if desired.stop != "none":
         return MarkStopped()
     healthy = status.running_since is not None and now - status.running_since >= policy.healthy
+    # A run that was healthy for a while clears the count: what failed a day ago says nothing of this failure.
     failures = 1 if healthy else status.failures + 1
     if 0 <= policy.allowed_restarts < failures:
         return GiveUp(Failure(failure.code, f"{failure.message} (given up after {failures} failures)", failure.hint))
@@ -205,21 +225,23 @@ def _bury(wanted: Pipeline, status: Status, goodbye: Goodbye | None, now: dateti
 
 def backoff(failures: int, policy: Policy) -> timedelta:
     """How long to wait after so many failures in a row: doubled each time, up to a limit."""
-    doublings: int = 2 ** min(failures - 1, 30)
-    return min(policy.initial_backoff * doublings, policy.max_backoff)
+    factor: int = 2 ** min(failures - 1, 30)  # without the limit, a job that may fail for ever overflows timedelta
+    return min(policy.initial_backoff * factor, policy.max_backoff)
 
 
-def _recover(wanted: Pipeline, status: Status, seen: Observation, now: datetime, policy: Policy) -> Action:
+def _while_recovering(
+    desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy
+) -> Action:
     """A run has failed. The next one starts when the old one is surely gone and the pause is over."""
-    match seen.process:
+    match observation.process:
         case Process.GONE:
-            return _bury(wanted, status, seen.goodbye, now, policy)
+            return _after_unasked_end(desired, status, observation.goodbye, now, policy)
         case Process.ALIVE:
             return Kill(State.RECOVERING)
         case _:
             pass
-    if wanted.stop != "none" and wanted.restore is None:
+    if desired.stop != "none" and desired.restore is None:
         return MarkStopped()
-    if status.retry_at is not None and now < status.retry_at and not _is_asked_again(wanted, status):
+    if status.retry_at is not None and now < status.retry_at and not _is_asked_again(desired, status):
         return Wait()
-    return _start(wanted, status)
+    return _start(desired, status)

@@ -1,24 +1,14 @@
-"""How a request changes what is wanted of a job. Pure: the new wish, or the reason why not."""
+"""How a request changes what is desired of a job. Pure: the changed pipeline, or the reason why not."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from engine.errors import PipelineBusyError, PipelineIncompatibleError, SettingError
-from engine.jobs.spec import RUN_SETTINGS, Pipeline, Restore, Spec, Version
+from engine.errors import PipelineBusyError, PipelineIncompatibleError
+from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Spec, Version
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
-
-
-def check_settings(settings: Mapping[str, str]) -> None:
-    """Refuse a setting that no run would heed, or a number that is none."""
-    for name, text in settings.items():
-        if name not in RUN_SETTINGS:
-            raise SettingError(f"a pipeline has no setting {name!r}", hint=f"there is {', '.join(RUN_SETTINGS)}")
-        if name == "max_epoch_rows" and not (text.isdigit() and int(text) > 0):
-            raise SettingError(f"{name}: {text!r} is not a number above zero")
 
 
 def ask_stop(pipeline: Pipeline, status: Status, mode: StopMode) -> Pipeline:
@@ -50,25 +40,17 @@ def ask_restore(pipeline: Pipeline, restore: Restore) -> Pipeline:
 
 
 def next_version(
-    pipeline: Pipeline,
-    current: Version,
-    spec: Spec,
-    fingerprint: str,
-    graph: str,
-    now: datetime,
-    *,
-    force: bool,
-    has_state: bool,
+    current: Version, spec: Spec, plan: PlannedQuery, now: datetime, *, force: bool, has_state: bool
 ) -> Version:
     """The version that another spec makes. Refused when the state of the old plan does not fit the new one."""
-    fits = fingerprint == current.fingerprint
+    fits = plan.fingerprint == current.fingerprint
     if not (fits or force) and has_state:
         raise PipelineIncompatibleError(
-            f"the state of pipeline {pipeline.name!r} belongs to another plan than this query makes",
-            hint="deploy it under another name, or use force to give the old state up",
+            "the pipeline has state that belongs to another plan than this query's",
+            hint="deploy the query under another name, or use force to give up the state",
         )
     number = current.number + 1
-    return Version(pipeline.id, number, spec, fingerprint, graph, now, force=force or not fits)
+    return Version(current.pipeline_id, number, spec, plan.fingerprint, plan.graph, now, force=force or not fits)
 
 
 def ask_version(pipeline: Pipeline, version: Version) -> Pipeline:

@@ -1,4 +1,8 @@
-"""How an action changes what is written down. The record is changed first, then the world."""
+"""How an action changes what is written down. The record is changed first, then the world.
+
+A control plane that dies between the two finds the intent when it is back: a status of generation 3 whose process was
+never started, and decides again from there. The other way round a driver could run that nothing knows of.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,14 @@ from typing import assert_never
 from engine.instants import FAR_FUTURE
 from engine.jobs.actions import (
     AbandonRescale,
-    AcceptChore,
+    AcceptMaintenance,
     Action,
     Drain,
     Finish,
     GiveUp,
     Kill,
     Launch,
+    MaintenanceTask,
     MarkRunning,
     MarkStopped,
     Recover,
@@ -28,43 +33,41 @@ from engine.jobs.states import State, may_follow
 from engine.jobs.status import Progress, Status
 
 
-def intend(action: Action, wanted: Pipeline, status: Status, now: datetime) -> tuple[Pipeline, Status]:
-    """The wish and the status as they are to be once the action is decided on."""
+def intend(action: Action, desired: Pipeline, status: Status, now: datetime) -> tuple[Pipeline, Status]:
+    """What is desired and the status, as they are to be once the action is decided on."""
     match action:
         case Launch():
-            return wanted, _launched(wanted, _enter(status, State.SCHEDULING, now), now)
+            return desired, _launched(desired, _enter(status, State.SCHEDULING, now), now)
         case MarkRunning():
-            return wanted, replace(_enter(status, State.RUNNING, now), running_since=now, failure=None)
+            return desired, replace(_enter(status, State.RUNNING, now), running_since=now, failure=None)
         case Drain(to):
-            return wanted, _enter(status, to, now)
+            return desired, _enter(status, to, now)
         case Kill(to, failure):
-            return wanted, replace(_enter(status, to, now), failure=failure or status.failure)
+            return desired, replace(_enter(status, to, now), failure=failure or status.failure)
         case Repartition():
-            return wanted, _enter(status, State.RESCALING, now)
+            return desired, _enter(status, State.RESCALING, now)
         case RestoreSavepoint():
-            return wanted, _enter(status, State.SCHEDULING, now)
-        case AcceptChore("rescale", target):
-            return wanted, replace(_enter(status, State.SCHEDULING, now), parallelism=int(target))
-        case AcceptChore():
-            return _restored(wanted, _enter(status, State.SCHEDULING, now))
+            return desired, _enter(status, State.SCHEDULING, now)
+        case AcceptMaintenance(task):
+            return _accepted(task, desired, _enter(status, State.SCHEDULING, now))
         case AbandonRescale():
-            back = replace(wanted, parallelism=status.parallelism or wanted.parallelism)
+            back = replace(desired, parallelism=status.parallelism or desired.parallelism)
             return back, _enter(status, State.SCHEDULING, now)
         case Recover(failure, failures, retry_at):
             failed = replace(status, failure=failure, failures=failures, retry_at=retry_at, running_since=None)
-            return wanted, _enter(failed, State.RECOVERING, now)
+            return desired, _enter(failed, State.RECOVERING, now)
         case GiveUp(failure):
             ended = replace(_enter(status, State.FAILED, now), failure=failure, finished_at=now, running_since=None)
-            return replace(wanted, restore=None), ended
+            return replace(desired, restore=None), ended
         case Finish():
-            done = replace(status.progress, watermark=FAR_FUTURE)
-            ended = replace(_enter(status, State.FINISHED, now), progress=done, finished_at=now, running_since=None)
-            return wanted, ended
+            progress = replace(status.progress, watermark=FAR_FUTURE)
+            ended = replace(_enter(status, State.FINISHED, now), progress=progress, finished_at=now, running_since=None)
+            return desired, ended
         case MarkStopped():
             rests = _enter(status, State.STOPPED, now)
-            return wanted, replace(rests, finished_at=now, running_since=None, failures=0, retry_at=None)
+            return desired, replace(rests, finished_at=now, running_since=None, failures=0, retry_at=None)
         case Wait():
-            return wanted, status
+            return desired, status
         case never:
             assert_never(never)
 
@@ -73,21 +76,21 @@ def _enter(status: Status, state: State, now: datetime) -> Status:
     """The status in another state; in the same one, nothing changes, the time of entry included."""
     if status.state is state:
         return status
-    if not may_follow(status.state, state):
-        raise AssertionError(f"{status.state} is never followed by {state}")
+    assert may_follow(status.state, state), f"{status.state} is never followed by {state}"
     return replace(status, state=state, since=now)
 
 
-def _launched(wanted: Pipeline, status: Status, now: datetime) -> Status:
-    """The status with one more generation, made of what is wanted now."""
-    failures = status.failures if wanted.restarts_asked == status.restarts_done else 0
+def _launched(desired: Pipeline, status: Status, now: datetime) -> Status:
+    """The status with one more generation, made of what is desired now. A start that was asked for clears the count of
+    failures, so that it has all its tries."""
+    failures = status.failures if desired.restarts_asked == status.restarts_done else 0
     return replace(
         status,
         since=now,
         generation=status.generation + 1,
-        version=wanted.version,
-        parallelism=wanted.parallelism,
-        restarts_done=wanted.restarts_asked,
+        version=desired.version,
+        parallelism=desired.parallelism,
+        restarts_done=desired.restarts_asked,
         failures=failures,
         retry_at=None,
         started_at=now,
@@ -97,7 +100,17 @@ def _launched(wanted: Pipeline, status: Status, now: datetime) -> Status:
     )
 
 
-def _restored(wanted: Pipeline, status: Status) -> tuple[Pipeline, Status]:
-    """The job stands at a savepoint: what it had done since is no longer true."""
-    parallelism = wanted.restore.parallelism if wanted.restore else status.parallelism
-    return replace(wanted, restore=None), replace(status, parallelism=parallelism, progress=Progress())
+def _accepted(task: MaintenanceTask, desired: Pipeline, status: Status) -> tuple[Pipeline, Status]:
+    match task:
+        case Repartition(parallelism):
+            return desired, replace(status, parallelism=parallelism)
+        case RestoreSavepoint():
+            return _restored(desired, status)
+        case never:
+            assert_never(never)
+
+
+def _restored(desired: Pipeline, status: Status) -> tuple[Pipeline, Status]:
+    """The job stands at a savepoint: what it did after it is no longer true."""
+    parallelism = desired.restore.parallelism if desired.restore else status.parallelism
+    return replace(desired, restore=None), replace(status, parallelism=parallelism, progress=Progress())

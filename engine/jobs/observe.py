@@ -7,6 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Literal
 
+from engine.jobs.actions import MaintenanceTask
 from engine.jobs.status import Failure, Goodbye
 
 
@@ -23,22 +24,22 @@ class Process(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Chore:
+class Maintenance:
     """Work on a job's state directory between two runs, done by a process of its own."""
 
-    kind: Literal["rescale", "restore"]
-    target: str
+    task: MaintenanceTask
     state: Literal["running", "done", "failed"]
     failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look at a job. `silence` is the time since its driver was last heard of, or was launched or found."""
+    """One look at a job. `silence` is the time since its driver last called, or was launched, or was
+    adopted."""
 
     process: Process = Process.NONE
     silence: timedelta = timedelta()
     is_up: bool = False
     """Whether the driver has said that it runs."""
     goodbye: Goodbye | None = None
-    chore: Chore | None = None
+    maintenance: Maintenance | None = None

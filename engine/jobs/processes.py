@@ -48,14 +48,14 @@ def kill_group(group: int) -> None:
 def marked(marker: str) -> list[int]:
     """The living processes that were started, however remotely, by one that has this text in its environment: groups
     and sessions can be left, an inherited environment is not."""
-    found = []
+    pids = []
     for entry in _PROC.iterdir() if _PROC.is_dir() else ():
         try:
             if entry.name.isdigit() and f"{MARK}={marker}".encode() in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
+                pids.append(int(entry.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
 def kill(pids: Iterable[int]) -> None:

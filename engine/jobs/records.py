@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.jobs.spec import Pipeline, Version
-from engine.jobs.status import Note, Run, Status
+from engine.jobs.status import JobEvent, Run, Status
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JobRecord:
     """All that is written down of one pipeline. `run` is the newest run if it has not been seen to end."""
 
     pipeline: Pipeline
@@ -22,14 +22,14 @@ class Case:
 class Records(Protocol):
     """Pipelines, jobs and runs, durable."""
 
-    def active(self) -> Sequence[Case]:
-        """The cases in which something may be to do."""
+    def active(self) -> Sequence[JobRecord]:
+        """Those in which something may be to do."""
 
     def version(self, pipeline_id: str, number: int) -> Version:
         """A version of a pipeline. It has `force` only until a run of it was up: then the state is its own, and what it
         would give up is not the other query's any more."""
 
-    def save(self, before: Case, after: Case, note: Note | None) -> bool:
+    def save(self, before: JobRecord, after: JobRecord, event: JobEvent | None) -> bool:
         """Write what differs, in one transaction; False, and nothing written, when the record is not `before` now."""
 
     def set_process(self, run: Run, pid: int, born: str) -> None:

@@ -1,4 +1,16 @@
-"""Runs drivers, and work between runs, as processes of this machine that outlive the control plane."""
+"""Runs drivers, and maintenance between runs, as processes of this machine that outlive the control plane.
+
+What a run's process leaves behind, and what `look` says of it:
+
+    pid 400, born 17:02 is there              alive
+    a pid 400 is there, but born 18:30        gone: the number was given to somebody else
+    no pid 400, a JVM of its group is left    orphaned
+    nothing with its group or its mark        gone
+
+A control plane that was restarted has no child to ask: it knows a process by its pid and the moment of its birth. A JVM
+may have left the group and the session of the driver that started it; what it cannot leave is the environment it has
+inherited, in which the run's mark stands.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +22,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Literal, Protocol
+from typing import IO, Protocol, assert_never
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engine.jobs import processes
+from engine.jobs.actions import MaintenanceTask, Repartition, RestoreSavepoint
 from engine.jobs.assignment import Assignment
-from engine.jobs.data_directory import Places
-from engine.jobs.observe import Chore, Process
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.observe import Maintenance, Process
 from engine.jobs.status import Failure, Run
 
-WORKER = (sys.executable, "-m", "engine.driver.main")
+DRIVER_COMMAND = (sys.executable, "-m", "engine.driver.main")
 
 
 class Holder(BaseModel):
@@ -58,24 +71,21 @@ class Runner(Protocol):
     def kill(self, run: Run) -> None:
         """End every process of a run."""
 
-    def begin_chore(
-        self, pipeline_id: str, kind: Literal["rescale", "restore"], target: str, args: Sequence[str]
-    ) -> None:
+    def begin_maintenance(self, pipeline_id: str, task: MaintenanceTask) -> None:
         """Start work on a pipeline's state directory."""
 
-    def chore(self, pipeline_id: str) -> Chore | None:
+    def maintenance(self, pipeline_id: str) -> Maintenance | None:
         """How that work stands; None when there is none."""
 
-    def end_chore(self, pipeline_id: str) -> None:
+    def end_maintenance(self, pipeline_id: str) -> None:
         """Forget work that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Work under way and how to tell what came of it."""
+    """Maintenance under way and how to tell what came of it."""
 
-    kind: Literal["rescale", "restore"]
-    target: str
+    task: MaintenanceTask
     process: subprocess.Popen[bytes]
     result: Path
 
@@ -84,23 +94,23 @@ class _Work:
 class LocalRunner:
     """Subprocesses in sessions of their own. A lock file for each pipeline admits one driver at a time."""
 
-    places: Places
-    command: Sequence[str] = WORKER
+    directory: DataDirectory
+    command: Sequence[str] = DRIVER_COMMAND
     _children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
-    _chores: dict[str, _Work] = field(default_factory=dict)
+    _work: dict[str, _Work] = field(default_factory=dict)
 
     def launch(self, assignment: Assignment) -> Holder:
         """Start a driver in a session of its own, its output going to the run's log."""
-        path = self.places.assignment(assignment.pipeline_id, assignment.generation)
+        path = self.directory.assignment(assignment.pipeline_id, assignment.generation)
         assignment.write(path)
-        log = self.places.log(assignment.pipeline_id, assignment.generation)
+        log = self.directory.log(assignment.pipeline_id, assignment.generation)
         child = self._spawn(["run", str(path)], log, _mark(assignment.job_id, assignment.generation))
         self._children[child.pid] = child
         return Holder(pid=child.pid, born=processes.born(child.pid) or "", generation=assignment.generation)
 
     def find(self, run: Run) -> Holder | None:
         """The process that holds the pipeline's lock, if it is of this run."""
-        lock = self.places.driver_lock(run.pipeline_id)
+        lock = self.directory.driver_lock(run.pipeline_id)
         if not processes.is_locked(lock):
             return None
         try:
@@ -115,9 +125,9 @@ class LocalRunner:
             return Process.GONE
         if (child := self._children.get(run.pid)) is not None:
             child.poll()
-        seen = processes.born(run.pid)
-        if seen is not None:
-            return Process.ALIVE if seen == run.born else Process.GONE
+        birth = processes.born(run.pid)
+        if birth is not None:
+            return Process.ALIVE if birth == run.born else Process.GONE
         if not processes.group_is_empty(run.pid) or processes.marked(_mark(run.job_id, run.generation)):
             return Process.ORPHANED
         self._children.pop(run.pid, None)
@@ -134,32 +144,43 @@ class LocalRunner:
             processes.kill_group(run.pid)
             processes.kill(processes.marked(_mark(run.job_id, run.generation)))
 
-    def begin_chore(
-        self, pipeline_id: str, kind: Literal["rescale", "restore"], target: str, args: Sequence[str]
-    ) -> None:
+    def begin_maintenance(self, pipeline_id: str, task: MaintenanceTask) -> None:
         """Start work that first takes the pipeline's lock, so it never meets a driver."""
-        result = self.places.runs(pipeline_id) / "chore.json"
+        result = self.directory.maintenance_result(pipeline_id)
         result.unlink(missing_ok=True)
-        lock = str(self.places.driver_lock(pipeline_id))
-        child = self._spawn([kind, *args, "--lock", lock, "--result", str(result)], self.places.chore_log(pipeline_id))
-        self._chores[pipeline_id] = _Work(kind, target, child, result)
+        lock = str(self.directory.driver_lock(pipeline_id))
+        args = [*self._arguments(pipeline_id, task), "--lock", lock, "--result", str(result)]
+        child = self._spawn(args, self.directory.maintenance_log(pipeline_id))
+        self._work[pipeline_id] = _Work(task, child, result)
 
-    def chore(self, pipeline_id: str) -> Chore | None:
+    def maintenance(self, pipeline_id: str) -> Maintenance | None:
         """How the work stands, judged by its exit code."""
-        work = self._chores.get(pipeline_id)
+        work = self._work.get(pipeline_id)
         if work is None:
             return None
         match work.process.poll():
             case None:
-                return Chore(work.kind, work.target, "running")
+                return Maintenance(work.task, "running")
             case 0:
-                return Chore(work.kind, work.target, "done")
+                return Maintenance(work.task, "done")
             case code:
-                return Chore(work.kind, work.target, "failed", _failure(work, code))
+                return Maintenance(work.task, "failed", _failure(work, code))
 
-    def end_chore(self, pipeline_id: str) -> None:
+    def end_maintenance(self, pipeline_id: str) -> None:
         """Forget work that has ended."""
-        self._chores.pop(pipeline_id, None)
+        self._work.pop(pipeline_id, None)
+
+    def _arguments(self, pipeline_id: str, task: MaintenanceTask) -> list[str]:
+        """What the driver's command is given to do the work."""
+        state = str(self.directory.state(pipeline_id))
+        match task:
+            case Repartition(parallelism):
+                return ["rescale", state, str(parallelism)]
+            case RestoreSavepoint(restore):
+                savepoint = str(self.directory.savepoint(pipeline_id, restore.savepoint_id))
+                return ["restore", savepoint, state, *(["--allow-replay"] if restore.allow_replay else [])]
+            case never:
+                assert_never(never)
 
     def _spawn(self, args: Sequence[str], log: Path, mark: str = "") -> subprocess.Popen[bytes]:
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -182,7 +203,8 @@ def _mark(job_id: str, generation: int) -> str:
 def _failure(work: _Work, code: int) -> Failure:
     """What the work said of its failure, or its exit code when it said nothing."""
     try:
-        said = json.loads(work.result.read_text())
-        return Failure(said["code"], said["message"], said.get("hint"))
+        error = json.loads(work.result.read_text())
+        return Failure(error["code"], error["message"], error.get("hint"))
     except (OSError, ValueError, KeyError):
-        return Failure("run.died", f"{work.kind} ended with exit code {code}", "its log has its last words")
+        verb = "rescale" if isinstance(work.task, Repartition) else "restore"
+        return Failure("run.died", f"{verb} ended with exit code {code}", "its log shows its last words")

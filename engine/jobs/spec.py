@@ -1,4 +1,4 @@
-"""What a user wants: the text and settings of a pipeline, and how its job should be."""
+"""What a user desires: the text and settings of a pipeline, and how its job should be."""
 
 from __future__ import annotations
 
@@ -8,15 +8,45 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from engine.errors import SettingError
 from engine.jobs.states import StopMode
 
 RUN_SETTINGS: Mapping[str, str] = {
     "memory": "Heap of the driver's JVM, for example 4g.",
-    "master": "Where Spark runs; as many local threads as the parallelism when not given.",
-    "quick": "With true a driver starts sooner and is slower at its best.",
-    "max_epoch_rows": "At most so many rows of a table are read in an epoch.",
+    "master": "Where Spark runs; by default as many local threads as the parallelism.",
+    "quick": "`true` makes a driver start sooner and be slower at its best.",
+    "max_epoch_rows": "How many rows of a table an epoch reads at most.",
 }
 """What may be set of a pipeline's runs."""
+_MEMORY = "2g"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """The settings of a pipeline's runs. A user writes them as texts; `read_run_settings` reads those."""
+
+    memory: str = _MEMORY
+    master: str | None = None
+    quick: bool = False
+    max_epoch_rows: int | None = None
+
+
+def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
+    """The settings that the texts name; refuses one that no run would heed, and a number that is none."""
+    for name in texts:
+        if name not in RUN_SETTINGS:
+            raise SettingError(
+                f"{name!r} is not a setting of a pipeline", hint=f"the settings are {', '.join(RUN_SETTINGS)}"
+            )
+    max_epoch_rows = texts.get("max_epoch_rows")
+    if max_epoch_rows is not None and not (max_epoch_rows.isdigit() and int(max_epoch_rows) > 0):
+        raise SettingError(f"max_epoch_rows must be a whole number greater than zero, and is {max_epoch_rows!r}")
+    return RunSettings(
+        memory=texts.get("memory", _MEMORY),
+        master=texts.get("master"),
+        quick=texts.get("quick", "false").lower() == "true",
+        max_epoch_rows=None if max_epoch_rows is None else int(max_epoch_rows),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +67,14 @@ class Spec:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """What planning a query tells: what its state is bound to, and its picture as JSON text."""
+
+    fingerprint: str
+    graph: str
+
+
+@dataclass(frozen=True, slots=True)
 class Version:
     """A spec once it was accepted: numbered from one, never changed. `graph` is the plan's picture as JSON text."""
 
@@ -52,7 +90,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """A wish to go on from a savepoint."""
+    """A savepoint to go on from."""
 
     savepoint_id: str
     parallelism: int
@@ -62,7 +100,7 @@ class Restore:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A name, and what is wanted of its job now. `restarts_asked` counts the explicit requests to start again."""
+    """A name, and what is desired of its job now. `restarts_asked` counts the explicit requests to start again."""
 
     id: str
     name: str

@@ -90,7 +90,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class JobEvent:
     """Something that happened to a job, for its owner to read."""
 
     job_id: str

@@ -32,32 +32,36 @@ def read_progress(
     settled = _settled(progress) if closes_windows else _least(marks)
     pairs = zip(sources, ends, strict=True)
     rows_in = sum(
-        _rows(source, scans.get(end.table, 1), beats=closes_windows) if (rows := counted(end)) is None else rows
+        _rows(source, scans.get(end.table, 1), has_heartbeat=closes_windows) if (rows := counted(end)) is None else rows
         for source, end in pairs
     )
     durations = progress.get("durationMs")
-    taken = timedelta(milliseconds=int(durations.get("triggerExecution", 0)) if isinstance(durations, Mapping) else 0)
+    duration = timedelta(
+        milliseconds=int(durations.get("triggerExecution", 0)) if isinstance(durations, Mapping) else 0
+    )
     return EpochReport(
         epoch=int(str(progress["batchId"])),
         rows_in=rows_in,
         rows_out=rows_out,
-        rows_per_second=rows_in / taken.total_seconds() if taken else 0.0,
-        duration=taken,
+        rows_per_second=rows_in / duration.total_seconds() if duration else 0.0,
+        duration=duration,
         watermark=_instant(settled),
         source_watermarks={name: _instant(mark) for name, mark in marks.items()},
         late_rows=_late(progress),
         dropped_rows=refused + sum(dropped(offset) for offset in offsets.values()),
         rows_waiting=_waiting(offsets.values()),
-        state_changes=sum(int(str(one["numRowsUpdated"])) + int(str(one["numRowsRemoved"])) for one in operators),
-        state_bytes=sum(int(str(one["memoryUsedBytes"])) for one in operators),
+        state_changes=sum(
+            int(str(operator["numRowsUpdated"])) + int(str(operator["numRowsRemoved"])) for operator in operators
+        ),
+        state_bytes=sum(int(str(operator["memoryUsedBytes"])) for operator in operators),
         at=datetime.fromisoformat(str(progress["timestamp"])),
         is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
     )
 
 
-def _rows(source: Mapping[str, object], scans: int, *, beats: bool) -> int:
+def _rows(source: Mapping[str, object], scans: int, *, has_heartbeat: bool) -> int:
     """The rows of a source without its heartbeat, which there is one of whenever it was read, if there are any."""
-    return max(0, int(str(source["numInputRows"])) // scans - beats)
+    return max(0, int(str(source["numInputRows"])) // scans - has_heartbeat)
 
 
 def _settled(progress: Mapping[str, object]) -> int | None:
@@ -87,13 +91,13 @@ def _offset(text: object) -> Offset:
 
 
 def _least(marks: Mapping[str, int | None]) -> int | None:
-    known = [mark for mark in marks.values() if mark is not None]
-    return min(known) if known and len(known) == len(marks) else None
+    watermarks = [mark for mark in marks.values() if mark is not None]
+    return min(watermarks) if watermarks and len(watermarks) == len(marks) else None
 
 
 def _waiting(offsets: Iterable[Offset]) -> int | None:
-    known = [offset.waiting for offset in offsets if offset.waiting is not None]
-    return sum(known) if known else None
+    counts = [offset.waiting for offset in offsets if offset.waiting is not None]
+    return sum(counts) if counts else None
 
 
 def _instant(micros: int | None) -> datetime | None:

@@ -54,8 +54,8 @@ class Watermarks(TypeDecorator[Mapping[str, datetime | None]]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, datetime | None]:
         """From JSON text."""
-        found: dict[str, int | None] = json.loads(value or "{}")
-        return {name: None if at is None else from_micros(at) for name, at in found.items()}
+        micros: dict[str, int | None] = json.loads(value or "{}")
+        return {name: None if at is None else from_micros(at) for name, at in micros.items()}
 
 
 class Texts(TypeDecorator[tuple[str, ...]]):
@@ -85,5 +85,5 @@ class TextMap(TypeDecorator[Mapping[str, str]]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, str]:
         """From JSON text."""
-        found: dict[str, str] = json.loads(value or "{}")
-        return found
+        texts: dict[str, str] = json.loads(value or "{}")
+        return texts

@@ -15,7 +15,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from engine.errors import DataDirLockedError
-from engine.jobs.data_directory import Places
+from engine.jobs.data_directory import DataDirectory
 from engine.jobs.processes import try_lock
 from engine.store.migrations import MIGRATIONS
 
@@ -49,17 +49,17 @@ class Database:
         self.lock.close()
 
 
-def open_database(places: Places) -> Database:
+def open_database(directory: DataDirectory) -> Database:
     """Lock the data directory, open its database and migrate it; refused while another control plane has it."""
-    places.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = try_lock(places.lock)
+    directory.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = try_lock(directory.lock)
     if lock is None:
         raise DataDirLockedError(
-            f"another control plane works on {places.root}{_who(places.server)}",
+            f"another control plane works on {directory.root}{_who(directory.server)}",
             hint="use that one, stop it, or give this one another --data-dir",
         )
-    places.database.touch(mode=0o600)
-    engine = create_engine(f"sqlite:///{places.database}")
+    directory.database.touch(mode=0o600)
+    engine = create_engine(f"sqlite:///{directory.database}")
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     database = Database(engine, lock)
@@ -96,8 +96,8 @@ def _migrate(database: Database) -> None:
 def _who(server: Path) -> str:
     """Where the other control plane can be found, if it has said so."""
     try:
-        said = json.loads(server.read_text())
-        return f" (process {said['pid']}, {said['url']})"
+        address = json.loads(server.read_text())
+        return f" (process {address['pid']}, {address['url']})"
     except (OSError, ValueError, KeyError):
         return ""
 

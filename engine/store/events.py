@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from sqlalchemy import Column, Connection, Integer, Table, Text, insert, select
 
-from engine.jobs.status import Note
+from engine.jobs.status import JobEvent
 from engine.store.columns import Instant
 from engine.store.database import METADATA
 
-NOTES = Table(
+EVENTS = Table(
     "notes",
     METADATA,
     Column("id", Integer, primary_key=True),
@@ -24,28 +24,28 @@ NOTES = Table(
 )
 
 
-def add(connection: Connection, note: Note) -> None:
-    """Store a note."""
+def add(connection: Connection, event: JobEvent) -> None:
+    """Store a event."""
     connection.execute(
-        insert(NOTES).values(
-            job_id=note.job_id,
-            at=note.at,
-            level=note.level,
-            message=note.message,
-            code=note.code,
-            hint=note.hint,
-            generation=note.generation,
+        insert(EVENTS).values(
+            job_id=event.job_id,
+            at=event.at,
+            level=event.level,
+            message=event.message,
+            code=event.code,
+            hint=event.hint,
+            generation=event.generation,
         )
     )
 
 
-def latest(connection: Connection, job_id: str, limit: int, level: str | None = None) -> Sequence[Note]:
-    """The newest notes of a job, newest first; of one level, if it is given."""
-    query = select(NOTES).where(NOTES.c.job_id == job_id).order_by(NOTES.c.id.desc()).limit(limit)
+def latest(connection: Connection, job_id: str, limit: int, level: str | None = None) -> Sequence[JobEvent]:
+    """The newest events of a job, newest first; of one level, if it is given."""
+    query = select(EVENTS).where(EVENTS.c.job_id == job_id).order_by(EVENTS.c.id.desc()).limit(limit)
     if level is not None:
-        query = query.where(NOTES.c.level == level)
+        query = query.where(EVENTS.c.level == level)
     rows = connection.execute(query).mappings()
     return [
-        Note(r["job_id"], r["at"], r["level"], r["message"], r["code"], r["hint"], r["generation"], r["id"])
+        JobEvent(r["job_id"], r["at"], r["level"], r["message"], r["code"], r["hint"], r["generation"], r["id"])
         for r in rows
     ]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, and_, or_, select
 
 from engine.errors import StaleWriteError
-from engine.jobs.records import Case
+from engine.jobs.records import JobRecord
 from engine.jobs.spec import Version
 from engine.jobs.states import State
-from engine.jobs.status import Note, Run
+from engine.jobs.status import JobEvent, Run
 from engine.store import checkpoints, events, jobs, pipelines, runs, versions
 from engine.store.database import Database
 from engine.store.jobs import JOBS
@@ -26,8 +26,8 @@ class StoredRecords:
 
     database: Database
 
-    def active(self) -> Sequence[Case]:
-        """Jobs that are not at rest, and those at rest of which something else is wanted."""
+    def active(self) -> Sequence[JobRecord]:
+        """Jobs that are not at rest, and those at rest of which something else is desired."""
         disturbed = or_(
             JOBS.c.state.not_in(_RESTING),
             and_(JOBS.c.state == State.STOPPED.value, PIPELINES.c.stop == "none"),
@@ -37,7 +37,7 @@ class StoredRecords:
         )
         query = select(PIPELINES.c.id).join(JOBS, JOBS.c.id == PIPELINES.c.job_id).where(disturbed)
         with self.database.reading() as connection:
-            return [read_case(connection, found) for found in connection.execute(query).scalars()]
+            return [read_record(connection, pipeline_id) for pipeline_id in connection.execute(query).scalars()]
 
     def version(self, pipeline_id: str, number: int) -> Version:
         """A version of a pipeline, with `force` only until a run of it was up."""
@@ -45,13 +45,13 @@ class StoredRecords:
             version = versions.get(connection, pipeline_id, number)
             return replace(version, force=version.force and not runs.was_up(connection, pipeline_id, number))
 
-    def save(self, before: Case, after: Case, note: Note | None) -> bool:
+    def save(self, before: JobRecord, after: JobRecord, event: JobEvent | None) -> bool:
         """Write what differs, in one transaction, or nothing when another write came first."""
         try:
             with self.database.writing() as connection:
                 self._save(connection, before, after)
-                if note is not None:
-                    events.add(connection, note)
+                if event is not None:
+                    events.add(connection, event)
         except StaleWriteError:
             return False
         return True
@@ -61,30 +61,30 @@ class StoredRecords:
         with self.database.writing() as connection:
             runs.set_process(connection, run, pid, born)
 
-    def _save(self, connection: Connection, before: Case, after: Case) -> None:
+    def _save(self, connection: Connection, before: JobRecord, after: JobRecord) -> None:
         if not _is_current(connection, before):
-            raise StaleWriteError("the wish was changed in between")
+            raise StaleWriteError("what is desired of the job has changed in between")
         if after.pipeline != before.pipeline:
             pipelines.update(connection, after.pipeline)
         if after.status != before.status and not jobs.update(connection, before.status, after.status):
-            raise StaleWriteError("the job was changed in between")
+            raise StaleWriteError("the job has changed in between")
         if before.status.progress.epoch is not None and after.status.progress.epoch is None:
             checkpoints.forget(connection, after.status.job_id)
         _save_run(connection, before.run, after.run)
 
 
-def read_case(connection: Connection, pipeline_id: str) -> Case:
+def read_record(connection: Connection, pipeline_id: str) -> JobRecord:
     """All that is written down of a pipeline that must be there."""
     pipeline = pipelines.get(connection, pipeline_id)
     status = jobs.get(connection, pipeline.job_id)
     run = runs.find(connection, status.job_id, status.generation)
-    return Case(pipeline, status, run if run is not None and run.ended_at is None else None)
+    return JobRecord(pipeline, status, run if run is not None and run.ended_at is None else None)
 
 
-def _is_current(connection: Connection, case: Case) -> bool:
-    """Whether the wish is still the one that was decided on: a launch must not overtake a stop."""
-    query = select(PIPELINES.c.revision).where(PIPELINES.c.id == case.pipeline.id)
-    return connection.execute(query).scalar_one_or_none() == case.pipeline.revision
+def _is_current(connection: Connection, record: JobRecord) -> bool:
+    """Whether what was decided on is still desired: a launch must not overtake a stop."""
+    query = select(PIPELINES.c.revision).where(PIPELINES.c.id == record.pipeline.id)
+    return connection.execute(query).scalar_one_or_none() == record.pipeline.revision
 
 
 def _save_run(connection: Connection, before: Run | None, after: Run | None) -> None:

@@ -6,22 +6,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
 from engine.api.app import build_app
 from engine.api.authentication import Rules
-from engine.api.context import Context, LastHeard, Planned, Taken
+from engine.api.context import Context, LastCalls, SavepointContent
 from engine.api.notifications import Changes
 from engine.errors import ScriptRefused, TextPosition, UnknownColumnError, UnknownTableError
+from engine.jobs.actions import MaintenanceTask
 from engine.jobs.assignment import Assignment
 from engine.jobs.controller import Controller, hash_key
-from engine.jobs.data_directory import Places
+from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
-from engine.jobs.observe import Chore, Process
+from engine.jobs.observe import Maintenance, Process
 from engine.jobs.runner import Holder
+from engine.jobs.spec import PlannedQuery
 from engine.jobs.status import Run
 from engine.store.database import open_database
 from engine.store.records import StoredRecords
@@ -32,13 +34,13 @@ TOKEN = "a-token"
 
 @dataclass
 class FakeRunner:
-    """Processes that are only noted. A test ends them, or lets a chore end."""
+    """Processes that are only noted. A test ends them, or lets maintenance end."""
 
     launched: list[Assignment] = field(default_factory=list)
     left: dict[int, Process] = field(default_factory=dict)
     killed: list[int] = field(default_factory=list)
     poked: list[int] = field(default_factory=list)
-    chores: dict[str, Chore] = field(default_factory=dict)
+    work: dict[str, Maintenance] = field(default_factory=dict)
 
     def launch(self, assignment: Assignment) -> Holder:
         self.launched.append(assignment)
@@ -58,16 +60,14 @@ class FakeRunner:
         self.killed.append(run.generation)
         self.left[run.generation] = Process.GONE
 
-    def begin_chore(
-        self, pipeline_id: str, kind: Literal["rescale", "restore"], target: str, args: Sequence[str]
-    ) -> None:
-        self.chores[pipeline_id] = Chore(kind, target, "done")
+    def begin_maintenance(self, pipeline_id: str, task: MaintenanceTask) -> None:
+        self.work[pipeline_id] = Maintenance(task, "done")
 
-    def chore(self, pipeline_id: str) -> Chore | None:
-        return self.chores.get(pipeline_id)
+    def maintenance(self, pipeline_id: str) -> Maintenance | None:
+        return self.work.get(pipeline_id)
 
-    def end_chore(self, pipeline_id: str) -> None:
-        self.chores.pop(pipeline_id, None)
+    def end_maintenance(self, pipeline_id: str) -> None:
+        self.work.pop(pipeline_id, None)
 
 
 @dataclass
@@ -160,25 +160,25 @@ def report(epoch: int, minutes: int) -> dict[str, Any]:
     }
 
 
-def fake_plan(query: str, udfs: Sequence[str]) -> Planned:
+def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
     """A plan is its first word and what follows; `bad` is refused, twice."""
     if "bad" in query:
         first = UnknownTableError("no table 'x'", at=TextPosition(2, 1), hint="make one")
         raise ScriptRefused([first, UnknownColumnError("no column 'y'", at=TextPosition(1, 8))])
-    return Planned(" ".join(query.split()), '{"nodes": [], "edges": []}')
+    return PlannedQuery(" ".join(query.split()), '{"nodes": [], "edges": []}')
 
 
-def fake_take(state: Path, savepoint_id: str, label: str | None) -> Taken:
+def fake_take(state: Path, savepoint_id: str, label: str | None) -> SavepointContent:
     """A savepoint of epoch seven, unless the label is `broken`."""
     if label == "broken":
         raise UnknownTableError("cannot be saved")
-    return Taken(7, T0, 2, 100)
+    return SavepointContent(7, T0, 2, 100)
 
 
 @pytest.fixture
 def plane(tmp_path: Path) -> Iterator[Plane]:
-    database = open_database(Places(tmp_path))
-    runner, changes, heard = FakeRunner(), Changes(), LastHeard()
+    database = open_database(DataDirectory(tmp_path))
+    runner, changes, last_calls = FakeRunner(), Changes(), LastCalls()
     made: list[Plane] = []
 
     def clock() -> datetime:
@@ -187,14 +187,14 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
     controller = Controller(
         StoredRecords(database),
         runner,
-        heard,
-        Places(tmp_path),
+        last_calls,
+        DataDirectory(tmp_path),
         clock,
         Policy(allowed_restarts=2),
-        on_change=changes.ring,
+        on_change=changes.notify,
     )
     context = Context(
-        database, Places(tmp_path), clock, lambda: None, changes, heard, fake_plan, fake_take, "1.2.3", "me"
+        database, DataDirectory(tmp_path), clock, lambda: None, changes, last_calls, fake_plan, fake_take, "1.2.3", "me"
     )
     rules = Rules(frozenset({hash_key(TOKEN)}), frozenset({"testserver"}), 2 * 1024 * 1024)
     headers = {"Authorization": f"Bearer {TOKEN}"}

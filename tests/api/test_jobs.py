@@ -140,7 +140,7 @@ def test_what_happened_can_be_read(plane: Plane) -> None:
 
 def test_logs_are_the_last_lines_of_all_runs(plane: Plane) -> None:
     pipeline = plane.run()
-    runs = plane.context.places.runs(pipeline["id"])
+    runs = plane.context.directory.runs(pipeline["id"])
     runs.mkdir(parents=True)
     (runs / "000001.log").write_text("a\nb\n")
     (runs / "000002.log").write_text("c\n")
@@ -153,5 +153,5 @@ def test_the_store_holds_no_secret(plane: Plane) -> None:
     plane.run()
     own = plane.runner.launched[-1]
 
-    assert own.key.encode() not in plane.context.places.database.read_bytes()
+    assert own.key.encode() not in plane.context.directory.database.read_bytes()
     assert own.key not in repr(own)

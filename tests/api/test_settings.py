@@ -73,5 +73,5 @@ def test_the_machines_own_addresses_may_be_bound(host: str) -> None:
 def test_other_addresses_need_a_token_or_a_word(host: str) -> None:
     with pytest.raises(InsecureBindError):
         check_bind(ApiSettings(host=host))
-    check_bind(load({"ARROYO__API__TOKEN": "sesame"}, given={"api.host": host}).api)
+    check_bind(load({"ARROYO__API__TOKEN": "sesame"}, overrides={"api.host": host}).api)
     check_bind(ApiSettings(host=host, insecure=True))

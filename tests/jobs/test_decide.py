@@ -7,7 +7,7 @@ import pytest
 
 from engine.jobs.actions import (
     AbandonRescale,
-    AcceptChore,
+    AcceptMaintenance,
     Action,
     Drain,
     Finish,
@@ -23,7 +23,7 @@ from engine.jobs.actions import (
 )
 from engine.jobs.decide import DIED, SILENT, SLOW_START, UNASKED, Policy, backoff, decide
 from engine.jobs.intend import intend
-from engine.jobs.observe import Chore, Observation
+from engine.jobs.observe import Maintenance, Observation
 from engine.jobs.spec import Pipeline, Restore
 from engine.jobs.states import State, may_follow
 from engine.jobs.status import Failure, Status
@@ -237,35 +237,35 @@ CASES: list[Case] = [
         "work on the state is waited for, whatever is wanted",
         wanted(parallelism=2, stop="force"),
         status(S.RESCALING),
-        nothing(chore=Chore("rescale", "2", "running")),
+        nothing(maintenance=Maintenance(Repartition(2), "running")),
         Wait(),
     ),
     (
         "a state that was laid out anew is accepted",
         wanted(parallelism=2),
         status(S.RESCALING),
-        nothing(chore=Chore("rescale", "2", "done")),
-        AcceptChore("rescale", "2"),
+        nothing(maintenance=Maintenance(Repartition(2), "done")),
+        AcceptMaintenance(Repartition(2)),
     ),
     (
         "a rescale that fails leaves the job as it was",
         wanted(parallelism=2),
         status(S.RESCALING),
-        nothing(chore=Chore("rescale", "2", "failed", FATAL)),
+        nothing(maintenance=Maintenance(Repartition(2), "failed", FATAL)),
         AbandonRescale(FATAL),
     ),
     (
         "a savepoint in place is accepted",
         wanted(restore=BACK),
         status(S.SCHEDULING),
-        nothing(chore=Chore("restore", BACK.savepoint_id, "done")),
-        AcceptChore("restore", BACK.savepoint_id),
+        nothing(maintenance=Maintenance(RestoreSavepoint(BACK), "done")),
+        AcceptMaintenance(RestoreSavepoint(BACK)),
     ),
     (
         "a savepoint that cannot be put in place fails the job",
         wanted(restore=BACK),
         status(S.SCHEDULING),
-        nothing(chore=Chore("restore", BACK.savepoint_id, "failed", FATAL)),
+        nothing(maintenance=Maintenance(RestoreSavepoint(BACK), "failed", FATAL)),
         GiveUp(FATAL),
     ),
     ("a recovering job waits out its pause", wanted(), status(S.RECOVERING, retry_at=SOON), nothing(), Wait()),

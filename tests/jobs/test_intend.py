@@ -6,7 +6,17 @@ from datetime import timedelta
 import pytest
 
 from engine.instants import FAR_FUTURE
-from engine.jobs.actions import AbandonRescale, AcceptChore, Finish, GiveUp, Launch, MarkStopped, Recover
+from engine.jobs.actions import (
+    AbandonRescale,
+    AcceptMaintenance,
+    Finish,
+    GiveUp,
+    Launch,
+    MarkStopped,
+    Recover,
+    Repartition,
+    RestoreSavepoint,
+)
 from engine.jobs.intend import intend
 from engine.jobs.spec import Restore
 from engine.jobs.states import State
@@ -54,7 +64,7 @@ def test_a_stopped_job_has_a_clean_slate() -> None:
 
 
 def test_a_state_that_was_laid_out_anew_has_its_new_width() -> None:
-    _, after = intend(AcceptChore("rescale", "2"), wanted(parallelism=2), status(State.RESCALING), LATER)
+    _, after = intend(AcceptMaintenance(Repartition(2)), wanted(parallelism=2), status(State.RESCALING), LATER)
 
     assert (after.state, after.parallelism) == (State.SCHEDULING, 2)
 
@@ -66,10 +76,11 @@ def test_a_rescale_that_failed_is_no_longer_wanted() -> None:
 
 
 def test_a_restored_job_stands_where_its_savepoint_stood() -> None:
-    pipeline = wanted(restore=Restore("sp_aaaaaaaaaaaaaaaa", 3), parallelism=3)
+    savepoint = Restore("sp_aaaaaaaaaaaaaaaa", 3)
+    pipeline = wanted(restore=savepoint, parallelism=3)
     before = status(State.SCHEDULING, progress=Progress(9, T0))
 
-    pipeline, after = intend(AcceptChore("restore", "sp_aaaaaaaaaaaaaaaa"), pipeline, before, LATER)
+    pipeline, after = intend(AcceptMaintenance(RestoreSavepoint(savepoint)), pipeline, before, LATER)
 
     assert (pipeline.restore, after.parallelism, after.progress) == (None, 3, Progress())
 

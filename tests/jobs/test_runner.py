@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from engine.jobs import processes
+from engine.jobs.actions import Repartition
 from engine.jobs.assignment import Assignment
-from engine.jobs.data_directory import Places
+from engine.jobs.data_directory import DataDirectory
 from engine.jobs.observe import Process
 from engine.jobs.runner import LocalRunner
 from engine.jobs.status import Failure, Run
@@ -25,6 +26,7 @@ RUN = Run("job_aaaaaaaaaaaaaaaa", ID, 1, "h", 1, 1, T0)
 HOLDS = """
 import pathlib, sys
 from engine.jobs import processes
+from engine.jobs.actions import Repartition
 from engine.jobs.assignment import Assignment
 from engine.jobs.runner import Holder
 import os, time
@@ -42,8 +44,8 @@ def started(tmp_path: Path) -> Iterator[Callable[[str], tuple[LocalRunner, Run]]
     children: list[subprocess.Popen[bytes]] = []
 
     def start(then: str = "") -> tuple[LocalRunner, Run]:
-        runner = LocalRunner(Places(tmp_path), [sys.executable, "-c", HOLDS.format(then)])
-        lock = Places(tmp_path).driver_lock(ID)
+        runner = LocalRunner(DataDirectory(tmp_path), [sys.executable, "-c", HOLDS.format(then)])
+        lock = DataDirectory(tmp_path).driver_lock(ID)
         own = Assignment(
             job_id=RUN.job_id,
             pipeline_id=ID,
@@ -85,7 +87,7 @@ def test_another_runner_finds_the_process_that_holds_the_lock(
     started: Callable[[], tuple[LocalRunner, Run]], tmp_path: Path
 ) -> None:
     _, run = started()
-    other = LocalRunner(Places(tmp_path))
+    other = LocalRunner(DataDirectory(tmp_path))
 
     until(lambda: (found := other.find(RUN)) and found.pid, run.pid)
 
@@ -136,7 +138,7 @@ def test_a_corpse_is_not_alive() -> None:
         (
             "raise SystemExit(3)",
             "failed",
-            Failure("run.died", "rescale ended with exit code 3", "its log has its last words"),
+            Failure("run.died", "rescale ended with exit code 3", "its log shows its last words"),
         ),
         (
             'open(sys.argv[-1], \'w\').write(\'{"code": "state.x", "message": "m"}\'); raise SystemExit(3)',
@@ -145,23 +147,23 @@ def test_a_corpse_is_not_alive() -> None:
         ),
     ],
 )
-def test_a_chore_is_judged_by_its_exit(tmp_path: Path, code: str, state: str, failure: Failure | None) -> None:
-    runner = LocalRunner(Places(tmp_path), [sys.executable, "-c", f"import sys; {code}"])
-    runner.begin_chore(ID, "rescale", "2", ["state", "2"])
+def test_maintenance_is_judged_by_its_exit(tmp_path: Path, code: str, state: str, failure: Failure | None) -> None:
+    runner = LocalRunner(DataDirectory(tmp_path), [sys.executable, "-c", f"import sys; {code}"])
+    runner.begin_maintenance(ID, Repartition(2))
 
-    until(lambda: (chore := runner.chore(ID)) and chore.state, state)
+    until(lambda: (work := runner.maintenance(ID)) and work.state, state)
 
-    chore = runner.chore(ID)
-    assert chore is not None
-    assert chore.failure == failure
-    runner.end_chore(ID)
-    assert runner.chore(ID) is None
+    work = runner.maintenance(ID)
+    assert work is not None
+    assert work.failure == failure
+    runner.end_maintenance(ID)
+    assert runner.maintenance(ID) is None
 
 
 def test_an_assignment_is_for_its_owners_eyes(started: Callable[[], tuple[LocalRunner, Run]], tmp_path: Path) -> None:
     started()
 
-    assert Places(tmp_path).assignment(ID, 1).stat().st_mode & 0o077 == 0
+    assert DataDirectory(tmp_path).assignment(ID, 1).stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize(
@@ -169,4 +171,4 @@ def test_an_assignment_is_for_its_owners_eyes(started: Callable[[], tuple[LocalR
 )
 def test_only_ids_of_our_own_become_paths(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(ValueError, match="not a pipeline id"):
-        Places(tmp_path).state(wrong)
+        DataDirectory(tmp_path).state(wrong)

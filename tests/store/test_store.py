@@ -11,15 +11,15 @@ from sqlalchemy import inspect
 
 from engine.epoch_report import EpochReport
 from engine.errors import DataDirLockedError, PipelineNotFoundError, StaleWriteError
-from engine.jobs.data_directory import Places
-from engine.jobs.records import Case
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, Spec, Version
 from engine.jobs.states import State
-from engine.jobs.status import Failure, Goodbye, Note, Progress, Run, Status
+from engine.jobs.status import Failure, Goodbye, JobEvent, Progress, Run, Status
 from engine.store import checkpoints, events, jobs, keys, pipelines, runs, savepoints, tokens, versions
 from engine.store.database import METADATA, Database, open_database
 from engine.store.migrations import MIGRATIONS
-from engine.store.records import StoredRecords, read_case
+from engine.store.records import StoredRecords, read_record
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 PIPELINE = Pipeline("pl_aaaaaaaaaaaaaaaa", "orders", "job_aaaaaaaaaaaaaaaa", 1, 2, T0)
@@ -30,7 +30,7 @@ RUN = Run(PIPELINE.job_id, PIPELINE.id, 1, "hash", 1, 2, T0)
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    opened = open_database(Places(tmp_path))
+    opened = open_database(DataDirectory(tmp_path))
     with opened.writing() as connection:
         pipelines.add(connection, PIPELINE)
         versions.add(connection, VERSION)
@@ -54,19 +54,19 @@ def report(epoch: int) -> EpochReport:
 
 def test_what_was_stored_is_read_back(database: Database) -> None:
     with database.reading() as connection:
-        assert read_case(connection, PIPELINE.id) == Case(PIPELINE, STATUS, None)
+        assert read_record(connection, PIPELINE.id) == JobRecord(PIPELINE, STATUS, None)
         assert versions.get(connection, PIPELINE.id, 1) == VERSION
 
 
 def test_a_data_directory_has_one_owner(database: Database, tmp_path: Path) -> None:
     with pytest.raises(DataDirLockedError, match=str(tmp_path)):
-        open_database(Places(tmp_path))
+        open_database(DataDirectory(tmp_path))
 
 
 def test_a_data_directory_whose_owner_has_gone_can_be_opened_again(database: Database, tmp_path: Path) -> None:
     database.close()
 
-    again = open_database(Places(tmp_path))
+    again = open_database(DataDirectory(tmp_path))
 
     with again.reading() as connection:
         assert pipelines.get(connection, "orders") == PIPELINE
@@ -124,7 +124,7 @@ def test_a_launch_does_not_overtake_a_stop(database: Database) -> None:
     with database.writing() as connection:
         pipelines.update(connection, replace(PIPELINE, stop="checkpoint"))
 
-    after = Case(before.pipeline, replace(before.status, state=State.SCHEDULING, generation=1), RUN)
+    after = JobRecord(before.pipeline, replace(before.status, state=State.SCHEDULING, generation=1), RUN)
 
     assert not records.save(before, after, None)
     with database.reading() as connection:
@@ -134,20 +134,20 @@ def test_a_launch_does_not_overtake_a_stop(database: Database) -> None:
 def test_a_new_generation_closes_the_one_before(database: Database) -> None:
     records = StoredRecords(database)
     [before] = records.active()
-    first = Case(PIPELINE, replace(STATUS, state=State.SCHEDULING, generation=1), RUN)
-    assert records.save(before, first, Note(PIPELINE.job_id, T0, "info", "started"))
+    first = JobRecord(PIPELINE, replace(STATUS, state=State.SCHEDULING, generation=1), RUN)
+    assert records.save(before, first, JobEvent(PIPELINE.job_id, T0, "info", "started"))
     [second] = records.active()
     assert second.run == RUN
 
     later = replace(RUN, generation=2, launched_at=T0 + timedelta(minutes=1))
-    assert records.save(second, Case(PIPELINE, replace(second.status, generation=2), later), None)
+    assert records.save(second, JobRecord(PIPELINE, replace(second.status, generation=2), later), None)
 
     with database.reading() as connection:
         old = runs.find(connection, PIPELINE.job_id, 1)
         assert old is not None
         assert old.ended_at == T0 + timedelta(minutes=1)
-        assert read_case(connection, PIPELINE.id).run == later
-        assert [note.message for note in events.latest(connection, PIPELINE.job_id, 10)] == ["started"]
+        assert read_record(connection, PIPELINE.id).run == later
+        assert [event.message for event in events.latest(connection, PIPELINE.job_id, 10)] == ["started"]
 
 
 def test_jobs_at_rest_are_looked_at_only_when_something_is_wanted(database: Database) -> None:
@@ -159,7 +159,7 @@ def test_jobs_at_rest_are_looked_at_only_when_something_is_wanted(database: Data
     with database.writing() as connection:
         pipelines.update(connection, replace(PIPELINE, restarts_asked=1))
 
-    assert [case.pipeline.id for case in records.active()] == [PIPELINE.id]
+    assert [record.pipeline.id for record in records.active()] == [PIPELINE.id]
 
 
 def test_a_runs_story_is_kept(database: Database) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from engine.errors import PipelineBusyError, PipelineIncompatibleError
 from engine.jobs.desired import ask_restart, ask_restore, ask_stop, next_version
-from engine.jobs.spec import Restore, Spec, Version
+from engine.jobs.spec import PlannedQuery, Restore, Spec, Version
 from engine.jobs.states import State
 from tests.jobs.builders import T0, status, wanted
 
@@ -48,24 +48,24 @@ def test_one_restore_at_a_time() -> None:
 
 
 def test_a_version_with_the_same_plan_goes_on() -> None:
-    version = next_version(wanted(), CURRENT, Spec("SELECT  1"), "plan-a", "{}", T0, force=False, has_state=True)
+    version = next_version(CURRENT, Spec("SELECT  1"), PlannedQuery("plan-a", "{}"), T0, force=False, has_state=True)
 
     assert (version.number, version.force) == (5, False)
 
 
 def test_a_version_with_another_plan_is_refused_when_there_is_state() -> None:
     with pytest.raises(PipelineIncompatibleError):
-        next_version(wanted(), CURRENT, Spec("SELECT 2"), "plan-b", "{}", T0, force=False, has_state=True)
+        next_version(CURRENT, Spec("SELECT 2"), PlannedQuery("plan-b", "{}"), T0, force=False, has_state=True)
 
 
 def test_a_version_with_another_plan_may_give_the_state_up() -> None:
-    version = next_version(wanted(), CURRENT, Spec("SELECT 2"), "plan-b", "{}", T0, force=True, has_state=True)
+    version = next_version(CURRENT, Spec("SELECT 2"), PlannedQuery("plan-b", "{}"), T0, force=True, has_state=True)
 
     assert version.force
 
 
 def test_without_state_any_plan_will_do() -> None:
-    version = next_version(wanted(), CURRENT, Spec("SELECT 2"), "plan-b", "{}", T0, force=False, has_state=False)
+    version = next_version(CURRENT, Spec("SELECT 2"), PlannedQuery("plan-b", "{}"), T0, force=False, has_state=False)
 
     assert version.force
 

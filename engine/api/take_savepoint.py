@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.api.context import Taken
+from engine.api.context import SavepointContent
 from engine.instants import from_micros, now
 
 
-def take_savepoint(state: Path, savepoint_id: str, label: str | None) -> Taken:
+def take_savepoint(state: Path, savepoint_id: str, label: str | None) -> SavepointContent:
     """Copy, and say what the copy's manifest says."""
     from engine.checkpoints import savepoints  # noqa: PLC0415 - it brings pyarrow, which a server need not wait for
 
     manifest = savepoints.take(state, savepoint_id, label=label, clock=now)
-    return Taken(
+    return SavepointContent(
         epoch=manifest.epoch,
         watermark=None if manifest.watermark is None else from_micros(manifest.watermark),
         parallelism=manifest.parallelism,
