@@ -1,115 +1,121 @@
-"""The conditions of JSONPath: `@.price > 1 && !(@.sold || @.name == 'x')`, and the functions they may call."""
+"""The conditions of JSONPath, `@.price > 1 && !(@.sold || @.name == 'x')`, and the functions they may call.
+
+A condition holds paths, whose conditions hold paths: whoever reads a condition says how the segments of a path are
+read. Operands are lists of values, as in the RFC: of `{"n": 1}`, `@.n` stands for [1] and `@.m` for [], which is
+equal to another [] and neither less nor greater than anything.
+"""
 
 from __future__ import annotations
 
 import operator
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from engine.functions.parsers.json_path import Json, Reader
+from engine.functions.parsers.json_scanner import Scanner
+from engine.functions.parsers.json_selectors import Condition, Json, Segment, select
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"(true|false|null)(?![A-Za-z0-9_])")
 _CALL = re.compile(r"(length|count|value|match|search)\(")
-_COMPARED = re.compile(r"==|!=|<=|>=|<|>")
+_COMPARISON = re.compile(r"==|!=|<=|>=|<|>")
 
-Condition: TypeAlias = "Callable[[Json, Json], bool]"
-Operand: TypeAlias = "Callable[[Json, Json], list[Json]]"
+Operand: TypeAlias = Callable[[Json, Json], list[Json]]
 """The values that an operand stands for: one for a constant, none or several for a path."""
 
 
-def read_condition(reader: Reader) -> Condition:
-    """The condition that comes next."""
-    parts = [_all_of(reader)]
-    while _takes(reader, "||"):
-        parts.append(_all_of(reader))
-    return parts[0] if len(parts) == 1 else lambda root, value: any(part(root, value) for part in parts)
+@dataclass(frozen=True, slots=True)
+class ConditionReader:
+    """Reads conditions; what cannot be read raises ValueError. `read_segments` reads those of a path."""
+
+    scanner: Scanner
+    read_segments: Callable[[Scanner], tuple[Segment, ...]]
+
+    def condition(self) -> Condition:
+        """The condition that comes next."""
+        parts = [self._all_of()]
+        while self._takes("||"):
+            parts.append(self._all_of())
+        return parts[0] if len(parts) == 1 else lambda root, value: any(part(root, value) for part in parts)
+
+    def _all_of(self) -> Condition:
+        parts = [self._basic()]
+        while self._takes("&&"):
+            parts.append(self._basic())
+        return parts[0] if len(parts) == 1 else lambda root, value: all(part(root, value) for part in parts)
+
+    def _takes(self, mark: str) -> bool:
+        self.scanner.skip_blanks()
+        return self.scanner.take(mark)
+
+    def _basic(self) -> Condition:
+        if self._takes("!"):
+            inside = self._basic()
+            return lambda root, value: not inside(root, value)
+        if self.scanner.take("("):
+            inside = self.condition()
+            self.scanner.skip_blanks()
+            self.scanner.expect(")")
+            return inside
+        return self._comparison()
+
+    def _comparison(self) -> Condition:
+        left, kind = self._operand()
+        self.scanner.skip_blanks()
+        sign = self.scanner.match(_COMPARISON)
+        if sign is None:
+            if kind == "value":
+                raise ValueError(self.scanner.unread)
+            return lambda root, value: bool(left(root, value)) if kind == "path" else left(root, value) == [True]
+        right, _ = self._operand()
+        compare = _SIGNS[sign[0]]
+        return lambda root, value: compare(left(root, value), right(root, value))
+
+    def _operand(self) -> tuple[Operand, Literal["path", "truth", "value"]]:
+        """An operand and its kind: alone, a path asks whether there is something, and a value is no condition."""
+        self.scanner.skip_blanks()
+        if self.scanner.take("@"):
+            segments = self.read_segments(self.scanner)
+            return lambda root, value: select(root, value, segments), "path"
+        if self.scanner.take("$"):
+            segments = self.read_segments(self.scanner)
+            return lambda root, _: select(root, root, segments), "path"
+        call = self.scanner.match(_CALL)
+        if call is not None:
+            arguments = [self._operand()[0]]
+            while self._takes(","):
+                arguments.append(self._operand()[0])
+            self.scanner.expect(")")
+            return _call(call[1], arguments), "truth" if call[1] in ("match", "search") else "value"
+        constant = self._constant()
+        return lambda _root, _value: [constant], "value"
+
+    def _constant(self) -> Json:
+        text = self.scanner.quoted()
+        if text is not None:
+            return text
+        word = self.scanner.match(_WORD)
+        if word is not None:
+            return {"true": True, "false": False}.get(word[1])
+        number = self.scanner.match(_NUMBER)
+        if number is None:
+            raise ValueError(self.scanner.unread)
+        return float(number[0]) if number[1] or number[2] else int(number[0])
 
 
-def _all_of(reader: Reader) -> Condition:
-    parts = [_basic(reader)]
-    while _takes(reader, "&&"):
-        parts.append(_basic(reader))
-    return parts[0] if len(parts) == 1 else lambda root, value: all(part(root, value) for part in parts)
-
-
-def _takes(reader: Reader, mark: str) -> bool:
-    reader.skip()
-    return reader.take(mark)
-
-
-def _basic(reader: Reader) -> Condition:
-    if _takes(reader, "!"):
-        inside = _basic(reader)
-        return lambda root, value: not inside(root, value)
-    if reader.take("("):
-        inside = read_condition(reader)
-        reader.skip()
-        reader.expect(")")
-        return inside
-    return _comparison(reader)
-
-
-def _comparison(reader: Reader) -> Condition:
-    left, kind = _operand(reader)
-    reader.skip()
-    sign = reader.match(_COMPARED)
-    if sign is None:
-        if kind == "value":
-            raise ValueError(reader.rest)
-        return lambda root, value: bool(left(root, value)) if kind == "path" else left(root, value) == [True]
-    right, _ = _operand(reader)
-    compare = _SIGNS[sign[0]]
-    return lambda root, value: compare(left(root, value), right(root, value))
-
-
-def _operand(reader: Reader) -> tuple[Operand, Literal["path", "truth", "value"]]:
-    """An operand and its kind: alone, a path asks whether there is something, and a value is no condition."""
-    from engine.functions.parsers.json_path import select  # noqa: PLC0415 - a path holds conditions, which hold paths
-
-    reader.skip()
-    if reader.rest[:1] in ("@", "$"):
-        of_value = reader.take("@") or not reader.take("$")
-        segments = reader.segments()
-        return lambda root, value: select(root, value if of_value else root, segments), "path"
-    call = reader.match(_CALL)
-    if call is not None:
-        arguments = [_operand(reader)[0]]
-        while _takes(reader, ","):
-            arguments.append(_operand(reader)[0])
-        reader.expect(")")
-        return _called(call[1], arguments), "truth" if call[1] in ("match", "search") else "value"
-    constant = _constant(reader)
-    return lambda _root, _value: [constant], "value"
-
-
-def _constant(reader: Reader) -> Json:
-    text = reader.quoted()
-    if text is not None:
-        return text
-    word = reader.match(_WORD)
-    if word is not None:
-        return {"true": True, "false": False}.get(word[1])
-    number = reader.match(_NUMBER)
-    if number is None:
-        raise ValueError(reader.rest)
-    return float(number[0]) if number[1] or number[2] else int(number[0])
-
-
-def _called(name: str, arguments: list[Operand]) -> Operand:
+def _call(name: str, arguments: list[Operand]) -> Operand:
     if len(arguments) != (2 if name in ("match", "search") else 1):
         raise ValueError(name)
     function = _FUNCTIONS[name]
-    return lambda root, value: function(*(one(root, value) for one in arguments))
+    return lambda root, value: function(*(argument(root, value) for argument in arguments))
 
 
 def _length(values: list[Json]) -> list[Json]:
-    return [len(one) for one in values[:1] if isinstance(one, str | list | dict)]
+    return [len(value) for value in values[:1] if isinstance(value, str | list | dict)]
 
 
-def _matched(whole: bool) -> Callable[[list[Json], list[Json]], list[Json]]:
+def _pattern_test(whole: bool) -> Callable[[list[Json], list[Json]], list[Json]]:
     def test(texts: list[Json], patterns: list[Json]) -> list[Json]:
         if len(texts) != 1 or len(patterns) != 1:
             return [False]
@@ -129,8 +135,8 @@ _FUNCTIONS: dict[str, Callable[..., list[Json]]] = {
     "length": _length,
     "count": lambda values: [len(values)],
     "value": lambda values: values if len(values) == 1 else [],
-    "match": _matched(whole=True),
-    "search": _matched(whole=False),
+    "match": _pattern_test(whole=True),
+    "search": _pattern_test(whole=False),
 }
 
 
@@ -145,7 +151,7 @@ def _equal(left: list[Json], right: list[Json]) -> bool:
     return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
-def _ordered(compare: Callable[..., bool]) -> Callable[[list[Json], list[Json]], bool]:
+def _in_order(compare: Callable[..., bool]) -> Callable[[list[Json], list[Json]], bool]:
     def test(left: list[Json], right: list[Json]) -> bool:
         if len(left) != 1 or len(right) != 1:
             return False
@@ -159,8 +165,8 @@ def _ordered(compare: Callable[..., bool]) -> Callable[[list[Json], list[Json]],
 _SIGNS: dict[str, Callable[[list[Json], list[Json]], bool]] = {
     "==": _equal,
     "!=": lambda left, right: not _equal(left, right),
-    "<": _ordered(operator.lt),
-    ">": _ordered(operator.gt),
-    "<=": lambda left, right: _ordered(operator.le)(left, right) or _equal(left, right),
-    ">=": lambda left, right: _ordered(operator.ge)(left, right) or _equal(left, right),
+    "<": _in_order(operator.lt),
+    ">": _in_order(operator.gt),
+    "<=": lambda left, right: _in_order(operator.le)(left, right) or _equal(left, right),
+    ">=": lambda left, right: _in_order(operator.ge)(left, right) or _equal(left, right),
 }
