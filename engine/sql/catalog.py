@@ -17,7 +17,6 @@ from engine.errors import (
 from engine.plan.tree import Node
 from engine.schema import Schema
 from engine.sql.complaints import BrokenTableError
-from engine.sql.query.joins import LookupTable
 from engine.sql.scope import Relation
 
 
@@ -39,6 +38,15 @@ class SinkTable:
     table: Table
     columns: Schema | None
     dead_letters_at: TextPosition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LookupTable:
+    """A table whose rows are looked up by the values of one column, its primary key."""
+
+    table: Table
+    columns: Schema
+    key: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ class Catalog:
 
     def insert_refused(self, name: str) -> None:
         """Note that an INSERT was refused; nothing more is said about a memory table that it should have filled."""
-        if isinstance(self.entries.get(name.lower(), ("", None))[1], MemoryTable):
+        if isinstance(self._entry(name), MemoryTable):
             self.entries[name.lower()] = (name, Broken())
 
     def fill(self, name: str, rows: Node) -> None:
@@ -94,23 +102,23 @@ class Catalog:
 
     def find(self, name: str) -> Entry:
         """What a name stands for; refused when there is nothing."""
-        found = self.entries.get(name.lower())
-        if found is None:
+        entry = self._entry(name)
+        if entry is None:
             names = [spelled for spelled, _ in self.entries.values()]
             near = get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "a table must be created before it is used"
             raise UnknownTableError(f"there is no table {name!r}", hint=hint)
-        if isinstance(found[1], Broken):
+        if isinstance(entry, Broken):
             raise BrokenTableError(name)
-        return found[1]
+        return entry
 
-    def look_up(self, name: str) -> LookupTable | None:
+    def find_lookup(self, name: str) -> LookupTable | None:
         """The lookup table of that name, if it is one."""
-        found = self.entries.get(name.lower(), ("", None))[1]
-        if not isinstance(found, LookupTable):
+        entry = self._entry(name)
+        if not isinstance(entry, LookupTable):
             return None
-        self.read_tables[found.table.name] = found.table
-        return found
+        self.read_tables[entry.table.name] = entry.table
+        return entry
 
     def read(self, name: str) -> Relation:
         """The rows of a table or view, for a query that names it."""
@@ -122,9 +130,13 @@ class Catalog:
                 return relation
             case MemoryTable(_, None):
                 raise MemoryTableError(
-                    f"Can't query from memory table {name} without first inserting into it.",
+                    f"memory table {name!r} is read before anything is inserted into it",
                     hint="put the INSERT before the SELECT",
                 )
             case MemoryTable(_, Node() as rows):
                 return Relation(rows)
-        raise WrongDirectionError(f"attempted to read from table '{name}', but it is a sink", hint="read its input")
+        raise WrongDirectionError(f"table {name!r} is a sink and cannot be read", hint="read its input")
+
+    def _entry(self, name: str) -> Entry | None:
+        _, entry = self.entries.get(name.lower(), (name, None))
+        return entry

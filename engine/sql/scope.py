@@ -40,69 +40,83 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The columns in reach, in order."""
+    """The columns in reach, in order. `outer` is what a sub-query sees of the query around it, where it has no such
+    name itself."""
 
     columns: tuple[Visible, ...] = ()
-    around: Scope | None = None
-    """What a sub-query sees of the query around it, where it has no such name itself."""
+    outer: Scope | None = None
 
     @property
     def shown(self) -> tuple[Visible, ...]:
         """Those that a name without a table, or a star, can mean."""
-        return tuple(one for one in self.columns if not one.hidden)
+        return tuple(visible for visible in self.columns if not visible.hidden)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of the tables in lower case."""
+        return frozenset(visible.table.lower() for visible in self.columns if visible.table)
 
     def resolve(self, parts: Sequence[str]) -> Expr:
         """What a dotted name means: table and column, or column, each followed by members of structs."""
         try:
-            return self._own(parts)
+            return self._resolve_here(parts)
         except UnknownColumnError:
-            if self.around is None or not (self.around.has(parts[0]) or self.around.has_table(parts)):
+            if self.outer is None or not (self.outer.has(parts[0]) or self.outer.has_table(parts)):
                 raise
-            return self.around.resolve(parts)
+            return self.outer.resolve(parts)
 
     def has(self, name: str) -> bool:
         """Whether a column of that name can be reached."""
-        return any(_same(one.name, name) for one in self.shown) or (self.around is not None and self.around.has(name))
+        is_here = any(_is_same(visible.name, name) for visible in self.shown)
+        return is_here or (self.outer is not None and self.outer.has(name))
 
     def has_table(self, parts: Sequence[str]) -> bool:
         """Whether a dotted name begins with that of a table."""
-        if len(parts) > 1 and any(_same(one.table, parts[0]) for one in self.columns):
+        if len(parts) > 1 and any(_is_same(visible.table, parts[0]) for visible in self.columns):
             return True
-        return self.around is not None and self.around.has_table(parts)
+        return self.outer is not None and self.outer.has_table(parts)
 
-    def _own(self, parts: Sequence[str]) -> Expr:
-        if len(parts) > 1:
-            owned = [one.column for one in self.columns if _same(one.table, parts[0]) and _same(one.name, parts[1])]
-            if owned:
-                return _members(owned[0], parts[2:])
-        columns = [visible for visible in self.shown if _same(visible.name, parts[0])]
-        if len(columns) > 1:
-            columns = [visible for visible in columns if not visible.unnamed] or columns
-        if len(columns) > 1:
-            owners = ", ".join(sorted(str(visible.table) for visible in columns))
-            raise AmbiguousColumnError(
-                f"column {parts[0]!r} is in more than one of the tables: {owners}", hint="write table.column"
-            )
-        if not columns:
-            raise self._unknown(parts)
-        return _members(columns[0].column, parts[1:])
-
-    def of_table(self, table: str) -> tuple[Visible, ...]:
+    def columns_of(self, table: str) -> tuple[Visible, ...]:
         """All columns of one table or alias; refused when there is no such table here."""
-        found = tuple(one for one in self.columns if _same(one.table, table))
-        if not found:
-            tables = ", ".join(sorted({one.table for one in self.columns if one.table}))
+        columns = tuple(visible for visible in self.columns if _is_same(visible.table, table))
+        if not columns:
+            tables = ", ".join(sorted({visible.table for visible in self.columns if visible.table}))
             raise UnknownTableError(f"there is no table {table!r} in FROM", hint=f"there is {tables}")
-        return found
+        return columns
 
-    def _unknown(self, parts: Sequence[str]) -> EngineError:
-        tables = {one.table.lower() for one in self.columns if one.table}
-        name = parts[1] if len(parts) > 1 and parts[0].lower() in tables else parts[0]
-        names = [one.name for one in self.shown]
+    def _resolve_here(self, parts: Sequence[str]) -> Expr:
+        if len(parts) > 1:
+            table, name, *members = parts
+            for visible in self.columns:
+                if _is_same(visible.table, table) and _is_same(visible.name, name):
+                    return _members_of(visible.column, members)
+        candidates = [visible for visible in self.shown if _is_same(visible.name, parts[0])]
+        if len(candidates) > 1:
+            candidates = [visible for visible in candidates if not visible.unnamed] or candidates
+        if len(candidates) > 1:
+            tables = ", ".join(sorted(str(visible.table) for visible in candidates))
+            raise AmbiguousColumnError(
+                f"column {parts[0]!r} is in more than one of the tables: {tables}", hint="write table.column"
+            )
+        if not candidates:
+            raise self._unknown_column(parts)
+        return _members_of(candidates[0].column, parts[1:])
+
+    def _unknown_column(self, parts: Sequence[str]) -> EngineError:
+        name = parts[1] if len(parts) > 1 and parts[0].lower() in self.tables else parts[0]
+        names = [visible.name for visible in self.shown]
         near = get_close_matches(name, names, n=1)
         listing = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         hint = f"did you mean {near[0]!r}?" if near else f"there is {listing}" if names else "there is no table in FROM"
         return UnknownColumnError(f"no column {name!r} here", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedRows:
+    """Rows in FROM, and what their columns are called there."""
+
+    rows: Node
+    scope: Scope
 
 
 def scope_of(relation: Relation, table: str | None) -> Scope:
@@ -115,22 +129,23 @@ def scope_of(relation: Relation, table: str | None) -> Scope:
     )
 
 
-def _members(expr: Expr, names: Sequence[str]) -> Expr:
+def member_of(expr: Expr, name: str) -> Expr:
+    """One member of a struct-valued expression."""
+    if not isinstance(expr.type, types.Struct):
+        raise UnknownColumnError(f"a value of type {expr.type} has no members, and so no {name!r}")
+    members = expr.type.members
+    member = next((member for member in members if _is_same(member.name, name)), None)
+    if member is None:
+        listing = ", ".join(member.name for member in members)
+        raise UnknownColumnError(f"no member {name!r} in {expr.type}", hint=f"it has {listing}")
+    return Member(expr, member.name, member.type)
+
+
+def _members_of(expr: Expr, names: Sequence[str]) -> Expr:
     for name in names:
         expr = member_of(expr, name)
     return expr
 
 
-def member_of(expr: Expr, name: str) -> Expr:
-    """One member of a struct-valued expression."""
-    if not isinstance(expr.type, types.Struct):
-        raise UnknownColumnError(f"{name!r} is asked of a value of type {expr.type}, which has no members")
-    found = next((one for one in expr.type.members if _same(one.name, name)), None)
-    if found is None:
-        listing = ", ".join(one.name for one in expr.type.members)
-        raise UnknownColumnError(f"no member {name!r} in {expr.type}", hint=f"it has {listing}")
-    return Member(expr, found.name, found.type)
-
-
-def _same(one: str | None, other: str) -> bool:
-    return one is not None and one.lower() == other.lower()
+def _is_same(name: str | None, other: str) -> bool:
+    return name is not None and name.lower() == other.lower()

@@ -10,11 +10,9 @@ from sqlglot import exp
 
 from engine import types
 from engine.connectors.base import Table
-from engine.durations import read_duration
 from engine.errors import (
     ColumnCountError,
     DuplicateNameError,
-    DurationError,
     EmptyScriptError,
     MemoryTableError,
     ScriptRefused,
@@ -22,29 +20,23 @@ from engine.errors import (
     TextPosition,
     TooLargeError,
     TypeMismatchError,
-    UnknownSettingError,
     UnsupportedStatementError,
     WrongDirectionError,
 )
-from engine.plan.expr import Column, Expr, Named
+from engine.plan.expr import Named
 from engine.plan.nodes import Project, Write, is_updating
 from engine.plan.tree import Node
-from engine.schema import Field, Schema
-from engine.sql.catalog import (
-    Catalog,
-    Entry,
-    MemoryTable,
-    SinkTable,
-    SourceTable,
-    View,
-)
+from engine.schema import Schema
+from engine.sql.catalog import Catalog, Entry, LookupTable, MemoryTable, SinkTable, SourceTable, View
 from engine.sql.column_names import count_columns, usable_list
 from engine.sql.complaints import Complaints, errors_located
-from engine.sql.query.joins import LookupTable
-from engine.sql.query.select import UPDATING_TTL, Queries, as_columns, unite
-from engine.sql.query.updating import refuse_chance
-from engine.sql.scalar.expressions import cast_for, read_interval
+from engine.sql.inserts import as_sink_columns, fit_columns, with_insert_names
+from engine.sql.query.columns import column_of
+from engine.sql.query.nondeterministic import refuse_nondeterministic
+from engine.sql.query.queries import UPDATING_TTL, Queries
+from engine.sql.query.set_operations import unite
 from engine.sql.scope import Relation
+from engine.sql.set_statement import SET_USAGE, read_updating_ttl
 from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
 from engine.sql.tables.create_table import anonymous_sink, declare_table, taking_changes, with_columns
 from engine.sql.tables.dead_letters import with_dead_letter_tables
@@ -64,26 +56,27 @@ class Translation:
 def translate(script: Script, default_sink: str, connections: Connections | None = None) -> Translation:
     """The meaning of a script, which may use these connections beside its own. Raises ScriptRefused with everything
     that is wrong with it."""
-    reading = _Reading(script, default_sink, dict(connections or {}))
+    reader = _ScriptReader(script, default_sink, dict(connections or {}))
     for complaint in script.complaints:
-        reading.complaints.add(complaint)
+        reader.complaints.add(complaint)
     for statement in script.statements:
-        with reading.complaints.collect(statement.at):
-            reading.take(statement)
-    reading.complaints.raise_any()
-    if not reading.inserts:
+        with reader.complaints.collect(statement.at):
+            reader.read(statement)
+    reader.complaints.raise_any()
+    if not reader.inserts:
         raise ScriptRefused([_no_query()])
-    return reading.finish()
+    return reader.finish()
 
 
 def _no_query() -> EmptyScriptError:
-    return EmptyScriptError(
-        "The provided SQL does not contain a query", hint="add an INSERT INTO ... SELECT, or a SELECT"
-    )
+    return EmptyScriptError("the script contains no query", hint="add an INSERT INTO ... SELECT, or a SELECT")
 
 
 @dataclass(slots=True)
-class _Reading:
+class _ScriptReader:
+    """The statements of a script, read one after the other. `inserts` are the rows for each sink, `size` is the number
+    of relations in all of them."""
+
     script: Script
     default_sink: str
     connections: dict[str, Connection]
@@ -94,12 +87,12 @@ class _Reading:
     size: int = 0
     updating_ttl: timedelta = UPDATING_TTL
 
-    def take(self, statement: Statement) -> None:
+    def read(self, statement: Statement) -> None:
         """Note what a statement declares or writes. One that was refused still gives its name, so that nobody is told
         that there is no such table."""
         try:
             if statement.node is not None:
-                self._take(statement.node)
+                self._read(statement.node)
         except RecursionError:
             raise TooLargeError(
                 "the statement is nested too deeply", hint="name parts of the query with CREATE VIEW"
@@ -108,7 +101,7 @@ class _Reading:
             if statement.declares is not None:
                 self.catalog.give_up(statement.declares)
 
-    def _take(self, node: exp.Expr) -> None:
+    def _read(self, node: exp.Expr) -> None:
         refused = list(refused_clauses(node, self.script))
         for complaint in refused:
             self.complaints.add(complaint)
@@ -120,25 +113,24 @@ class _Reading:
             case exp.Query():
                 self._select(node)
             case exp.Set():
-                self._set(node)
+                self.updating_ttl = read_updating_ttl(node, self.script)
             case _ if not refused:
-                raise UnsupportedStatementError(_unsupported(node), hint=STATEMENTS)
+                raise UnsupportedStatementError(_describe_unsupported(node), hint=STATEMENTS)
 
     def finish(self) -> Translation:
-        writes = tuple(
-            Write(parts[0] if len(parts) == 1 else unite(parts), name) for name, parts in self.inserts.items()
-        )
+        """The writes of all statements."""
+        writes = tuple(Write(rows[0] if len(rows) == 1 else unite(rows), name) for name, rows in self.inserts.items())
         tables = with_dead_letter_tables(self.catalog, self.sinks, self.complaints)
         self.complaints.raise_any()
         return Translation(writes, tables)
 
-    def _query(self, node: exp.Expr) -> Relation:
-        relation = Queries(self.script, self.catalog, {}, self.updating_ttl).translate(node)
+    def _translate_query(self, query: exp.Expr) -> Relation:
+        relation = Queries(self.script, self.catalog, self.updating_ttl).translate(query)
         count_relations(relation.rows)
-        refuse_chance(relation.rows)
+        refuse_nondeterministic(relation.rows)
         return relation
 
-    def _note_size(self, rows: Node) -> None:
+    def _add_size(self, rows: Node) -> None:
         self.size += count_relations(rows)
         if self.size > MAX_RELATIONS:
             raise TooLargeError(
@@ -149,66 +141,56 @@ class _Reading:
         target = node.this.this if isinstance(node.this, exp.Schema) else node.this
         at = self.script.position(target)
         if node.kind not in ("TABLE", "VIEW", CONNECTION) or not isinstance(target, exp.Table):
-            raise UnsupportedStatementError(f"Unsupported statement: CREATE {node.kind}", hint=STATEMENTS)
+            raise UnsupportedStatementError(f"CREATE {node.kind} is not supported", hint=STATEMENTS)
         if target.args.get("db"):
-            shown = target.sql(dialect="postgres")
             raise UnsupportedStatementError(
-                f"{shown} is not a name of one part", hint="leave out what is before the dot", at=at
+                f"{target.sql(dialect='postgres')} is not a name of one part",
+                hint="leave out what is before the dot",
+                at=at,
             )
         if node.kind == "VIEW" and node.expression is None:
             raise SyntaxRefusedError(
                 f"view {target.name} has no query", hint="write CREATE VIEW name AS SELECT ...", at=at
             )
-        name = target.name
         if node.kind == CONNECTION:
-            self._connect(name, node, at or TextPosition(1, 1))
+            self._create_connection(target.name, node, at or TextPosition(1, 1))
             return
-        self._refuse_variants(node)
+        _refuse_variants(node)
         with errors_located(at):
             entry = (
                 declare_table(node, self.script, self.connections)
                 if node.expression is None
-                else View(self._named_query(node))
+                else View(self._translate_view(node))
             )
-        self.catalog.declare(name, entry, at)
+        self.catalog.declare(target.name, entry, at)
 
-    def _connect(self, name: str, node: exp.Create, at: TextPosition) -> None:
+    def _create_connection(self, name: str, node: exp.Create, at: TextPosition) -> None:
         if name.lower() in self.connections:
             raise DuplicateNameError(f"connection {name!r} is declared twice", hint="give one another name", at=at)
         self.connections[name.lower()] = declare_connection(node, self.script, at)
 
-    def _refuse_variants(self, node: exp.Create) -> None:
-        for part, word in (("replace", "OR REPLACE"), ("exists", "IF NOT EXISTS"), ("clone", "CLONE")):
-            if node.args.get(part):
-                raise UnsupportedStatementError(f"CREATE ... {word} is not supported", hint="each script starts empty")
-        if node.expression is not None and node.args.get("properties"):
-            raise UnsupportedStatementError(
-                "CREATE TABLE AS takes no WITH options", hint="create the sink table first, then INSERT INTO it"
-            )
-
-    def _named_query(self, node: exp.Create) -> Relation:
-        relation = self._query(node.expression)
-        rows = relation.rows
+    def _translate_view(self, node: exp.Create) -> Relation:
+        """The query of a view or a CREATE TABLE AS, with the names that it gives to the columns."""
+        relation = self._translate_query(node.expression)
         if not isinstance(node.this, exp.Schema):
             return relation
-        names = [part.name for part in node.this.expressions]
+        rows, names = relation.rows, [part.name for part in node.this.expressions]
         with errors_located(self.script.position(node.this)):
             usable_list(names)
         if len(names) != len(rows.schema):
             raise ColumnCountError(
                 f"{len(names)} names for {count_columns(len(rows.schema))}", hint="name every column"
             )
-        columns = zip(names, rows.schema, strict=True)
-        renamed = tuple(Named(name, Column(field.name, field.type, field.nullable)) for name, field in columns)
-        return Relation(Project(rows, renamed))
+        columns = (Named(name, column_of(field)) for name, field in zip(names, rows.schema, strict=True))
+        return Relation(Project(rows, tuple(columns)))
 
     def _insert(self, node: exp.Insert) -> None:
-        target, named = node.this, None
+        target, names = node.this, None
         if isinstance(target, exp.Schema):
-            named = [part.name for part in target.expressions]
+            names = [part.name for part in target.expressions]
             target = target.this
         if not isinstance(target, exp.Table) or target.args.get("db") or node.args.get("overwrite"):
-            raise UnsupportedStatementError("Unsupported statement: only INSERT INTO a declared table", hint=STATEMENTS)
+            raise UnsupportedStatementError("INSERT must be INTO a declared table", hint=STATEMENTS)
         at = self.script.position(target)
         if not isinstance(node.expression, exp.Query):
             raise UnsupportedStatementError("INSERT takes a SELECT", hint="INSERT INTO sink SELECT ...", at=at)
@@ -218,144 +200,81 @@ class _Reading:
         with complaints.collect(at):
             entry = self.catalog.find(target.name)
         with complaints.collect(at):
-            rows = self._query(node.expression).rows
+            rows = self._translate_query(node.expression).rows
         with complaints.collect(at):
             if entry is not None and rows is not None:
-                self._write(target.name, entry, _in_order(rows, named, entry))
+                self._write(target.name, entry, with_insert_names(rows, names, entry))
         if complaints.found:
             self.catalog.insert_refused(target.name)
         complaints.raise_any()
 
     def _write(self, name: str, entry: Entry, rows: Node) -> None:
         match entry:
-            case SinkTable(table, columns):
-                known = self.sinks.get(table.name)
-                table = known or table
-                if is_updating(rows):
-                    table = taking_changes(table, is_anonymous=False)
-                wanted = columns or (known.schema if known else None)
-                if wanted is None:
-                    wanted = _typed(rows.schema)
-                elif columns is None and [one.type for one in wanted] != [one.type for one in _typed(rows.schema)]:
-                    raise TypeMismatchError(
-                        "all inserts into a table must share the same schema", hint=f"declare the columns of {name}"
-                    )
-                self._note_size(rows)
-                self.sinks[table.name] = with_columns(table, wanted)
-                self.inserts.setdefault(table.name, []).append(_fit(rows, wanted, name))
+            case SinkTable():
+                self._write_sink(name, entry, rows)
             case MemoryTable(columns, None):
-                self.catalog.fill(name, _fit(rows, columns, name))
+                self.catalog.fill(name, fit_columns(rows, columns, name))
             case MemoryTable():
-                raise MemoryTableError("Can only insert into a memory table once", hint="use UNION ALL")
+                raise MemoryTableError("a memory table takes one INSERT only", hint="use UNION ALL")
             case LookupTable():
                 raise WrongDirectionError(
-                    "lookup (temporary) tables cannot be inserted into", hint="write with another sink"
+                    f"table {name!r} is a lookup table and cannot be inserted into", hint="write with another sink"
                 )
             case SourceTable():
                 raise WrongDirectionError(
-                    f"attempted to insert into table '{name}', but it is a source", hint="declare it with type = 'sink'"
+                    f"table {name!r} is a source and cannot be inserted into", hint="declare it with type = 'sink'"
                 )
             case _:
                 raise WrongDirectionError(
-                    "shouldn't be inserting more data into a table made with CREATE TABLE AS",
+                    f"{name!r} stands for a query and cannot be inserted into",
                     hint="create a sink table and insert into that",
                 )
 
+    def _write_sink(self, name: str, sink: SinkTable, rows: Node) -> None:
+        """Add rows for a sink; the first ones decide on its columns, unless it declares them."""
+        earlier = self.sinks.get(sink.table.name)
+        table = earlier or sink.table
+        if is_updating(rows):
+            table = taking_changes(table, is_anonymous=False)
+        columns = sink.columns or (earlier.schema if earlier else None)
+        if columns is None:
+            columns = as_sink_columns(rows.schema)
+        elif sink.columns is None and _types_of(columns) != _types_of(as_sink_columns(rows.schema)):
+            raise TypeMismatchError(
+                "all inserts into a table must have the same columns", hint=f"declare the columns of {name}"
+            )
+        self._add_size(rows)
+        self.sinks[table.name] = with_columns(table, columns)
+        self.inserts.setdefault(table.name, []).append(fit_columns(rows, columns, name))
+
     def _select(self, node: exp.Expr) -> None:
-        rows = self._query(node).rows
-        self._note_size(rows)
+        rows = self._translate_query(node).rows
+        self._add_size(rows)
         name = f"select_{len(self.inserts) + 1}"
-        columns = _typed(rows.schema)
+        columns = as_sink_columns(rows.schema)
         sink = anonymous_sink(name, self.default_sink, columns)
         self.sinks[name] = taking_changes(sink, is_anonymous=True) if is_updating(rows) else sink
-        self.inserts[name] = [_fit(rows, columns, name)]
-
-    def _set(self, node: exp.Set) -> None:
-        setting = node.expressions[0].this if len(node.expressions) == 1 else None
-        if not isinstance(setting, exp.EQ) or not isinstance(setting.this, exp.Column | exp.Var | exp.Identifier):
-            raise UnsupportedStatementError("invalid syntax for `SET` call", hint="SET updating_ttl = '1 day'")
-        named, value = setting.this, setting.expression
-        name = ".".join(part.name for part in named.parts) if isinstance(named, exp.Column) else named.name
-        if name.lower() != "updating_ttl":
-            raise UnknownSettingError(
-                f"invalid option '{name}'; supported options are 'updating_ttl'",
-                hint="other settings are given at the start",
-                at=self.script.position(named),
-            )
-        with errors_located(self.script.position(value)):
-            self.updating_ttl = _read_ttl(value)
+        self.inserts[name] = [fit_columns(rows, columns, name)]
 
 
-_LONGEST_TTL = timedelta(days=36_500)
+def _types_of(columns: Schema) -> list[types.Type]:
+    return [column.type for column in columns]
 
 
-def _read_ttl(value: exp.Expr) -> timedelta:
-    hint = "SET updating_ttl = '1 day'"
-    match value:
-        case exp.Tuple():
-            raise UnsupportedStatementError("invalid syntax for `SET` call; expected exactly one expression", hint=hint)
-        case exp.Interval():
-            length = read_interval(value)
-        case exp.Literal(is_string=True):
-            length = read_duration(value.name)
-        case _:
-            shown = value.sql(dialect="postgres")
-            raise DurationError(f"updating_ttl is a length of time, not {shown}", hint=hint)
-    if length <= timedelta(0):
-        raise DurationError("updating_ttl must be longer than nothing", hint=hint)
-    if length > _LONGEST_TTL:
-        raise DurationError(f"updating_ttl is {_LONGEST_TTL.days} days at most", hint="leave out what is never needed")
-    return length
-
-
-def _typed(columns: Schema) -> Schema:
-    """The columns as a sink can have them when nobody declared them: NULL may come into each by another INSERT, and one
-    that is always NULL is text, and so is a part of JSON."""
-    as_text = (types.Null(), types.JSON_PART)
-    kinds = ((one.name, types.TEXT if one.type in as_text else one.type) for one in columns)
-    return Schema(tuple(Field(name, kind, nullable=True) for name, kind in kinds))
-
-
-def _fit(rows: Node, wanted: Schema, name: str) -> Node:
-    """The rows cast, by position, to the columns of their target."""
-    if len(rows.schema) != len(wanted):
-        raise ColumnCountError(
-            f"{name} has {count_columns(len(wanted))}, and {len(rows.schema)} are inserted",
-            hint=f"it takes {', '.join(f'{one.name} {one.type}' for one in wanted)}",
+def _refuse_variants(node: exp.Create) -> None:
+    for part, words in (("replace", "OR REPLACE"), ("exists", "IF NOT EXISTS"), ("clone", "CLONE")):
+        if node.args.get(part):
+            raise UnsupportedStatementError(f"CREATE ... {words} is not supported", hint="each script starts empty")
+    if node.expression is not None and node.args.get("properties"):
+        raise UnsupportedStatementError(
+            "CREATE TABLE AS takes no WITH options", hint="create the sink table first, then INSERT INTO it"
         )
-    pairs = list(zip(rows.schema, wanted, strict=True))
-    columns = tuple(Named(to.name, _cast(one, to, name)) for one, to in pairs)
-    if all(isinstance(item.expr, Column) and item.expr.name == item.name for item in columns):
-        return rows
-    return Project(rows, columns)
 
 
-def _cast(one: Field, to: Field, table: str) -> Expr:
-    return cast_for(Column(one.name, one.type, one.nullable), to.type, f"column {to.name!r} of {table}")
-
-
-def _in_order(rows: Node, named: list[str] | None, entry: Entry) -> Node:
-    """The rows, once it is sure that the columns an INSERT names are all of the target's, in its order. A sink
-    without columns takes their names."""
-    if named is None:
-        return rows
-    if len(named) != len(rows.schema):
-        raise ColumnCountError(f"{len(named)} names for {count_columns(len(rows.schema))}", hint="give one each")
-    wanted = entry.columns if isinstance(entry, SinkTable | MemoryTable) else None
-    if wanted is None:
-        return as_columns(rows, list(zip(usable_list(named), (one.type for one in rows.schema), strict=True)))
-    if [name.lower() for name in named] != [name.lower() for name in wanted.names]:
-        raise ColumnCountError(
-            "INSERT is positional: the named columns must be all of the table's, in its order",
-            hint=f"write ({', '.join(wanted.names)})",
-        )
-    return rows
-
-
-def _unsupported(statement: exp.Expr) -> str:
+def _describe_unsupported(statement: exp.Expr) -> str:
     word = str(statement.this).upper() if isinstance(statement, exp.Command) else ""
     if word == "SET":
-        return "invalid syntax for `SET` call"
+        return SET_USAGE
     if word == "CREATE":
-        return "Unsupported statement: this CREATE has a part that is not known"
-    return f"Unsupported statement: {' '.join(statement.sql(dialect='postgres').split()[:2])}"
+        return "this CREATE has a part that is not supported"
+    return f"{' '.join(statement.sql(dialect='postgres').split()[:2])} is not supported"

@@ -1,69 +1,61 @@
-"""SELECT with GROUP BY: keys, a window, aggregates, and what is made of them."""
+"""SELECT with GROUP BY: keys, a window, aggregates, and what is made of them.
+
+    SELECT tumble('1 minute'), upper(key), 2 * sum(value) FROM events GROUP BY 1, upper(key) HAVING count(*) > 1
+
+    WindowAggregate by tumble      __key0 = upper(key), __window, __aggregate0 = sum(value), __aggregate1 = count(*)
+    Filter                         __aggregate1 > 1
+    Project                        window = __window, "upper(key)" = __key0, "2 * sum(value)" = 2 * __aggregate0
+
+The SELECT list is translated over the input first; then every key in it, however deep, becomes the column of the key.
+What of the input is left after that was neither grouped nor aggregated.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from sqlglot import exp
 
 from engine import types
-from engine.errors import (
-    NotGroupedError,
-    UnsupportedClauseError,
-    UpdatingQueryError,
-    WindowContextError,
-    WindowMismatchError,
-)
-from engine.functions import find_aggregate
-from engine.plan.expr import (
-    Column,
-    Expr,
-    Literal,
-    Named,
-    is_nullable,
-    replace_parts,
-    walk,
-)
+from engine.errors import NotGroupedError, UnsupportedClauseError, WindowContextError, WindowMismatchError
+from engine.plan.expr import Column, Expr, Literal, Named, replace_parts, walk
 from engine.plan.hidden import EVENT_TIME
-from engine.plan.nodes import (
-    Carried,
-    NamedAggregate,
-    Project,
-    UpdatingAggregate,
-    Window,
-    WindowAggregate,
-    is_updating,
-    pass_through,
-    window_of,
-)
-from engine.plan.rules.separate_distinct import is_separable, without_sets
+from engine.plan.nodes import Carried, NamedAggregate, UpdatingAggregate, Window, WindowAggregate, window_of
 from engine.plan.tree import Node
-from engine.plan.tree import walk as walk_nodes
 from engine.schema import Field, Schema
 from engine.sql.complaints import errors_located
-from engine.sql.query.aggregate_calls import WrittenAggregate, read_aggregate, translate_aggregate
-from engine.sql.query.joins import Columns, Side
+from engine.sql.query.aggregate_calls import AggregateCall, is_aggregate_call, read_aggregate, translate_aggregate
+from engine.sql.query.aggregation import check_updating, check_windowed
+from engine.sql.query.columns import NoRows, output_column
 from engine.sql.query.over import OverCalls
-from engine.sql.query.unnest_in_select import Unnesting
-from engine.sql.query.windows import AGAIN, describe, is_window_call, translate_window, window_over, with_window
+from engine.sql.query.unnest_in_select import ArrayUnnesting
+from engine.sql.query.windows import (
+    COMPUTED_WINDOW,
+    WINDOW_NAME,
+    describe,
+    is_window_call,
+    translate_window,
+    window_over,
+    with_window,
+)
 from engine.sql.scalar.expressions import Expressions
-from engine.sql.scope import Scope, Visible
+from engine.sql.scope import Scope, ScopedRows, Visible
 from engine.sql.text.parse import Script
 
-WINDOW_NAME = "window"
 _PLACEHOLDER = "__"
 """Begins the names of columns that stand for a key, an aggregate or the window; no
 column of a user's may begin so."""
-
 
 _WINDOW_COLUMN = Column(_PLACEHOLDER + WINDOW_NAME, types.WINDOW, nullable=False)
 
 
 @dataclass(slots=True)
 class Grouping:
-    """What has been gathered for the aggregation of one SELECT."""
+    """What has been gathered for the aggregation of one SELECT. `aliases` are the names of its list, for HAVING and
+    OVER; `subquery_value` gives what stands for a sub-query over the groups. `written_window` is the window as GROUP BY
+    calls it, `window` the one to aggregate by."""
 
     script: Script
     source: Node
@@ -74,198 +66,158 @@ class Grouping:
     window: Window | None = None
     written_window: Window | None = None
     aggregates: list[NamedAggregate] = field(default_factory=list)
-    unnesting: Unnesting = field(default_factory=Unnesting)
-    value_met: Callable[[exp.Expr], Expr | None] = lambda _: None
-    """What stands for a sub-query over the groups."""
-    _overs: OverCalls | None = None
+    unnesting: ArrayUnnesting = field(default_factory=ArrayUnnesting)
+    subquery_value: Callable[[exp.Expr], Expr | None] = lambda _: None
+    _over_calls: OverCalls | None = None
 
-    def group_by(self, item: exp.Expr) -> None:
+    def add_key(self, item: exp.Expr) -> None:
         """Take one item of GROUP BY."""
         if is_window_call(item):
-            self._take_window(translate_window(item, self.script), item)
+            self._add_window_call(translate_window(item, self.script), item)
             return
         expr = Expressions(self.script, self.scope).translate(item)
-        carried = window_of(self.source)
-        if carried and isinstance(expr, Column) and expr.name == carried[1]:
-            self._set_window(Carried(expr.name), carried[0], item)
+        source_window = window_of(self.source)
+        if source_window and isinstance(expr, Column) and expr.name == source_window[1]:
+            self._set_window(Carried(expr.name), source_window[0], item)
             return
         if all(key.expr != expr for key in self.keys):
             self.keys.append(Named(f"{_PLACEHOLDER}key{len(self.keys)}", expr))
 
-    def _take_window(self, written: Window, item: exp.Expr) -> None:
+    def _add_window_call(self, written: Window, item: exp.Expr) -> None:
         try:
             window = window_over(written, self.source)
         except WindowMismatchError as error:
             error.at = self.script.position(item)
             raise
-        if window == Carried(AGAIN):
+        if window == Carried(COMPUTED_WINDOW):
             self.source = with_window(self.source)
         self._set_window(window, written, item)
 
     def _set_window(self, window: Window, written: Window, item: exp.Expr) -> None:
         if self.window is not None and self.window != window:
-            raise WindowMismatchError("do not support 2 window expressions in group by", at=self.script.position(item))
+            raise WindowMismatchError("GROUP BY has two different windows", at=self.script.position(item))
         self.window, self.written_window = window, written
 
     def value(self, node: exp.Expr) -> Expr:
         """The value of a SELECT item, over the columns of the aggregation."""
 
         def special(part: exp.Expr) -> Expr | None:
-            return self.overs.value_of(part) or self.unnesting.element_of(part, inputs.translate) or self._special(part)
+            return (
+                self.over_calls.value_of(part)
+                or self.unnesting.element_of(part, inputs.translate)
+                or self._group_value(part)
+            )
 
         inputs = Expressions(self.script, self.scope, special)
-        before = self.unnesting.array
-        found = self._over_groups(inputs.translate(node), node)
-        if self.unnesting.array is not None and before is None:
+        array_before = self.unnesting.array
+        value = self._over_groups(inputs.translate(node), node)
+        if self.unnesting.array is not None and array_before is None:
             self.unnesting.array = self._over_groups(self.unnesting.array, node)
-        return found
+        return value
 
     @property
-    def overs(self) -> OverCalls:
+    def over_calls(self) -> OverCalls:
         """The functions among the rows that the aggregation gives."""
-        if self._overs is None:
-            held = None if self.window is None or self.written_window is None else (self.written_window, _WINDOW_COLUMN)
-            self._overs = OverCalls(self.script, held, self._named_value, self._named_value, self.ttl)
-        return self._overs
-
-    def _named_value(self, node: exp.Expr) -> Expr:
-        return self._over_groups(Expressions(self.script, self.scope, self._by_alias).translate(node), node)
-
-    def _by_alias(self, part: exp.Expr) -> Expr | None:
-        if isinstance(part, exp.Column) and not part.table and part.name.lower() in self.aliases:
-            return Expressions(self.script, self.scope, self._special).translate(self.aliases[part.name.lower()])
-        return self._special(part)
+        if self._over_calls is None:
+            windowed = None if self.written_window is None else (self.written_window, _WINDOW_COLUMN)
+            self._over_calls = OverCalls(self.script, windowed, self._value_or_alias, self._value_or_alias, self.ttl)
+        return self._over_calls
 
     def having(self, node: exp.Expr) -> Expr:
         """The HAVING condition, over the columns of the aggregation; it may name what the SELECT list names."""
+        return self._over_groups(Expressions(self.script, self.scope, self._alias_value).condition(node), node)
 
-        return self._over_groups(Expressions(self.script, self.scope, self._by_alias).condition(node), node)
+    def _value_or_alias(self, node: exp.Expr) -> Expr:
+        return self._over_groups(Expressions(self.script, self.scope, self._alias_value).translate(node), node)
+
+    def _alias_value(self, part: exp.Expr) -> Expr | None:
+        if isinstance(part, exp.Column) and not part.table and part.name.lower() in self.aliases:
+            return Expressions(self.script, self.scope, self._group_value).translate(self.aliases[part.name.lower()])
+        return self._group_value(part)
+
+    def _key_columns(self) -> dict[Expr, Column]:
+        return {key.expr: output_column(key) for key in self.keys}
 
     def _over_groups(self, expr: Expr, node: exp.Expr) -> Expr:
-        keys = {key.expr: Column(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys}
+        """The expression with the column of each key in the key's place."""
+        columns = self._key_columns()
         if isinstance(self.window, Carried):
             for nullable in (False, True):
-                keys[Column(self.window.column, types.WINDOW, nullable)] = _WINDOW_COLUMN
-        found = replace_parts(expr, lambda part: None if isinstance(part, Literal) else keys.get(part))
-        loose = [one for one in walk(found) if isinstance(one, Column) and not one.name.startswith(_PLACEHOLDER)]
-        if loose:
-            is_time = loose[0].name == EVENT_TIME
-            name, what = ("row_time()",) * 2 if is_time else (loose[0].name, f"column {loose[0].name!r}")
-            raise NotGroupedError(
-                f"{what} is neither in GROUP BY nor inside an aggregate",
-                hint=f"add {name} to GROUP BY, or wrap it, for example in max()",
-                at=self.script.position(node),
-            )
-        return found
+                columns[Column(self.window.column, types.WINDOW, nullable)] = _WINDOW_COLUMN
+        value = replace_parts(expr, lambda part: None if isinstance(part, Literal) else columns.get(part))
+        for part in walk(value):
+            if isinstance(part, Column) and not part.name.startswith(_PLACEHOLDER):
+                raise self._not_grouped(part, node)
+        return value
 
-    def groups(self) -> Side:
+    def _not_grouped(self, column: Column, node: exp.Expr) -> NotGroupedError:
+        is_time = column.name == EVENT_TIME
+        name, subject = ("row_time()",) * 2 if is_time else (column.name, f"column {column.name!r}")
+        return NotGroupedError(
+            f"{subject} is neither in GROUP BY nor inside an aggregate",
+            hint=f"add {name} to GROUP BY, or wrap it, for example in max()",
+            at=self.script.position(node),
+        )
+
+    def groups(self) -> ScopedRows:
         """The groups as a sub-query sees them: their keys, under the names that the rows have for them."""
-        kept = {key.expr: Column(key.name, key.expr.type, is_nullable(key.expr)) for key in self.keys}
+        key_columns = self._key_columns()
         window = self.window.column if isinstance(self.window, Carried) else None
-        shown: list[Visible] = []
-        for one in self.scope.columns:
-            column = _WINDOW_COLUMN if one.column.name == window else kept.get(one.column)
+        visible_keys: list[Visible] = []
+        for visible in self.scope.columns:
+            column = _WINDOW_COLUMN if visible.column.name == window else key_columns.get(visible.column)
             if column is not None:
-                shown.append(replace(one, column=column, alias=one.name))
-        columns = dict.fromkeys(one.column for one in shown)
-        fields = tuple(Field(one.name, one.type, one.nullable) for one in columns)
-        return Side(Columns(Schema(fields)), Scope(tuple(shown)))
+                visible_keys.append(replace(visible, column=column, alias=visible.name))
+        columns = dict.fromkeys(visible.column for visible in visible_keys)
+        fields = tuple(Field(column.name, column.type, column.nullable) for column in columns)
+        return ScopedRows(NoRows(Schema(fields)), Scope(tuple(visible_keys)))
 
-    def _special(self, node: exp.Expr) -> Expr | None:
-        met = self.value_met(node)
-        if met is not None:
-            return met
+    def _group_value(self, node: exp.Expr) -> Expr | None:
+        """What a group has for a sub-query, its window or an aggregate; None for everything else."""
+        value = self.subquery_value(node)
+        if value is not None:
+            return value
         if is_window_call(node):
-            return self._window_again(node)
-        written = read_aggregate(node)
-        return None if written is None else self._aggregate(written)
+            return self._window_of_group(node)
+        call = read_aggregate(node)
+        return None if call is None else self._aggregate_column(call)
 
-    def _window_again(self, node: exp.Expr) -> Expr:
+    def _window_of_group(self, node: exp.Expr) -> Expr:
         written = translate_window(node, self.script)
         if self.window is None:
             raise WindowContextError(
-                "can't call a windowing function without grouping by it in an aggregate",
+                f"{describe(written)} is selected, but GROUP BY has no window",
                 hint=f"add {describe(written)} to GROUP BY",
             )
         if written != self.written_window:
-            raise WindowMismatchError(
-                f"window expressions do not match: can't window by both {describe(written)} and the one of GROUP BY"
-            )
+            raise WindowMismatchError(f"{describe(written)} is not the window of GROUP BY")
         return _WINDOW_COLUMN
 
-    def _aggregate(self, written: WrittenAggregate) -> Expr:
-        aggregate = translate_aggregate(written, Expressions(self.script, self.scope, _refuse_nested))
+    def _aggregate_column(self, call: AggregateCall) -> Expr:
+        aggregate = translate_aggregate(call, Expressions(self.script, self.scope, _refuse_nested))
         if aggregate.distinct and not aggregate.arguments:
             raise UnsupportedClauseError(
                 f"{aggregate.function}(DISTINCT *) is not supported",
                 hint="name a column",
-                at=self.script.position(written.call),
+                at=self.script.position(call.call),
             )
-        for known in self.aggregates:
-            if known.aggregate == aggregate:
-                return Column(known.name, aggregate.type, aggregate.nullable)
-        column = f"{_PLACEHOLDER}aggregate{len(self.aggregates)}"
-        self.aggregates.append(NamedAggregate(column, aggregate))
-        return Column(column, aggregate.type, aggregate.nullable)
+        named = next((named for named in self.aggregates if named.aggregate == aggregate), None)
+        if named is None:
+            named = NamedAggregate(f"{_PLACEHOLDER}aggregate{len(self.aggregates)}", aggregate)
+            self.aggregates.append(named)
+        return Column(named.name, aggregate.type, aggregate.nullable)
 
     def build(self, item: exp.Expr) -> Node:
-        """The aggregation: within its window, or else over all there ever was, as a stream of changes."""
+        """The aggregation: within its window, or else over all there ever was, as a stream of changes. An error is at
+        the item."""
         keys, aggregates = tuple(self.keys), tuple(self.aggregates)
         with errors_located(self.script.position(item)):
             if self.window is None:
-                return _without_window(UpdatingAggregate(self.source, keys, aggregates, self.ttl))
-            return _windowed(WindowAggregate(self.source, self.window, _WINDOW_COLUMN.name, keys, aggregates))
-
-
-def distinct(rows: Node, ttl: timedelta) -> Node:
-    """Each row once: within its window if the rows carry one, else as a stream of changes."""
-    columns = pass_through(rows.schema)
-    found = window_of(rows)
-    window = None if found is None else found[1]
-    if window is None:
-        return _without_window(UpdatingAggregate(rows, columns, (), ttl))
-    keys = tuple(item for item in columns if item.name != window)
-    return Project(WindowAggregate(rows, Carried(window), window, keys, ()), columns)
-
-
-def _without_window(aggregate: UpdatingAggregate) -> UpdatingAggregate:
-    if any(isinstance(one, WindowAggregate) for one in walk_nodes(aggregate.input)):
-        raise WindowMismatchError(
-            "must have window in aggregate. Make sure you are calling one of the windowing functions "
-            "(hop, tumble, session) or using the window field of the input",
-            hint="add the window field of the input to GROUP BY, or to what is selected",
-        )
-    return aggregate
-
-
-def _windowed(aggregate: WindowAggregate) -> WindowAggregate:
-    if is_updating(aggregate.input):
-        raise UpdatingQueryError(
-            "a time window cannot be closed over rows that are changed afterwards",
-            hint="aggregate within the window first, or leave the window out",
-        )
-    if aggregate.is_incremental and not is_separable(aggregate) and (names := without_sets(aggregate)):
-        raise UnsupportedClauseError(
-            f"{min(names)}(DISTINCT ...) cannot be computed in a session, nor beside an "
-            "aggregate that must see all rows",
-            hint="group by the value as well, and aggregate by the window again",
-        )
-    return aggregate
-
-
-def has_aggregate(nodes: Sequence[exp.Expr]) -> bool:
-    """Whether an aggregate or a window is called in one of the expressions, outside of sub-queries."""
-    todo = list(nodes)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, exp.Anonymous) and (is_window_call(node) or find_aggregate(node.name.lower())):
-            return True
-        if not isinstance(node, exp.Query | exp.Window):
-            todo.extend(node.iter_expressions())
-    return False
+                return check_updating(UpdatingAggregate(self.source, keys, aggregates, self.ttl))
+            return check_windowed(WindowAggregate(self.source, self.window, _WINDOW_COLUMN.name, keys, aggregates))
 
 
 def _refuse_nested(node: exp.Expr) -> Expr | None:
-    if isinstance(node, exp.Anonymous) and find_aggregate(node.name.lower()) is not None:
+    if is_aggregate_call(node):
         raise UnsupportedClauseError("an aggregate cannot stand inside another one", hint="use a sub-query in FROM")
     return None

@@ -1,6 +1,14 @@
 """LATERAL (sub-query) in FROM: what looks at the rows before it is joined to them by what it looks at.
 
-Such a query gives its rows as they are, or groups of them, or one row of aggregates, or computes of the rows before it.
+    FROM events e, LATERAL (SELECT ... FROM clicks c WHERE c.key = e.key) AS t
+
+    SELECT c.page, c.n + e.n    its rows: a join on key = key, and the columns that read both are computed above it
+    SELECT count(*), max(c.at)  one row of aggregates, even of nothing: a join with groups, see `scalar_subqueries`
+    SELECT c.page, count(*) ... GROUP BY c.page      groups within each match: grouped by c.key too, and joined by it
+    SELECT e.n * 2 AS double    without FROM: columns of the rows before it
+    nothing of e                a sub-query like any other
+
+Nothing is run once for each row: a stream has no rows to begin again with.
 """
 
 from __future__ import annotations
@@ -12,68 +20,73 @@ from sqlglot import exp
 
 from engine import types
 from engine.errors import EngineError, JoinError, TooLargeError, UnsupportedClauseError
-from engine.plan.expr import Case, Column, Expr, Literal, Named, columns_of, is_nullable
-from engine.plan.nodes import Filter, Project, pass_through
+from engine.plan.expr import Case, Column, Expr, Literal, Named, columns_of
+from engine.plan.nodes import Filter, JoinKind, Project, pass_through
 from engine.plan.tree import Node
 from engine.sql.column_names import numbered
-from engine.sql.query.filters import all_of, filtered
-from engine.sql.query.group_by import has_aggregate
-from engine.sql.query.joins import Side, apart, as_joined, choose_join, conjuncts, matching_of
-from engine.sql.query.scalar_subqueries import Asking
-from engine.sql.query.select_list import alias_names, items_of, name_of, unique
-from engine.sql.query.where_subqueries import Queries, conditions_of, is_plain, rows_met
+from engine.sql.query.aggregate_calls import has_aggregate
+from engine.sql.query.columns import column_of, output_column, rename_apart
+from engine.sql.query.conditions import conjunction, conjuncts, filter_rows, where_conditions
+from engine.sql.query.join_choice import choose_join, join_condition_of
+from engine.sql.query.joins import with_nullability
+from engine.sql.query.query_reader import QueryReader
+from engine.sql.query.scalar_subqueries import AggregateSubquery
+from engine.sql.query.select_list import name_of_item, names_of_alias, read_item, with_unique_names
+from engine.sql.query.subquery_tests import is_plain
+from engine.sql.query.where_subqueries import read_correlated
 from engine.sql.scalar.expressions import Expressions, make_call
-from engine.sql.scope import Scope, Visible, scope_of
+from engine.sql.scope import Scope, ScopedRows, Visible, scope_of
 
 _JOINS = "a LATERAL query is joined with CROSS JOIN, or JOIN or LEFT JOIN ... ON true"
-MAX_INSIDE = 4
+MAX_LATERAL_DEPTH = 4
 """What such a query reads is looked at twice, and so at every level."""
 
-_MET = Named("", Literal(value=True, type=types.BOOLEAN))
+_MATCHED = Named("", Literal(value=True, type=types.BOOLEAN))
 """Tells the rows that a row was joined with from the lack of any; no column of a query's has this name."""
 
-_NO_CLAUSES = ("order", "limit", "offset", "qualify")
+_REFUSED_WITH_GROUPS = ("order", "limit", "offset", "qualify")
 
 
-def joined_lateral(queries: Queries, join: exp.Join, left: Side, lateral: exp.Lateral) -> Side | None:
+def join_lateral(queries: QueryReader, join: exp.Join, left: ScopedRows, lateral: exp.Lateral) -> ScopedRows | None:
     """The rows, each with those that the query gives for it; None when the query does not look at them."""
-    if _depth(lateral) > MAX_INSIDE:
+    if _depth_of(lateral) > MAX_LATERAL_DEPTH:
         raise TooLargeError(
-            "LATERAL queries are nested too deeply", hint=f"at most {MAX_INSIDE} stand inside each other"
+            "LATERAL queries are nested too deeply", hint=f"at most {MAX_LATERAL_DEPTH} stand inside each other"
         )
     select = lateral.this.unnest()
-    looks = isinstance(select, exp.Select) and not select.args.get("with_")
-    _refuse_elsewhere(queries, left, lateral, [*conditions_of(select), *select.expressions] if looks else [])
-    if not looks:
+    can_look = isinstance(select, exp.Select) and not select.args.get("with_")
+    allowed = [*where_conditions(select), *select.expressions] if can_look else []
+    _refuse_elsewhere(queries, left, lateral, allowed)
+    if not can_look:
         return None
-    looking = _Looking(queries, join, left, lateral, select, numbered("__lateral", left.node.schema.names))
+    query = _LateralQuery(queries, join, left, lateral, select, numbered("__lateral", left.rows.schema.names))
     if select.args.get("from_") is None:
-        looking.check_join()
-        return looking.computed()
+        query.check_join()
+        return query.join_computed()
     inner = queries.read_from(select).scope
-
-    def looks_out(part: exp.Expr) -> bool:
-        return any(_is_outer(one, inner, left.scope) for one in part.find_all(exp.Column))
-
-    tests = [one for one in conditions_of(select) if looks_out(one)]
-    items = [one for one in select.expressions if looks_out(one)]
-    if not tests and not items:
+    conditions = [node for node in where_conditions(select) if _looks_out(node, inner, left.scope)]
+    items = [item for item in select.expressions if _looks_out(item, inner, left.scope)]
+    if not conditions and not items:
         return None
-    looking.check_join()
+    query.check_join()
     if is_plain(select) and not select.args.get("distinct"):
-        return looking.one_row() if has_aggregate(select.expressions) else looking.rows()
-    return looking.groups(tests, items, inner)
+        return query.join_aggregates() if has_aggregate(select.expressions) else query.join_rows()
+    return query.join_groups(conditions, items, inner)
 
 
-def _depth(lateral: exp.Lateral) -> int:
-    depth, above = 1, lateral.parent
-    while above is not None:
-        depth, above = depth + isinstance(above, exp.Lateral), above.parent
+def _depth_of(lateral: exp.Lateral) -> int:
+    depth, ancestor = 1, lateral.parent
+    while ancestor is not None:
+        depth, ancestor = depth + isinstance(ancestor, exp.Lateral), ancestor.parent
     return depth
 
 
+def _looks_out(node: exp.Expr, inner: Scope, outer: Scope) -> bool:
+    return any(_is_outer(column, inner, outer) for column in node.find_all(exp.Column))
+
+
 def _is_outer(column: exp.Column, inner: Scope, outer: Scope) -> bool:
-    parts = [one.name for one in column.parts]
+    parts = [part.name for part in column.parts]
     try:
         inner.resolve(parts)
     except EngineError:
@@ -81,13 +94,15 @@ def _is_outer(column: exp.Column, inner: Scope, outer: Scope) -> bool:
     return False
 
 
-def _refuse_elsewhere(queries: Queries, left: Side, lateral: exp.Lateral, seen: Sequence[exp.Expr]) -> None:
-    """Refuse columns of the rows before the query that stand elsewhere than in some of its parts."""
-    own = {one.alias_or_name.lower() for one in lateral.this.find_all(exp.Table, exp.Subquery)}
-    outer = {one.table.lower() for one in left.scope.columns if one.table} - own
-    known = {id(column) for part in seen for column in part.find_all(exp.Column)}
+def _refuse_elsewhere(
+    queries: QueryReader, left: ScopedRows, lateral: exp.Lateral, allowed: Sequence[exp.Expr]
+) -> None:
+    """Refuse columns of the rows before the query that stand elsewhere than in the allowed parts."""
+    inner_tables = {table.alias_or_name.lower() for table in lateral.this.find_all(exp.Table, exp.Subquery)}
+    outer_tables = left.scope.tables - inner_tables
+    allowed_columns = {id(column) for part in allowed for column in part.find_all(exp.Column)}
     for column in lateral.this.find_all(exp.Column):
-        if column.table.lower() in outer and id(column) not in known:
+        if column.table.lower() in outer_tables and id(column) not in allowed_columns:
             raise UnsupportedClauseError(
                 "a LATERAL query looks at the rows before it in its SELECT list and its WHERE alone",
                 hint=f"{column.sql()} stands elsewhere; move the condition, or join the tables",
@@ -96,184 +111,208 @@ def _refuse_elsewhere(queries: Queries, left: Side, lateral: exp.Lateral, seen: 
 
 
 @dataclass(frozen=True, slots=True)
-class _Looking:
+class _LateralQuery:
     """One query that looks at the rows before it. Columns that are made for it begin with the prefix."""
 
-    queries: Queries
+    queries: QueryReader
     join: exp.Join
-    left: Side
+    left: ScopedRows
     lateral: exp.Lateral
     select: exp.Select
     prefix: str
 
     @property
-    def _keeps(self) -> bool:
+    def is_left_join(self) -> bool:
         """Whether a row stays for which the query gives none."""
         return self.join.side.upper() == "LEFT"
 
-    def check_join(self) -> None:
-        """Refuse the joins that cannot be made row by row."""
-        join = self.join
-        words = (str(join.method or ""), join.kind.upper(), join.side.upper())
-        if words[0] or words[1] not in ("", "CROSS", "INNER", "OUTER") or words[2] not in ("", "LEFT"):
-            raise JoinError(_JOINS)
-        if join.args.get("using") or (self._keeps and join.args.get("on") is None):
-            raise JoinError(_JOINS)
-        if any(one.table and one.table.lower() == self._table.lower() for one in self.left.scope.columns):
-            raise JoinError(f"{self._table!r} stands in FROM twice", hint="give one of them an alias")
-
     @property
-    def _table(self) -> str:
+    def table(self) -> str:
+        """The alias of the query."""
         return str(self.lateral.alias)
 
-    def computed(self) -> Side:
+    def check_join(self) -> None:
+        """Refuse the joins that cannot be made row by row."""
+        method, kind, side = str(self.join.method or ""), self.join.kind.upper(), self.join.side.upper()
+        if method or kind not in ("", "CROSS", "INNER", "OUTER") or side not in ("", "LEFT"):
+            raise JoinError(_JOINS)
+        if self.join.args.get("using") or (self.is_left_join and self.join.args.get("on") is None):
+            raise JoinError(_JOINS)
+        if self.table and self.table.lower() in self.left.scope.tables:
+            raise JoinError(f"{self.table!r} stands in FROM twice", hint="give one of them an alias")
+
+    def join_computed(self) -> ScopedRows:
         """The rows with more columns, of a query that reads nothing else."""
         inputs = Expressions(self.queries.script, self.left.scope)
-        written = [key for key, value in self.select.args.items() if value and key not in ("expressions", "where")]
-        if written:
+        if any(clause and name not in ("expressions", "where") for name, clause in self.select.args.items()):
             raise UnsupportedClauseError(
                 "a query without FROM computes columns", hint="leave out all but SELECT and WHERE"
             )
-        items = unique([one for item in self.select.expressions for one in self._item(item, inputs)])
-        tests = [inputs.condition(one) for one in conditions_of(self.select)]
-        test = all_of(tests)
-        if test is not None and self._keeps:
-            return self._with(self.left, [Named(one.name, _when(test, one.expr)) for one in items])
-        return self._with(Side(filtered(self.left.node, tests), self.left.scope), items)
+        items = with_unique_names([self._computed_item(item, inputs) for item in self.select.expressions])
+        conditions = [inputs.condition(node) for node in where_conditions(self.select)]
+        condition = conjunction(conditions)
+        if condition is not None and self.is_left_join:
+            return self._add_columns(self.left, [Named(item.name, _when(condition, item.expr)) for item in items])
+        return self._add_columns(replace(self.left, rows=filter_rows(self.left.rows, conditions)), items)
 
-    def _item(self, item: exp.Expr, inputs: Expressions) -> Sequence[Named]:
+    def _computed_item(self, item: exp.Expr, inputs: Expressions) -> Named:
         if item.is_star:
             raise UnsupportedClauseError(
                 "a query without FROM computes columns, and * is none", hint="name the columns"
             )
-        return [Named(name_of(item), inputs.translate(item.unalias()))]
+        return Named(name_of_item(item), inputs.translate(item.unalias()))
 
-    def one_row(self) -> Side:
+    def join_aggregates(self) -> ScopedRows:
         """The rows, each with the aggregates of those that match it: there is one row of them, even of nothing."""
-        asking = Asking(self.queries, self.prefix, self.left, self.select)
-        values = asking.values()
-        items = [Named(name_of(one), value) for one, value in zip(self.select.expressions, values, strict=True)]
-        return self._with(Side(asking.joined_to(self.left.node), self.left.scope), unique(items))
+        subquery = AggregateSubquery(self.queries, self.prefix, self.left, self.select)
+        values = subquery.translate()
+        items = [Named(name_of_item(item), value) for item, value in zip(self.select.expressions, values, strict=True)]
+        rows = subquery.join_to(self.left.rows)
+        return self._add_columns(replace(self.left, rows=rows), with_unique_names(items))
 
-    def rows(self) -> Side:
-        """The rows joined with those that the query gives, whose columns may be made of both."""
-        met = rows_met(self.queries, self.left, self.select)
-        translate = Expressions(self.queries.script, met.rows.scope).translate
-        items = unique([one for item in self.select.expressions for one in items_of(item, met.rows.scope, translate)])
-        names = set(met.rows.node.schema.names)
-        own = [one for one in items if columns_of(one.expr) <= names]
-        right, columns = self._own_columns(met.rows.node, [*own, _MET])
-        if len(own) == len(items):
-            shown = tuple(Visible(self._table or None, columns[one.name], one.name) for one in items)
-            return self._met(Side(right, Scope(shown)), met.tests)
-        joined = self._matched(Side(right, Scope()), met.tests)
-        found = {one.name: Column(one.name, one.type, one.nullable) for one in joined.node.schema}
-        is_met = make_call("is_not_null", [found[columns[_MET.name].name]]) if self._keeps else None
+    def join_rows(self) -> ScopedRows:
+        """The rows joined with those that the query gives, whose columns may be made of both: what reads the query's
+        rows alone is a column before the join, the rest is computed above it."""
+        correlated = read_correlated(self.queries, self.left, self.select)
+        rows, scope = correlated.source.rows, correlated.source.scope
+        translate = Expressions(self.queries.script, scope).translate
+        items = with_unique_names(
+            [column for item in self.select.expressions for column in read_item(item, scope, translate)]
+        )
+        inner_names = set(rows.schema.names)
+        inner_items = [item for item in items if columns_of(item.expr) <= inner_names]
+        right, inner_columns = self._project_inner(rows, [*inner_items, _MATCHED])
+        if len(inner_items) == len(items):
+            visible = tuple(Visible(self.table or None, inner_columns[item.name], item.name) for item in items)
+            return self._join_with_on(ScopedRows(right, Scope(visible)), correlated.conditions)
+        joined = self._join_matches(ScopedRows(right, Scope()), correlated.conditions)
+        columns = {field.name: column_of(field) for field in joined.rows.schema}
+        is_matched = None
+        if self.is_left_join:
+            is_matched = make_call("is_not_null", [columns[inner_columns[_MATCHED.name].name]])
 
-        def value(item: Named) -> Expr:
-            if item.name in columns:
-                return found[columns[item.name].name]
-            return item.expr if is_met is None else _when(is_met, item.expr)
+        def value_of(item: Named) -> Expr:
+            if item.name in inner_columns:
+                return columns[inner_columns[item.name].name]
+            return item.expr if is_matched is None else _when(is_matched, item.expr)
 
-        return self._with(joined, [Named(one.name, value(one)) for one in items])
+        return self._add_columns(joined, [Named(item.name, value_of(item)) for item in items])
 
-    def _own_columns(self, rows: Node, items: Sequence[Named]) -> tuple[Node, dict[str, Column]]:
+    def _project_inner(self, rows: Node, items: Sequence[Named]) -> tuple[Node, dict[str, Column]]:
         """The rows with columns for what is made of them alone, and the column of each item."""
-        made: list[Named] = []
-        found: dict[str, Column] = {}
-        for one in items:
-            column = one.expr
+        computed: list[Named] = []
+        columns: dict[str, Column] = {}
+        for item in items:
+            column = item.expr
             if not isinstance(column, Column):
-                made.append(Named(f"{self.prefix}_own{len(made)}", one.expr))
-                column = Column(made[-1].name, one.expr.type, is_nullable(one.expr))
-            found[one.name] = column
-        return Project(rows, (*pass_through(rows.schema), *made)), found
+                computed.append(Named(f"{self.prefix}_own{len(computed)}", item.expr))
+                column = output_column(computed[-1])
+            columns[item.name] = column
+        return Project(rows, (*pass_through(rows.schema), *computed)), columns
 
-    def groups(self, tests: Sequence[exp.Expr], items: Sequence[exp.Expr], inner: Scope) -> Side:
-        """The rows joined with the groups, or distinct rows, or elements, that the query makes within each match."""
+    def join_groups(self, conditions: Sequence[exp.Expr], items: Sequence[exp.Expr], inner: Scope) -> ScopedRows:
+        """The rows joined with the groups, or distinct rows, or elements, that the query makes within each match. What
+        the conditions compare with the rows before is added to its list and its GROUP BY."""
+        self._check_groups(items)
+        pairs = [self._split_equality(node, inner) for node in conditions]
+        inner_keys = [inner_key for inner_key, _ in pairs]
+        relation = self.queries.translate(self._with_keys(conditions, inner_keys))
+        source = ScopedRows(relation.rows, scope_of(relation, self.table or None))
+        right = rename_apart(source, self.left)
+        count = len(right.scope.columns) - len(inner_keys)
+        outer = Expressions(self.queries.script, self.left.scope)
+        equalities = [
+            make_call("=", [outer.translate(outer_key), key.column])
+            for (_, outer_key), key in zip(pairs, right.scope.columns[count:], strict=True)
+        ]
+        return self._join_with_on(replace(right, scope=Scope(right.scope.columns[:count])), equalities)
+
+    def _check_groups(self, items: Sequence[exp.Expr]) -> None:
+        """Refuse a query that cannot be grouped by one more key and mean the same. The items look at the rows before
+        it."""
         args = self.select.args
-        group, distinct = args.get("group"), args.get("distinct")
-        if any(args.get(name) for name in _NO_CLAUSES) or self.select.find(exp.Window):
+        if any(args.get(name) for name in _REFUSED_WITH_GROUPS) or self.select.find(exp.Window):
             raise self._refusal("with ORDER BY, LIMIT or OVER", "number the rows in a sub-query, and join that")
-        if group is None and (args.get("having") or has_aggregate(self.select.expressions)):
+        if args.get("group") is None and (args.get("having") or has_aggregate(self.select.expressions)):
             raise self._refusal("with HAVING but without GROUP BY", "write GROUP BY, or the condition into ON")
+        distinct = args.get("distinct")
         if distinct is not None and distinct.args.get("on"):
             raise self._refusal("with DISTINCT ON", "write GROUP BY")
         if items:
             raise self._refusal("that groups its rows", "select what is of those rows outside of it", items[0])
-        pairs = [self._pair(one, inner) for one in tests]
+
+    def _with_keys(self, conditions: Sequence[exp.Expr], keys: Sequence[exp.Expr]) -> exp.Select:
+        """The query without the conditions, which selects, and groups by, the keys as well."""
         keyed = self.select.copy()
-        kept = [one.copy() for one in conditions_of(self.select) if one not in tests]
-        keyed.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
-        keys = [own for own, _ in pairs]
-        keyed.set("expressions", [*keyed.expressions, *(one.copy() for one in keys)])
+        inner_conditions = [node.copy() for node in where_conditions(self.select) if node not in conditions]
+        keyed.set("where", exp.Where(this=exp.and_(*inner_conditions)) if inner_conditions else None)
+        keyed.set("expressions", [*keyed.expressions, *(key.copy() for key in keys)])
+        group = keyed.args.get("group")
         if group is not None:
-            keyed.args["group"].set("expressions", [*keyed.args["group"].expressions, *(one.copy() for one in keys)])
-        found = self.queries.translate(keyed)
-        right = apart(Side(found.rows, scope_of(found, self._table or None)), self.left)
-        last = len(right.scope.columns) - len(keys)
-        outer = Expressions(self.queries.script, self.left.scope)
-        tested = [
-            make_call("=", [outer.translate(other), key.column])
-            for (_, other), key in zip(pairs, right.scope.columns[last:], strict=True)
-        ]
-        return self._met(Side(right.node, Scope(right.scope.columns[:last])), tested)
+            group.set("expressions", [*group.expressions, *(key.copy() for key in keys)])
+        return keyed
 
-    def _pair(self, test: exp.Expr, inner: Scope) -> tuple[exp.Expr, exp.Expr]:
+    def _split_equality(self, condition: exp.Expr, inner: Scope) -> tuple[exp.Expr, exp.Expr]:
         """What the query has, and what must be equal to it in the rows before."""
-        if isinstance(test, exp.EQ):
-            for own, other in ((test.this, test.expression), (test.expression, test.this)):
-                outside = [_is_outer(one, inner, self.left.scope) for one in other.find_all(exp.Column)]
-                inside = [not _is_outer(one, inner, self.left.scope) for one in own.find_all(exp.Column)]
-                if outside and inside and all(outside) and all(inside):
-                    return own, other
-        raise self._refusal("that groups its rows", "it can in WHERE, with own = other", test)
+        if isinstance(condition, exp.EQ):
+            sides = (condition.this, condition.expression)
+            for inner_side, outer_side in (sides, reversed(sides)):
+                are_outer = [_is_outer(column, inner, self.left.scope) for column in outer_side.find_all(exp.Column)]
+                are_inner = [
+                    not _is_outer(column, inner, self.left.scope) for column in inner_side.find_all(exp.Column)
+                ]
+                if are_outer and are_inner and all(are_outer) and all(are_inner):
+                    return inner_side, outer_side
+        raise self._refusal("that groups its rows", "it can in WHERE, with inner = outer", condition)
 
-    def _met(self, right: Side, tests: Sequence[Expr]) -> Side:
+    def _join_with_on(self, right: ScopedRows, conditions: Sequence[Expr]) -> ScopedRows:
         """Both joined, where ON holds too."""
-        names = alias_names(self.lateral.args.get("alias"), len(right.scope.columns), self.queries.script)
+        names = names_of_alias(self.lateral.args.get("alias"), len(right.scope.columns), self.queries.script)
         if names:
-            shown = (replace(one, alias=name) for one, name in zip(right.scope.columns, names, strict=True))
-            right = replace(right, scope=Scope(tuple(shown)))
-        both = Scope((*self.left.scope.columns, *right.scope.columns))
-        on = self._on(both)
-        return self._matched(right, [*tests, *(conjuncts(on) if on is not None else [])])
+            columns = (replace(visible, alias=name) for visible, name in zip(right.scope.columns, names, strict=True))
+            right = replace(right, scope=Scope(tuple(columns)))
+        on = self._on_condition(Scope((*self.left.scope.columns, *right.scope.columns)))
+        return self._join_matches(right, [*conditions, *(conjuncts(on) if on is not None else [])])
 
-    def _matched(self, right: Side, tests: Sequence[Expr]) -> Side:
-        matching = matching_of(tests, self.left.node, right.node)
+    def _join_matches(self, right: ScopedRows, conditions: Sequence[Expr]) -> ScopedRows:
+        condition = join_condition_of(conditions, self.left.rows, right.rows)
+        kind: JoinKind = "left" if self.is_left_join else "inner"
         at = self.queries.script.position(self.lateral)
-        node = choose_join(
-            self.left.node, right.node, "left" if self._keeps else "inner", matching, self.queries.updating_ttl, at
-        )
-        return as_joined(Side(node, Scope((*self.left.scope.columns, *right.scope.columns))))
+        rows = choose_join(self.left.rows, right.rows, kind, condition, self.queries.updating_ttl, at)
+        return with_nullability(ScopedRows(rows, Scope((*self.left.scope.columns, *right.scope.columns))))
 
-    def _with(self, rows: Side, items: Sequence[Named]) -> Side:
+    def _add_columns(self, source: ScopedRows, items: Sequence[Named]) -> ScopedRows:
         """The rows with the values of the items, of which there is one for each, where ON holds."""
-        names = alias_names(self.lateral.args.get("alias"), len(items), self.queries.script)
-        made = [Named(f"{self.prefix}_item{number}", one.expr) for number, one in enumerate(items)]
-        node = Project(rows.node, (*pass_through(rows.node.schema), *made))
-        shown = [
-            Visible(self._table or None, Column(one.name, one.expr.type, is_nullable(one.expr)), name)
-            for one, name in zip(made, names or [item.name for item in items], strict=True)
+        names = names_of_alias(self.lateral.args.get("alias"), len(items), self.queries.script)
+        computed = [Named(f"{self.prefix}_item{number}", item.expr) for number, item in enumerate(items)]
+        rows = Project(source.rows, (*pass_through(source.rows.schema), *computed))
+        columns = [
+            Visible(self.table or None, output_column(column), name)
+            for column, name in zip(computed, names or [item.name for item in items], strict=True)
         ]
-        side = Side(node, Scope((*self.left.scope.columns, *shown)))
-        on = self._on(side.scope)
+        scope = Scope((*self.left.scope.columns, *columns))
+        on = self._on_condition(scope)
         if on is None:
-            return side
-        if self._keeps:
+            return ScopedRows(rows, scope)
+        if self.is_left_join:
             raise JoinError(_JOINS, hint="write the condition into the query's own WHERE")
-        return Side(Filter(node, on), side.scope)
+        return ScopedRows(Filter(rows, on), scope)
 
-    def _on(self, scope: Scope) -> Expr | None:
+    def _on_condition(self, scope: Scope) -> Expr | None:
+        """The condition of ON; None for none, and for ON true."""
         on = self.join.args.get("on")
         if on is None or (isinstance(on, exp.Boolean) and on.this):
             return None
         return Expressions(self.queries.script, scope).condition(on)
 
-    def _refusal(self, what: str, hint: str, part: exp.Expr | None = None) -> UnsupportedClauseError:
-        message = f"a LATERAL query {what} cannot look at the rows before it" + ("" if part is None else " like this")
-        return UnsupportedClauseError(message, hint=hint, at=self.queries.script.position(part))
+    def _refusal(self, subject: str, hint: str, part: exp.Expr | None = None) -> UnsupportedClauseError:
+        ending = "" if part is None else " like this"
+        return UnsupportedClauseError(
+            f"a LATERAL query {subject} cannot look at the rows before it{ending}",
+            hint=hint,
+            at=self.queries.script.position(part),
+        )
 
 
-def _when(test: Expr, value: Expr) -> Expr:
-    return Case(((test, value),), None, value.type)
+def _when(condition: Expr, value: Expr) -> Expr:
+    return Case(((condition, value),), None, value.type)

@@ -1,102 +1,123 @@
-"""ORDER BY, LIMIT and OFFSET of a SELECT: they order and cut the rows of each time window."""
+"""ORDER BY, LIMIT, OFFSET and DISTINCT ON of a SELECT: they order and cut the rows.
+
+SELECT key, n FROM windowed ORDER BY n DESC LIMIT 3     Top: the best three rows of each window, with its window in
+                                                        a column `__order0` that is dropped again
+SELECT key, at FROM events ORDER BY at LIMIT 3          UpdatingTop: the best so far, which change
+SELECT key FROM events ORDER BY at                      refused: a stream has no end to be sorted at
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from sqlglot import exp
 
 from engine import types
 from engine.errors import ColumnCountError, OverError, ScriptRefused, UnsupportedClauseError
-from engine.plan.expr import Column, Expr, Named, is_nullable
+from engine.plan.expr import Column, Expr, Named
 from engine.plan.nodes import Order, Project, Top
 from engine.plan.tree import Node
 from engine.sql.complaints import errors_located
-from engine.sql.query.over import Translate, orders_of
-from engine.sql.query.updating_ranking import best, refuse_unordered
-from engine.sql.query.windows import held_window, with_window
+from engine.sql.query.columns import output_column
+from engine.sql.query.over import Translate, read_order
+from engine.sql.query.updating_ranking import RowRange, refuse_unordered, top_rows
+from engine.sql.query.windows import recoverable_window, with_window
 from engine.sql.text.clauses import refused_clause
 from engine.sql.text.parse import Script
 
 _CLAUSES = ("order", "limit", "offset")
-_MOST = 2**31 - 1
+_MAX_COUNT = 2**31 - 1
 
 
-def ordered(
-    node: exp.Select,
-    build: Callable[[], Node],
-    columns: tuple[Named, ...],
-    translate: Translate,
-    script: Script,
-    ttl: timedelta,
-) -> Node:
+@dataclass(slots=True)
+class SelectedRows:
     """What a SELECT gives: the columns, of the rows that its DISTINCT ON, ORDER BY and LIMIT leave in each window, or
-    of all rows without one. `build` gives the relation below once everything was translated, since ORDER BY may ask it
-    for more."""
-    asked = [name for name in _CLAUSES if node.args.get(name)]
-    keys = keys_of(node)
-    if not asked and not keys:
-        return Project(build(), columns)
-    found = held_window(build())
-    if found is None and not keys and not {"order", "limit"} <= set(asked):
-        raise ScriptRefused([refused_clause(node, name, script) for name in asked])
-    if keys and (found is not None or {"limit", "offset"} & set(asked)):
-        raise UnsupportedClauseError(
-            "DISTINCT ON of windows, or beside LIMIT, is not supported",
-            hint="use row_number() OVER (PARTITION BY window, key ORDER BY ...) = 1",
-        )
-    if node.args.get("distinct") is not None and not keys:
-        raise UnsupportedClauseError("ORDER BY beside DISTINCT is not supported", hint="put DISTINCT in a sub-query")
-    extras: list[Named] = []
+    of all rows without one. `extra_columns` are those that it orders by and nobody has selected."""
 
-    def column_of(expr: Expr) -> Column:
-        """The column of an expression, added when nobody has selected it."""
-        same = next((one for one in (*columns, *extras) if one.expr == expr), None)
-        if same is None:
-            same = Named(f"__order{len(extras)}", expr)
-            extras.append(same)
-        return Column(same.name, expr.type, is_nullable(expr))
+    select: exp.Select
+    columns: tuple[Named, ...]
+    translate: Translate
+    script: Script
+    ttl: timedelta
+    extra_columns: list[Named] = field(default_factory=list)
 
-    def value(item: exp.Expr) -> Expr:
-        named = _output(item, columns)
-        return column_of(translate(item) if named is None else named.expr)
+    def over(self, build: Callable[[], Node]) -> Node:
+        """The rows. `build` gives the relation below, and is called again once everything was translated, since
+        ORDER BY may ask it for more."""
+        clauses = [name for name in _CLAUSES if self.select.args.get(name)]
+        keys = distinct_on(self.select)
+        if not clauses and not keys:
+            return Project(build(), self.columns)
+        windowed = recoverable_window(build())
+        self._refuse_clauses(clauses, has_keys=bool(keys), has_window=windowed is not None)
+        if windowed is None:
+            return self._over_stream(build, keys)
+        _, window_column = windowed
+        if window_column is None:
+            raise OverError(
+                "the input has a window and does not pass it on", hint="select the window in the inner query"
+            )
+        return self._over_windows(build, window_column)
 
-    if found is None:
-        with errors_located(script.position(node.args.get("order"))):
-            order = orders_of(node.args.get("order"), value)
+    def _refuse_clauses(self, clauses: Sequence[str], *, has_keys: bool, has_window: bool) -> None:
+        if not has_window and not has_keys and not {"order", "limit"} <= set(clauses):
+            raise ScriptRefused([refused_clause(self.select, name, self.script) for name in clauses])
+        if has_keys and (has_window or {"limit", "offset"} & set(clauses)):
+            raise UnsupportedClauseError(
+                "DISTINCT ON of windows, or beside LIMIT, is not supported",
+                hint="use row_number() OVER (PARTITION BY window, key ORDER BY ...) = 1",
+            )
+        if self.select.args.get("distinct") is not None and not has_keys:
+            raise UnsupportedClauseError(
+                "ORDER BY beside DISTINCT is not supported", hint="put DISTINCT in a sub-query"
+            )
+
+    def _over_stream(self, build: Callable[[], Node], keys: Sequence[exp.Expr]) -> Node:
+        """The first rows so far of all there ever were, or of those with the same values of the keys."""
+        order_by = self.select.args.get("order")
+        with errors_located(self.script.position(order_by)):
+            order = read_order(order_by, self._ordering_column)
             refuse_unordered(order)
-        partition = tuple(column_of(translate(one)) for one in keys)
-        offset = _count(node, "offset", script) or 0
-        most = 1 if keys else _count(node, "limit", script) or 0
-        return best(Project(build(), (*columns, *extras)), columns, partition, order, offset, most, ttl)
-    if found[1] is None:
-        raise OverError(
-            "the input is windowed but does not pass its window on", hint="select the window in the inner query"
-        )
-    window = next((one.expr for one in columns if isinstance(one.expr, Column) and one.expr.name == found[1]), None)
-    held = column_of(window or Column(found[1], types.WINDOW, nullable=False))
-    with errors_located(script.position(node.args.get("order"))):
-        orders: tuple[Order, ...] = orders_of(node.args.get("order"), value)
-    limit = _count(node, "limit", script)
-    top = Top(
-        Project(with_window(build()), (*columns, *extras)),
-        held.name,
-        orders,
-        limit,
-        _count(node, "offset", script) or 0,
-    )
-    if not extras:
-        return top
-    return Project(
-        top, tuple(Named(one.name, Column(one.name, one.expr.type, is_nullable(one.expr))) for one in columns)
-    )
+        partition = tuple(self._column_of(self.translate(key)) for key in keys)
+        offset = _read_count(self.select, "offset", self.script) or 0
+        limit = 1 if keys else _read_count(self.select, "limit", self.script) or 0
+        rows = Project(build(), (*self.columns, *self.extra_columns))
+        return top_rows(rows, self.columns, RowRange(partition, order, offset, limit), self.ttl)
+
+    def _over_windows(self, build: Callable[[], Node], window_column: str) -> Node:
+        """The first rows of each window."""
+        selected = next((column.expr for column in self.columns if _is_column(column.expr, window_column)), None)
+        window = self._column_of(selected or Column(window_column, types.WINDOW, nullable=False))
+        order_by = self.select.args.get("order")
+        with errors_located(self.script.position(order_by)):
+            order: tuple[Order, ...] = read_order(order_by, self._ordering_column)
+        limit = _read_count(self.select, "limit", self.script)
+        rows = Project(with_window(build()), (*self.columns, *self.extra_columns))
+        top = Top(rows, window.name, order, limit, _read_count(self.select, "offset", self.script) or 0)
+        if not self.extra_columns:
+            return top
+        return Project(top, tuple(Named(column.name, output_column(column)) for column in self.columns))
+
+    def _ordering_column(self, item: exp.Expr) -> Expr:
+        selected = _selected_column(item, self.columns)
+        return self._column_of(self.translate(item) if selected is None else selected.expr)
+
+    def _column_of(self, expr: Expr) -> Column:
+        """The column of an expression, added when nobody has selected it."""
+        columns = (*self.columns, *self.extra_columns)
+        column = next((column for column in columns if column.expr == expr), None)
+        if column is None:
+            column = Named(f"__order{len(self.extra_columns)}", expr)
+            self.extra_columns.append(column)
+        return output_column(column)
 
 
-def keys_of(node: exp.Select) -> list[exp.Expr]:
+def distinct_on(select: exp.Select) -> list[exp.Expr]:
     """The values in DISTINCT ON, of which each has its first row."""
-    distinct = node.args.get("distinct")
+    distinct = select.args.get("distinct")
     on = None if distinct is None else distinct.args.get("on")
     keys = [] if on is None else on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
     if on is not None and not keys:
@@ -104,7 +125,11 @@ def keys_of(node: exp.Select) -> list[exp.Expr]:
     return list(keys)
 
 
-def _output(item: exp.Expr, columns: Sequence[Named]) -> Named | None:
+def _is_column(expr: Expr, name: str) -> bool:
+    return isinstance(expr, Column) and expr.name == name
+
+
+def _selected_column(item: exp.Expr, columns: Sequence[Named]) -> Named | None:
     """The selected column that an item of ORDER BY names or counts."""
     if isinstance(item, exp.Literal) and not item.is_string:
         index = int(item.name) if re.fullmatch("[0-9]{1,9}", item.name) else 0
@@ -114,17 +139,18 @@ def _output(item: exp.Expr, columns: Sequence[Named]) -> Named | None:
             )
         return columns[index - 1]
     if isinstance(item, exp.Column) and not item.table:
-        return next((one for one in columns if one.name.lower() == item.name.lower()), None)
+        return next((column for column in columns if column.name.lower() == item.name.lower()), None)
     return None
 
 
-def _count(node: exp.Select, name: str, script: Script) -> int | None:
-    clause = node.args.get(name)
+def _read_count(select: exp.Select, name: str, script: Script) -> int | None:
+    """The number in LIMIT or OFFSET; None without the clause."""
+    clause = select.args.get(name)
     if clause is None:
         return None
     number = clause.expression if type(clause) in (exp.Limit, exp.Offset) else None
     if clause.args.get("expressions") or not isinstance(number, exp.Literal) or number.is_string:
-        raise refused_clause(node, name, script)
-    if not re.fullmatch("[0-9]{1,10}", number.name) or int(number.name) > _MOST:
-        raise OverError(f"{name.upper()} takes a whole number up to {_MOST}", at=script.position(number))
+        raise refused_clause(select, name, script)
+    if not re.fullmatch("[0-9]{1,10}", number.name) or int(number.name) > _MAX_COUNT:
+        raise OverError(f"{name.upper()} takes a whole number up to {_MAX_COUNT}", at=script.position(number))
     return int(number.name)

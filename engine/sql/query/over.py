@@ -1,29 +1,52 @@
-"""OVER in a SELECT list, and ORDER BY behind it: both look at the rows of one time window."""
+"""OVER in a SELECT list: functions among the rows of one time window.
+
+    SELECT key, n, sum(n) OVER (PARTITION BY window, key ORDER BY at) AS total FROM windowed
+
+    Over by `window`     __over0 = sum(n), partitioned by window and key, in the order of `at`
+    Project              key, n, total = __over0
+
+All rows of a window arrive in one epoch, so nothing is kept. Without a window only a ranking can be had, which changes
+with every row: see `updating_ranking`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from sqlglot import exp
 
 from engine import types
 from engine.errors import EngineError, FunctionArgumentsError, OverError, UnknownFunctionError
-from engine.functions import find_aggregate, find_over
+from engine.functions import AggregateFunction, find_aggregate, find_over
 from engine.functions.base import Signature
 from engine.functions.over import OverFunction
 from engine.plan.calls import coerce
 from engine.plan.expr import Case, Column, Expr, Literal, Member
-from engine.plan.nodes import Frame, NamedOver, Order, Over, Session, Window
+from engine.plan.nodes import NamedOver, Order, Over, Session, Window
 from engine.plan.tree import Node
 from engine.sql.query.aggregate_calls import resolve_aggregate
-from engine.sql.query.updating_ranking import RANKINGS, ranked, refuse_unordered
+from engine.sql.query.over_frames import UNBOUNDED, read_frame
+from engine.sql.query.updating_ranking import RANKINGS, rank_rows, refuse_unordered
 from engine.sql.query.windows import with_window
 from engine.sql.text.parse import Script
 
 Translate = Callable[[exp.Expr], Expr]
-_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _WrittenCall:
+    """What stands before OVER: the bare call, the condition of its FILTER, and whether it passes over NULLs."""
+
+    call: exp.Anonymous
+    condition: exp.Expr | None = None
+    ignores_nulls: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.call.name.lower()
 
 
 @dataclass(slots=True)
@@ -44,202 +67,173 @@ class OverCalls:
         if not isinstance(node, exp.Window):
             return None
         try:
-            found = self._read(node)
+            function = self._read(node)
         except EngineError as error:
             error.at = error.at or self.script.position(node)
             raise
-        same = next((one for one in self.functions if _nameless(one) == _nameless(found)), None)
+        same = next((earlier for earlier in self.functions if replace(earlier, name=function.name) == function), None)
         if same is None:
-            self.functions.append(found)
-        kept = same or found
-        return Column(kept.name, kept.type, kept.nullable)
+            self.functions.append(function)
+        column = same or function
+        return Column(column.name, column.type, column.nullable)
 
-    def over(self, rows: Node) -> Node:
+    def add_to(self, rows: Node) -> Node:
         """The rows with a column for every function that was called."""
         if not self.functions:
             return rows
         if self.window is None:
-            return ranked(rows, self.functions, self.ttl)
-        return Over(with_window(rows), self._column().name, tuple(self.functions))
+            return rank_rows(rows, self.functions, self.ttl)
+        return Over(with_window(rows), self._window_column().name, tuple(self.functions))
 
-    def _column(self) -> Column:
+    def _window_column(self) -> Column:
         if self.window is None:
             raise OverError(
-                "Window functions require already windowed input",
+                "OVER needs rows that have a window",
                 hint="aggregate by tumble(...), hop(...) or session(...) in a sub-query, and use OVER around it; "
                 "row_number, rank and dense_rank need no window",
             )
-        if self.window[1] is None:
+        _, column = self.window
+        if column is None:
             raise OverError(
-                "the input is windowed but does not pass its window on", hint="select the window in the inner query"
+                "the input has a window and does not pass it on", hint="select the window in the inner query"
             )
-        return self.window[1]
+        return column
 
     def _read(self, node: exp.Window) -> NamedOver:
-        window = None if self._is_ranking(node) else self._column()
+        window = None if self._is_updating_ranking(node) else self._window_column()
         if node.args.get("alias") is not None or node.args.get("first") is not None:
             raise OverError("OVER takes its words in parentheses", hint="write OVER (PARTITION BY ... ORDER BY ...)")
-        partition = self._partition(node, window)
-        order = orders_of(node.args.get("order"), self.translate)
+        partition = self._read_partition(node, window)
+        order = read_order(node.args.get("order"), self.translate)
         if window is None:
             refuse_unordered(order)
-        call, condition, ignores = _taken_apart(node.this)
-        name = call.name.lower()
-        function = find_over(name)
-        if function is None and find_aggregate(name) is None:
-            raise UnknownFunctionError(f"there is no function {name!r} to stand before OVER")
-        shown = f"__over{len(self.functions)}"
-        frame = _frame(node.args.get("spec"))
-        if function is None:
-            if ignores:
-                raise OverError(f"{name} takes no IGNORE NULLS", hint="it looks at values only as it is")
-            return self._aggregate(call, condition, NamedOver(shown, "", (), partition, order, frame, types.BIGINT))
-        if condition is not None:
-            raise OverError(f"{name} takes no FILTER", hint="filter in a query below")
-        if ignores and not function.ignores_nulls:
-            raise OverError(f"{name} takes no IGNORE NULLS", hint="leave it out")
-        arguments, kind = self._arguments(call, function)
-        nullable = function.nullable
-        return NamedOver(shown, function.name, arguments, partition, order, frame, kind, nullable, ignores)
+        written = _read_call(node.this)
+        over_function, aggregate = find_over(written.name), find_aggregate(written.name)
+        if over_function is None and aggregate is None:
+            raise UnknownFunctionError(f"there is no function {written.name!r} to stand before OVER")
+        frame = read_frame(node.args.get("spec"))
+        shape = NamedOver(f"__over{len(self.functions)}", "", (), partition, order, frame, types.BIGINT)
+        if over_function is not None:
+            return self._over_function(written, over_function, shape)
+        assert aggregate is not None
+        return self._aggregate(written, aggregate, shape)
 
-    def _is_ranking(self, node: exp.Window) -> bool:
-        """Whether it places rows that no window holds together."""
+    def _is_updating_ranking(self, node: exp.Window) -> bool:
+        """Whether it ranks rows that no window holds together."""
         return self.window is None and isinstance(node.this, exp.Anonymous) and node.this.name.lower() in RANKINGS
 
-    def _partition(self, node: exp.Window, window: Column | None) -> tuple[Expr, ...]:
-        parts = tuple(self.partition(one) for one in node.args.get("partition_by") or [])
-        if window is None:
-            return parts
-        if any(isinstance(one, Column) and one.name == window.name for one in parts):
-            return parts
+    def _read_partition(self, node: exp.Window, window: Column | None) -> tuple[Expr, ...]:
+        """What the rows are partitioned by, with the window among it: a bound of a window that has a fixed width
+        stands for the whole window."""
+        partition = tuple(self.partition(item) for item in node.args.get("partition_by") or [])
+        if window is None or any(isinstance(expr, Column) and expr.name == window.name for expr in partition):
+            return partition
         assert self.window is not None
-        bound = not isinstance(self.window[0], Session) and any(
-            isinstance(one, Member) and isinstance(one.input, Column) and one.input.name == window.name for one in parts
+        has_bound = any(
+            isinstance(expr, Member) and isinstance(expr.input, Column) and expr.input.name == window.name
+            for expr in partition
         )
-        if bound:
-            return (window, *parts)
+        if has_bound and not isinstance(self.window[0], Session):
+            return (window, *partition)
         raise OverError(
-            "Window function requires exactly one window expression in partition_by",
-            hint="write PARTITION BY with the window column first",
+            "OVER must be partitioned by the window of the rows", hint="write PARTITION BY with the window column first"
+        )
+
+    def _over_function(self, written: _WrittenCall, function: OverFunction, shape: NamedOver) -> NamedOver:
+        if written.condition is not None:
+            raise OverError(f"{written.name} takes no FILTER", hint="filter in a query below")
+        if written.ignores_nulls and not function.ignores_nulls:
+            raise OverError(f"{written.name} takes no IGNORE NULLS", hint="leave it out")
+        arguments, kind = self._arguments(written.call, function)
+        return replace(
+            shape,
+            function=function.name,
+            arguments=arguments,
+            type=kind,
+            nullable=function.nullable,
+            ignore_nulls=written.ignores_nulls,
         )
 
     def _arguments(self, call: exp.Anonymous, function: OverFunction) -> tuple[tuple[Expr, ...], types.Type]:
-        arguments = [self.translate(one) for one in call.expressions]
-        signature = function.resolve([one.type for one in arguments])
+        arguments = [self.translate(argument) for argument in call.expressions]
+        signature = function.resolve([argument.type for argument in arguments])
         if signature is None:
-            raise _does_not_take(function.name, arguments, function.usage)
-        for place in function.constants & set(range(len(arguments))):
-            value = arguments[place]
-            if not isinstance(value, Literal) or not isinstance(value.value, int) or isinstance(value.value, bool):
-                raise FunctionArgumentsError(
-                    f"argument {place + 1} of {function.name} must be a whole number",
-                    hint=f"use it as {function.usage}",
-                )
-            if not function.least <= value.value <= _MOST:
-                raise FunctionArgumentsError(
-                    f"argument {place + 1} of {function.name} cannot be {value.value}",
-                    hint=f"it is from {function.least} to {_MOST}",
-                )
-        return _counted(_cast(arguments, signature), function), signature.result
+            listing = ", ".join(str(argument.type) for argument in arguments)
+            raise FunctionArgumentsError(
+                f"{function.name} does not take ({listing})", hint=f"use it as {function.usage}"
+            )
+        for index in function.constants & set(range(len(arguments))):
+            _check_constant(arguments[index], index, function)
+        return _with_row_counts(_cast(arguments, signature), function), signature.result
 
-    def _aggregate(self, call: exp.Anonymous, condition: exp.Expr | None, shape: NamedOver) -> NamedOver:
-        name, written = call.name.lower(), call.expressions
-        function = find_aggregate(name)
-        assert function is not None
-        if any(isinstance(one, exp.Distinct) for one in written):
+    def _aggregate(self, written: _WrittenCall, function: AggregateFunction, shape: NamedOver) -> NamedOver:
+        name, nodes = written.name, written.call.expressions
+        if written.ignores_nulls:
+            raise OverError(f"{name} takes no IGNORE NULLS", hint="it looks at values only as it is")
+        if any(isinstance(node, exp.Distinct) for node in nodes):
             raise OverError(f"{name}(DISTINCT ...) cannot stand before OVER", hint="aggregate in a query below")
-        star = len(written) == 1 and isinstance(written[0], exp.Star)
-        arguments = [] if star else [self.translate(one) for one in written]
-        resolved = resolve_aggregate(function, arguments, is_star=star)
-        cast = resolved.arguments
-        if condition is not None:
+        is_star = len(nodes) == 1 and isinstance(nodes[0], exp.Star)
+        arguments = [] if is_star else [self.translate(node) for node in nodes]
+        aggregate = resolve_aggregate(function, arguments, is_star=is_star)
+        inputs = aggregate.arguments
+        if written.condition is not None:
+            # an aggregate passes over NULL, so that it need not see the other rows; one that keeps NULL cannot
             if function.takes_nulls:
                 raise OverError(f"{name} takes no FILTER before OVER", hint="filter in a query below")
-            test = self.translate(condition)
-            first = cast[0] if cast else Literal(1, types.BIGINT)
-            cast = (Case(((test, first),), None, first.type), *cast[1:])
-        return NamedOver(
-            shape.name,
-            function.name,
-            cast,
-            shape.partition,
-            shape.order,
-            shape.frame,
-            resolved.type,
-            resolved.nullable,
+            condition = self.translate(written.condition)
+            value = inputs[0] if inputs else Literal(1, types.BIGINT)
+            inputs = (Case(((condition, value),), None, value.type), *inputs[1:])
+        return replace(
+            shape, function=function.name, arguments=inputs, type=aggregate.type, nullable=aggregate.nullable
         )
 
 
-def orders_of(order: exp.Expr | None, translate: Translate) -> tuple[Order, ...]:
+def read_order(order: exp.Expr | None, translate: Translate) -> tuple[Order, ...]:
     """What an ORDER BY says; NULL is greater than everything unless it is said otherwise."""
     return tuple(
-        Order(translate(one.this), bool(one.args.get("desc")), bool(one.args.get("nulls_first")))
-        for one in (order.expressions if order is not None else [])
+        Order(translate(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
+        for item in (order.expressions if order is not None else [])
     )
 
 
-def _taken_apart(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None, bool]:
-    """The call, the condition of its FILTER, and whether it passes over NULLs."""
+def _read_call(node: exp.Expr) -> _WrittenCall:
     condition: exp.Expr | None = None
-    ignores = False
+    ignores_nulls = False
     while not isinstance(node, exp.Anonymous):
         match node:
             case exp.Filter():
                 condition, node = node.expression.this, node.this
             case exp.IgnoreNulls():
-                ignores, node = True, node.this
+                ignores_nulls, node = True, node.this
             case exp.RespectNulls():
                 node = node.this
             case _:
                 raise OverError("only a function can stand before OVER", hint="write name(...) OVER (...)")
-    return node, condition, ignores
+    return _WrittenCall(node, condition, ignores_nulls)
 
 
-def _nameless(one: NamedOver) -> tuple[object, ...]:
-    return one.function, one.arguments, one.partition, one.order, one.frame, one.ignore_nulls
+def _check_constant(argument: Expr, index: int, function: OverFunction) -> None:
+    value = argument.value if isinstance(argument, Literal) else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise FunctionArgumentsError(
+            f"argument {index + 1} of {function.name} must be a whole number", hint=f"use it as {function.usage}"
+        )
+    if not function.least <= value <= UNBOUNDED:
+        raise FunctionArgumentsError(
+            f"argument {index + 1} of {function.name} cannot be {value}",
+            hint=f"it is from {function.least} to {UNBOUNDED}",
+        )
 
 
 def _cast(arguments: Sequence[Expr], signature: Signature) -> tuple[Expr, ...]:
-    return tuple(coerce(one, kind) for one, kind in zip(arguments, signature.arguments, strict=True))
+    return tuple(coerce(argument, kind) for argument, kind in zip(arguments, signature.arguments, strict=True))
 
 
-def _counted(arguments: tuple[Expr, ...], function: OverFunction) -> tuple[Expr, ...]:
-    """The numbers as the 32 bits that Spark counts rows with."""
+def _with_row_counts(arguments: tuple[Expr, ...], function: OverFunction) -> tuple[Expr, ...]:
+    """The arguments with numbers of rows as the 32 bits that Spark counts rows with."""
     return tuple(
-        Literal(one.value, types.Integer(32)) if place in function.constants and isinstance(one, Literal) else one
-        for place, one in enumerate(arguments)
+        Literal(argument.value, types.Integer(32))
+        if index in function.constants and isinstance(argument, Literal)
+        else argument
+        for index, argument in enumerate(arguments)
     )
-
-
-def _does_not_take(name: str, arguments: Sequence[Expr], usage: str) -> FunctionArgumentsError:
-    given = ", ".join(str(one.type) for one in arguments)
-    return FunctionArgumentsError(f"{name} does not take ({given})", hint=f"use it as {usage}")
-
-
-def _frame(spec: exp.Expr | None) -> Frame | None:
-    if spec is None:
-        return None
-    unit = str(spec.args.get("kind") or "").lower()
-    if unit not in ("rows", "range") or spec.args.get("exclude") is not None:
-        raise OverError("only frames of ROWS or RANGE are supported", hint="write ROWS BETWEEN ... AND ...")
-    start = _bound(spec.args.get("start"), spec.args.get("start_side"))
-    end = _bound(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"))
-    if start == _MOST or end == -_MOST or start > end:
-        raise OverError("the frame ends before it starts", hint="write the earlier end first")
-    low, high = (None if start == -_MOST else start), (None if end == _MOST else end)
-    if unit == "range" and not {low, high} <= {None, 0}:
-        raise OverError("RANGE goes from or to the current row, or without an end", hint="use ROWS to count rows")
-    return Frame("rows" if unit == "rows" else "range", low, high)
-
-
-def _bound(value: object, side: object) -> int:
-    """How many rows a bound of a frame is away; what is unbounded is as far away as can be counted."""
-    sign = -1 if str(side or "").upper() == "PRECEDING" else 1
-    match value:
-        case "CURRENT ROW":
-            return 0
-        case "UNBOUNDED":
-            return sign * _MOST
-        case exp.Literal() if value.name.isdecimal() and value.name.isascii() and len(value.name) < 10:
-            return sign * int(value.name)
-    raise OverError("a frame is counted in whole rows", hint="write 5 PRECEDING")

@@ -1,12 +1,19 @@
-"""Rows dealt out to parts, where all of them meet the same few others: else all would be kept in one place."""
+"""Rows dealt out to parts, where all of them meet the same few others: else all would be kept in one place.
+
+SELECT * FROM orders WHERE total > (SELECT avg(total) FROM orders)       no equality says which rows meet
+
+every order belongs to one of 16 parts, by the first digit of a digest of its first column; the one average is
+copied to all 16, and the join is by the part
+"""
 
 from __future__ import annotations
 
 from engine import types
 from engine.functions.coercion import can_cast
 from engine.plan.calls import coerce
-from engine.plan.expr import Column, Expr, Literal
+from engine.plan.expr import Expr, Literal
 from engine.plan.tree import Node
+from engine.sql.query.columns import column_of
 from engine.sql.scalar.expressions import make_call
 
 PARTS = "0123456789abcdef"
@@ -23,11 +30,10 @@ def part_of(value: Expr) -> Expr:
 
 def part_of_row(rows: Node) -> Expr:
     """The part that a row belongs to, by one of its columns."""
-    column = next((one for one in rows.schema if can_cast(one.type, types.TEXT)), rows.schema.fields[0])
-    first = Literal(PARTS[0], types.TEXT)
-    return make_call("coalesce", [part_of(Column(column.name, column.type, column.nullable)), first])
+    field = next((field for field in rows.schema if can_cast(field.type, types.TEXT)), rows.schema.fields[0])
+    return make_call("coalesce", [part_of(column_of(field)), Literal(PARTS[0], types.TEXT)])
 
 
-def all_parts(*further: str) -> Expr:
-    """An array of the names of all parts, and of others."""
-    return make_call("make_array", [Literal(part, types.TEXT) for part in (*further, *PARTS)])
+def all_parts(*more_parts: str) -> Expr:
+    """An array of the names of all parts, behind those of some more."""
+    return make_call("make_array", [Literal(part, types.TEXT) for part in (*more_parts, *PARTS)])

@@ -1,4 +1,8 @@
-"""Arrays in FROM: `FROM rows, unnest(rows.tags) AS tag` has a row for every element."""
+"""Arrays in FROM: `FROM rows, unnest(rows.tags) AS tag` has a row for every element.
+
+FROM rows LEFT JOIN unnest(rows.tags) AS tag ON true      a row without elements stays, with NULL: it is taken apart
+                                                          as if it had the array [NULL]
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,16 @@ from engine.functions import find_function
 from engine.plan.expr import Case, Column, Expr, Literal
 from engine.plan.nodes import Filter, Unnest
 from engine.sql.column_names import numbered, usable
-from engine.sql.query.joins import Side
-from engine.sql.query.unnest_in_select import Unnesting
+from engine.sql.query.unnest_in_select import ArrayUnnesting
 from engine.sql.scalar.expressions import Expressions, make_call
-from engine.sql.scope import Scope, Visible
+from engine.sql.scope import Scope, ScopedRows, Visible
 from engine.sql.text.parse import Script
+
+_JOINS = "the elements of an array are joined with CROSS JOIN, or LEFT JOIN ... ON true"
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class ArrayElements:
     """The elements of an array that other rows in FROM have: the call that gives it, and what they are called."""
 
     call: exp.Anonymous
@@ -28,7 +33,7 @@ class Elements:
     column: str
 
 
-def elements_of(node: exp.Expr) -> Elements | None:
+def read_elements(node: exp.Expr) -> ArrayElements | None:
     """The elements that an item of FROM stands for; None when it is a relation of its own."""
     inner = node.this if isinstance(node, exp.Lateral | exp.Table) else node
     match inner:
@@ -42,38 +47,33 @@ def elements_of(node: exp.Expr) -> Elements | None:
     if ordinality:
         raise UnsupportedClauseError("WITH ORDINALITY is not supported", hint="leave it out")
     alias = node.args.get("alias")
-    columns = [one.name for one in alias.args.get("columns") or []] if alias is not None else []
+    columns = [column.name for column in alias.args.get("columns") or []] if alias is not None else []
     if len(columns) > 1:
         raise UnsupportedClauseError("an element is one column", hint="name one; the members of a struct have a dot")
     table = node.alias or None
-    return Elements(call, table, usable(columns[0] if columns else table or str(call.this)))
+    return ArrayElements(call, table, usable(columns[0] if columns else table or str(call.this)))
 
 
-def joined_elements(script: Script, join: exp.Join, left: Side, elements: Elements) -> Side:
+def join_elements(script: Script, join: exp.Join, left: ScopedRows, elements: ArrayElements) -> ScopedRows:
     """The rows once for every element of their array; with a left join, once with NULL when it has none."""
     if str(join.method or "") or join.kind.upper() not in ("", "CROSS", "INNER", "OUTER") or join.args.get("using"):
-        raise JoinError("the elements of an array are joined with CROSS JOIN, or LEFT JOIN ... ON true")
-    if any(one.table and one.table.lower() == (elements.table or "").lower() for one in left.scope.columns):
+        raise JoinError(_JOINS)
+    if elements.table and elements.table.lower() in left.scope.tables:
         raise JoinError(f"{elements.table!r} stands in FROM twice", hint="give one of them an alias")
-    inputs = Expressions(script, left.scope)
-    unnesting = Unnesting()
-    found = unnesting.element_of(elements.call, inputs.translate)
-    assert found is not None
+    unnesting = ArrayUnnesting()
+    element = unnesting.element_of(elements.call, Expressions(script, left.scope).translate)
+    assert element is not None
     assert unnesting.array is not None
     array, on = unnesting.array, join.args.get("on")
     side = join.side.upper()
     if side not in ("", "LEFT") or (side and not (isinstance(on, exp.Boolean) and on.this)):
-        raise JoinError(
-            "the elements of an array are joined with CROSS JOIN, or LEFT JOIN ... ON true",
-            hint="ask of them in WHERE",
-        )
-    name = numbered("__element", left.node.schema.names)
-    node = Unnest(left.node, name, _or_null(array, found.type) if side else array)
-    shown = Visible(elements.table, Column(name, found.type), elements.column)
-    both = Scope((*left.scope.columns, shown))
+        raise JoinError(_JOINS, hint="ask of them in WHERE")
+    name = numbered("__element", left.rows.schema.names)
+    rows = Unnest(left.rows, name, _or_null(array, element.type) if side else array)
+    scope = Scope((*left.scope.columns, Visible(elements.table, Column(name, element.type), elements.column)))
     if on is not None and not side:
-        return Side(Filter(node, Expressions(script, both).condition(on)), both)
-    return Side(node, both)
+        return ScopedRows(Filter(rows, Expressions(script, scope).condition(on)), scope)
+    return ScopedRows(rows, scope)
 
 
 def _gives_rows(name: str) -> bool:
@@ -83,6 +83,6 @@ def _gives_rows(name: str) -> bool:
 
 def _or_null(array: Expr, element: types.Type) -> Expr:
     """The array, or one with a NULL when it has no elements."""
-    some = make_call(">", [make_call("cardinality", [array]), Literal(0, types.BIGINT)])
-    nothing = make_call("make_array", [Literal(None, element)])
-    return Case(((some, array),), nothing, array.type)
+    has_elements = make_call(">", [make_call("cardinality", [array]), Literal(0, types.BIGINT)])
+    only_null = make_call("make_array", [Literal(None, element)])
+    return Case(((has_elements, array),), only_null, array.type)

@@ -1,4 +1,11 @@
-"""Time windows in GROUP BY."""
+"""Time windows: tumble, hop and session, as they are called, and the window that rows already belong to.
+
+SELECT tumble(INTERVAL '1 minute') AS window, key, count(*) AS n FROM events GROUP BY 1, 2      rows carry `window`
+SELECT window, max(n) FROM (that) GROUP BY window                                         a `Carried` window
+SELECT tumble(INTERVAL '1 minute'), max(n) FROM (that) GROUP BY 1                         the same, called again
+SELECT tumble(INTERVAL '1 minute'), max(n) FROM (SELECT n FROM (that)) GROUP BY 1         the same again: `window` was
+                                                  dropped, and is worked out from the event time of the rows
+"""
 
 from __future__ import annotations
 
@@ -16,6 +23,12 @@ from engine.plan.tree import Node
 from engine.sql.scalar.expressions import WINDOWS, make_call, read_interval
 from engine.sql.text.parse import Script
 
+WINDOW_NAME = "window"
+"""What the column of a window without an alias is called."""
+
+COMPUTED_WINDOW = "__again"
+"""The column that `with_window` makes."""
+
 
 def is_window_call(node: exp.Expr) -> bool:
     """Whether it is a call of tumble, hop or session."""
@@ -26,7 +39,7 @@ def translate_window(node: exp.Expr, script: Script) -> Window:
     """The window that a call describes."""
     name = node.name.lower()
     try:
-        lengths = [_length(argument) for argument in node.expressions]
+        lengths = [_read_length(argument) for argument in node.expressions]
         match name, lengths:
             case "tumble", [width]:
                 return Tumble(width)
@@ -52,67 +65,60 @@ def _hop(slide: timedelta, width: timedelta) -> Hop:
     return Hop(slide, width)
 
 
-def _length(node: exp.Expr) -> timedelta:
+def _read_length(node: exp.Expr) -> timedelta:
     match node:
         case exp.Interval():
-            found = read_interval(node)
+            length = read_interval(node)
         case exp.Literal() if node.args.get("is_string"):
-            found = read_duration(node.name)
+            length = read_duration(node.name)
         case _:
-            shown = node.sql(dialect="postgres", normalize_functions=False)
-            raise WindowArgumentError(
-                f"unsupported Duration expression, expect duration literal, not {shown}",
-                hint="write INTERVAL '1 minute'",
-            )
-    if found <= timedelta(0):
-        raise WindowArgumentError("a window must be longer than nothing", hint="write INTERVAL '1 minute'")
-    return found
+            text = node.sql(dialect="postgres", normalize_functions=False)
+            raise WindowArgumentError(f"{text} is not a constant length of time", hint="write INTERVAL '1 minute'")
+    if length <= timedelta(0):
+        raise WindowArgumentError("a window must be longer than zero", hint="write INTERVAL '1 minute'")
+    return length
 
 
 def window_over(window: Window, source: Node) -> Window:
     """The window to aggregate by, over an input that may already be windowed: then it must be the same one."""
-    carried = window_of(source)
-    if carried is None:
+    source_window = window_of(source)
+    if source_window is None:
         return window
-    inner, column = carried
+    inner_window, column = source_window
     if isinstance(window, Session):
         raise WindowMismatchError(
-            "can't reinvoke session window in nested aggregates", hint="group by the window column of the input"
+            "a session cannot be called over rows that have a window", hint="group by the window column of the input"
         )
-    if window != inner:
+    if window != inner_window:
         raise WindowMismatchError(
-            "window in group by does not match input window: "
-            f"can't window by both {describe(window)} and {describe(inner)}",
+            f"{describe(window)} is not the window that the input has: {describe(inner_window)}",
             hint="group by the window column of the input",
         )
-    return Carried(column or AGAIN)
+    return Carried(column or COMPUTED_WINDOW)
 
 
-AGAIN = "__again"
-"""The column that holds the window of rows which do not carry it themselves."""
-
-
-def held_window(source: Node) -> tuple[Window, str | None] | None:
+def recoverable_window(source: Node) -> tuple[Window, str | None] | None:
     """The window of a relation's rows, and the column that holds it once `with_window` has made it. A session is known
     only by what the rows carry."""
-    found = window_of(source)
-    if found is None or found[1] is not None or isinstance(found[0], Session):
-        return found
-    return found[0], AGAIN
+    source_window = window_of(source)
+    if source_window is None:
+        return None
+    window, column = source_window
+    return source_window if column is not None or isinstance(window, Session) else (window, COMPUTED_WINDOW)
 
 
 def with_window(source: Node) -> Node:
     """The relation with a column for its window, worked out from the event time, which is just before its end, unless
     it carries the window itself."""
-    found = window_of(source)
-    if found is None or found[1] is not None or not isinstance(found[0], Tumble | Hop) or source.schema.find(AGAIN):
-        return source
-    time, tick = Column(EVENT_TIME, types.TIMESTAMP, nullable=False), timedelta(microseconds=1)
-    start = make_call("-", [time, Literal(found[0].width - tick, types.Interval())])
-    end = make_call("+", [time, Literal(tick, types.Interval())])
-    names = [Literal(member.name, types.TEXT) for member in types.WINDOW.members]
-    window = Call("named_struct", (names[0], start, names[1], end), types.WINDOW, nullable=False)
-    return Project(source, (*pass_through(source.schema), Named(AGAIN, window)))
+    match window_of(source):
+        case (Tumble(width) | Hop(_, width), None) if not source.schema.find(COMPUTED_WINDOW):
+            time, tick = Column(EVENT_TIME, types.TIMESTAMP, nullable=False), timedelta(microseconds=1)
+            start = make_call("-", [time, Literal(width - tick, types.Interval())])
+            end = make_call("+", [time, Literal(tick, types.Interval())])
+            names = [Literal(member.name, types.TEXT) for member in types.WINDOW.members]
+            window = Call("named_struct", (names[0], start, names[1], end), types.WINDOW, nullable=False)
+            return Project(source, (*pass_through(source.schema), Named(COMPUTED_WINDOW, window)))
+    return source
 
 
 def describe(window: Window) -> str:
@@ -129,8 +135,8 @@ def describe(window: Window) -> str:
 
 
 def _spell(length: timedelta) -> str:
-    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
-        count = length / timedelta(seconds=size)
+    for unit, seconds in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        count = length / timedelta(seconds=seconds)
         if count >= 1 and count == int(count):
             return f"{int(count)} {unit}{'' if count == 1 else 's'}"
     return f"{length / timedelta(milliseconds=1):g} milliseconds"

@@ -33,9 +33,8 @@ from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Project, Scan
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
-from engine.sql.catalog import Entry, MemoryTable, SinkTable, SourceTable
+from engine.sql.catalog import Entry, LookupTable, MemoryTable, SinkTable, SourceTable
 from engine.sql.complaints import Complaints
-from engine.sql.query.joins import LookupTable
 from engine.sql.scalar.expressions import Expressions, cast_for, make_call
 from engine.sql.scope import Scope, Visible
 from engine.sql.tables.columns import TableColumns, read_columns

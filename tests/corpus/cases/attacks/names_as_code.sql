@@ -7,7 +7,7 @@
 --: error sql.unsupported 18:15 cannot read from text."/etc/passwd"
 --: error sql.unsupported 19:15 cannot read from spark_catalog."default".events
 --: error sql.unknown_table 20:13 there is no table '/tmp/x'
---: error sql.unsupported_statement 21:1 Unsupported statement: only INSERT INTO a declared table
+--: error sql.unsupported_statement 21:1 INSERT must be INTO a declared table
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT "key`), reflect('a', 'b'" FROM events;

@@ -4,21 +4,21 @@
 --: error sql.unsupported_statement 36:1 Unsupported statement: LIST JARS
 --: error sql.unsupported_statement 37:1 Unsupported statement: CREATE FUNCTION
 --: error sql.unsupported_statement 38:1 Unsupported statement: CREATE FUNCTION
---: error sql.unsupported_statement 39:1 Unsupported statement: this CREATE has a part that is not known
---: error sql.unsupported_statement 40:1 Unsupported statement: this CREATE has a part that is not known
+--: error sql.unsupported_statement 39:1 this CREATE has a part that is not supported
+--: error sql.unsupported_statement 40:1 this CREATE has a part that is not supported
 --: error sql.unsupported_statement 41:1 Unsupported statement: CREATE EXTERNAL
---: error sql.unsupported_statement 42:1 Unsupported statement: this CREATE has a part that is not known
---: error sql.unsupported_statement 43:1 Unsupported statement: this CREATE has a part that is not known
---: error sql.unsupported_statement 44:1 Unsupported statement: this CREATE has a part that is not known
+--: error sql.unsupported_statement 42:1 this CREATE has a part that is not supported
+--: error sql.unsupported_statement 43:1 this CREATE has a part that is not supported
+--: error sql.unsupported_statement 44:1 this CREATE has a part that is not supported
 --: error sql.unsupported_statement 45:1 CREATE ... CLONE is not supported
 --: error sql.syntax 46:37 unexpected 'USING'
---: error sql.unsupported_statement 47:1 Unsupported statement: only INSERT INTO a declared table
+--: error sql.unsupported_statement 47:1 INSERT must be INTO a declared table
 --: error sql.unsupported_statement 48:1 Unsupported statement: LOAD DATA
 --: error sql.unsupported_statement 49:1 Unsupported statement: CACHE TABLE
 --: error sql.unsupported_statement 50:1 Unsupported statement: UNCACHE TABLE
 --: error sql.unsupported_statement 51:1 Unsupported statement: REFRESH '/etc'
---: error sql.unknown_setting 52:5 invalid option 'spark.sql.extensions'; supported options are 'updating_ttl'
---: error sql.unsupported_statement 53:1 invalid syntax for `SET` call
+--: error sql.unknown_setting 52:5 there is no setting 'spark.sql.extensions'; a script can set 'updating_ttl'
+--: error sql.unsupported_statement 53:1 SET takes one name and one value
 --: error sql.unsupported_statement 54:1 Unsupported statement: RESET
 --: error sql.unsupported_statement 55:1 EXPLAIN is not supported
 --: error sql.unsupported_statement 56:1 DESCRIBE is not supported

@@ -1,16 +1,16 @@
 -- Sub-queries that stand behind IN, or would, and cannot.
 --: error sql.column_count 25:30 IN takes a query of 1 column, not of 2 columns
 --: error sql.unsupported 26:40 IN with a sub-query is not supported here
---: error sql.window_mismatch 27:30 can't handle mixed windowing between left (non-windowed) and right (windowed).
+--: error sql.window_mismatch 27:30 the right side of the join has a window and the left side has none
 --: error sql.function_arguments 28:30 = does not take (BIGINT, TEXT)
 --: error sql.unsupported 29:40 IN with a sub-query is not supported here
 --: error sql.unsupported 30:25 a query of sessions cannot stand behind IN or EXISTS
 --: error sql.unknown_column 31:30 no column 'nothing' here
 --: error sql.unsupported 32:44 EXISTS(SELECT 1 FROM clicks AS y WHERE y.key = x.key) is not supported here
---: error sql.join 33:35 Updating joins must include an equijoin condition
+--: error sql.join 33:35 a join without windows needs an equality of its sides
 --: error sql.unknown_column 34:83 no column 'nothing' here
 --: error sql.unknown_column 35:91 no column 'x' here
---: error sql.join 36:62 Updating joins must include an equijoin condition
+--: error sql.join 36:62 a join without windows needs an equality of its sides
 --: error sql.column_count 38:30 IN takes a query of 2 columns, not of 1 column
 --: error sql.unsupported 39:30 NOT IN of several values that may be NULL is not supported
 --: error sql.column_count 40:30 IN takes a query of 1 column, not of 4 columns

@@ -5,7 +5,7 @@
 --: error sql.unsupported 34:40 a LATERAL query with DISTINCT ON cannot look at the rows before it
 --: error sql.unsupported 35:54 a LATERAL query that groups its rows cannot look at the rows before it like this
 --: error sql.unsupported 36:76 a LATERAL query that groups its rows cannot look at the rows before it like this
---: error sql.join 37:40 Updating joins must include an equijoin condition
+--: error sql.join 37:40 a join without windows needs an equality of its sides
 --: error sql.unsupported 38:40 aggregates of a sub-query match the rows around it with = only
 --: error sql.unsupported 39:84 a LATERAL query looks at the rows before it in its SELECT list and its WHERE alone
 --: error sql.unsupported 40:98 a LATERAL query looks at the rows before it in its SELECT list and its WHERE alone

@@ -1,11 +1,11 @@
 -- Joins that there are not.
---: error sql.window_mismatch 26:36 can't handle mixed windowing between left (non-windowed) and right (windowed).
---: error sql.window_mismatch 27:26 can't handle mixed windowing between left (windowed) and right (non-windowed).
---: error sql.window_mismatch 28:26 can't join rows of different windows: tumble(1 minute) and tumble(2 minutes)
+--: error sql.window_mismatch 26:36 the right side of the join has a window and the left side has none
+--: error sql.window_mismatch 27:26 the left side of the join has a window and the right side has none
+--: error sql.window_mismatch 28:26 rows of different windows cannot be joined: tumble(1 minute) and tumble(2 minutes)
 --: error sql.window_mismatch 29:36 sessions are joined by their window, which one side does not pass on
---: error sql.join 30:42 Updating joins must include an equijoin condition
---: error sql.join 31:36 Updating joins must include an equijoin condition
---: error sql.join 32:41 can't handle join constraint other than ON
+--: error sql.join 30:42 a join without windows needs an equality of its sides
+--: error sql.join 31:36 a join without windows needs an equality of its sides
+--: error sql.join 32:41 LEFT JOIN needs a condition
 --: error sql.join 33:41 SEMI JOIN is not supported
 --: error sql.join 34:41 ASOF JOIN is not supported
 --: error sql.join 35:36 'events' stands in FROM twice

@@ -1,15 +1,15 @@
 -- Lookups that there are not.
---: error sql.join 17:18 lookup tables must be used directly within a join
---: error sql.join 18:18 lookup sources must be on the right side of an inner or left join
---: error sql.join 19:36 right join is not supported for lookup tables; must be a left or inner join
---: error sql.join 20:35 full join is not supported for lookup tables; must be a left or inner join
---: error sql.join 21:30 filter join conditions are not supported for lookup joins; must have an equality condition
---: error sql.join 22:30 filter join conditions are not supported for lookup joins; must have an equality condition
---: error sql.join 23:30 the right-side of a look-up join condition must be a PRIMARY KEY column, but 'name' is not
---: error sql.join 24:30 invalid right-side condition for lookup join: it must be the column alone
---: error sql.join 25:30 multiple filters found in lookup join
+--: error sql.join 17:18 a lookup table can only be read by a join
+--: error sql.join 18:18 a lookup table must be on the right side of an inner or left join
+--: error sql.join 19:36 RIGHT JOIN of a lookup table is not supported
+--: error sql.join 20:35 FULL JOIN of a lookup table is not supported
+--: error sql.join 21:30 a lookup join needs an equality with the table's key, and takes no other condition
+--: error sql.join 22:30 a lookup join needs an equality with the table's key, and takes no other condition
+--: error sql.join 23:30 column 'name' is not the primary key of the lookup table
+--: error sql.join 24:30 the key of a lookup table must be compared as it is
+--: error sql.join 25:30 a lookup join matches rows by the key alone
 --: error sql.function_arguments 26:35 = does not take (BIGINT, TEXT)
---: error sql.wrong_direction 27:13 lookup (temporary) tables cannot be inserted into
+--: error sql.wrong_direction 27:13 table 'c' is a lookup table and cannot be inserted into
 --: error sql.join 28:81 a lookup join cannot follow rows that are taken back, which might find another row then
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT)
 WITH (connector = 'single_file', path = '/e', format = 'json', type = 'source', event_time_field = 'at');

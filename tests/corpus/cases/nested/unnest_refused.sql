@@ -1,8 +1,8 @@
 -- UNNEST is for the SELECT list, once, and of an array.
 --: error sql.unsupported 16:45 unnest is only supported in SELECT statements
---: error sql.unsupported 17:38 Projection contains multiple unnests, which is not currently supported
---: error sql.unsupported 18:24 Projection contains multiple unnests, which is not currently supported
---: error sql.function_arguments 19:24 Argument 'id' to unnest is not a List
+--: error sql.unsupported 17:38 a SELECT list can take apart one array only
+--: error sql.unsupported 18:24 a SELECT list can take apart one array only
+--: error sql.function_arguments 19:24 argument 'id' of unnest is not an array
 --: error sql.function_arguments 20:24 unnest takes one array, not 2 arguments
 --: error sql.unsupported 21:28 unnest is only supported in SELECT statements
 --: error sql.unsupported 22:88 unnest is only supported in SELECT statements

@@ -1,9 +1,9 @@
 -- Where OVER and ORDER BY cannot stand, and what they cannot take.
---: error sql.over 50:8 Window functions require already windowed input
+--: error sql.over 50:8 OVER needs rows that have a window
 --: error sql.over 50:38 values of type BIGINT[] have no order
---: error sql.over 51:8 Window function requires exactly one window expression in partition_by
---: error sql.over 52:8 Window function requires exactly one window expression in partition_by
---: error sql.window_mismatch 53:8 window in group by does not match input window: can't window by both tumble(1 minute) and tumble(2 minutes)
+--: error sql.over 51:8 OVER must be partitioned by the window of the rows
+--: error sql.over 52:8 OVER must be partitioned by the window of the rows
+--: error sql.window_mismatch 53:8 tumble(1 minute) is not the window that the input has: tumble(2 minutes)
 --: error sql.unknown_column 54:40 no column 'window' here
 --: error sql.over 55:8 OVER takes its words in parentheses
 --: error sql.over 56:8 row_number needs OVER
@@ -40,7 +40,7 @@
 --: error sql.over 80:25 LIMIT takes a whole number up to 2147483647
 --: error sql.unsupported 81:1 ORDER BY beside DISTINCT is not supported
 --: error sql.unsupported 82:47 ORDER BY is not currently supported
---: error sql.over 83:1 the input is windowed but does not pass its window on
+--: error sql.over 83:1 the input has a window and does not pass it on
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)

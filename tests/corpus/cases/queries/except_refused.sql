@@ -3,7 +3,7 @@
 --: error sql.unsupported 12:24 INTERSECT ALL is not supported
 --: error sql.column_count 13:24 INTERSECT of 1 column and 2 columns
 --: error sql.type_mismatch 14:24 EXCEPT of TEXT and TIMESTAMP in column 'key'
---: error sql.window_mismatch 15:24 can't handle mixed windowing between left (non-windowed) and right (windowed).
+--: error sql.window_mismatch 15:24 the right side of the join has a window and the left side has none
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)

@@ -1,6 +1,6 @@
 -- What cannot be read.
 --: error sql.unsupported 14:1 a query without FROM has no rows to read
---: error sql.join 15:25 Updating joins must include an equijoin condition
+--: error sql.join 15:25 a join without windows needs an equality of its sides
 --: error sql.unsupported 16:15 cannot read from range(10)
 --: error sql.unsupported 17:24 cannot read from (VALUES (1)) AS t(a)
 --: error sql.unknown_table 18:15 there is no table 'nowhere'

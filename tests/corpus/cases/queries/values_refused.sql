@@ -4,7 +4,7 @@
 --: error sql.function_arguments 24:8 + does not take (TEXT, BIGINT)
 --: error sql.unknown_column 25:8 no column 'nothing' here
 --: error sql.unknown_column 25:17 no column 'nowhere' here
---: error sql.unknown_column 26:8 'x' is asked of a value of type TEXT, which has no members
+--: error sql.unknown_column 26:8 a value of type TEXT has no members, and so no 'x'
 --: error sql.unknown_function 27:8 there is no function 'reverse_all'
 --: error sql.unknown_function 28:8 there is no function 'uper'
 --: error sql.function_arguments 29:8 abs does not take (TEXT, BIGINT)
@@ -16,7 +16,7 @@
 --: error sql.unsupported 35:8 key COLLATE "C" is not supported here
 --: error sql.unsupported 35:25 at AT TIME ZONE 'UTC' is not supported here
 --: error sql.function_arguments 38:8 date_trunc does not know 'fortnight'
---: error sql.over 39:8 Window functions require already windowed input
+--: error sql.over 39:8 OVER needs rows that have a window
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT 99999999999999999999 FROM events;

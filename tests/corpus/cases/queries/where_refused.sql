@@ -3,7 +3,7 @@
 --: error sql.unsupported 10:30 the aggregate count is not allowed here
 --: error sql.window_context 11:30 time window function tumble is not allowed in this context. Are you missing a GROUP BY clause?
 --: error sql.unknown_column 12:42 no column 'u' here
---: error sql.join 13:30 Updating joins must include an equijoin condition
+--: error sql.join 13:30 a join without windows needs an equality of its sides
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT key FROM events WHERE value;

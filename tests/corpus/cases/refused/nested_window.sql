@@ -1,5 +1,5 @@
 -- The result of a window is not cut into windows again.
---: error sql.window_mismatch 5:8 window in group by does not match input window: can't window by both tumble(1 hour) and tumble(1 minute)
+--: error sql.window_mismatch 5:8 tumble(1 hour) is not the window that the input has: tumble(1 minute)
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT tumble(INTERVAL '1 hour') AS v, count(*) AS m FROM (

@@ -6,15 +6,15 @@
 --: error sql.unknown_table 26:13 there is no table 'nowhere'
 --: error sql.unknown_column 26:28 no column 'nothing' here
 --: error sql.type_mismatch 27:13 column 'b' of s is BIGINT, which a value of type INTERVAL cannot become
---: error sql.type_mismatch 29:13 all inserts into a table must share the same schema
+--: error sql.type_mismatch 29:13 all inserts into a table must have the same columns
 --: error sql.duplicate_name 30:13 column 'A' is declared twice
 --: error sql.unsupported_statement 31:13 INSERT takes a SELECT
 --: error sql.unsupported_statement 32:13 INSERT takes a SELECT
 --: error sql.unsupported 32:15 DEFAULT is not currently supported
 --: error sql.unsupported 33:45 ON CONFLICT is not currently supported
 --: error sql.unsupported 34:45 RETURNING is not currently supported
---: error sql.unsupported_statement 35:1 Unsupported statement: only INSERT INTO a declared table
---: error sql.unsupported_statement 36:1 Unsupported statement: only INSERT INTO a declared table
+--: error sql.unsupported_statement 35:1 INSERT must be INTO a declared table
+--: error sql.unsupported_statement 36:1 INSERT must be INTO a declared table
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE s (a TEXT, b BIGINT) WITH (connector = 'blackhole');

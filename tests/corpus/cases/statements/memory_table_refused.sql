@@ -2,10 +2,10 @@
 --: error sql.memory_table 11:14 Memory tables do not allow with options; to create a connection table set the 'connector' option
 --: error sql.memory_table 12:14 memory table b can only have plain columns
 --: error sql.memory_table 13:14 memory table c needs columns
---: error sql.memory_table 15:15 Can't query from memory table d without first inserting into it.
---: error sql.memory_table 17:13 Can only insert into a memory table once
---: error sql.wrong_direction 19:13 shouldn't be inserting more data into a table made with CREATE TABLE AS
---: error sql.wrong_direction 21:13 shouldn't be inserting more data into a table made with CREATE TABLE AS
+--: error sql.memory_table 15:15 memory table 'd' is read before anything is inserted into it
+--: error sql.memory_table 17:13 a memory table takes one INSERT only
+--: error sql.wrong_direction 19:13 'v' stands for a query and cannot be inserted into
+--: error sql.wrong_direction 21:13 'f' stands for a query and cannot be inserted into
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE a (n INT) WITH (format = 'json');

@@ -1,16 +1,16 @@
 -- Other settings, and times that are none.
---: error sql.unknown_setting 17:5 invalid option 'spark.sql.variable.substitute'; supported options are 'updating_ttl'
+--: error sql.unknown_setting 17:5 there is no setting 'spark.sql.variable.substitute'; a script can set 'updating_ttl'
 --: error sql.bad_duration 18:20 the length of '1 month' varies, since 'month' is not always equally long
 --: error sql.bad_duration 19:20 updating_ttl is a length of time, not 5
---: error sql.bad_duration 20:20 updating_ttl must be longer than nothing
---: error sql.unsupported_statement 21:1 invalid syntax for `SET` call
---: error sql.unsupported_statement 22:1 invalid syntax for `SET` call
---: error sql.unsupported_statement 23:20 invalid syntax for `SET` call; expected exactly one expression
+--: error sql.bad_duration 20:20 updating_ttl must be longer than zero
+--: error sql.unsupported_statement 21:1 SET takes one name and one value
+--: error sql.unsupported_statement 22:1 SET takes one name and one value
+--: error sql.unsupported_statement 23:20 SET takes one name and one value
 --: error sql.bad_duration 24:20 updating_ttl is a length of time, not '1 day' + '1 day'
 --: error sql.bad_duration 25:1 updating_ttl is a length of time, not day
 --: error sql.bad_duration 26:20 updating_ttl is 36500 days at most
---: error sql.bad_duration 27:20 updating_ttl must be longer than nothing
---: error sql.bad_duration 28:20 updating_ttl must be longer than nothing
+--: error sql.bad_duration 27:20 updating_ttl must be longer than zero
+--: error sql.bad_duration 28:20 updating_ttl must be longer than zero
 --: error sql.unsupported 29:13 SET SESSION is not currently supported
 --: error sql.unsupported 30:11 SET LOCAL is not currently supported
 --: error sql.unsupported 31:12 SET GLOBAL is not currently supported

@@ -2,13 +2,13 @@
 --: error sql.type_mismatch 15:24 'x' is not a BIGINT
 --: error sql.function_arguments 16:24 half does not take (BIGINT, BIGINT)
 --: error sql.unknown_function 17:24 there is no function 'halve'
---: error sql.over 18:24 Window functions require already windowed input
+--: error sql.over 18:24 OVER needs rows that have a window
 --: error sql.type_mismatch 19:48 a condition must be BOOLEAN, not DOUBLE
 --: error sql.unsupported 20:48 the aggregate most is not allowed here
 --: error sql.function_arguments 21:24 most does not take (TEXT)
 --: error sql.function_arguments 22:24 most does not take (*)
 --: error sql.unsupported 23:29 an aggregate cannot stand inside another one
---: error sql.unsupported 24:37 Projection contains multiple unnests, which is not currently supported
+--: error sql.unsupported 24:37 a SELECT list can take apart one array only
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE out WITH (connector = 'single_file', path = '$output', format = 'json', type = 'sink');

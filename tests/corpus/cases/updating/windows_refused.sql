@@ -1,9 +1,9 @@
 -- Windows and changes do not mix: what is windowed needs its window, and what changes cannot be windowed.
---: error sql.window_mismatch 13:40 must have window in aggregate. Make sure you are calling one of the windowing functions (hop, tumble, session) or using the window field of the input
---: error sql.window_mismatch 14:8 must have window in aggregate. Make sure you are calling one of the windowing functions (hop, tumble, session) or using the window field of the input
---: error sql.window_mismatch 15:8 must have window in aggregate. Make sure you are calling one of the windowing functions (hop, tumble, session) or using the window field of the input
---: error sql.window_mismatch 16:23 must have window in aggregate. Make sure you are calling one of the windowing functions (hop, tumble, session) or using the window field of the input
---: error sql.window_mismatch 17:8 must have window in aggregate. Make sure you are calling one of the windowing functions (hop, tumble, session) or using the window field of the input
+--: error sql.window_mismatch 13:40 an aggregate of rows that have a window must be grouped by the window
+--: error sql.window_mismatch 14:8 an aggregate of rows that have a window must be grouped by the window
+--: error sql.window_mismatch 15:8 an aggregate of rows that have a window must be grouped by the window
+--: error sql.window_mismatch 16:23 an aggregate of rows that have a window must be grouped by the window
+--: error sql.window_mismatch 17:8 an aggregate of rows that have a window must be grouped by the window
 --: error sql.updating 18:63 a time window cannot be closed over rows that are changed afterwards
 --: error sql.updating 19:118 a time window cannot be closed over rows that are changed afterwards
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)

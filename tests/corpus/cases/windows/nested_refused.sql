@@ -1,9 +1,9 @@
 -- Windowed rows are grouped by their own window.
---: error sql.window_mismatch 11:31 must have window in aggregate. Make sure you are calling one of the windowing functions (hop, tumble, session) or using the window field of the input
---: error sql.window_mismatch 12:31 window in group by does not match input window: can't window by both tumble(2 minutes) and tumble(1 minute)
---: error sql.window_mismatch 13:31 window in group by does not match input window: can't window by both hop(1 minute, 2 minutes) and tumble(1 minute)
---: error sql.window_mismatch 14:31 can't reinvoke session window in nested aggregates
---: error sql.window_mismatch 15:34 window in group by does not match input window: can't window by both tumble(2 minutes) and tumble(1 minute)
+--: error sql.window_mismatch 11:31 an aggregate of rows that have a window must be grouped by the window
+--: error sql.window_mismatch 12:31 tumble(2 minutes) is not the window that the input has: tumble(1 minute)
+--: error sql.window_mismatch 13:31 hop(1 minute, 2 minutes) is not the window that the input has: tumble(1 minute)
+--: error sql.window_mismatch 14:31 a session cannot be called over rows that have a window
+--: error sql.window_mismatch 15:34 tumble(2 minutes) is not the window that the input has: tumble(1 minute)
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 CREATE VIEW t AS SELECT tumble('1 minute') AS w, key, count(*) AS n FROM events GROUP BY w, key;

@@ -1,13 +1,13 @@
 -- Where a window cannot stand, and what it cannot be.
---: error sql.window_context 19:8 can't call a windowing function without grouping by it in an aggregate
---: error sql.window_context 20:8 can't call a windowing function without grouping by it in an aggregate
---: error sql.window_mismatch 21:28 do not support 2 window expressions in group by
---: error sql.window_mismatch 22:18 window expressions do not match: can't window by both tumble(2 minutes) and the one of GROUP BY
---: error sql.window_argument 23:38 unsupported Duration expression, expect duration literal, not value
---: error sql.window_argument 24:38 unsupported Duration expression, expect duration literal, not 5
+--: error sql.window_context 19:8 tumble(1 minute) is selected, but GROUP BY has no window
+--: error sql.window_context 20:8 tumble(1 minute) is selected, but GROUP BY has no window
+--: error sql.window_mismatch 21:28 GROUP BY has two different windows
+--: error sql.window_mismatch 22:18 tumble(2 minutes) is not the window of GROUP BY
+--: error sql.window_argument 23:38 value is not a constant length of time
+--: error sql.window_argument 24:38 5 is not a constant length of time
 --: error sql.bad_duration 25:38 the length of '1 month' varies, since 'month' is not always equally long
---: error sql.window_argument 26:38 a window must be longer than nothing
---: error sql.window_argument 27:38 a window must be longer than nothing
+--: error sql.window_argument 26:38 a window must be longer than zero
+--: error sql.window_argument 27:38 a window must be longer than zero
 --: error sql.window_argument 28:38 tumble does not take 0 arguments
 --: error sql.window_argument 29:38 hop does not take 1 arguments
 --: error sql.window_argument 30:38 hop() slides by 2:00:00 over a width of 1:00:00, so rows between the windows would be lost

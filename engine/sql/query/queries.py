@@ -1,0 +1,88 @@
+"""Queries: what a SELECT, a set operation or a WITH describes, among the tables and CTEs in reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from sqlglot import exp
+
+from engine.errors import UnsupportedClauseError
+from engine.sql.catalog import Catalog, LookupTable
+from engine.sql.complaints import BrokenTableError, Complaints
+from engine.sql.query.from_clause import read_from, rename_columns
+from engine.sql.query.select import translate_select
+from engine.sql.query.set_operations import translate_set_operation
+from engine.sql.scope import Relation, ScopedRows
+from engine.sql.text.limits import count_relations
+from engine.sql.text.parse import Script
+
+UPDATING_TTL = timedelta(days=1)
+"""How long rows are kept that no window closes, unless a script says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Translates the queries of one script. `ctes` are the WITH names in reach; None is one that was refused.
+    `updating_ttl` says for how long rows are kept that no window closes."""
+
+    script: Script
+    catalog: Catalog
+    updating_ttl: timedelta = UPDATING_TTL
+    ctes: Mapping[str, Relation | None] = field(default_factory=dict)
+
+    def translate(self, query: exp.Expr) -> Relation:
+        """The relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
+        complaints = Complaints()
+        relation: Relation | None = None
+        with complaints.collect(self.script.position(query)):
+            relation = self._with_ctes(query, complaints).translate_body(query)
+        complaints.raise_any()
+        if relation is None:
+            raise BrokenTableError("a CTE")
+        return relation
+
+    def read_from(self, select: exp.Select) -> ScopedRows:
+        """The rows in the FROM of a SELECT, and what their columns are called."""
+        return read_from(self, select)
+
+    def read_table(self, name: str) -> Relation:
+        """The CTE, table or view of that name; refused when there is none or it cannot be read."""
+        if name.lower() not in self.ctes:
+            return self.catalog.read(name)
+        relation = self.ctes[name.lower()]
+        if relation is None:
+            raise BrokenTableError(name)
+        return relation
+
+    def find_lookup(self, name: str) -> LookupTable | None:
+        """The lookup table of that name, if it is one and no CTE."""
+        return None if name.lower() in self.ctes else self.catalog.find_lookup(name)
+
+    def _with_ctes(self, query: exp.Expr, complaints: Complaints) -> Queries:
+        """The same with the CTEs of a query in reach, each of which sees those before it."""
+        clause = query.args.get("with_")
+        if clause is None:
+            return self
+        if clause.args.get("recursive"):
+            raise UnsupportedClauseError("Recursive CTEs are not supported", at=self.script.position(clause))
+        queries = self
+        for cte in clause.expressions:
+            relation: Relation | None = None
+            with complaints.collect(self.script.position(cte.this)):
+                relation = rename_columns(queries.translate(cte.this), cte.args.get("alias"), self.script)
+                count_relations(relation.rows)
+            queries = replace(queries, ctes={**queries.ctes, cte.alias.lower(): relation})
+        return queries
+
+    def translate_body(self, query: exp.Expr) -> Relation:
+        """The relation that a query describes, once its WITH is read."""
+        match query:
+            case exp.Subquery():
+                return self.translate(query.this)
+            case exp.SetOperation():
+                return translate_set_operation(self, query)
+            case exp.Select():
+                return translate_select(self, query)
+        raise UnsupportedClauseError(f"{type(query).__name__.upper()} is not supported", at=self.script.position(query))

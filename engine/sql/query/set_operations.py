@@ -1,0 +1,125 @@
+"""UNION, INTERSECT and EXCEPT: relations with the same columns, by position.
+
+    a UNION ALL b    Union
+    a UNION b        Union, and each row once
+    a INTERSECT b    a semi join of the different rows of `a` with `b`, on all columns
+    a EXCEPT b       an anti join of them
+
+Here NULL is the same as NULL, which it is in no equality: a column that may be NULL is compared inside a struct.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Literal
+
+from sqlglot import exp
+
+from engine.errors import ColumnCountError, TextPosition, TooLargeError, TypeMismatchError, UnsupportedClauseError
+from engine.functions.coercion import common_type
+from engine.plan.expr import Column, Expr, Named
+from engine.plan.nodes import Project, Union
+from engine.plan.structs import make_struct
+from engine.plan.tree import Node
+from engine.schema import Field
+from engine.sql.column_names import count_columns
+from engine.sql.complaints import BrokenTableError, Complaints, errors_located
+from engine.sql.query.aggregation import distinct_rows
+from engine.sql.query.columns import cast_columns, column_of
+from engine.sql.query.join_choice import JoinCondition, choose_join
+from engine.sql.query.query_reader import QueryReader
+from engine.sql.scope import Relation
+from engine.sql.text.limits import MAX_RELATIONS
+
+
+def translate_set_operation(queries: QueryReader, node: exp.SetOperation) -> Relation:
+    """The rows of both sides, or those of the first that the second has or has not; equal ones once, unless it is
+    UNION ALL."""
+    word = type(node).__name__.upper()
+    at = queries.script.position_of_word(word, node, node.expression)
+    is_distinct = node.args.get("distinct", True)
+    if word != "UNION" and not is_distinct:
+        raise UnsupportedClauseError(f"{word} ALL is not supported", hint=f"{word} gives equal rows once", at=at)
+    complaints = Complaints()
+    relations: list[Relation] = []
+    for side in (node.this, node.expression):
+        with complaints.collect(queries.script.position(side)):
+            relations.append(queries.translate(side))
+    complaints.raise_any()
+    if len(relations) != 2:
+        raise BrokenTableError("a side of the union")
+    sides = [relation.rows for relation in relations]
+    if word == "UNION":
+        rows = unite(sides, queries.script.position(node.expression))
+        if is_distinct:
+            with errors_located(at):
+                rows = distinct_rows(rows, queries.updating_ttl)
+    else:
+        with errors_located(at):
+            rows = _compare_rows(sides, word, queries.updating_ttl)
+    return replace(relations[0], rows=rows)
+
+
+def unite(relations: Sequence[Node], at: TextPosition | None = None) -> Node:
+    """One relation with the rows of all; columns by position, cast to types that hold them all."""
+    inputs = [rows for relation in relations for rows in _united(relation)]
+    if len(inputs) > MAX_RELATIONS:
+        raise TooLargeError(f"a union of {len(inputs)} relations", hint=f"at most {MAX_RELATIONS} are planned", at=at)
+    return Union(_align(inputs, "UNION ALL", at))
+
+
+def _united(rows: Node) -> tuple[Node, ...]:
+    return rows.inputs if isinstance(rows, Union) else (rows,)
+
+
+def _align(relations: Sequence[Node], word: str, at: TextPosition | None) -> tuple[Node, ...]:
+    """The relations with columns of the same names and types, by position."""
+    first, *more = relations
+    for relation in more:
+        if len(relation.schema) != len(first.schema):
+            raise ColumnCountError(
+                f"{word} of {count_columns(len(first.schema))} and {count_columns(len(relation.schema))}",
+                hint="both sides need the same columns in the same order",
+                at=at,
+            )
+    columns = list(first.schema.fields)
+    for relation in more:
+        for index, field in enumerate(relation.schema):
+            kind = common_type(columns[index].type, field.type)
+            if kind is None:
+                raise TypeMismatchError(
+                    f"{word} of {columns[index].type} and {field.type} in column {columns[index].name!r}",
+                    hint="cast one of them",
+                    at=at,
+                )
+            columns[index] = replace(columns[index], type=kind)
+    names_and_types = [(column.name, column.type) for column in columns]
+    return tuple(cast_columns(relation, names_and_types) for relation in relations)
+
+
+def _compare_rows(sides: Sequence[Node], word: str, ttl: timedelta) -> Node:
+    """The different rows of the first that the second has, or has not. Within a window when both relations have one,
+    else for all time."""
+    left, right = _align(sides, word, None)
+    left = distinct_rows(left, ttl)
+    projections = (Named(f"__other{index}", column_of(field)) for index, field in enumerate(right.schema))
+    right = Project(right, tuple(projections))
+    pairs = tuple(
+        _equal_or_both_null(left_field, right_field)
+        for left_field, right_field in zip(left.schema, right.schema, strict=True)
+    )
+    kind: Literal["semi", "anti"] = "semi" if word == "INTERSECT" else "anti"
+    return choose_join(left, right, kind, JoinCondition(pairs), ttl, None)
+
+
+def _equal_or_both_null(left: Field, right: Field) -> tuple[Expr, Expr]:
+    """The equality of two columns. Those that may be NULL are wrapped, since nothing equals NULL."""
+    left_column, right_column = Column(left.name, left.type), Column(right.name, right.type)
+    if not left.nullable and not right.nullable:
+        return left_column, right_column
+    wrapped_left, wrapped_right = (make_struct(["value"], [column]) for column in (left_column, right_column))
+    assert wrapped_left is not None
+    assert wrapped_right is not None
+    return wrapped_left, wrapped_right

@@ -1,0 +1,52 @@
+"""SET: the one setting that a script can make for the queries after it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlglot import exp
+
+from engine.durations import read_duration
+from engine.errors import DurationError, UnknownSettingError, UnsupportedStatementError
+from engine.sql.complaints import errors_located
+from engine.sql.scalar.expressions import read_interval
+from engine.sql.text.parse import Script
+
+_MAX_TTL = timedelta(days=36_500)
+_EXAMPLE = "SET updating_ttl = '1 day'"
+SET_USAGE = "SET takes one name and one value"
+
+
+def read_updating_ttl(node: exp.Set, script: Script) -> timedelta:
+    """For how long rows are kept that no window closes, as a SET says."""
+    setting = node.expressions[0].this if len(node.expressions) == 1 else None
+    if not isinstance(setting, exp.EQ) or not isinstance(setting.this, exp.Column | exp.Var | exp.Identifier):
+        raise UnsupportedStatementError(SET_USAGE, hint=_EXAMPLE)
+    target, value = setting.this, setting.expression
+    name = ".".join(part.name for part in target.parts) if isinstance(target, exp.Column) else target.name
+    if name.lower() != "updating_ttl":
+        raise UnknownSettingError(
+            f"there is no setting {name!r}; a script can set 'updating_ttl'",
+            hint="other settings are given at the start",
+            at=script.position(target),
+        )
+    with errors_located(script.position(value)):
+        return _read_ttl(value)
+
+
+def _read_ttl(value: exp.Expr) -> timedelta:
+    match value:
+        case exp.Tuple():
+            raise UnsupportedStatementError(SET_USAGE, hint=_EXAMPLE)
+        case exp.Interval():
+            length = read_interval(value)
+        case exp.Literal(is_string=True):
+            length = read_duration(value.name)
+        case _:
+            text = value.sql(dialect="postgres")
+            raise DurationError(f"updating_ttl is a length of time, not {text}", hint=_EXAMPLE)
+    if length <= timedelta(0):
+        raise DurationError("updating_ttl must be longer than zero", hint=_EXAMPLE)
+    if length > _MAX_TTL:
+        raise DurationError(f"updating_ttl is {_MAX_TTL.days} days at most", hint="leave out what is never needed")
+    return length
