@@ -134,7 +134,7 @@ class Source(Protocol):
 
 
 @runtime_checkable
-class Recorded(Protocol):
+class HasMovingStart(Protocol):
     """A source whose partitions do not begin at the same place every time one asks. Where they begin is written down
     before anything is read, so that a replay begins there too."""
 
@@ -143,7 +143,7 @@ class Recorded(Protocol):
 
 
 @runtime_checkable
-class Watched(Protocol):
+class CommitListener(Protocol):
     """A source that tells others how far it was read."""
 
     def acknowledge(self, at: Mapping[str, Position]) -> None:
@@ -151,7 +151,7 @@ class Watched(Protocol):
 
 
 @runtime_checkable
-class Backlogged(Protocol):
+class HasBacklog(Protocol):
     """A source that can say how much it has not read."""
 
     def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
@@ -160,7 +160,7 @@ class Backlogged(Protocol):
 
 
 @runtime_checkable
-class Clocked(Protocol):
+class HasClock(Protocol):
     """A source with a clock of its own, which says when its partitions are idle."""
 
     def now(self) -> datetime:
@@ -198,7 +198,7 @@ class SparkRead(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LookedUp:
+class LookupResult:
     """What a lookup has found: rows of the table's schema and metadata, and of each row the position of its key among
     those that were asked for. A key without a row is not there; no key is there twice."""
 
@@ -215,7 +215,7 @@ class Lookup(Protocol):
     def refresh(self) -> None:
         """See what has changed. Called once when a task begins, before its first `fetch`."""
 
-    def fetch(self, keys: pa.Array) -> LookedUp:
+    def fetch(self, keys: pa.Array) -> LookupResult:
         """The rows of these keys; they are of the key column's type, all different, and none is NULL."""
 
     def close(self) -> None:
@@ -245,7 +245,7 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SinkPlace:
+class SinkContext:
     """Where a sink of a job keeps its own files: segments, ledger. The directory exists; nobody else uses it."""
 
     directory: Path
@@ -281,7 +281,7 @@ class Connector:
     open_source: Callable[[Table], Source] | None = None
     spark_read: Callable[[Table], SparkRead | None] = lambda table: None
     """How Spark reads the table by a source of its own, where it is to; the source plans the epochs all the same."""
-    open_sink: Callable[[Table, SinkPlace], Sink] | None = None
+    open_sink: Callable[[Table, SinkContext], Sink] | None = None
     open_lookup: Callable[[Table], Lookup] | None = None
     guarantee: Literal["exactly-once", "at-least-once", "best effort"] = "best effort"
     """What holds of every row that its sink writes."""

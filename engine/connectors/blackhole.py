@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.connectors.base import Connector, Epoch, Options, SinkPlace, Table
+from engine.connectors.base import Connector, Epoch, Options, SinkContext, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +33,7 @@ class Blackhole:
         """Nothing was written, so nothing is to be decided."""
 
 
-def _open_sink(table: Table, place: SinkPlace) -> Blackhole:
+def _open_sink(table: Table, context: SinkContext) -> Blackhole:
     return Blackhole()
 
 

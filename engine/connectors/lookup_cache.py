@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from engine.connectors.base import Cache, LookedUp, Lookup
+from engine.connectors.base import Cache, Lookup, LookupResult
 from engine.schema import Schema, arrow_schema
 
 _PER_KEY = 120
@@ -60,17 +60,17 @@ class CachedLookup:
         """What is remembered is not asked for again."""
         self._inner.refresh()
 
-    def fetch(self, keys: pa.Array) -> LookedUp:
+    def fetch(self, keys: pa.Array) -> LookupResult:
         """The rows of these keys, remembered ones first."""
         now = self._clock()
         asked: list[object] = keys.to_pylist()
-        parts: list[LookedUp] = []
+        parts: list[LookupResult] = []
         unknown = self._take(self._young, asked, range(len(asked)), now, parts, keep=False)
         unknown = self._take(self._old, asked, unknown, now, parts, keep=True)
         if unknown:
             parts.append(self._ask(keys, asked, unknown, now))
         self._forget()
-        return LookedUp(
+        return LookupResult(
             pa.concat_batches([part.rows for part in parts]) if parts else self._empty,
             pa.concat_arrays([part.keys for part in parts]) if parts else pa.array([], pa.int64()),
         )
@@ -86,7 +86,7 @@ class CachedLookup:
             self._old = _Generation(self._empty)
 
     def _take(
-        self, known: _Generation, asked: list[object], wanted: range | list[int], now: float, parts: list[LookedUp],
+        self, known: _Generation, asked: list[object], wanted: range | list[int], now: float, parts: list[LookupResult],
         *, keep: bool,
     ) -> list[int]:  # fmt: skip
         """Add the answers that a generation has; the positions of the keys that it does not know."""
@@ -102,21 +102,21 @@ class CachedLookup:
                 entries.append(entry)
         there = [(position, number) for position, (number, _) in zip(positions, entries, strict=True) if number >= 0]
         rows = known.rows.take(pa.array([number for _, number in there], pa.int64()))
-        parts.append(LookedUp(rows, pa.array([position for position, _ in there], pa.int64())))
+        parts.append(LookupResult(rows, pa.array([position for position, _ in there], pa.int64())))
         if keep and positions:
             self._remember(asked, positions, parts[-1], [time for _, time in entries])
         return missing
 
-    def _ask(self, keys: pa.Array, asked: list[object], wanted: list[int], now: float) -> LookedUp:
+    def _ask(self, keys: pa.Array, asked: list[object], wanted: list[int], now: float) -> LookupResult:
         positions = pa.array(wanted, pa.int64())
         found = self._inner.fetch(keys.take(positions))
-        answer = LookedUp(found.rows, positions.take(found.keys))
+        answer = LookupResult(found.rows, positions.take(found.keys))
         if self._ttl is None:
             wanted = answer.keys.to_pylist()  # that there is no row is not believed for ever
         self._remember(asked, wanted, answer, [now] * len(wanted))
         return answer
 
-    def _remember(self, asked: list[object], wanted: list[int], answer: LookedUp, times: list[float]) -> None:
+    def _remember(self, asked: list[object], wanted: list[int], answer: LookupResult, times: list[float]) -> None:
         numbers = dict(zip(answer.keys.to_pylist(), range(answer.rows.num_rows), strict=True))
         self._young.add(
             [asked[one] for one in wanted], answer.rows, [numbers.get(one, _ABSENT) for one in wanted], times

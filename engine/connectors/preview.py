@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Option
 
-from engine.connectors.base import Connector, Epoch, Options, SinkPlace, Table
+from engine.connectors.base import Connector, Epoch, Options, SinkContext, Table
 from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ class PreviewOptions(Options):
 class Preview:
     """Keeps the newest rows as JSON lines in the sink's own directory."""
 
-    def __init__(self, table: Table, place: SinkPlace) -> None:
+    def __init__(self, table: Table, context: SinkContext) -> None:
         self._table = table
-        self._directory = place.directory
+        self._directory = context.directory
 
     def open(self, epoch: Epoch, task: int) -> LineWriter:
         """A writer of one segment."""

@@ -25,7 +25,7 @@ from engine.delivery.writing import staging
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedRows:
     """The rows of an epoch that were refused, in their order, and when, in microseconds."""
 
     at: int
@@ -43,7 +43,7 @@ def keep_refused(table: Table, directory: Path, epoch: Epoch, dead_letters: Sequ
         file.close()
 
 
-def left_rows(directory: Path, epoch: Epoch) -> Refused | None:
+def refused_rows_of(directory: Path, epoch: Epoch) -> RefusedRows | None:
     """What a sink has left of an epoch that it has recorded; None when it was nothing."""
     entry = next((one for one in reversed(read_ledger(directory)) if is_same_epoch(one, epoch)), None)
     if entry is None:
@@ -53,10 +53,10 @@ def left_rows(directory: Path, epoch: Epoch) -> Refused | None:
     except FileNotFoundError:
         return None
     dead_letters = [DeadLetter(origin, error, base64.b64decode(record)) for origin, error, record in content["letters"]]
-    return Refused(content["at"], dead_letters)
+    return RefusedRows(content["at"], dead_letters)
 
 
-def forget_rows(directory: Path, epoch: Epoch) -> None:
+def forget_refused(directory: Path, epoch: Epoch) -> None:
     """Drop what a sink has left of an epoch that the table of dead letters has recorded, of those before it, and of the
     histories before it."""
     parents = {lineage for lineage, _ in epoch.parents}

@@ -15,7 +15,7 @@ from engine.delivery.segments import Segment, drop_segments, from_messages, segm
 from engine.delivery.writing import staging
 
 
-class StagedSegment:
+class ArrowSegment:
     """A segment that is being written."""
 
     def __init__(self, directory: Path, epoch: Epoch, task: int, schema: pa.Schema, partition: str = "") -> None:
@@ -46,7 +46,7 @@ class StagedSegment:
         return Segment(str(self._path.relative_to(self._root)), self._rows, size, "", self._partition)
 
 
-def staged_rows(path: Path, at_once: int) -> Iterator[pa.RecordBatch]:
+def segment_rows(path: Path, at_once: int) -> Iterator[pa.RecordBatch]:
     """The rows of a segment, in their order, so many at once."""
     with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
         for index in range(reader.num_record_batches):

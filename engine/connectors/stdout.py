@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.connectors.base import Connector, Epoch, Options, SinkPlace, Table
+from engine.connectors.base import Connector, Epoch, Options, SinkContext, Table
 from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ class StdoutOptions(Options):
 class Stdout:
     """Prints an epoch's rows when it is committed, and not again unless the process died while printing."""
 
-    def __init__(self, table: Table, place: SinkPlace) -> None:
+    def __init__(self, table: Table, context: SinkContext) -> None:
         self._table = table
-        self._directory = place.directory
+        self._directory = context.directory
 
     def open(self, epoch: Epoch, task: int) -> LineWriter:
         """A writer of one segment."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from engine import types
 from engine.connectors.base import DeadLetter, Epoch, SegmentWriter
-from engine.connectors.refused_rows import forget_rows, left_rows
+from engine.connectors.refused_rows import forget_refused, refused_rows_of
 from engine.schema import Field, arrow_schema
 from engine.spark.dead_letters import noted_dead_letters
 from engine.spark.epoch import Target
@@ -55,7 +55,7 @@ class DeadLetterTable:
         sink.commit(epoch, [writer.close()])
         # a crash before here leaves the files: the epoch runs again, and the ledger says that it is in
         for sender in sending_sinks:
-            forget_rows(sender.place.directory, epoch)
+            forget_refused(sender.place.directory, epoch)
 
     def _write(self, writer: SegmentWriter, dead_letters: Iterable[_SentDeadLetter]) -> None:
         waiting = iter(dead_letters)
@@ -77,7 +77,7 @@ def _undecoded(directory: Path, end: Offset) -> Iterator[_SentDeadLetter]:
 
 
 def _refused(sender: Target, epoch: Epoch) -> Iterator[_SentDeadLetter]:
-    refused = left_rows(sender.place.directory, epoch)
+    refused = refused_rows_of(sender.place.directory, epoch)
     if refused is not None:
         for dead_letter in refused.dead_letters:
             yield _SentDeadLetter(dead_letter, sender.table.name, epoch.lineage, refused.at)

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from engine.connectors import connector_of
-from engine.connectors.base import Epoch, SegmentWriter, Sink, SinkPlace, Table
+from engine.connectors.base import Epoch, SegmentWriter, Sink, SinkContext, Table
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import read_ledger, refused_so_far
 from engine.errors import NullValueError
@@ -49,7 +49,7 @@ class Target:
     """A sink of a job: its table, where it keeps its own files, and whether its rows are taken back and replaced."""
 
     table: Table
-    place: SinkPlace
+    place: SinkContext
     is_updating: bool = False
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from engine.connectors.base import Backlogged, Json, Position, Recorded, Source
+from engine.connectors.base import HasBacklog, HasMovingStart, Json, Position, Source
 from engine.spark import notes
 from engine.spark.watermarks import END_OF_TIME, Activity, Marks, advance, follow
 
@@ -94,7 +94,7 @@ class Planner:
         begun = self._begin(start)
         at = {**start.positions, **begun}
         taken = {name: notes.collect(self.directory, name, count, at[name]) for name, count in start.moved.items()}
-        is_recorded = isinstance(self.source, Recorded)
+        is_recorded = isinstance(self.source, HasMovingStart)
         readable = {name: place for name, place in at.items() if not (is_recorded and name in begun)}
         target = dict(self.source.advance(readable, self.max_rows))
         now = self.clock()
@@ -102,7 +102,7 @@ class Planner:
         moved = {name: max(1, self.slices // len(moving)) for name in moving}
         after = {name: target.get(name, position) for name, position in at.items()}
         is_end = self.source.bounded and all(self.source.is_finished(name, where) for name, where in after.items())
-        waiting = self.source.waiting(after) if isinstance(self.source, Backlogged) else None
+        waiting = self.source.waiting(after) if isinstance(self.source, HasBacklog) else None
         # what waits to be read is not silent, however long others are read before it
         heard = {*moved, *(name for name, rows in (waiting or {}).items() if rows)}
         watermark, marks, idle = self._watermark(start, at, taken, heard, now)
@@ -127,9 +127,9 @@ class Planner:
         )
 
     def _begin(self, start: Offset) -> Mapping[str, Position]:
-        """Where the partitions begin that are new. Those of a `Recorded` source are read from the next epoch on."""
+        """Where new partitions begin. Those of a `HasMovingStart` source are read from the next epoch on."""
         new = [name for name in self.source.partitions() if name not in start.positions]
-        if isinstance(self.source, Recorded):
+        if isinstance(self.source, HasMovingStart):
             return self.source.begin(new, is_first=start.beat == 0)
         return {name: self.source.start(name) for name in new}
 

@@ -20,7 +20,7 @@ from engine.checkpoints.claim import Claim, claim
 from engine.checkpoints.layout import StatePaths
 from engine.compile import Program, compile_script
 from engine.connectors import connector_of
-from engine.connectors.base import Epoch, SinkPlace, Table
+from engine.connectors.base import Epoch, SinkContext, Table
 from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.epoch_report import EpochReport
@@ -226,10 +226,10 @@ class _Running:
         finally:
             query.stop()
 
-    def _place(self, table: str) -> SinkPlace:
+    def _place(self, table: str) -> SinkContext:
         directory = sink_directory(self.paths.root, table)
         directory.mkdir(parents=True, exist_ok=True)
-        return SinkPlace(directory, self.spec.name)
+        return SinkContext(directory, self.spec.name)
 
     def _epoch(
         self,

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from engine import types
 from engine.arrow.evaluate import evaluate
 from engine.connectors import connector_of
-from engine.connectors.base import Chunk, Clocked, Json, Position, Slice, Source, SparkRead, Table, Watched
+from engine.connectors.base import Chunk, CommitListener, HasClock, Json, Position, Slice, Source, SparkRead, Table
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.formats.row_ids import row_ids
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, ROW_ID, WATERMARK
@@ -121,7 +121,7 @@ class Reader(DataSourceStreamReader):
         if self._planner is None:
             source = self.spec.open()
             activity = Activity(self.spec.table.idle_time, {})
-            clock = source.now if isinstance(source, Clocked) else _now
+            clock = source.now if isinstance(source, HasClock) else _now
             spec = self.spec
             name = spec.table.name
             self._planner = Planner(
@@ -163,7 +163,7 @@ class Reader(DataSourceStreamReader):
     def commit(self, end: Mapping[str, Json]) -> None:
         """An epoch is committed."""
         source = self.planner.source
-        if isinstance(source, Watched):
+        if isinstance(source, CommitListener):
             source.acknowledge(Offset.from_json(end).positions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from engine.checkpoints.layout import StatePaths
-from engine.connectors.base import SinkPlace, Table
+from engine.connectors.base import SinkContext, Table
 from engine.delivery.durable import create_durably
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
@@ -108,10 +108,10 @@ def _take(spec: Spec, targets: tuple[Target, ...], number: int, first: int, gene
     reach(Point.AFTER_SINKS, number)
 
 
-def _place(spec: Spec, table: Table) -> SinkPlace:
+def _place(spec: Spec, table: Table) -> SinkContext:
     directory = sink_directory(spec.paths.root, table.name)
     directory.mkdir(parents=True, exist_ok=True)
-    return SinkPlace(directory, spec.job)
+    return SinkContext(directory, spec.job)
 
 
 def _next(checkpoint: Path) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from engine.connectors import find_connector
-from engine.connectors.base import Connector, Position, Sink, SinkPlace, Source, Table
+from engine.connectors.base import Connector, Position, Sink, SinkContext, Source, Table
 from engine.connectors.options import GivenOption, OptionValue, read_table_options
 from engine.delivery.epoch import Epoch
 from engine.errors import TextPosition
@@ -69,7 +69,7 @@ def sink(of: Table, directory: Path) -> Sink:
     open_sink = connector(of.connector).open_sink
     assert open_sink is not None
     directory.mkdir(parents=True, exist_ok=True)
-    return open_sink(of, SinkPlace(directory))
+    return open_sink(of, SinkContext(directory))
 
 
 def start(of: Source) -> dict[str, Position]:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.compile import compile_script
-from engine.connectors.base import DeadLetter, SinkPlace
+from engine.connectors.base import DeadLetter, SinkContext
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.errors import UnwritableTargetError
 from engine.spark.dead_letters import DeadLetterNotes, noted_dead_letters
@@ -99,7 +99,7 @@ def test_a_table_takes_each_bad_record_once_through_a_crash(
 def test_a_table_of_letters_that_keeps_files_open_wakes_a_silent_source(tmp_path: Path) -> None:
     sql = INTO_A_TABLE.format(folder=tmp_path, connector="filesystem", kind="TEXT")
     program = compile_script(sql.replace("/letters', type", "/letters', rolling_policy.interval = '10 seconds', type"))
-    box = Target(program.tables["letters"], SinkPlace(tmp_path))
+    box = Target(program.tables["letters"], SinkContext(tmp_path))
 
     assert program.dead_letter_tables == {"letters": {"input"}}
     assert EpochPart(program.parts, [], program.tables, [box]).wakes_after == timedelta(seconds=5)

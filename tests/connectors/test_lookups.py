@@ -18,7 +18,7 @@ import pytest
 
 from engine import types
 from engine.connectors import CONNECTORS, connector_of
-from engine.connectors.base import Cache, LookedUp, Lookup, Table
+from engine.connectors.base import Cache, Lookup, LookupResult, Table
 from engine.connectors.lookup_cache import CachedLookup
 from engine.connectors.lookups import LookupSpec, look_up, narrowed, open_lookup
 from engine.errors import BadRecordError, DuplicateKeyError, MissingFileError, UnreadableFileError
@@ -224,14 +224,14 @@ class Remote:
     def close(self) -> None:
         pass
 
-    def fetch(self, keys: pa.Array) -> LookedUp:
+    def fetch(self, keys: pa.Array) -> LookupResult:
         wanted = keys.to_pylist()
         assert len(set(wanted)) == len(wanted)
         assert None not in wanted
         self.asked += wanted
         there = [at for at, key in enumerate(wanted) if key in self.known]
         rows = [{"id": wanted[at], "name": f"{len(self.asked)}" + "x" * self.width} for at in reversed(there)]
-        return LookedUp(
+        return LookupResult(
             pa.RecordBatch.from_pylist(rows, schema=arrow_schema(NAMES)), pa.array(list(reversed(there)), pa.int64())
         )
 

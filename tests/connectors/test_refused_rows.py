@@ -9,7 +9,7 @@ import pytest
 
 from engine.compile import compile_script
 from engine.connectors.base import DeadLetter
-from engine.connectors.refused_rows import forget_rows, keep_refused, left_rows
+from engine.connectors.refused_rows import forget_refused, keep_refused, refused_rows_of
 from engine.delivery.file_ledger import permit_at_least_once
 from engine.errors import UnwritableTargetError
 from engine.spark.run import RunSpec
@@ -31,20 +31,20 @@ def record(directory: Path, number: int, generation: int = 1, lineage: str = "on
 
 
 def origins(directory: Path, number: int, lineage: str = "one", generation: int = 1) -> list[str]:
-    left = left_rows(directory, epoch(number, lineage, generation))
+    left = refused_rows_of(directory, epoch(number, lineage, generation))
     return [] if left is None else [letter.origin for letter in left.dead_letters]
 
 
 def test_what_was_left_counts_once_the_epoch_is_recorded(tmp_path: Path) -> None:
     keep_refused(OUT, tmp_path, epoch(1), [ONE, OTHER])
-    assert left_rows(tmp_path, epoch(1)) is None
+    assert refused_rows_of(tmp_path, epoch(1)) is None
 
     record(tmp_path, 1)
 
-    left = left_rows(tmp_path, epoch(1))
+    left = refused_rows_of(tmp_path, epoch(1))
     assert left is not None
     assert list(left.dead_letters) == [ONE, OTHER]
-    assert left == left_rows(tmp_path, epoch(1, generation=5)), "a later run finds the same"
+    assert left == refused_rows_of(tmp_path, epoch(1, generation=5)), "a later run finds the same"
     assert origins(tmp_path, 1, "two") == []
 
 
@@ -66,7 +66,7 @@ def test_what_the_table_has_is_forgotten_and_nothing_else(tmp_path: Path) -> Non
     for which in (epoch(1), epoch(2), epoch(3), epoch(7, "left"), epoch(1, "later")):
         keep_refused(OUT, tmp_path, which, [ONE])
 
-    forget_rows(tmp_path, epoch(2, parents=(("left", 4),)))
+    forget_refused(tmp_path, epoch(2, parents=(("left", 4),)))
 
     left = sorted(path.name for path in (tmp_path / "letters").iterdir())
     assert left == ["000000000001-later-1.json", "000000000003-one-1.json"]

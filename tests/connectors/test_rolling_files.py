@@ -13,9 +13,9 @@ from uuid import UUID
 import pyarrow.parquet as pq
 import pytest
 
-from engine.connectors.base import SinkPlace, Table
+from engine.connectors.base import SinkContext, Table
 from engine.connectors.files.names import stem
-from engine.connectors.files.rolling_sink import FilesystemSink
+from engine.connectors.files.rolling_sink import RollingFilesSink
 from engine.connectors.files.time_folders import end_of
 from engine.connectors.filesystem.options import FilesystemSinkOptions
 from engine.connectors.filesystem.sink import open_filesystem_sink
@@ -48,10 +48,10 @@ class Stream:
         given = {"path": root / "out", "type": "sink", "format": "json"} | options
         self.table: Table = table("filesystem", NUMBERS, **given)
 
-    def sink(self) -> FilesystemSink:
+    def sink(self) -> RollingFilesSink:
         (self.root / "state" / "sinks" / "t").mkdir(parents=True, exist_ok=True)
         assert isinstance(self.table.options, FilesystemSinkOptions)
-        place = SinkPlace(self.root / "state" / "sinks" / "t")
+        place = SinkContext(self.root / "state" / "sinks" / "t")
         opened = open_filesystem_sink(self.table, self.table.options, place)
         opened._clock = lambda: self.now * 1_000_000
         return opened

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from engine.connectors.base import Epoch
-from engine.connectors.staged import StagedSegment
+from engine.connectors.staged import ArrowSegment
 from engine.errors import UnwritableTargetError
 
 SCHEMA = pa.schema([("n", pa.int64())])
@@ -20,8 +20,8 @@ ROWS = pa.RecordBatch.from_pydict({"n": [1, 2]}, schema=SCHEMA)
 EPOCH = Epoch(1, "l", 1, "")
 
 
-def segment(directory: Path) -> StagedSegment:
-    one = StagedSegment(directory, EPOCH, 0, SCHEMA)
+def segment(directory: Path) -> ArrowSegment:
+    one = ArrowSegment(directory, EPOCH, 0, SCHEMA)
     one.write(ROWS)
     return one
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.connectors.base import Position, Table
 from engine.connectors.kafka.read.options import KafkaSourceOptions
-from engine.connectors.kafka.read.positions import Place
+from engine.connectors.kafka.read.positions import ReadPosition
 from engine.connectors.kafka.read.source import KafkaSource
 from engine.schema import Field, Schema
 from engine.types import TEXT
@@ -46,7 +46,7 @@ def place(offset: int) -> Position:
 
 def offsets(at: Mapping[str, Position]) -> list[int]:
     """The offsets of the partitions in order."""
-    return [Place.from_json(at[name]).offset for name in sorted(at)]
+    return [ReadPosition.from_json(at[name]).offset for name in sorted(at)]
 
 
 def values(of: KafkaSource, first: Mapping[str, Position], last: Mapping[str, Position], tasks: int = 1) -> list[str]:

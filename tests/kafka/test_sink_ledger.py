@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 
-from engine.connectors.base import Epoch, SinkPlace
+from engine.connectors.base import Epoch, SinkContext
 from engine.connectors.kafka.client import ClientConfig
-from engine.connectors.kafka.write.failures import trouble
+from engine.connectors.kafka.write.failures import write_failure
 from engine.connectors.kafka.write.ledger import KafkaLedger
 from engine.connectors.kafka.write.ledger_memory import recall
 from engine.connectors.kafka.write.options import KafkaSinkOptions
 from engine.connectors.kafka.write.probe import check_broker
 from engine.connectors.kafka.write.producer import producer_config
-from engine.connectors.kafka.write.sink import StagedSink
+from engine.connectors.kafka.write.sink import ExactlyOnceSink
 from engine.delivery.ledger import LedgerEntry
 from engine.errors import EngineError, LedgerForeignError, LedgerLostError, TransactionsUnsafeError
 from tests.kafka.broker import Broker
@@ -69,7 +69,8 @@ def test_a_ledger_is_written_again_before_the_broker_forgets_it(broker: Broker, 
     of, now = target(broker.address, topic), datetime.now(UTC)
     assert isinstance(of.options, KafkaSinkOptions)
     for number, passed in ((2, timedelta(hours=23)), (3, timedelta(hours=25)), (4, timedelta(hours=30))):
-        sink = StagedSink(of, of.options, SinkPlace(directory(tmp_path)), clock=lambda passed=passed: now + passed)  # type: ignore[misc]
+        context = SinkContext(directory(tmp_path))
+        sink = ExactlyOnceSink(of, of.options, context, clock=lambda passed=passed: now + passed)  # type: ignore[misc]
         sink.commit(Epoch(number, "one", 1, f"offsets-{number}"), [])
 
     assert [entry.epoch for entry in ledger(broker, topic)] == [3]
@@ -176,4 +177,4 @@ def producer_options(address: str, topic: str) -> ClientConfig:
     ],
 )
 def test_what_the_client_says_has_a_name(code: int, expected: str) -> None:
-    assert trouble(KafkaException(KafkaError(code)), "topic").code == expected
+    assert write_failure(KafkaException(KafkaError(code)), "topic").code == expected

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from engine import types
-from engine.connectors.base import Recorded, Watched
+from engine.connectors.base import CommitListener, HasMovingStart
 from engine.connectors.kafka import msk
 from engine.connectors.kafka.read.positions import partition_name, share, split_name
 from engine.errors import (
@@ -397,8 +397,8 @@ def test_the_group_is_told_how_far_the_table_was_read(broker: Broker) -> None:
 def test_a_kafka_source_writes_down_where_it_begins_and_is_watched(broker: Broker) -> None:
     source = kafka_source(kafka_table(broker, "any"))
 
-    assert isinstance(source, Recorded)
-    assert isinstance(source, Watched)
+    assert isinstance(source, HasMovingStart)
+    assert isinstance(source, CommitListener)
     assert not source.is_finished("any/0", 0)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from engine.connectors.base import SinkPlace
+from engine.connectors.base import SinkContext
 from engine.connectors.files.s3_target import Bucket
-from engine.connectors.files.storage import Prefix, read_place
+from engine.connectors.files.storage import Prefix, read_location
 from engine.connectors.filesystem.options import FilesystemSinkOptions
 from engine.delivery.file_ledger import WritePermit
 from engine.errors import AddressRefusedError, EngineError, OutputChangedError, ScriptRefused, SupersededError
@@ -175,7 +175,7 @@ def test_uploads_that_nobody_has_finished_for_a_day_are_aborted(store: Store, tm
         store.client.create_multipart_upload(Bucket=store.bucket, Key=key)
     of = store.table()
     assert isinstance(of.options, FilesystemSinkOptions)
-    where = of.options.place
+    where = of.options.location
     assert isinstance(where, Prefix)
 
     [begun, _] = [one["Initiated"] for one in store.client.list_multipart_uploads(Bucket=store.bucket)["Uploads"]]
@@ -223,7 +223,7 @@ def test_a_bucket_that_cannot_be_written_is_named(
     ],
 )
 def test_a_path_may_be_a_bucket(path: str, read: Path | Prefix) -> None:
-    assert read_place(path) == read
+    assert read_location(path) == read
 
 
 @pytest.mark.parametrize(
@@ -242,4 +242,4 @@ def test_buckets_that_cannot_be_are_refused(options: dict[str, str], said: str) 
 
 def test_a_key_without_a_prefix_is_the_name() -> None:
     assert Prefix("b", "").key("x") == "x"
-    assert SinkPlace(Path()).job == ""
+    assert SinkContext(Path()).job == ""

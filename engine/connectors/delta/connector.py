@@ -6,21 +6,21 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engine import types
-from engine.connectors.base import Connector, Options, SinkPlace, Table
+from engine.connectors.base import Connector, Options, SinkContext, Table
 from engine.connectors.delta.options import DeltaOptions
 from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
-    from engine.connectors.files.rolling_sink import FilesystemSink
+    from engine.connectors.files.rolling_sink import RollingFilesSink
 
 _KEYS = types.Text | types.Integer | types.Boolean | types.Date
 
 
-def _open_sink(table: Table, place: SinkPlace) -> FilesystemSink:
+def _open_sink(table: Table, context: SinkContext) -> RollingFilesSink:
     from engine.connectors.delta.sink import open_delta_sink  # noqa: PLC0415 - checks must not pay for Arrow
 
     assert isinstance(table.options, DeltaOptions)
-    return open_delta_sink(table, table.options, place)
+    return open_delta_sink(table, table.options, context)
 
 
 def _check(table: Table) -> str | None:

@@ -56,12 +56,12 @@ class DeltaLog:
 
     def exists(self) -> bool:
         """Whether there is a table."""
-        with self._told():
+        with self._errors_explained():
             return bool(DeltaTable.is_deltatable(self.uri, dict(self.storage)))
 
     def create(self) -> None:
         """Make the table unless there is one; refused when that one has other columns."""
-        with self._told():
+        with self._errors_explained():
             table = DeltaTable.create(
                 self.uri,
                 Schema.from_arrow(self.schema),
@@ -113,7 +113,7 @@ class DeltaLog:
         about = {"lineage": epoch.lineage, "epoch": str(epoch.number), "generation": str(epoch.generation)}
         refused: Exception | None = None
         for _ in range(_TIMES):
-            with self._told():
+            with self._errors_explained():
                 table = DeltaTable(self.uri, storage_options=dict(self.storage))
                 wanted = actions(table)
                 known = table.transaction_version(name)
@@ -134,7 +134,7 @@ class DeltaLog:
         ) from refused
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_explained(self) -> Iterator[None]:
         try:
             yield
         except TableNotFoundError as wrong:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import Field as Option
 
 from engine.connectors.files.sink_options import FileSinkOptions
-from engine.connectors.files.storage import Prefix, StorageOptions, WritablePath, read_place
+from engine.connectors.files.storage import Location, StorageOptions, WritablePath, read_location
 
 
 class DeltaOptions(FileSinkOptions, StorageOptions):
@@ -21,6 +19,6 @@ class DeltaOptions(FileSinkOptions, StorageOptions):
     )
 
     @property
-    def place(self) -> Path | Prefix:
+    def location(self) -> Location:
         """Where `path` is."""
-        return read_place(self.path)
+        return read_location(self.path)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from engine.connectors.base import SinkPlace, Table
+from engine.connectors.base import SinkContext, Table
 from engine.connectors.delta.log import DataFile, DeltaLog
 from engine.connectors.delta.options import DeltaOptions
 from engine.connectors.files.partitions import NO_VALUE, Partitioner
 from engine.connectors.files.plan import Layout
-from engine.connectors.files.rolling_sink import FilesystemSink, open_target
-from engine.connectors.files.storage import Prefix, StorageOptions
+from engine.connectors.files.rolling_sink import RollingFilesSink, open_target
+from engine.connectors.files.storage import Location, StorageOptions
 from engine.connectors.files.target import Build, Target
 from engine.delivery.epoch import Epoch
 from engine.delivery.file_ledger import WritePermit
@@ -71,22 +71,24 @@ class DeltaTarget:
             self.log.remove(permit.epoch, lineage, (), _now())
 
 
-def open_delta_sink(table: Table, options: DeltaOptions, own: SinkPlace) -> FilesystemSink:
+def open_delta_sink(table: Table, options: DeltaOptions, context: SinkContext) -> RollingFilesSink:
     """The sink of a Delta table."""
     keys = tuple(field.name for name in options.fields if (field := table.schema.find(name)) is not None)
     suffix = ".parquet" if options.suffix is None else options.suffix
     layout = Layout(options.prefix, suffix, options.strategy, options.policy, len(keys))
     partitioner = Partitioner(table.schema, keys, None, keeps_fields=False)
-    uri = str(options.place.absolute()) if isinstance(options.place, Path) else options.place.url
-    log = DeltaLog(uri, _storage(options.place, options), arrow_schema(table.schema), keys, f"{own.job}/{table.name}")
-    target = DeltaTarget(open_target(options.place, options, own), log)
-    return FilesystemSink(table, layout, partitioner, target, own.directory)
+    uri = str(options.location.absolute()) if isinstance(options.location, Path) else options.location.url
+    log = DeltaLog(
+        uri, _storage(options.location, options), arrow_schema(table.schema), keys, f"{context.job}/{table.name}"
+    )
+    target = DeltaTarget(open_target(options.location, options, context), log)
+    return RollingFilesSink(table, layout, partitioner, target, context.directory)
 
 
-def _storage(place: Path | Prefix, options: StorageOptions) -> Mapping[str, str]:
-    if isinstance(place, Path):
+def _storage(location: Location, options: StorageOptions) -> Mapping[str, str]:
+    if isinstance(location, Path):
         return {}
-    endpoint = place.endpoint or options.endpoint
+    endpoint = location.endpoint or options.endpoint
     secrets = {
         "AWS_ACCESS_KEY_ID": options.access_key_id,
         "AWS_SECRET_ACCESS_KEY": options.secret_access_key,

@@ -34,7 +34,7 @@ class ListedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePosition:
     """In the file `key`, behind `at` bytes or rows, or behind its end; `seen` and `bytes` count the files up to
     and with this one. Before the first file there is no key."""
 
@@ -44,21 +44,21 @@ class Place:
     seen: int = 0
     bytes: int = 0
 
-    def enter(self, file: ListedFile) -> Place:
+    def enter(self, file: ListedFile) -> FilePosition:
         """At the beginning of the next file."""
-        return Place(file.key, 0, False, self.seen + 1, self.bytes + file.size)
+        return FilePosition(file.key, 0, False, self.seen + 1, self.bytes + file.size)
 
-    def leave(self) -> Place:
+    def leave(self) -> FilePosition:
         """Behind the end of this file."""
-        return Place(self.key, 0, True, self.seen, self.bytes)
+        return FilePosition(self.key, 0, True, self.seen, self.bytes)
 
-    def move(self, at: int) -> Place:
+    def move(self, at: int) -> FilePosition:
         """Further on in this file."""
-        return Place(self.key, at, False, self.seen, self.bytes)
+        return FilePosition(self.key, at, False, self.seen, self.bytes)
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class FileRange:
     """A piece of one file, from some byte or row to another; None is the file's end."""
 
     name: str
@@ -93,7 +93,7 @@ def list_files(root: Path, pattern: str | None, *, by_time: bool, until: int | N
     return sorted(found, key=lambda file: file.key)
 
 
-def stretches(files: Sequence[ListedFile], start: Place, end: Place) -> list[Stretch]:
+def ranges_between(files: Sequence[ListedFile], start: FilePosition, end: FilePosition) -> list[FileRange]:
     """What lies between two places. Raises when the files there are not those that were there."""
     if end.key is None:
         return []
@@ -114,11 +114,11 @@ def stretches(files: Sequence[ListedFile], start: Place, end: Place) -> list[Str
         first = start.at if file.key == start.key else 0
         last = end.at if file.key == end.key and not end.is_done else None
         if last is None or last > first:
-            found.append(Stretch(file.key.name, first, last, file.size, file.size))
+            found.append(FileRange(file.key.name, first, last, file.size, file.size))
     return found
 
 
-def to_position(place: Place) -> Position:
+def to_position(place: FilePosition) -> Position:
     """A place as it stands in the offset log."""
     if place.key is None:
         return {}
@@ -128,15 +128,15 @@ def to_position(place: Place) -> Position:
     return where if place.is_done else {**where, "at": place.at}
 
 
-def from_position(position: Position) -> Place:
+def from_position(position: Position) -> FilePosition:
     """The place that a position names."""
     match position:
         case {"file": str(name), "seen": int(seen), "bytes": int(size), **rest}:
             time, at = rest.get("time", 0), rest.get("at")
             assert isinstance(time, int)
             assert at is None or isinstance(at, int)
-            return Place(Key(time, name), at or 0, at is None, seen, size)
-    return Place()
+            return FilePosition(Key(time, name), at or 0, at is None, seen, size)
+    return FilePosition()
 
 
 def _walk(root: Path) -> Iterator[Path]:

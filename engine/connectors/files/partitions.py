@@ -20,7 +20,7 @@ _HOUR = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartitionRows:
     """Rows of one directory; and when its time is over, where directories are named by time."""
 
     directory: str
@@ -42,7 +42,7 @@ class Partitioner:
         self._width = len(schema)
         self.written = Schema(tuple(field for at, field in enumerate(schema) if at not in self._left_out))
 
-    def split(self, rows: pa.RecordBatch) -> Iterator[Part]:
+    def split(self, rows: pa.RecordBatch) -> Iterator[PartitionRows]:
         """The rows of each directory, in their order, without the event time; the directories as they first come."""
         names = rows.schema.names
         table_rows = rows.select(
@@ -58,7 +58,7 @@ class Partitioner:
         keys += [rows.column(index) for index in self._fields]
         if not keys:
             if rows.num_rows:
-                yield Part("", table_rows)
+                yield PartitionRows("", table_rows)
             return
         codes = _codes(keys)
         for code in codes.dictionary:
@@ -66,7 +66,7 @@ class Partitioner:
             first = pc.index(chosen, True).as_py()
             values = [key[first] for key in keys]
             until = None if self._pattern is None else self._end(pc.max(rows.column(EVENT_TIME).filter(chosen)))
-            yield Part(self._folder(values), table_rows.filter(chosen), until)
+            yield PartitionRows(self._folder(values), table_rows.filter(chosen), until)
 
     def _end(self, latest: pa.Scalar) -> int | None:
         return end_of(latest.as_py(), self._pattern or "") if latest.is_valid else None

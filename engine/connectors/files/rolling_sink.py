@@ -1,7 +1,7 @@
 """Writing files, exactly once, one per directory whenever it rolls.
 
 What an epoch publishes, and what it leaves open for later epochs, is decided by creating its manifest; of two drivers
-one succeeds. Everything after that can be repeated: a file is made whole of its segments and put into its place, and
+one succeeds. Everything after that can be repeated: a file is made whole of its segments and put into its location, and
 one that is there already must be equal.
 """
 
@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from engine.connectors.base import Epoch, SinkPlace, Table
+from engine.connectors.base import Epoch, SinkContext, Table
 from engine.connectors.files.gathering import gather
 from engine.connectors.files.joining import join_segments
 from engine.connectors.files.names import Chance
 from engine.connectors.files.partitions import Partitioner
 from engine.connectors.files.plan import Layout, plan
 from engine.connectors.files.segments import FileSegments
-from engine.connectors.files.storage import Prefix, StorageOptions
+from engine.connectors.files.storage import Location, StorageOptions
 from engine.connectors.files.target import Directory, Target
 from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
@@ -45,7 +45,7 @@ def _now() -> int:
     return time.time_ns() // 1000
 
 
-class FilesystemSink:
+class RollingFilesSink:
     """The target holds the files that the manifests of the epochs in the ledger name."""
 
     def __init__(
@@ -67,10 +67,10 @@ class FilesystemSink:
         self._clock = clock
         self._chance = chance
 
-    def open(self, epoch: Epoch, task: int) -> FilesystemWriter:
+    def open(self, epoch: Epoch, task: int) -> RollingFilesWriter:
         """A writer of one segment per partition."""
         segments = FileSegments(self._table, self._partitioner.written, self._directory, epoch, task)
-        return FilesystemWriter(self._partitioner, segments, self._directory, epoch)
+        return RollingFilesWriter(self._partitioner, segments, self._directory, epoch)
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Decide the epoch and publish its files, once."""
@@ -132,7 +132,7 @@ class FilesystemSink:
             remove_manifest(self._directory, old)
 
 
-class FilesystemWriter:
+class RollingFilesWriter:
     """Writes one task's rows of an epoch, each to the segment of its partition."""
 
     def __init__(self, partitioner: Partitioner, segments: FileSegments, directory: Path, epoch: Epoch) -> None:
@@ -153,10 +153,10 @@ class FilesystemWriter:
             return self._segments.close()
 
 
-def open_target(place: Path | Prefix, options: StorageOptions, own: SinkPlace) -> Target:
+def open_target(location: Location, options: StorageOptions, context: SinkContext) -> Target:
     """The directory or bucket that a table's files go to."""
-    if isinstance(place, Path):
-        return Directory(place, own.directory)
+    if isinstance(location, Path):
+        return Directory(location, context.directory)
     from engine.connectors.files.s3_target import Bucket  # noqa: PLC0415 - only buckets need boto3
 
-    return Bucket(place, options, own.directory, own.job)
+    return Bucket(location, options, context.directory, context.job)

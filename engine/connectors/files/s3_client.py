@@ -29,9 +29,9 @@ _UNCONDITIONAL = frozenset({"501", "NotImplemented"})
 _REFUSED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket"})
 
 
-def connect(place: Prefix, options: StorageOptions) -> Any:
+def connect(prefix: Prefix, options: StorageOptions) -> Any:
     """The client of a bucket; the same one for the same options, since making one is slow."""
-    endpoint = place.endpoint or options.endpoint
+    endpoint = prefix.endpoint or options.endpoint
     secrets = (options.access_key_id, options.secret_access_key, options.session_token)
     if endpoint is not None:
         _check(endpoint, os.environ.get(ALLOWED, ""))
@@ -47,10 +47,10 @@ def _check(endpoint: str, allowed: str) -> None:
 @lru_cache(maxsize=8)
 def _client(endpoint: str | None, region: str | None, key_id: str | None, key: str | None, token: str | None) -> Any:
     # others than Amazon know neither buckets as host names nor checksums that nobody has asked for
-    own: dict[str, Any] = {} if endpoint is None else {"s3": {"addressing_style": "path"}}
-    own |= {} if endpoint is None else {"request_checksum_calculation": "when_required"}
+    extra: dict[str, Any] = {} if endpoint is None else {"s3": {"addressing_style": "path"}}
+    extra |= {} if endpoint is None else {"request_checksum_calculation": "when_required"}
     retries = {"mode": "standard", "max_attempts": _TIMES}
-    config = Config(retries=retries, connect_timeout=_SECONDS / 6, read_timeout=_SECONDS, **own)
+    config = Config(retries=retries, connect_timeout=_SECONDS / 6, read_timeout=_SECONDS, **extra)
     return boto3.session.Session().client(
         "s3",
         endpoint_url=endpoint,
@@ -83,20 +83,20 @@ def knows_no_conditions(error: Exception) -> bool:
 
 
 @contextmanager
-def told(place: Prefix) -> Iterator[None]:
+def errors_explained(prefix: Prefix) -> Iterator[None]:
     """Whatever goes wrong inside is an error of ours, which says where; it never holds a key."""
     try:
         yield
     except NoCredentialsError as wrong:
         raise UnwritableTargetError(
-            f"{place} cannot be written: nobody has said who asks",
+            f"{prefix} cannot be written: nobody has said who asks",
             hint="set 'storage.access_key_id' and 'storage.secret_access_key', or give the driver a role or a profile",
         ) from wrong
     except (ClientError, BotoCoreError) as wrong:
         if code_of(wrong) in _REFUSED:
             raise UnwritableTargetError(
-                f"{place} cannot be written: {wrong}", hint="check the bucket's name, the keys, and what they may do"
+                f"{prefix} cannot be written: {wrong}", hint="check the bucket's name, the keys, and what they may do"
             ) from wrong
         raise TargetUnavailableError(
-            f"{place} does not answer: {wrong}", hint="is the server up, and the URL right?"
+            f"{prefix} does not answer: {wrong}", hint="is the server up, and the URL right?"
         ) from wrong

@@ -22,7 +22,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from engine.connectors.files.s3_client import connect, is_gone, is_taken, knows_no_conditions, told
+from engine.connectors.files.s3_client import connect, errors_explained, is_gone, is_taken, knows_no_conditions
 from engine.connectors.files.storage import Prefix, StorageOptions
 from engine.connectors.files.target import Build
 from engine.delivery.epoch import Epoch
@@ -50,16 +50,16 @@ class Bucket:
 
     def __init__(
         self,
-        place: Prefix,
+        prefix: Prefix,
         options: StorageOptions,
         directory: Path,
         job: str,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._place = place
+        self._prefix = prefix
         self._options = options
-        self._own = directory
+        self._directory = directory
         self._drafts = directory / "drafts"
         self._job = job
         self._clock = clock
@@ -67,12 +67,12 @@ class Bucket:
     @property
     def _client(self) -> Any:
         """Tasks never ask for it: only the driver talks to the bucket."""
-        return connect(self._place, self._options)
+        return connect(self._prefix, self._options)
 
     def is_fresh(self) -> bool:
         """Whether no key begins with the prefix."""
-        with told(self._place):
-            found = self._client.list_objects_v2(Bucket=self._place.bucket, Prefix=self._place.key(""), MaxKeys=1)
+        with errors_explained(self._prefix):
+            found = self._client.list_objects_v2(Bucket=self._prefix.bucket, Prefix=self._prefix.key(""), MaxKeys=1)
         return not found["KeyCount"]
 
     def has(self, name: str) -> bool:
@@ -101,13 +101,13 @@ class Bucket:
 
     def withdraw(self, epoch: Epoch, manifest: EpochManifest) -> None:
         """Abort what is being sent, then delete the objects."""
-        keys = {self._place.key(file.name) for file in manifest.files}
-        with told(self._place):
+        keys = {self._prefix.key(file.name) for file in manifest.files}
+        with errors_explained(self._prefix):
             for upload in self._uploads():
                 if upload["Key"] in keys:
                     self._abort(upload["Key"], upload["UploadId"])
             for key in keys:
-                self._client.delete_object(Bucket=self._place.bucket, Key=key)
+                self._client.delete_object(Bucket=self._prefix.bucket, Key=key)
 
     def finish(self, permit: WritePermit, manifest: EpochManifest) -> None:
         """Whoever lists the bucket has seen the objects already."""
@@ -117,14 +117,14 @@ class Bucket:
         for folder in self._drafts.glob("*"):
             if folder.name.isdigit() and int(folder.name) < permit.epoch.generation:
                 shutil.rmtree(folder, ignore_errors=True)
-        with told(self._place):
+        with errors_explained(self._prefix):
             for upload in self._uploads():
                 if self._clock() - upload["Initiated"] > _GRACE:
                     self._abort(upload["Key"], upload["UploadId"])
 
     def _send(self, name: str, file: _File, metadata: dict[str, str], epoch: Epoch) -> None:
         send = self._send_in_parts if file.size else self._send_at_once
-        with told(self._place):
+        with errors_explained(self._prefix):
             try:
                 send(name, file, metadata, epoch, {"IfNoneMatch": "*"})
             except ClientError as wrong:
@@ -141,16 +141,16 @@ class Bucket:
     def _send_at_once(
         self, name: str, file: _File, metadata: dict[str, str], epoch: Epoch, condition: dict[str, str]
     ) -> None:
-        check_fence(self._own, epoch)
+        check_fence(self._directory, epoch)
         with file.path.open("rb") as content:
             self._client.put_object(
-                Bucket=self._place.bucket, Key=self._place.key(name), Body=content, Metadata=metadata, **condition
+                Bucket=self._prefix.bucket, Key=self._prefix.key(name), Body=content, Metadata=metadata, **condition
             )
 
     def _send_in_parts(
         self, name: str, file: _File, metadata: dict[str, str], epoch: Epoch, condition: dict[str, str]
     ) -> None:
-        where = {"Bucket": self._place.bucket, "Key": self._place.key(name)}
+        where = {"Bucket": self._prefix.bucket, "Key": self._prefix.key(name)}
         upload = {**where, "UploadId": self._client.create_multipart_upload(**where, Metadata=metadata)["UploadId"]}
         size = max(self._options.part_size, math.ceil(file.size / self._options.max_parts))
 
@@ -162,7 +162,7 @@ class Bucket:
 
         try:
             # not before the upload was begun: whoever replaces this run from here on aborts it
-            check_fence(self._own, epoch)
+            check_fence(self._directory, epoch)
             with ThreadPoolExecutor(_AT_ONCE) as senders:
                 parts = list(senders.map(send, range(math.ceil(file.size / size))))
             reach(Point.WHILE_PUBLISHING, epoch.number)
@@ -176,18 +176,18 @@ class Bucket:
         found = self._head(name)
         if found is None:
             raise TargetUnavailableError(
-                f"{self._place}: {name} was said to be there, and is not", hint="the next attempt will find out"
+                f"{self._prefix}: {name} was said to be there, and is not", hint="the next attempt will find out"
             )
         if (found["ContentLength"], found["Metadata"].get(_DIGEST)) != (file.size, file.digest):
             raise OutputChangedError(
-                f"{self._place}: {name} is there already and has other contents",
+                f"{self._prefix}: {name} is there already and has other contents",
                 hint="it was changed, or another job writes to the same place; move it away and start again",
             )
 
     def _head(self, name: str) -> Any:
-        with told(self._place):
+        with errors_explained(self._prefix):
             try:
-                return self._client.head_object(Bucket=self._place.bucket, Key=self._place.key(name))
+                return self._client.head_object(Bucket=self._prefix.bucket, Key=self._prefix.key(name))
             except ClientError as wrong:
                 if is_gone(wrong):
                     return None
@@ -195,12 +195,12 @@ class Bucket:
 
     def _uploads(self) -> Iterator[Any]:
         pages = self._client.get_paginator("list_multipart_uploads")
-        for page in pages.paginate(Bucket=self._place.bucket, Prefix=self._place.key("")):
+        for page in pages.paginate(Bucket=self._prefix.bucket, Prefix=self._prefix.key("")):
             yield from page.get("Uploads", ())
 
     def _abort(self, key: str, upload: str) -> None:
         try:
-            self._client.abort_multipart_upload(Bucket=self._place.bucket, Key=key, UploadId=upload)
+            self._client.abort_multipart_upload(Bucket=self._prefix.bucket, Key=key, UploadId=upload)
         except ClientError as wrong:
             if not is_taken(wrong):  # it is gone already
                 raise

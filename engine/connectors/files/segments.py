@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.connectors.base import Epoch, Table
-from engine.connectors.files.partitions import Part
+from engine.connectors.files.partitions import PartitionRows
 from engine.connectors.line_writer import LineWriter
 from engine.delivery.durable import sync_file
 from engine.delivery.segments import Segment, SegmentFile, segment_path, to_message
@@ -40,7 +40,7 @@ class FileSegments:
         self._writers: dict[str, _Writer] = {}
         self._until: dict[str, int] = {}
 
-    def write(self, part: Part) -> None:
+    def write(self, part: PartitionRows) -> None:
         """Append rows of one partition."""
         if part.directory not in self._writers:
             self._writers[part.directory] = self._open()

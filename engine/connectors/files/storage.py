@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, SecretStr
@@ -41,8 +41,12 @@ class Prefix:
         return f"{start}{self.bucket}/{self.prefix}"
 
 
-def read_place(text: str) -> Path | Prefix:
-    """The place that a path names; ValueError, with what is wrong, when it is none that can be written."""
+Location: TypeAlias = Path | Prefix
+"""Where files go that are written."""
+
+
+def read_location(text: str) -> Location:
+    """The location that a path names; ValueError, with what is wrong, when it is none that can be written."""
     found = _SCHEME.match(text)
     if found is None:
         return Path(text)
@@ -64,12 +68,12 @@ def read_place(text: str) -> Path | Prefix:
     return Prefix(bucket, prefix.strip("/"), endpoint)
 
 
-def _is_place(text: str) -> str:
-    read_place(text)
+def _is_location(text: str) -> str:
+    read_location(text)
     return text
 
 
-WritablePath = Annotated[str, AfterValidator(_is_place)]
+WritablePath = Annotated[str, AfterValidator(_is_location)]
 """A path of this machine, or a prefix in a bucket."""
 
 

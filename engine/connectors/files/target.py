@@ -49,9 +49,9 @@ class Target(Protocol):
 class Directory:
     """A directory of this machine, and the sink's own, which knows its fence."""
 
-    def __init__(self, path: Path, own: Path) -> None:
+    def __init__(self, path: Path, sink_directory: Path) -> None:
         self._path = path
-        self._own = own
+        self._sink_directory = sink_directory
 
     def is_fresh(self) -> bool:
         """Whether it is not there."""
@@ -69,7 +69,7 @@ class Directory:
                 build,
                 generation=epoch.generation,
                 decided_by=manifest.generation,
-                check=partial(check_fence, self._own, epoch),
+                check=partial(check_fence, self._sink_directory, epoch),
             )
 
     def size(self, name: str) -> int:

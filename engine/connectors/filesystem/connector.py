@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from engine.connectors.base import Connector, Options, SinkPlace, Table
+from engine.connectors.base import Connector, Options, SinkContext, Table
 from engine.connectors.filesystem.options import (
     METADATA,
     FilesystemLookupOptions,
@@ -15,7 +15,7 @@ from engine.connectors.filesystem.options import (
 from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
-    from engine.connectors.files.rolling_sink import FilesystemSink
+    from engine.connectors.files.rolling_sink import RollingFilesSink
     from engine.connectors.filesystem.lookup import FilesystemLookup
     from engine.connectors.filesystem.source import FilesystemSource
 
@@ -27,11 +27,11 @@ def _open_source(table: Table) -> FilesystemSource:
     return FilesystemSource(table, table.options)
 
 
-def _open_sink(table: Table, place: SinkPlace) -> FilesystemSink:
+def _open_sink(table: Table, context: SinkContext) -> RollingFilesSink:
     from engine.connectors.filesystem.sink import open_filesystem_sink  # noqa: PLC0415 - see `_open_source`
 
     assert isinstance(table.options, FilesystemSinkOptions)
-    return open_filesystem_sink(table, table.options, place)
+    return open_filesystem_sink(table, table.options, context)
 
 
 def _open_lookup(table: Table) -> FilesystemLookup:

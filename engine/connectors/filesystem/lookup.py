@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from engine.connectors.base import Chunk, LookedUp, Table, row_schema
+from engine.connectors.base import Chunk, LookupResult, Table, row_schema
 from engine.connectors.files.csv_rows import read_csv
 from engine.connectors.files.listing import ListedFile, list_files
 from engine.connectors.files.parquet_rows import read_rows
@@ -43,12 +43,12 @@ class FilesystemLookup:
         self._numbers = self._numbered()
         self._seen = found
 
-    def fetch(self, keys: pa.Array) -> LookedUp:
+    def fetch(self, keys: pa.Array) -> LookupResult:
         """The rows of these keys."""
         numbers = [self._numbers.get(key) for key in keys.to_pylist()]
         there = [position for position, number in enumerate(numbers) if number is not None]
         rows = self._rows.take(pa.array([numbers[position] for position in there], pa.int64()))
-        return LookedUp(rows, pa.array(there, pa.int64()))
+        return LookupResult(rows, pa.array(there, pa.int64()))
 
     def close(self) -> None:
         """No file is open between readings."""

@@ -13,7 +13,7 @@ from pydantic import Field as Option
 from engine import types
 from engine.connectors.base import Options
 from engine.connectors.files.sink_options import TimedFileSinkOptions
-from engine.connectors.files.storage import Prefix, StorageOptions, WritablePath, read_place
+from engine.connectors.files.storage import Location, StorageOptions, WritablePath, read_location
 from engine.option_values import Pattern
 from engine.schema import Field
 
@@ -76,9 +76,9 @@ class FilesystemSinkOptions(TimedFileSinkOptions, StorageOptions):
     )
 
     @property
-    def place(self) -> Path | Prefix:
+    def location(self) -> Location:
         """Where `path` is."""
-        return read_place(self.path)
+        return read_location(self.path)
 
 
 METADATA = {

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from engine.connectors.base import SinkPlace, Table
+from engine.connectors.base import SinkContext, Table
 from engine.connectors.files.partitions import Partitioner
 from engine.connectors.files.plan import Layout
-from engine.connectors.files.rolling_sink import FilesystemSink, open_target
+from engine.connectors.files.rolling_sink import RollingFilesSink, open_target
 from engine.connectors.filesystem.options import FilesystemSinkOptions
 from engine.formats.json.options import JsonOptions
 from engine.formats.parquet import ParquetOptions
 
 
-def open_filesystem_sink(table: Table, options: FilesystemSinkOptions, own: SinkPlace) -> FilesystemSink:
+def open_filesystem_sink(table: Table, options: FilesystemSinkOptions, context: SinkContext) -> RollingFilesSink:
     """The sink of a table of files."""
     suffix = suffix_of(table) if options.suffix is None else options.suffix
     marks = options.time_pattern is not None and options.complete_marker
     layout = Layout(options.prefix, suffix, options.strategy, options.policy, len(options.fields), marks)
     partitioner = Partitioner(table.schema, options.fields, options.time_pattern)
-    return FilesystemSink(table, layout, partitioner, open_target(options.place, options, own), own.directory)
+    return RollingFilesSink(
+        table, layout, partitioner, open_target(options.location, options, context), context.directory
+    )
 
 
 def suffix_of(table: Table) -> str:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from engine.connectors.base import Chunk, Position, Slice, Table
 from engine.connectors.files.listing import (
+    FilePosition,
+    FileRange,
     ListedFile,
-    Place,
-    Stretch,
     from_position,
     list_files,
-    stretches,
+    ranges_between,
     to_position,
 )
 from engine.connectors.files.parquet_rows import count_rows, group_ends, read_rows
@@ -48,7 +48,7 @@ class FilesystemSource:
         """Before the first file; the directory must be there."""
         if not self._options.path.exists():
             raise missing(self._options.path)
-        return to_position(Place())
+        return to_position(FilePosition())
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
         """Behind the last file there is, or `max_rows` rows further."""
@@ -66,7 +66,7 @@ class FilesystemSource:
         that its task need not look for the files again."""
         if start == end:
             return ()
-        whole = stretches(self._list(settled=False), from_position(start), from_position(end))
+        whole = ranges_between(self._list(settled=False), from_position(start), from_position(end))
         # cut finer than needed, so that the hands can be dealt about equal shares
         wanted = max(_SMALLEST_PIECE, sum(piece.weight for piece in whole) // max(tasks, 1) // _PIECES_PER_TASK)
         pieces = [part for piece in whole for part in self._cut(self._fixed(piece), wanted)]
@@ -87,7 +87,9 @@ class FilesystemSource:
     def _pieces(self, piece: Slice) -> Iterator[tuple[str, int, int | None]]:
         assert isinstance(piece.start, dict)
         if "pieces" not in piece.start:
-            for found in stretches(self._list(settled=False), from_position(piece.start), from_position(piece.end)):
+            for found in ranges_between(
+                self._list(settled=False), from_position(piece.start), from_position(piece.end)
+            ):
                 yield found.name, found.start, found.end
             return
         named = piece.start["pieces"]
@@ -97,7 +99,7 @@ class FilesystemSource:
                 case [str(name), int(start), int() | None as end]:
                     yield name, start, end
 
-    def _advance(self, place: Place, max_rows: int | None) -> Place:
+    def _advance(self, place: FilePosition, max_rows: int | None) -> FilePosition:
         left = max_rows
         files = self._list()
         while left is None or left > 0:
@@ -114,7 +116,7 @@ class FilesystemSource:
                 left -= rows
         return place
 
-    def _step(self, place: Place, rows: int) -> tuple[Place, int]:
+    def _step(self, place: FilePosition, rows: int) -> tuple[FilePosition, int]:
         """At most so many rows further within one file."""
         assert place.key is not None
         path = self._path(place.key.name)
@@ -126,13 +128,13 @@ class FilesystemSource:
         cut, counted = step(path, self._compression(path), place.at, rows)
         return (place.leave() if cut.is_end else place.move(cut.byte)), counted
 
-    def _fixed(self, piece: Stretch) -> Stretch:
+    def _fixed(self, piece: FileRange) -> FileRange:
         """The piece with the end that its file had when it was listed: what is appended later is not its."""
         if piece.end is not None or self._is_parquet or self._compression(self._path(piece.name)) != "none":
             return piece
         return replace(piece, end=piece.size)
 
-    def _cut(self, piece: Stretch, wanted: int) -> Iterator[Stretch]:
+    def _cut(self, piece: FileRange, wanted: int) -> Iterator[FileRange]:
         """A piece of a file as pieces of about the wanted size, where it can be cut."""
         path = self._path(piece.name)
         if piece.weight <= wanted or not (self._is_parquet or self._compression(path) == "none"):
@@ -158,9 +160,9 @@ class FilesystemSource:
         return self._options.compression or compression_of(path)
 
 
-def _merged(pieces: Sequence[Stretch]) -> list[Stretch]:
+def _merged(pieces: Sequence[FileRange]) -> list[FileRange]:
     """The same with neighbours joined again."""
-    joined: list[Stretch] = []
+    joined: list[FileRange] = []
     for piece in pieces:
         if joined and joined[-1].name == piece.name and joined[-1].end == piece.start:
             last = joined.pop()
@@ -169,14 +171,14 @@ def _merged(pieces: Sequence[Stretch]) -> list[Stretch]:
     return joined
 
 
-def _is_after(file: ListedFile, place: Place) -> bool:
+def _is_after(file: ListedFile, place: FilePosition) -> bool:
     return place.key is None or file.key > place.key
 
 
-def _deal(pieces: Sequence[Stretch], hands: int) -> list[list[Stretch]]:
+def _deal(pieces: Sequence[FileRange], hands: int) -> list[list[FileRange]]:
     """The pieces in order, in at most `hands` groups of about equal weight."""
     share = sum(piece.weight for piece in pieces) / max(hands, 1)
-    groups: list[list[Stretch]] = []
+    groups: list[list[FileRange]] = []
     dealt = 0
     for piece in pieces:
         if not groups or dealt + piece.weight / 2 > share * len(groups):

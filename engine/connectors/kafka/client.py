@@ -58,13 +58,15 @@ def client_config(options: KafkaOptions, **more: str | int | float | bool) -> Cl
 
 
 @contextmanager
-def told(options: KafkaOptions, kind: type[EngineError], trouble: Sequence[KafkaError] = ()) -> Iterator[None]:
+def errors_explained(
+    options: KafkaOptions, kind: type[EngineError], client_errors: Sequence[KafkaError] = ()
+) -> Iterator[None]:
     """Whatever the client complains about inside is an error of ours of `kind`, which holds no password. A client that
-    is not let in only says that it waited in vain; `trouble` is what its `error_cb` was told meanwhile."""
+    is not let in only says that it waited in vain; `client_errors` is what its `error_cb` was told meanwhile."""
     try:
         yield
     except KafkaException as wrong:
-        refused = [error for error in trouble if error.code() in _LOGIN or is_distrust(error)]
+        refused = [error for error in client_errors if error.code() in _LOGIN or is_distrust(error)]
         raise explain(options, refused[-1] if refused else wrong.args[0], kind) from wrong
 
 

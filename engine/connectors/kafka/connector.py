@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.connectors.base import Connector, Sink, SinkPlace, SparkRead, Table
+from engine.connectors.base import Connector, Sink, SinkContext, SparkRead, Table
 from engine.connectors.kafka.read.options import METADATA, KafkaSourceOptions
 from engine.connectors.kafka.write.options import KafkaSinkOptions, check_columns, needs_event_time
 from engine.connectors.schema_registry import registry_complaint
@@ -30,16 +30,16 @@ def _spark_read(table: Table) -> SparkRead | None:
     return KafkaSparkRead(table, options)
 
 
-def _open_sink(table: Table, place: SinkPlace) -> Sink:
+def _open_sink(table: Table, context: SinkContext) -> Sink:
     options = table.options
     assert isinstance(options, KafkaSinkOptions)
     if options.commit_mode == "exactly_once":
-        from engine.connectors.kafka.write.sink import StagedSink  # noqa: PLC0415 - see `_open_source`
+        from engine.connectors.kafka.write.sink import ExactlyOnceSink  # noqa: PLC0415 - see `_open_source`
 
-        return StagedSink(table, options, place)
-    from engine.connectors.kafka.write.at_least_once import DirectSink  # noqa: PLC0415 - see `_open_source`
+        return ExactlyOnceSink(table, options, context)
+    from engine.connectors.kafka.write.at_least_once import AtLeastOnceSink  # noqa: PLC0415 - see `_open_source`
 
-    return DirectSink(table, options, place.directory)
+    return AtLeastOnceSink(table, options, context.directory)
 
 
 def _check(table: Table) -> str | None:

@@ -51,7 +51,7 @@ def connect(options: RedisOptions) -> Client:
 
 
 @contextmanager
-def told(options: RedisOptions, kind: type[EngineError] = LookupFailedError) -> Iterator[None]:
+def errors_explained(options: RedisOptions, kind: type[EngineError] = LookupFailedError) -> Iterator[None]:
     """Whatever goes wrong inside is an error of ours, which says where; it never holds a password."""
     try:
         yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine import types
-from engine.connectors.base import Connector, SinkPlace, Table
+from engine.connectors.base import Connector, SinkContext, Table
 from engine.connectors.redis.options import RedisLookupOptions, RedisSinkOptions
 from engine.formats.base import RecordKind
 from engine.schema import Field
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from engine.connectors.redis.sink import RedisSink
 
 
-def _open_sink(table: Table, place: SinkPlace) -> RedisSink:
+def _open_sink(table: Table, context: SinkContext) -> RedisSink:
     from engine.connectors.redis.sink import RedisSink  # noqa: PLC0415 - see `_open_lookup`
 
     assert isinstance(table.options, RedisSinkOptions)
-    return RedisSink(table, table.options, place.directory)
+    return RedisSink(table, table.options, context.directory)
 
 
 def _open_lookup(table: Table) -> RedisLookup:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from engine.connectors.base import LookedUp, Table
-from engine.connectors.redis.client import Client, connect, told
+from engine.connectors.base import LookupResult, Table
+from engine.connectors.redis.client import Client, connect, errors_explained
 from engine.connectors.redis.options import RedisLookupOptions
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
@@ -30,11 +30,11 @@ class RedisLookup:
     def refresh(self) -> None:
         """Every question is answered anew."""
 
-    def fetch(self, keys: pa.Array) -> LookedUp:
+    def fetch(self, keys: pa.Array) -> LookupResult:
         """The rows of these keys."""
         asked: list[str] = keys.to_pylist()
         values: list[bytes | None] = []
-        with told(self._options):
+        with errors_explained(self._options):
             self._client = self._client or connect(self._options)
             for start in range(0, len(asked), _AT_ONCE):
                 names = [self._options.key_prefix + key for key in asked[start : start + _AT_ONCE]]
@@ -46,10 +46,10 @@ class RedisLookup:
         if self._client is not None:
             self._client.close()
 
-    def _rows(self, keys: pa.Array, values: pa.Array) -> LookedUp:
+    def _rows(self, keys: pa.Array, values: pa.Array) -> LookupResult:
         if self._decoder is None:
             there = pa.array([at for at, value in enumerate(values) if value.is_valid], pa.int64())
-            return LookedUp(self._with_key([], [], keys.take(there)), there)
+            return LookupResult(self._with_key([], [], keys.take(there)), there)
         decoded = self._decoder.decode_messages(values)
         if decoded.bad and self._table.bad_data == "fail":
             raise self._bad(keys, decoded)
@@ -57,7 +57,7 @@ class RedisLookup:
         if origin is None:
             origin = pa.array(range(decoded.rows.num_rows), pa.int64())
         names = list(decoded.rows.schema.names)
-        return LookedUp(self._with_key(list(decoded.rows.columns), names, keys.take(origin)), origin)
+        return LookupResult(self._with_key(list(decoded.rows.columns), names, keys.take(origin)), origin)
 
     def _with_key(self, columns: list[pa.Array], names: list[str], keys: pa.Array) -> pa.RecordBatch:
         own = [name for name, _ in self._table.metadata]

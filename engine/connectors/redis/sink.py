@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.connectors.base import Epoch, Table
-from engine.connectors.redis.client import Client, connect, told
+from engine.connectors.redis.client import Client, connect, errors_explained
 from engine.connectors.redis.options import RedisSinkOptions
-from engine.connectors.staged import StagedSegment, send_unless_sent, staged_rows
+from engine.connectors.staged import ArrowSegment, segment_rows, send_unless_sent
 from engine.delivery.segments import Segment, to_message
 from engine.errors import TargetUnavailableError
 from engine.formats import make_encoder
@@ -36,16 +36,16 @@ class RedisSink:
 
     def open(self, epoch: Epoch, task: int) -> RedisWriter:
         """A writer of one segment of commands."""
-        return RedisWriter(self._table, self._options, StagedSegment(self._directory, epoch, task, _STAGED))
+        return RedisWriter(self._table, self._options, ArrowSegment(self._directory, epoch, task, _STAGED))
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Send the epoch, unless it was the last that was sent."""
         send_unless_sent(self._directory, epoch, messages, self._send)
 
     def _send(self, segments: Sequence[Segment]) -> int:
-        with told(self._options, TargetUnavailableError), closing(connect(self._options)) as client:
+        with errors_explained(self._options, TargetUnavailableError), closing(connect(self._options)) as client:
             for segment in segments:
-                for rows in staged_rows(self._directory / segment.path, _AT_ONCE):
+                for rows in segment_rows(self._directory / segment.path, _AT_ONCE):
                     self._send_rows(client, rows)
         return 0
 
@@ -75,7 +75,7 @@ class RedisSink:
 class RedisWriter:
     """Stages a task's rows: of each its key, its field and its value."""
 
-    def __init__(self, table: Table, options: RedisSinkOptions, segment: StagedSegment) -> None:
+    def __init__(self, table: Table, options: RedisSinkOptions, segment: ArrowSegment) -> None:
         assert table.format is not None
         self._table = table
         self._options = options

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine import types
-from engine.connectors.base import Connector, SinkPlace, Table
+from engine.connectors.base import Connector, SinkContext, Table
 from engine.connectors.single_file.options import SingleFileOptions
 from engine.formats.base import RecordKind
 from engine.schema import Field
@@ -22,11 +22,11 @@ def _open_source(table: Table) -> SingleFileSource:
     return SingleFileSource(table, table.options.path)
 
 
-def _open_sink(table: Table, place: SinkPlace) -> SingleFileSink:
+def _open_sink(table: Table, context: SinkContext) -> SingleFileSink:
     from engine.connectors.single_file.sink import SingleFileSink  # noqa: PLC0415 - see `_open_source`
 
     assert isinstance(table.options, SingleFileOptions)
-    return SingleFileSink(table, table.options.path, place.directory)
+    return SingleFileSink(table, table.options.path, context.directory)
 
 
 SINGLE_FILE = Connector(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.connectors.base import Connector, SinkPlace, Table
+from engine.connectors.base import Connector, SinkContext, Table
 from engine.connectors.webhook.options import WebhookOptions
 from engine.formats.base import RecordKind
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from engine.connectors.webhook.sink import WebhookSink
 
 
-def _open_sink(table: Table, place: SinkPlace) -> WebhookSink:
+def _open_sink(table: Table, context: SinkContext) -> WebhookSink:
     from engine.connectors.webhook.sink import WebhookSink  # noqa: PLC0415 - checks must not pay for Arrow
 
     assert isinstance(table.options, WebhookOptions)
-    return WebhookSink(table, table.options, place.directory)
+    return WebhookSink(table, table.options, context.directory)
 
 
 WEBHOOK = Connector(

@@ -23,7 +23,7 @@ import pyarrow as pa
 from engine.connectors.addresses import Reachable, check_url
 from engine.connectors.base import DeadLetter, Epoch, Table
 from engine.connectors.refused_rows import keep_refused
-from engine.connectors.staged import StagedSegment, send_unless_sent, staged_rows
+from engine.connectors.staged import ArrowSegment, segment_rows, send_unless_sent
 from engine.connectors.webhook.options import WebhookOptions, read_headers
 from engine.delivery.segments import Segment, to_message
 from engine.errors import RowRefusedError, TargetUnavailableError
@@ -47,7 +47,7 @@ class WebhookSink:
 
     def open(self, epoch: Epoch, task: int) -> WebhookWriter:
         """A writer of one segment of bodies."""
-        return WebhookWriter(self._table, StagedSegment(self._directory, epoch, task, _STAGED))
+        return WebhookWriter(self._table, ArrowSegment(self._directory, epoch, task, _STAGED))
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Post the epoch, unless it was the last that was posted."""
@@ -149,7 +149,7 @@ def _retry_after(answer: httpx.Response) -> float:
 class WebhookWriter:
     """Stages a task's rows as bodies."""
 
-    def __init__(self, table: Table, segment: StagedSegment) -> None:
+    def __init__(self, table: Table, segment: ArrowSegment) -> None:
         assert table.format is not None
         self._encoder = make_encoder(table.format, table.schema)
         self._segment = segment
@@ -165,5 +165,5 @@ class WebhookWriter:
 
 
 def _bodies(path: Path) -> Iterator[bytes]:
-    for rows in staged_rows(path, _AT_ONCE):
+    for rows in segment_rows(path, _AT_ONCE):
         yield from rows.column(0).to_pylist()

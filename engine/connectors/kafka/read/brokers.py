@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
 
-from engine.connectors.kafka.client import client_config, told
+from engine.connectors.kafka.client import client_config, errors_explained
 from engine.connectors.kafka.read.options import KafkaSourceOptions
 from engine.connectors.kafka.read.positions import partition_name, split_name
 from engine.errors import SourceUnavailableError
@@ -58,7 +58,7 @@ class Brokers:
     group: str
     _admin: AdminClient | None = None
     _consumer: Consumer | None = None
-    _trouble: list[KafkaError] = field(default_factory=list)
+    _client_errors: list[KafkaError] = field(default_factory=list)
 
     @property
     def patience(self) -> float:
@@ -100,7 +100,7 @@ class Brokers:
 
     def record_size(self, at: Mapping[str, int]) -> float:
         """About how many bytes a record has, by some that lie at these offsets."""
-        with told(self.options, SourceUnavailableError):
+        with errors_explained(self.options, SourceUnavailableError):
             self._watcher().assign([TopicPartition(*split_name(name), offset) for name, offset in at.items()])
             seen = self._watcher().consume(_SAMPLE * len(at), _SAMPLE_SECONDS)
             self._watcher().unassign()
@@ -142,7 +142,7 @@ class Brokers:
         """The answer to a request, which is given the seconds that are left. It is made again while the error is one of
         `soon`: a broker that goes down, or elects a leader, fails those that are on their way."""
         deadline = time.monotonic() + self.patience
-        with told(self.options, SourceUnavailableError, self._trouble):
+        with errors_explained(self.options, SourceUnavailableError, self._client_errors):
             while True:
                 try:
                     return request(max(_PAUSE, deadline - time.monotonic()))
@@ -154,8 +154,8 @@ class Brokers:
 
     def _client(self) -> AdminClient:
         if self._admin is None:
-            with told(self.options, SourceUnavailableError):
-                config: dict[str, Any] = {**client_config(self.options), "error_cb": self._trouble.append}
+            with errors_explained(self.options, SourceUnavailableError):
+                config: dict[str, Any] = {**client_config(self.options), "error_cb": self._client_errors.append}
                 self._admin = AdminClient(config)
         return self._admin
 
@@ -168,8 +168,8 @@ class Brokers:
                 enable_auto_commit=False,
                 auto_offset_reset="earliest",
             )
-            with told(self.options, SourceUnavailableError):
-                self._consumer = Consumer({**config, "error_cb": self._trouble.append})
+            with errors_explained(self.options, SourceUnavailableError):
+                self._consumer = Consumer({**config, "error_cb": self._client_errors.append})
         return self._consumer
 
 

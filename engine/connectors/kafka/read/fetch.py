@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from engine.connectors.kafka.client import client_config, explain, told
+from engine.connectors.kafka.client import client_config, errors_explained, explain
 from engine.connectors.kafka.read.options import KafkaSourceOptions
 from engine.connectors.kafka.read.records import Messages
 from engine.errors import EngineError, RecordsLostError, SourceUnavailableError
@@ -38,7 +38,7 @@ class RecordReader:
 
     options: KafkaSourceOptions
     consumer: Consumer
-    trouble: list[KafkaError]
+    client_errors: list[KafkaError]
     standing: tuple[str, int, int] | None = None
     ahead: list[Message] = field(default_factory=list)
 
@@ -80,10 +80,10 @@ class RecordReader:
         """Let the next record be the one at `start`."""
         if self.standing != (topic, partition, start):
             self.ahead = []
-            with told(self.options, SourceUnavailableError):
+            with errors_explained(self.options, SourceUnavailableError):
                 self.consumer.assign([TopicPartition(topic, partition, start)])
         self.standing = None
-        self.trouble.clear()
+        self.client_errors.clear()
 
     def _rest(self, topic: str, partition: int, end: int) -> None:
         """Stay where records wait. At the end of the partition let go, so that nothing is asked of the brokers while
@@ -99,7 +99,7 @@ class RecordReader:
         if self.ahead:
             taken, self.ahead = self.ahead, []
             return taken
-        with told(self.options, SourceUnavailableError):
+        with errors_explained(self.options, SourceUnavailableError):
             return self.consumer.consume(most, 0) or self.consumer.consume(1, _POLL_SECONDS)
 
     def _reached(self, topic: str, partition: int, at: int, end: int, events: list[Message]) -> _Reached:
@@ -115,12 +115,12 @@ class RecordReader:
                     lost, at = lost + left - at, left
                     self._go(topic, partition, left)
                 case _:
-                    self.trouble.append(error)
+                    self.client_errors.append(error)
         return _Reached(at, lost)
 
     def _first_left(self, topic: str, partition: int, at: int, end: int) -> int:
         """The first offset of a range that the partition still has, or the end of the range."""
-        with told(self.options, SourceUnavailableError):
+        with errors_explained(self.options, SourceUnavailableError):
             first, _ = self.consumer.get_watermark_offsets(TopicPartition(topic, partition), self.patience)
         if self.options.on_data_loss == "fail":
             raise RecordsLostError(
@@ -130,8 +130,8 @@ class RecordReader:
         return min(first, end) if first > at else end
 
     def _silence(self, topic: str, partition: int, at: int) -> EngineError:
-        if self.trouble:
-            return explain(self.options, self.trouble[-1], SourceUnavailableError)
+        if self.client_errors:
+            return explain(self.options, self.client_errors[-1], SourceUnavailableError)
         return SourceUnavailableError(
             f"Kafka at {self.options.bootstrap_servers} has not given offset {at} of partition {partition} of topic "
             f"{topic!r} for {self.patience:.0f} seconds",
@@ -148,7 +148,7 @@ class _Reached:
 @lru_cache(maxsize=_TABLES)
 def reader_of(options: KafkaSourceOptions, group: str) -> RecordReader:
     """The reader of a table in this process."""
-    trouble: list[KafkaError] = []
+    client_errors: list[KafkaError] = []
     config = client_config(
         options,
         group_id=group,
@@ -158,9 +158,9 @@ def reader_of(options: KafkaSourceOptions, group: str) -> RecordReader:
         enable_partition_eof=True,
         auto_offset_reset="error",
     )
-    with told(options, SourceUnavailableError):
-        consumer = Consumer({**_TUNING, **config, "error_cb": trouble.append})
-    return RecordReader(options, consumer, trouble)
+    with errors_explained(options, SourceUnavailableError):
+        consumer = Consumer({**_TUNING, **config, "error_cb": client_errors.append})
+    return RecordReader(options, consumer, client_errors)
 
 
 def _offset(message: Message) -> int:

@@ -9,19 +9,23 @@ from engine.connectors.base import Position
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReadPosition:
     """The offset of the next record of a partition, and the id of the topic it was found in: a topic that is deleted
     and made again has the same name and another id. Brokers that know no ids give None."""
 
     offset: int
     topic_id: str | None = None
 
+    def moved(self, records: int) -> ReadPosition:
+        """The position so many records further."""
+        return ReadPosition(self.offset + records, self.topic_id)
+
     def to_json(self) -> Position:
         """As it stands in Spark's offset log."""
         return {"offset": self.offset, "topic_id": self.topic_id}
 
     @classmethod
-    def from_json(cls, position: Position) -> Place:
+    def from_json(cls, position: Position) -> ReadPosition:
         """Read back from the offset log."""
         assert isinstance(position, dict)
         offset, topic_id = position["offset"], position["topic_id"]

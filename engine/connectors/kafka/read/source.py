@@ -15,7 +15,7 @@ from engine.connectors.base import Chunk, Position, Slice, Table
 from engine.connectors.kafka.read.brokers import Brokers
 from engine.connectors.kafka.read.fetch import reader_of
 from engine.connectors.kafka.read.options import KafkaSourceOptions
-from engine.connectors.kafka.read.positions import Place, partition_name, share, split_name
+from engine.connectors.kafka.read.positions import ReadPosition, partition_name, share, split_name
 from engine.connectors.kafka.read.rows import RowMaker
 from engine.errors import MissingTopicError, RecordsLostError, TopicRecreatedError
 
@@ -78,14 +78,14 @@ class KafkaSource:
             ends = self._brokers.ends(partitions, all_of_them=True)
             for name, committed in self._brokers.committed(partitions).items():
                 offsets[name] = min(max(committed, offsets[name]), ends[name])
-        return {name: Place(offset, self._topic_id(name)).to_json() for name, offset in offsets.items()}
+        return {name: ReadPosition(offset, self._topic_id(name)).to_json() for name, offset in offsets.items()}
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
         """Up to the last stable offsets, or as far as the limits of an epoch allow."""
         if self._looked is not None and self._clock() - self._looked < _LOOK_AGAIN:
             return at
         self._looked = self._clock()
-        places = {name: Place.from_json(position) for name, position in at.items()}
+        places = {name: ReadPosition.from_json(position) for name, position in at.items()}
         ends = self._ends = self._brokers.ends(list(places))
         moving = [name for name, place in places.items() if ends.get(name) != place.offset]
         if not moving:
@@ -98,14 +98,11 @@ class KafkaSource:
         if self._is_put_off(sum(waiting.values()), limit):
             return at
         shares = share(waiting, limit)
-        return {
-            **at,
-            **{name: Place(place.offset + shares[name], place.topic_id).to_json() for name, place in first.items()},
-        }
+        return {**at, **{name: position.moved(shares[name]).to_json() for name, position in first.items()}}
 
     def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
         """What comes after those offsets, up to the last stable ones. Offsets without a record are counted too."""
-        return {name: max(0, self._ends.get(name, 0) - Place.from_json(one).offset) for name, one in at.items()}
+        return {name: max(0, self._ends.get(name, 0) - ReadPosition.from_json(one).offset) for name, one in at.items()}
 
     def is_finished(self, partition: str, at: Position) -> bool:
         """Never: a topic has no end."""
@@ -113,7 +110,7 @@ class KafkaSource:
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
         """The range of offsets in about equal parts."""
-        first, last = Place.from_json(start), Place.from_json(end)
+        first, last = ReadPosition.from_json(start), ReadPosition.from_json(end)
         self.partitions()
         self._check_topic(partition, last)
         begin = first.offset if first.topic_id == last.topic_id else 0
@@ -121,7 +118,7 @@ class KafkaSource:
             return ()
         pieces = max(1, min(tasks, (last.offset - begin) // _SMALLEST_SLICE))
         cuts = [begin + (last.offset - begin) * number // pieces for number in range(pieces + 1)]
-        places = [Place(cut, last.topic_id).to_json() for cut in cuts]
+        places = [ReadPosition(cut, last.topic_id).to_json() for cut in cuts]
         return [Slice(partition, one, other) for one, other in pairwise(places)]
 
     def read(self, piece: Slice) -> Iterator[Chunk]:
@@ -129,13 +126,13 @@ class KafkaSource:
         skipped."""
         make = RowMaker(self._table)
         topic, number = split_name(piece.partition)
-        first, last = Place.from_json(piece.start).offset, Place.from_json(piece.end).offset
+        first, last = ReadPosition.from_json(piece.start).offset, ReadPosition.from_json(piece.end).offset
         for records in reader_of(self._options, self._group).read(topic, number, first, last):
             yield make.chunk(records)
 
     def acknowledge(self, at: Mapping[str, Position]) -> None:
         """Commit to the consumer group, for those who watch it."""
-        self._brokers.commit({name: Place.from_json(position).offset for name, position in at.items()})
+        self._brokers.commit({name: ReadPosition.from_json(position).offset for name, position in at.items()})
 
     def _discover(self) -> None:
         found = self._brokers.topics()
@@ -148,7 +145,7 @@ class KafkaSource:
     def _topic_id(self, partition: str) -> str | None:
         return self._topics.get(split_name(partition)[0], {}).get(partition)
 
-    def _checked(self, name: str, place: Place, start: int | None, end: int | None) -> Place:
+    def _checked(self, name: str, place: ReadPosition, start: int | None, end: int | None) -> ReadPosition:
         """From where a partition is read on. Raises when records are gone, unless the table goes on without them."""
         topic, number = split_name(name)
         goes_on = self._options.on_data_loss == "continue"
@@ -160,7 +157,7 @@ class KafkaSource:
                 hint=f"was the topic deleted? Make it again, or {_GO_ON}",
             )
         if not self._check_topic(name, place):
-            return Place(start, self._topic_id(name))
+            return ReadPosition(start, self._topic_id(name))
         if end < place.offset:
             if self._may_mend(name):
                 return place
@@ -169,7 +166,7 @@ class KafkaSource:
                     f"partition {number} of topic {topic!r} ends at offset {end}, and was read up to {place.offset}",
                     hint=f"has a broker lost records? Once that is clear, {_GO_ON}",
                 )
-            return Place(end, place.topic_id)
+            return ReadPosition(end, place.topic_id)
         self._broken.pop(name, None)
         if start > place.offset and not goes_on:
             raise RecordsLostError(
@@ -183,7 +180,7 @@ class KafkaSource:
         """Whether what is wrong with a partition may be a change of its leader that is under way."""
         return self._clock() - self._broken.setdefault(partition, self._clock()) < _CHANGE_OF_LEADER
 
-    def _check_topic(self, partition: str, place: Place) -> bool:
+    def _check_topic(self, partition: str, place: ReadPosition) -> bool:
         """Whether the topic is still the one that the place is of. Raises when it is not, unless the table goes on."""
         known = self._topic_id(partition)
         if known == place.topic_id or known is None or place.topic_id is None:
@@ -208,7 +205,7 @@ class KafkaSource:
         self._waits_since = None
         return False
 
-    def _limit(self, first: Mapping[str, Place], waiting: Mapping[str, int], max_rows: int | None) -> int:
+    def _limit(self, first: Mapping[str, ReadPosition], waiting: Mapping[str, int], max_rows: int | None) -> int:
         limit = min(self._options.max_rows, max_rows or self._options.max_rows)
         if self._options.max_bytes is not None:
             size = self._brokers.record_size({name: place.offset for name, place in first.items() if waiting[name]})

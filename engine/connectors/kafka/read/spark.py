@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from engine.connectors.base import Chunk, Slice, Table
 from engine.connectors.kafka.read.options import KafkaSourceOptions
-from engine.connectors.kafka.read.positions import Place, split_name
+from engine.connectors.kafka.read.positions import ReadPosition, split_name
 from engine.connectors.kafka.read.records import SparkRows
 from engine.connectors.kafka.read.rows import RowMaker
 
@@ -44,8 +44,8 @@ class KafkaSparkRead:
         starts, ends = dict[str, dict[str, int]](), dict[str, dict[str, int]]()
         for piece in slices:
             topic, number = split_name(piece.partition)
-            starts.setdefault(topic, {})[str(number)] = Place.from_json(piece.start).offset
-            ends.setdefault(topic, {})[str(number)] = Place.from_json(piece.end).offset
+            starts.setdefault(topic, {})[str(number)] = ReadPosition.from_json(piece.start).offset
+            ends.setdefault(topic, {})[str(number)] = ReadPosition.from_json(piece.end).offset
         return {
             "assign": json.dumps({topic: [int(number) for number in numbers] for topic, numbers in ends.items()}),
             "startingOffsets": json.dumps(starts),

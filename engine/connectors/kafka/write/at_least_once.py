@@ -14,13 +14,13 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
 from engine.connectors.base import Epoch, Table
-from engine.connectors.kafka.write.failures import trouble
+from engine.connectors.kafka.write.failures import write_failure
 from engine.connectors.kafka.write.options import KafkaSinkOptions
-from engine.connectors.kafka.write.oversized import Sieve, sieve_of
-from engine.connectors.kafka.write.producer import Line, producer_config
+from engine.connectors.kafka.write.oversized import SizeLimit, size_limit_of
+from engine.connectors.kafka.write.producer import ProducerSession, producer_config
 from engine.connectors.kafka.write.records import RECORDS, RecordMaker
 from engine.connectors.kafka.write.staging import LARGE, staged_records
-from engine.connectors.staged import StagedSegment
+from engine.connectors.staged import ArrowSegment
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import permit_at_least_once
 from engine.delivery.segments import drop_segments
@@ -28,7 +28,7 @@ from engine.delivery.segments import drop_segments
 FLUSH_SECONDS = 120.0
 
 
-class DirectSink:
+class AtLeastOnceSink:
     """Sends an epoch that is run again a second time."""
 
     def __init__(self, table: Table, options: KafkaSinkOptions, directory: Path) -> None:
@@ -36,30 +36,32 @@ class DirectSink:
         self._options = options
         self._directory = directory
 
-    def open(self, epoch: Epoch, task: int) -> DirectWriter:
+    def open(self, epoch: Epoch, task: int) -> AtLeastOnceWriter:
         """A writer that sends."""
         client = producer_config(self._options)
         maker = RecordMaker(self._table, self._options)
-        sieve = sieve_of(self._table, client)
+        size_limit = size_limit_of(self._table, client)
         with _giving_up(self._options.topic):
-            line = _line_of(tuple(sorted(client.items())))
-        large = partial(StagedSegment, self._directory, epoch, task, RECORDS, LARGE)
-        return DirectWriter(maker, sieve, self._options.topic, line, epoch, large)
+            session = _session_for(tuple(sorted(client.items())))
+        large = partial(ArrowSegment, self._directory, epoch, task, RECORDS, LARGE)
+        return AtLeastOnceWriter(maker, size_limit, self._options.topic, session, epoch, large)
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Note that the epoch was sent, so that it is not sent again if it was the last before a crash."""
         permit = permit_at_least_once(self._directory, epoch)
         if permit is not None:
             sent = [_Sent(**json.loads(message)) for message in messages]
-            self._put_aside(epoch, [self._directory / one.large for one in sent if one.large is not None])
+            self._keep_oversized(epoch, [self._directory / one.large for one in sent if one.large is not None])
             permit.record(sum(one.rows for one in sent), refused=sum(one.refused for one in sent))
         reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory, epoch)
 
-    def _put_aside(self, epoch: Epoch, large: Sequence[Path]) -> None:
-        sieve = sieve_of(self._table, producer_config(self._options))
-        if sieve is not None:
-            sieve.put_aside(self._directory, epoch, (records for path in large for records in staged_records(path)))
+    def _keep_oversized(self, epoch: Epoch, large: Sequence[Path]) -> None:
+        size_limit = size_limit_of(self._table, producer_config(self._options))
+        if size_limit is not None:
+            size_limit.keep_oversized(
+                self._directory, epoch, (records for path in large for records in staged_records(path))
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,53 +73,53 @@ class _Sent:
     large: str | None = None
 
 
-class DirectWriter:
+class AtLeastOnceWriter:
     """Sends the records of one task."""
 
     def __init__(
         self,
         maker: RecordMaker,
-        sieve: Sieve | None,
+        size_limit: SizeLimit | None,
         topic: str,
-        line: Line,
+        session: ProducerSession,
         epoch: Epoch,
-        open_large: Callable[[], StagedSegment],
+        open_large: Callable[[], ArrowSegment],
     ) -> None:
         self._maker = maker
-        self._sieve = sieve
+        self._size_limit = size_limit
         self._topic = topic
         self._epoch = epoch
         self._open_large = open_large
-        self._large: StagedSegment | None = None
-        self._line = line
+        self._large: ArrowSegment | None = None
+        self._session = session
         self._rows = 0
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Send some rows."""
         records = self._maker.make(rows)
-        if self._sieve is not None:
-            records, large = self._sieve.part(records)
-            self._put_aside(large)
+        if self._size_limit is not None:
+            records, large = self._size_limit.split(records)
+            self._keep_oversized(large)
         with _giving_up(self._topic):
-            self._rows += self._line.send(self._topic, records)
+            self._rows += self._session.send(self._topic, records)
         reach(Point.WHILE_WRITING, self._epoch.number)
 
     def close(self) -> bytes:
         """Wait until the broker has all of them, and say what was sent."""
         deadline = time.monotonic() + FLUSH_SECONDS
         with _giving_up(self._topic):
-            while self._line.producer.flush(1):
-                self._line.look()
+            while self._session.producer.flush(1):
+                self._session.raise_failure()
                 if time.monotonic() > deadline:
                     raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))  # noqa: SLF001 - so named
-            self._line.look()
+            self._session.raise_failure()
         sent = _Sent(self._rows)
         if self._large is not None:
             segment = self._large.close()
             sent = _Sent(self._rows, segment.rows, segment.path)
         return json.dumps(asdict(sent)).encode()
 
-    def _put_aside(self, large: pa.RecordBatch) -> None:
+    def _keep_oversized(self, large: pa.RecordBatch) -> None:
         if large.num_rows:
             self._large = self._large or self._open_large()
             self._large.write(large)
@@ -128,11 +130,11 @@ def _giving_up(topic: str) -> Iterator[None]:
     try:
         yield
     except KafkaException as wrong:
-        _line_of.cache_clear()
-        raise trouble(wrong, topic) from wrong
+        _session_for.cache_clear()
+        raise write_failure(wrong, topic) from wrong
 
 
 @lru_cache(maxsize=4)
-def _line_of(client: tuple[tuple[str, str | int | float | bool], ...]) -> Line:
+def _session_for(client: tuple[tuple[str, str | int | float | bool], ...]) -> ProducerSession:
     """One producer for all epochs of a worker process: a new one would have to connect first."""
-    return Line(dict(client))
+    return ProducerSession(dict(client))

@@ -57,7 +57,7 @@ def is_worth_another_try(wrong: KafkaException) -> bool:
     return code not in _MISSING | _TOO_LARGE | _INVALID | _REFUSED | _AWAY | _OPTIONS
 
 
-def trouble(wrong: KafkaException, topic: str) -> EngineError:
+def write_failure(wrong: KafkaException, topic: str) -> EngineError:
     """The error for a user."""
     error: KafkaError = wrong.args[0]
     code, said = error.code(), error.str()

@@ -16,7 +16,7 @@ REFRESHED_EVERY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class LedgerMemory:
     """The names that a history of the sink writes under, and the parts whose ledgers must be there."""
 
     name: str
@@ -33,7 +33,7 @@ class Memory:
         """Whether the ledgers must be written again lest the broker forgets them."""
         return bool(self.taken) and now - datetime.fromisoformat(self.refreshed) >= REFRESHED_EVERY
 
-    def with_taken(self, parts: set[int], now: datetime) -> Memory:
+    def with_taken(self, parts: set[int], now: datetime) -> LedgerMemory:
         """The same after these parts were written."""
         known = set(self.taken)
         refreshed = now.isoformat() if parts >= known or not known else self.refreshed
@@ -47,23 +47,23 @@ def name_of(prefix: str, job: str, table: str, epoch: Epoch) -> str:
     return f"{prefix}{job}.{table}.{first[:12]}"
 
 
-def recall(directory: Path, name: str, topic: str, epoch: Epoch) -> Memory:
+def recall(directory: Path, name: str, topic: str, epoch: Epoch) -> LedgerMemory:
     """What is remembered of this history and topic: its own names, though the given ones may have changed."""
     try:
         content = json.loads((directory / "kafka.json").read_bytes())
-        found = Memory(**{**content, "taken": tuple(content["taken"])})
+        found = LedgerMemory(**{**content, "taken": tuple(content["taken"])})
     except FileNotFoundError:
-        return Memory(name, topic, epoch.lineage)
+        return LedgerMemory(name, topic, epoch.lineage)
     except (ValueError, TypeError, KeyError) as broken:
         raise LedgerLostError(
             f"{directory / 'kafka.json'} cannot be read: {broken}",
             hint="put it back from a copy, or restore a savepoint",
         ) from broken
     same = (found.lineage, found.topic) == (epoch.lineage, topic)
-    return found if same else Memory(name, topic, epoch.lineage)
+    return found if same else LedgerMemory(name, topic, epoch.lineage)
 
 
-def remember(directory: Path, memory: Memory) -> None:
+def remember(directory: Path, memory: LedgerMemory) -> None:
     """Put it in the place of what was remembered."""
     replace_durably(directory / "kafka.json", json.dumps(asdict(memory)).encode())
 

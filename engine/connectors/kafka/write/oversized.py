@@ -24,18 +24,18 @@ _AROUND_HEADER = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Sieve:
+class SizeLimit:
     """Lets records through that are not too large."""
 
     table: Table
     limit: int
 
-    def part(self, records: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    def split(self, records: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """The records that fit, and those that do not."""
         is_large = pc.greater(_sizes(records), self.limit)
         return records.filter(pc.invert(is_large)), records.filter(is_large)
 
-    def put_aside(self, directory: Path, epoch: Epoch, batches: Iterable[pa.RecordBatch]) -> None:
+    def keep_oversized(self, directory: Path, epoch: Epoch, batches: Iterable[pa.RecordBatch]) -> None:
         """Keep the records of an epoch that do not fit where the table says, and say how many they are."""
         dead_letters = [dead_letter for records in batches for dead_letter in self._dead_letters(records)]
         keep_refused(self.table, directory, epoch, dead_letters)
@@ -49,10 +49,10 @@ class Sieve:
             yield DeadLetter(origin, f"{size} bytes are more than 'message.max.bytes', {self.limit}", value or b"")
 
 
-def sieve_of(table: Table, client: ClientConfig) -> Sieve | None:
+def size_limit_of(table: Table, client: ClientConfig) -> SizeLimit | None:
     """What a table's records go through; None where one that is too large stops the job."""
     limit = client.get("message.max.bytes", _USUAL)
-    return None if table.bad_data == "fail" else Sieve(table, int(str(limit)))
+    return None if table.bad_data == "fail" else SizeLimit(table, int(str(limit)))
 
 
 def _sizes(records: pa.RecordBatch) -> pa.Int64Array:

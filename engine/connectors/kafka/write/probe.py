@@ -11,9 +11,9 @@ import secrets
 from confluent_kafka import KafkaException
 
 from engine.connectors.kafka.client import ClientConfig
-from engine.connectors.kafka.write.failures import is_worth_another_try, trouble
+from engine.connectors.kafka.write.failures import is_worth_another_try, write_failure
 from engine.connectors.kafka.write.ledger import SECONDS, KafkaLedger
-from engine.connectors.kafka.write.producer import Line
+from engine.connectors.kafka.write.producer import ProducerSession
 from engine.delivery.ledger import LedgerEntry
 from engine.errors import TransactionsUnsafeError
 
@@ -24,7 +24,7 @@ def check_broker(client: ClientConfig, prefix: str, topic: str) -> None:
     try:
         complaint = _complaint({**client, "transactional.id": name}, client, name, topic)
     except KafkaException as wrong:
-        raise trouble(wrong, topic) from wrong
+        raise write_failure(wrong, topic) from wrong
     if complaint is not None:
         raise TransactionsUnsafeError(
             f"the broker cannot write exactly once: {complaint}",
@@ -33,16 +33,16 @@ def check_broker(client: ClientConfig, prefix: str, topic: str) -> None:
 
 
 def _complaint(owner: ClientConfig, client: ClientConfig, name: str, topic: str) -> str | None:
-    line = Line(owner)
-    first = line.producer
-    line.persist(first.init_transactions, SECONDS)
+    session = ProducerSession(owner)
+    first = session.producer
+    session.retry(first.init_transactions, SECONDS)
     error = first.list_topics(topic, SECONDS).topics[topic].error
     if error is not None:
         raise KafkaException(error)
     with KafkaLedger(client, name, topic) as ledger:
         first.begin_transaction()
         first.send_offsets_to_transaction([ledger.place_of(LedgerEntry("probe", 0, "", 0))], ledger.group, SECONDS)
-        second = Line(owner).producer
+        second = ProducerSession(owner).producer
         second.init_transactions(SECONDS)
         if ledger.read():
             return "a second producer does not abort what the first of the same id has begun"

@@ -39,7 +39,7 @@ def producer_config(options: KafkaSinkOptions) -> ClientConfig:
     return DEFAULTS | client_config(options) | PROMISES
 
 
-class Line:
+class ProducerSession:
     """A producer. What it says on the side is remembered: the first record that it could not deliver, and a broker that
     does not let it in, which it would try again for ever. One that has failed is not used again."""
 
@@ -58,16 +58,16 @@ class Line:
             for key, value, timestamp, named in zip(keys, values, timestamps, headers, strict=True):
                 pairs = [(one["name"], one["value"]) for one in named or ()]
                 self._send_one(topic, key, value, timestamp, pairs)
-        self.look()
+        self.raise_failure()
         return len(headers)
 
-    def look(self) -> None:
+    def raise_failure(self) -> None:
         """Raise what the producer has complained about, if anything."""
         self.producer.poll(0)
         if self.failure is not None:
             raise KafkaException(self.failure)
 
-    def persist(self, work: Callable[[float], object], seconds: float) -> None:
+    def retry(self, work: Callable[[float], object], seconds: float) -> None:
         """Call something that waits in vain while the producer complains: for a second at a time, and at most for so
         many, as long as it says that it may yet succeed."""
         deadline = time.monotonic() + seconds
@@ -75,7 +75,7 @@ class Line:
             try:
                 work(max(0.0, min(1.0, deadline - time.monotonic())))
             except KafkaException as wrong:
-                self.look()
+                self.raise_failure()
                 if not wrong.args[0].retriable() or time.monotonic() >= deadline:
                     raise
             else:
@@ -94,7 +94,7 @@ class Line:
                 self.producer.produce(topic, value, key, timestamp=timestamp, headers=headers)
             except BufferError:
                 self.producer.poll(0.05)
-                self.look()
+                self.raise_failure()
             else:
                 return
 

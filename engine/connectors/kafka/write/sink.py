@@ -10,39 +10,39 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
-from engine.connectors.base import Epoch, SinkPlace, Table
-from engine.connectors.kafka.write.ledger_memory import Memory, name_of, recall, remember, utc_now
+from engine.connectors.base import Epoch, SinkContext, Table
+from engine.connectors.kafka.write.ledger_memory import LedgerMemory, name_of, recall, remember, utc_now
 from engine.connectors.kafka.write.options import KafkaSinkOptions
-from engine.connectors.kafka.write.oversized import sieve_of
+from engine.connectors.kafka.write.oversized import size_limit_of
 from engine.connectors.kafka.write.probe import check_broker
 from engine.connectors.kafka.write.producer import producer_config
 from engine.connectors.kafka.write.records import RecordMaker
 from engine.connectors.kafka.write.staging import LARGE, StagingWriter, staged_records
-from engine.connectors.kafka.write.transaction import Part, take_part
+from engine.connectors.kafka.write.transaction import TransactionPart, write_part
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import permit_write
 from engine.delivery.manifests import EpochManifest, PublishedFile, decide_manifest, forget_before
 from engine.delivery.segments import Segment, drop_segments, from_messages, sync_names
 
 
-class StagedSink:
+class ExactlyOnceSink:
     """Each epoch is one transaction, or one for each of `sink.parallelism` parts."""
 
     def __init__(
-        self, table: Table, options: KafkaSinkOptions, place: SinkPlace, clock: Callable[[], datetime] = utc_now
+        self, table: Table, options: KafkaSinkOptions, context: SinkContext, clock: Callable[[], datetime] = utc_now
     ) -> None:
         self._table = table
         self._options = options
-        self._directory = place.directory
-        self._job = place.job
+        self._directory = context.directory
+        self._job = context.job
         self._clock = clock
         self._client = producer_config(options)
-        self._sieve = sieve_of(table, self._client)
+        self._size_limit = size_limit_of(table, self._client)
 
     def open(self, epoch: Epoch, task: int) -> StagingWriter:
         """A writer of one segment per part."""
         maker = RecordMaker(self._table, self._options)
-        return StagingWriter(maker, self._sieve, self._directory, epoch, task, self._options.parallelism)
+        return StagingWriter(maker, self._size_limit, self._directory, epoch, task, self._options.parallelism)
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """See to it that Kafka has the epoch, once."""
@@ -54,7 +54,7 @@ class StagedSink:
             manifest = decide_manifest(self._directory, planned)
             large = [file for file in manifest.files if file.name == LARGE]
             parts = {int(file.name): file for file in manifest.files if file.name != LARGE}
-            self._put_aside(epoch, large)
+            self._keep_oversized(epoch, large)
             self._take(epoch, parts)
             reach(Point.AFTER_WRITE, epoch.number)
             refused = sum(file.rows for file in large)
@@ -67,18 +67,18 @@ class StagedSink:
         """Every part with the segments of all tasks. How many parts there are holds for as long as the epoch is not
         done, whatever the options say by then."""
         files = []
-        for part in (*map(str, range(self._options.parallelism)), *((LARGE,) if self._sieve else ())):
+        for part in (*map(str, range(self._options.parallelism)), *((LARGE,) if self._size_limit else ())):
             mine = [segment for segment in segments if segment.partition == part]
             rows = sum(segment.rows for segment in mine)
             files.append(PublishedFile(part, rows, tuple(segment.path for segment in mine)))
         return EpochManifest(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(files))
 
-    def _put_aside(self, epoch: Epoch, large: Sequence[PublishedFile]) -> None:
+    def _keep_oversized(self, epoch: Epoch, large: Sequence[PublishedFile]) -> None:
         """Keep what is too large, before the rest is sent: whoever does it again keeps the same."""
-        if self._sieve is not None:
+        if self._size_limit is not None:
             paths = [self._directory / segment for file in large for segment in file.segments]
             records = (records for path in paths for records in staged_records(path))
-            self._sieve.put_aside(self._directory, epoch, records)
+            self._size_limit.keep_oversized(self._directory, epoch, records)
 
     def _take(self, epoch: Epoch, files: Mapping[int, PublishedFile]) -> None:
         name = name_of(self._options.transactional_id_prefix, self._job, self._table.name, epoch)
@@ -97,8 +97,8 @@ class StagedSink:
         if known != memory:
             remember(self._directory, known)
 
-    def _part(self, memory: Memory, number: int, file: PublishedFile | None) -> Part:
-        return Part(
+    def _part(self, memory: LedgerMemory, number: int, file: PublishedFile | None) -> TransactionPart:
+        return TransactionPart(
             name=memory.part_name(number),
             topic=memory.topic,
             segments=[self._directory / segment for segment in (file.segments if file else ())],
@@ -106,9 +106,9 @@ class StagedSink:
             must_have_ledger=number in memory.taken,
         )
 
-    def _take_all(self, parts: Sequence[Part], epoch: Epoch) -> None:
-        def take(part: Part) -> None:
-            take_part(self._client, part, self._directory, epoch, self._options.transaction_timeout)
+    def _take_all(self, parts: Sequence[TransactionPart], epoch: Epoch) -> None:
+        def take(part: TransactionPart) -> None:
+            write_part(self._client, part, self._directory, epoch, self._options.transaction_timeout)
             reach(Point.WHILE_PUBLISHING, epoch.number)
 
         # the client's own threads do most of the work, outside of Python's lock

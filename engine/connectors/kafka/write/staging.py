@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.connectors.base import Epoch
-from engine.connectors.kafka.write.oversized import Sieve
+from engine.connectors.kafka.write.oversized import SizeLimit
 from engine.connectors.kafka.write.records import RECORDS, RecordMaker, parts_of
-from engine.connectors.staged import StagedSegment, staged_rows
+from engine.connectors.staged import ArrowSegment, segment_rows
 from engine.delivery.segments import to_message
 
 LARGE = "large"
@@ -24,21 +24,21 @@ class StagingWriter:
     """Writes a task's records, each into the segment of its part."""
 
     def __init__(
-        self, maker: RecordMaker, sieve: Sieve | None, directory: Path, epoch: Epoch, task: int, parts: int
+        self, maker: RecordMaker, size_limit: SizeLimit | None, directory: Path, epoch: Epoch, task: int, parts: int
     ) -> None:
         self._maker = maker
-        self._sieve = sieve
+        self._size_limit = size_limit
         self._directory = directory
         self._epoch = epoch
         self._task = task
         self._parts = parts
-        self._segments: dict[str, StagedSegment] = {}
+        self._segments: dict[str, ArrowSegment] = {}
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Stage some rows."""
         records = self._maker.make(rows)
-        if self._sieve is not None:
-            records, large = self._sieve.part(records)
+        if self._size_limit is not None:
+            records, large = self._size_limit.split(records)
             self._take(LARGE, large)
         if self._parts == 1:
             self._take("0", records)
@@ -54,10 +54,10 @@ class StagingWriter:
     def _take(self, part: str, records: pa.RecordBatch) -> None:
         if records.num_rows:
             if part not in self._segments:
-                self._segments[part] = StagedSegment(self._directory, self._epoch, self._task, RECORDS, part)
+                self._segments[part] = ArrowSegment(self._directory, self._epoch, self._task, RECORDS, part)
             self._segments[part].write(records)
 
 
 def staged_records(path: Path) -> Iterator[pa.RecordBatch]:
     """The records of a segment, in their order, some thousand at once."""
-    return staged_rows(path, _AT_ONCE)
+    return segment_rows(path, _AT_ONCE)

@@ -17,9 +17,9 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 
 from engine.connectors.kafka.client import ClientConfig
-from engine.connectors.kafka.write.failures import is_worth_another_try, trouble
+from engine.connectors.kafka.write.failures import is_worth_another_try, write_failure
 from engine.connectors.kafka.write.ledger import SECONDS, KafkaLedger
-from engine.connectors.kafka.write.producer import Line
+from engine.connectors.kafka.write.producer import ProducerSession
 from engine.connectors.kafka.write.staging import staged_records
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
@@ -33,7 +33,7 @@ _MARGIN = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TransactionPart:
     """What goes into one transaction. `name` is that of the transactions and of the ledger; `must_have_ledger` says
     that this history has written it before."""
 
@@ -44,7 +44,7 @@ class Part:
     must_have_ledger: bool
 
 
-def take_part(client: ClientConfig, part: Part, directory: Path, epoch: Epoch, timeout: timedelta) -> None:
+def write_part(client: ClientConfig, part: TransactionPart, directory: Path, epoch: Epoch, timeout: timedelta) -> None:
     """See to it that Kafka has the part, once. Raises an error of ours, which says whether another run may succeed."""
     attempt = 1
     while True:
@@ -54,7 +54,7 @@ def take_part(client: ClientConfig, part: Part, directory: Path, epoch: Epoch, t
         except KafkaException as wrong:
             check_fence(directory, epoch)
             if attempt == ATTEMPTS or not is_worth_another_try(wrong):
-                raise trouble(wrong, part.topic) from wrong
+                raise write_failure(wrong, part.topic) from wrong
             attempt += 1
         except OutputChangedError:
             # a run that has taken over drops what it has written, and says so in the ledger
@@ -66,12 +66,12 @@ def take_part(client: ClientConfig, part: Part, directory: Path, epoch: Epoch, t
             return
 
 
-def _attempt(client: ClientConfig, part: Part, directory: Path, epoch: Epoch, timeout: timedelta) -> None:
+def _attempt(client: ClientConfig, part: TransactionPart, directory: Path, epoch: Epoch, timeout: timedelta) -> None:
     reach(Point.BEFORE_FENCE, epoch.number)
     limit = timeout // timedelta(milliseconds=1)
-    line = Line({**client, "transactional.id": part.name, "transaction.timeout.ms": limit})
-    producer = line.producer
-    line.persist(producer.init_transactions, SECONDS)
+    session = ProducerSession({**client, "transactional.id": part.name, "transaction.timeout.ms": limit})
+    producer = session.producer
+    session.retry(producer.init_transactions, SECONDS)
     reach(Point.AFTER_FENCE, epoch.number)
     with KafkaLedger(client, part.name, part.topic) as ledger:
         if not _is_to_be_written(ledger.read(), part, directory, epoch):
@@ -79,13 +79,13 @@ def _attempt(client: ClientConfig, part: Part, directory: Path, epoch: Epoch, ti
         begun = time.monotonic()
         producer.begin_transaction()
         try:
-            _write(line, part, epoch)
+            _write(session, part, epoch)
             entry = LedgerEntry(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, part.rows)
             producer.send_offsets_to_transaction([ledger.place_of(entry)], ledger.group, SECONDS)
             reach(Point.BEFORE_DECISION, epoch.number)
             # it also flushes, and fails if a record did; while the answer may come it is asked for
             left = (timeout - _MARGIN).total_seconds() - (time.monotonic() - begun)
-            line.persist(producer.commit_transaction, max(1.0, left))
+            session.retry(producer.commit_transaction, max(1.0, left))
         except BaseException:
             # readers need not wait for the timeout; a transaction that cannot be aborted now is by the next fence
             with suppress(KafkaException):
@@ -94,7 +94,7 @@ def _attempt(client: ClientConfig, part: Part, directory: Path, epoch: Epoch, ti
     reach(Point.AFTER_DECISION, epoch.number)
 
 
-def _is_to_be_written(ledger: Sequence[LedgerEntry], part: Part, directory: Path, epoch: Epoch) -> bool:
+def _is_to_be_written(ledger: Sequence[LedgerEntry], part: TransactionPart, directory: Path, epoch: Epoch) -> bool:
     decision = decide(
         ledger,
         epoch,
@@ -118,12 +118,12 @@ def _is_to_be_written(ledger: Sequence[LedgerEntry], part: Part, directory: Path
             raise error
 
 
-def _write(line: Line, part: Part, epoch: Epoch) -> None:
+def _write(session: ProducerSession, part: TransactionPart, epoch: Epoch) -> None:
     sent = 0
     try:
         for path in part.segments:
             for records in staged_records(path):
-                sent += line.send(part.topic, records)
+                sent += session.send(part.topic, records)
                 reach(Point.WHILE_WRITING, epoch.number)
     except OSError as wrong:
         raise OutputChangedError(
