@@ -13,9 +13,9 @@ from dags_examples.demo_folder import REPOSITORY, Folder
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the demonstration, in the folder that is given or in `.demo`."""
-    given = sys.argv[1:] if arguments is None else arguments
-    folder = Folder(Path(given[0]).resolve() if given else REPOSITORY / ".demo")
+    """Run the demonstration, in the folder that is named or in `.demo`."""
+    argv = sys.argv[1:] if arguments is None else arguments
+    folder = Folder(Path(argv[0]).resolve() if argv else REPOSITORY / ".demo")
     for name in [name for name in os.environ if name.startswith("AIRFLOW")]:
         del os.environ[name]
     os.environ.update(folder.environment())

@@ -39,10 +39,10 @@ def check_answers(folder: Path) -> Iterator[Finding]:
 
 def _check_raw(database: duckdb.DuckDBPyConnection, raw: str) -> Finding:
     """Events are numbered from zero, so one that is missing or there twice shows."""
-    found = database.execute(
+    counts = database.execute(
         f"SELECT count(*), count(DISTINCT counter), max(counter) + 1 FROM read_parquet('{raw}')"  # noqa: S608
     ).fetchone()
-    rows, distinct, expected = found or (0, 0, 0)
+    rows, distinct, expected = counts or (0, 0, 0)
     return Finding(rows == distinct == expected, f"{rows:,} raw events, {distinct:,} different, {expected:,} expected")
 
 
@@ -50,11 +50,12 @@ def _check_hour(database: duckdb.DuckDBPyConnection, raw: str, answer: Path) -> 
     start = datetime.strptime(answer.stem, "%Y-%m-%d-%H")  # noqa: DTZ007 - the name of a directory, in UTC
     query = ANSWER.format(orders=ORDERS.format(raw=raw), start=start, end=start + timedelta(hours=1))
     right = [tuple(map(int, row)) for row in database.execute(query).fetchall()]
-    given = database.execute(f"SELECT shop, orders, cents FROM read_parquet('{answer}') ORDER BY shop").fetchall()  # noqa: S608
-    told = [tuple(map(int, row)) for row in given]
+    written = database.execute(f"SELECT shop, orders, cents FROM read_parquet('{answer}') ORDER BY shop").fetchall()  # noqa: S608
+    answer_rows = [tuple(map(int, row)) for row in written]
     total = sum(orders for _, orders, _ in right)
-    text = f"{start:%Y-%m-%d %H}:00, {total:,} orders by DuckDB: the batch task's table is {_verdict(told == right)}"
-    return Finding(told == right and total > 0, text, _table(told))
+    verdict = _verdict(answer_rows == right)
+    text = f"{start:%Y-%m-%d %H}:00, {total:,} orders by DuckDB: the batch task's table is {verdict}"
+    return Finding(answer_rows == right and total > 0, text, _table(answer_rows))
 
 
 def _verdict(same: bool) -> str:

@@ -104,10 +104,10 @@ class ControlPlane:
         return ControlPlaneConnection(self._find)
 
     def _find(self) -> Endpoint:
-        found = embedded.adopt(self._data_dir)
-        if found is None:
+        endpoint = embedded.adopt(self._data_dir)
+        if endpoint is None:
             raise UnreachableError("there is none")
-        return found
+        return endpoint
 
 
 def demonstrate(folder: Folder) -> int:
@@ -118,9 +118,9 @@ def demonstrate(folder: Folder) -> int:
     shutil.rmtree(folder.root, ignore_errors=True)
     folder.data.mkdir(parents=True)
     account.tell(f"Everything is in {folder.root}; Airflow's log is airflow.log")
-    asked = _listen()
+    interrupted = _listen()
     try:
-        ended_well = _run(folder, account, plane, asked)
+        ended_well = _run(folder, account, plane, interrupted)
     except KeyboardInterrupt:
         account.show("")
         account.tell("Interrupted; ending what was started")
@@ -134,18 +134,18 @@ def demonstrate(folder: Folder) -> int:
 def _listen() -> threading.Event:
     """What is set when somebody asks for an end. The interrupt is raised as well, but whatever runs at that moment may
     swallow it, and a shell that starts us in the background has it ignored."""
-    asked = threading.Event()
+    interrupted = threading.Event()
 
     def interrupt(_number: int, _frame: object) -> None:
-        asked.set()
+        interrupted.set()
         raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
-    return asked
+    return interrupted
 
 
-def _run(folder: Folder, account: Account, plane: ControlPlane, asked: threading.Event) -> bool:
+def _run(folder: Folder, account: Account, plane: ControlPlane, interrupted: threading.Event) -> bool:
     with folder.log.open("wb") as log:
         run = subprocess.Popen(
             [sys.executable, "-m", "dags_examples.demo_run"],
@@ -160,7 +160,7 @@ def _run(folder: Folder, account: Account, plane: ControlPlane, asked: threading
         begun: set[str] = set()
         end = time.monotonic() + LIMIT.total_seconds()
         while run.poll() is None:
-            if asked.is_set():
+            if interrupted.is_set():
                 raise KeyboardInterrupt
             _tell_events(events, account, begun)
             account.show(plane.progress())
@@ -208,8 +208,8 @@ def _line_of(pipeline: Pipeline, newest: tuple[Checkpoint, ...]) -> str:
     about = f"{pipeline.name} {pipeline.state}, parallelism {pipeline.parallelism}"
     if not newest:
         return about
-    last = max(newest, key=lambda one: one.epoch)
-    late = sum(one.late_rows for one in newest)
+    last = max(newest, key=lambda checkpoint: checkpoint.epoch)
+    late = sum(checkpoint.late_rows for checkpoint in newest)
     watermark = f"{last.watermark:%Y-%m-%d %H:%M:%S}" if last.watermark else "not known"
     return f"{about}, epoch {last.epoch}, {last.rows_per_second:,.0f} rows/s, watermark {watermark}, {late} late"
 
@@ -228,7 +228,7 @@ def _summarize(folder: Folder, account: Account, ended_well: bool) -> int:
 
 def _are_good(findings: list[Finding]) -> bool:
     """Everything holds, and both hours were there to be checked."""
-    return all(one.holds for one in findings) and sum(bool(one.table) for one in findings) == 2
+    return all(finding.holds for finding in findings) and sum(bool(finding.table) for finding in findings) == 2
 
 
 def _mark(good: bool) -> str:
