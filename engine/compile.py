@@ -91,10 +91,14 @@ def _check_readers(program: Program) -> None:
     name, read = next(iter(reads.items()))
     if len(reads) < len(sources):
         unread = ", ".join(table.name for table in sources if table.name not in reads)
-        message = f"{read.option} of {name} has Spark read it, and it reads every table or none: not so {unread}"
+        message = (
+            f"{read.option} of {name} has Spark read it, and Spark reads every table or none; it does not read {unread}"
+        )
         raise ScriptRefused([OptionValueError(message, hint=f"leave {read.option} out")])
     if program.parts.closes_windows or program.parts.is_updating:
-        message = f"{read.option} of {name} has Spark read it, which cannot read for windows, or for rows that change"
+        message = (
+            f"{read.option} of {name} has Spark read it, and Spark cannot read for windows or for rows that change"
+        )
         raise ScriptRefused([OptionValueError(message, hint=f"leave {read.option} out: our own reader can")])
 
 

@@ -71,9 +71,8 @@ def to_arrow(kind: types.Type) -> pa.DataType:
             return pa.duration("us")
         case types.Struct(members):
             return pa.struct([pa.field(member.name, to_arrow(member.type)) for member in members])
-        case types.Array(element):
-            return pa.list_(pa.field("element", to_arrow(element)))
-    raise TypeError(kind)
+    assert isinstance(kind, types.Array), kind
+    return pa.list_(pa.field("element", to_arrow(kind.element)))
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:

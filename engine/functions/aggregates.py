@@ -134,7 +134,7 @@ AGGREGATE_FUNCTIONS = (
     AggregateFunction(
         "avg",
         "avg(number)",
-        "The mean without NULLs, DOUBLE unless of DECIMAL; NULL when there is no value.",
+        "The mean without NULLs, DOUBLE except for DECIMAL; NULL when there is no value.",
         takes(_mean_argument, result=_mean),
         aliases=("mean",),
         retention=Retention.MEAN,
@@ -143,8 +143,9 @@ AGGREGATE_FUNCTIONS = (
     AggregateFunction(
         "median",
         "median(number)",
-        "The value in the middle, or the mean of the two there, as the type of the numbers: whole ones are cut towards "
-        "zero. NULLs are left out; NULL when there is no value.",
+        "The value in the middle, or the mean of the two there, as the type of the numbers: whole numbers are "
+        "cut towards "
+        "zero. NULLs are skipped; NULL when there is no value.",
         takes(number, result=_same),
         collects_in_window=True,
     ),
@@ -175,7 +176,7 @@ AGGREGATE_FUNCTIONS = (
     AggregateFunction(
         "bool_and",
         "bool_and(condition)",
-        "Whether it is true for all rows; NULLs are left out, and NULL when there is nothing else.",
+        "Whether it is true for all rows; NULLs are skipped; NULL when there is nothing else.",
         takes(BOOLEAN, result=BOOLEAN),
         retention=Retention.EVERY_TRUE,
         ignores_repeats=True,
@@ -184,7 +185,7 @@ AGGREGATE_FUNCTIONS = (
     AggregateFunction(
         "bool_or",
         "bool_or(condition)",
-        "Whether it is true for any row; NULLs are left out, and NULL when there is nothing else.",
+        "Whether it is true for any row; NULLs are skipped; NULL when there is nothing else.",
         takes(BOOLEAN, result=BOOLEAN),
         retention=Retention.ANY_TRUE,
         ignores_repeats=True,
@@ -211,7 +212,7 @@ AGGREGATE_FUNCTIONS = (
     AggregateFunction(
         "first_value",
         "first_value(value [ORDER BY ...])",
-        "The value of the first row, in order of arrival unless another is named; it may be NULL.",
+        "The value of the first row, in order of arrival unless ORDER BY says otherwise; it may be NULL.",
         takes(anything_known, result=_same),
         is_ordered=True,
         takes_nulls=True,
@@ -219,7 +220,7 @@ AGGREGATE_FUNCTIONS = (
     AggregateFunction(
         "last_value",
         "last_value(value [ORDER BY ...])",
-        "The value of the last row, in order of arrival unless another is named; it may be NULL.",
+        "The value of the last row, in order of arrival unless ORDER BY says otherwise; it may be NULL.",
         takes(anything_known, result=_same),
         is_ordered=True,
         takes_nulls=True,

@@ -23,20 +23,21 @@ APPROXIMATE = (
     AggregateFunction(
         "approx_distinct",
         "approx_distinct(value)",
-        "How many different values there are, exact of a few and within a percent or two of many; never NULL.",
+        "How many different values there are, exact for a few and within a percent or two for many; never NULL.",
         takes(anything_known, result=BIGINT),
         nullable=False,
     ),
     AggregateFunction(
         "approx_median",
         "approx_median(number)",
-        "About the value in the middle, as the type of the numbers; NULL when there is no value.",
+        "Approximately the value in the middle, as the type of the numbers; NULL when there is no value.",
         takes(number, result=_same),
     ),
     AggregateFunction(
         "approx_percentile_cont",
         "approx_percentile_cont(number, percentile [, centroids])",
-        "About the value below which that share of the values lies; the percentile is a constant from 0 to 1. Written "
+        "Approximately the value below which that share of the values lies; the percentile is a constant from "
+        "0 to 1. Written "
         "as approx_percentile_cont(percentile) WITHIN GROUP (ORDER BY number), too. The number of centroids is a whole "
         "constant and changes nothing. NULL when there is no value.",
         takes(number, DOUBLE, BIGINT, result=_same, optional=1),
@@ -47,7 +48,7 @@ APPROXIMATE = (
         "approx_percentile_cont_with_weight",
         "approx_percentile_cont_with_weight(number, weight, percentile)",
         "The value at which the weights, added up in the order of the values, reach that share of the number of rows; "
-        "the percentile is a constant from 0 to 1. As in the reference engine it is a share of the rows and not of the "
+        "the percentile is a constant from 0 to 1. As in Arroyo it is a share of the rows and not of the "
         "weights, so weights should be one in the mean. It keeps all values. NULL when there is none.",
         takes(number, only_number_or_null, DOUBLE, result=_same),
         constants={2: _is_share},

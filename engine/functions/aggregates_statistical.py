@@ -21,24 +21,24 @@ def _of_two(name: str, doc: str, *aliases: str) -> AggregateFunction:
 STATISTICAL = (
     _of_one(
         "stddev",
-        "The standard deviation of a sample; NULL of fewer than two values.",
+        "The standard deviation of a sample; NULL for fewer than two values.",
         "stddev_samp",
     ),
     _of_one("stddev_pop", "The standard deviation of a whole population; NULL when there is no value."),
-    _of_one("var_samp", "The variance of a sample; NULL of fewer than two values.", "var", "var_sample"),
+    _of_one("var_samp", "The variance of a sample; NULL for fewer than two values.", "var", "var_sample"),
     _of_one("var_pop", "The variance of a whole population; NULL when there is no value.", "var_population"),
-    _of_two("covar_samp", "The covariance of a sample; NULL of fewer than two rows.", "covar"),
+    _of_two("covar_samp", "The covariance of a sample; NULL for fewer than two rows.", "covar"),
     _of_two("covar_pop", "The covariance of a whole population; NULL when there is no row."),
     _of_two(
-        "corr", "Pearson's correlation, from -1 to 1; NULL of fewer than two rows, and when either is always the same."
+        "corr", "Pearson's correlation, from -1 to 1; NULL for fewer than two rows, and when either never changes."
     ),
     _of_two(
         "regr_slope",
-        "The slope of the line that fits best; NULL of fewer than two rows, and when x never changes.",
+        "The slope of the line that fits best; NULL for fewer than two rows, and when x never changes.",
     ),
     _of_two("regr_intercept", "The y of that line where x is zero; NULL when it has no slope."),
     _of_two(
-        "regr_r2", "How well that line fits, from 0 to 1; NULL of fewer than two rows, and when either never changes."
+        "regr_r2", "How well that line fits, from 0 to 1; NULL for fewer than two rows, and when either never changes."
     ),
     _of_two("regr_avgx", "The mean of x; NULL when there is no row."),
     _of_two("regr_avgy", "The mean of y; NULL when there is no row."),

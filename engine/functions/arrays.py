@@ -148,14 +148,14 @@ ARRAY_FUNCTIONS = (
     _array(
         "array_slice",
         "array[from:to[:step]]",
-        "The elements from a position up to another one, both with it; NULL when an argument is.",
+        "The elements from one position to another, both included; NULL when an argument is.",
         _arrays_and_elements("array", "number", "number", "number", optional=1),
         is_computed=True,
     ),
     _array(
         "array_append",
         "array_append(array, value)",
-        "The array with the value behind it; NULL counts as an empty array.",
+        "The array with the value after it; NULL counts as an empty array.",
         _arrays_and_elements("array", "element"),
         "array_push_back",
         nullable=never,
@@ -171,7 +171,7 @@ ARRAY_FUNCTIONS = (
     _array(
         "array_concat",
         "array_concat(array, ...)",
-        "One array behind the other: `a || b`; NULLs are left out, and NULL when all are.",
+        "One array after the other: `a || b`; NULLs are skipped; NULL when all are.",
         _several,
         "array_cat",
         nullable=all,
@@ -195,14 +195,14 @@ ARRAY_FUNCTIONS = (
     _array(
         "array_repeat",
         "array_repeat(value, n)",
-        "The value `n` times, none at all below one; NULL when `n` is.",
+        "The value `n` times, no elements for `n` below one; NULL when `n` is.",
         _arrays_and_elements("element", "number"),
         nullable=lambda arguments: list(arguments)[1],
     ),
     _array(
         "array_fill",
         "array_fill(value, array)",
-        "The value as often as the array has elements; NULL when the array is.",
+        "The value once for each element of the array; NULL when the array is.",
         _arrays_and_elements("element", "array"),
         nullable=lambda arguments: list(arguments)[1],
     ),
@@ -229,7 +229,7 @@ ARRAY_FUNCTIONS = (
     _array(
         "array_position",
         "array_position(array, value [, from])",
-        "Where the value first stands, from a position on; NULL where it does not.",
+        "The first position of the value, at or after a given one; NULL when there is none.",
         _arrays_and_elements("array", "element", "number", result=BIGINT, optional=1),
         "array_indexof",
         nullable=always,
@@ -238,7 +238,7 @@ ARRAY_FUNCTIONS = (
     _array(
         "array_positions",
         "array_positions(array, value)",
-        "All positions where the value stands; NULL when the array is.",
+        "All positions of the value; NULL when the array is.",
         _arrays_and_elements("array", "element", result=Array(BIGINT)),
         nullable=lambda arguments: next(iter(arguments)),
         is_computed=True,
@@ -247,37 +247,37 @@ ARRAY_FUNCTIONS = (
         _array(
             f"array_remove{suffix}",
             f"array_remove{suffix}(array, value{number})",
-            f"The array without {which_ones} of the value; NULL when the array{' or `n`' * bool(number)} is.",
+            f"The array without {occurrences} of the value; NULL when the array{' or `n`' * bool(number)} is.",
             _arrays_and_elements("array", "element", *(("number",) if number else ())),
             nullable=lambda arguments: any(list(arguments)[::2]),
             is_computed=True,
         )
-        for suffix, number, which_ones in (
-            ("", "", "the first"),
-            ("_n", ", n", "the first `n`"),
-            ("_all", "", "all"),
+        for suffix, number, occurrences in (
+            ("", "", "the first occurrence"),
+            ("_n", ", n", "the first `n` occurrences"),
+            ("_all", "", "all occurrences"),
         )
     ),
     *(
         _array(
             f"array_replace{suffix}",
             f"array_replace{suffix}(array, old, new{number})",
-            f"The array with {which_ones} of the old value replaced by the new one; NULL when the array is.",
+            f"The array with {occurrences} of the old value replaced by the new one; NULL when the array is.",
             _arrays_and_elements("array", "element", "element", *(("number",) if number else ())),
             nullable=lambda arguments: any(list(arguments)[::3]),
             is_computed=True,
         )
-        for suffix, number, which_ones in (
-            ("", "", "the first"),
-            ("_n", ", n", "the first `n`"),
-            ("_all", "", "all"),
+        for suffix, number, occurrences in (
+            ("", "", "the first occurrence"),
+            ("_n", ", n", "the first `n` occurrences"),
+            ("_all", "", "all occurrences"),
         )
     ),
     _array("array_reverse", "array_reverse(array)", "The elements in reverse order; NULL for NULL.", _ONE),
     _array(
         "array_sort",
         "array_sort(array [, 'asc' or 'desc' [, 'nulls first' or 'nulls last']])",
-        "The elements in order, NULLs first unless it says otherwise; NULL for NULL.",
+        "The elements in order, NULLs first by default; NULL for NULL.",
         takes(
             lambda kind: kind if isinstance(kind, Array) else None,
             TEXT,
@@ -303,7 +303,8 @@ ARRAY_FUNCTIONS = (
     _array(
         "array_to_string",
         "array_to_string(array, separator [, null])",
-        "The elements as text with the separator between, NULLs left out or so written; NULL when an argument is.",
+        "The elements as text with the separator between them, NULLs skipped or written as `null`; NULL when "
+        "an argument is.",
         _array_and_texts,
         "array_join",
     ),
@@ -319,12 +320,12 @@ ARRAY_FUNCTIONS = (
     _array(
         "array_length",
         "array_length(array [, dimension])",
-        "How many elements the array has, or the first one inside it has; NULL where there is none.",
+        "The number of elements of the array, or of the first one inside it; NULL where there is none.",
         _arrays_and_elements("array", "number", result=BIGINT, optional=1),
         nullable=always,
         choices={1: ANY_CONSTANT},
     ),
-    _array("array_ndims", "array_ndims(array)", "How deep arrays lie in each other; NULL for NULL.", _COUNT),
+    _array("array_ndims", "array_ndims(array)", "How deeply arrays are nested; NULL for NULL.", _COUNT),
     _array(
         "array_dims",
         "array_dims(array)",
@@ -335,14 +336,14 @@ ARRAY_FUNCTIONS = (
     _array(
         "cardinality",
         "cardinality(array)",
-        "How many elements arrays of equal length have in all; NULL for NULL and without elements.",
+        "The total number of elements of nested arrays of equal length; NULL for NULL and without elements.",
         _COUNT,
         nullable=always,
     ),
     _array(
         "empty",
         "empty(array)",
-        "Whether there is no element; NULL for NULL.",
+        "Whether the array has no elements; NULL for NULL.",
         _arrays_and_elements("array", result=BOOLEAN),
     ),
     _array("array_max", "array_max(array)", "The greatest element; NULL without any.", _EXTREME, nullable=always),
@@ -357,14 +358,14 @@ ARRAY_FUNCTIONS = (
     _array(
         "generate_series",
         "generate_series([first,] last [, step])",
-        "The numbers, days or instants from the first to the last, both with them; NULL when an argument is.",
+        "The numbers, days or instants from the first to the last, both included; NULL when an argument is.",
         _SERIES,
         is_computed=True,
     ),
     _array(
         "range",
         "range([first,] end [, step])",
-        "The numbers, days or instants from the first up to the end, without it; NULL when an argument is.",
+        "The numbers, days or instants from the first up to the end, which is not included; NULL when an argument is.",
         _SERIES,
         is_computed=True,
     ),

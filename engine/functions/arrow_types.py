@@ -48,7 +48,7 @@ def arrow_unit(name: str) -> str | None:
 
 
 def to_arrow_name(kind: types.Type) -> str:
-    """What the reference engine calls the type."""
+    """What Arroyo calls the type."""
     match kind:
         case types.Text() | types.Json():
             return "Utf8"

@@ -1,10 +1,17 @@
-"""Which types become which others, by themselves or when a script asks for it."""
+"""Which types become which others, by themselves or when a script asks for it.
+
+a SMALLINT, b INT UNSIGNED      common type BIGINT: the next signed type that holds all of both
+a BIGINT, b DECIMAL(10, 2)      common type DECIMAL(22, 2): 20 digits before the point, 2 behind it
+a FLOAT, b DECIMAL(10, 2)       common type DOUBLE
+a TIMESTAMP, b BIGINT           no common type; a cast counts nanoseconds
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from engine.types import (
+    BIGINT,
     DOUBLE,
     TEXT,
     TIMESTAMP,
@@ -26,7 +33,21 @@ from engine.types import (
 )
 
 MAX_DIGITS = 38
+"""As many as Spark's and Arrow's 128 bits hold."""
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
+"""Digits of the greatest whole number of so many bits, signed or not."""
+_CASTS = (
+    (Integer | Float | Decimal, Integer | Float | Decimal),
+    (Integer | Float | Decimal | Boolean, Text | Json),
+    (Text | Json, Integer | Float | Decimal | Boolean | Timestamp | Date),
+    (Timestamp | Date | Bytes | Interval, Text),
+    (Text, Bytes),
+    (Timestamp, Date),
+    (Integer, Timestamp),
+    (Boolean, Integer),
+    (Integer, Boolean),
+)
+"""What a script may cast beside what coerces by itself."""
 
 
 def common_type(a: Type, b: Type) -> Type | None:
@@ -38,16 +59,8 @@ def common_type(a: Type, b: Type) -> Type | None:
             return b
         case (_, Null()):
             return a
-        case Integer(), Integer():
-            return _common_integer(a, b)
-        case (Float(64), Integer() | Float() | Decimal()) | (Integer() | Float() | Decimal(), Float(64)):
-            return DOUBLE
-        case (Float(32), Integer() | Float()) | (Integer(), Float(32)):
-            return Float(32)
-        case (Float(), Decimal()) | (Decimal(), Float()):
-            return DOUBLE
-        case (Decimal() | Integer(), Decimal() | Integer()):
-            return _common_decimal(as_decimal(a), as_decimal(b))
+        case Integer() | Float() | Decimal(), Integer() | Float() | Decimal():
+            return _common_number(a, b)
         case (Text() | Json(is_part=False), Text() | Json(is_part=False)):
             return TEXT
         case Json(), Json():
@@ -91,12 +104,11 @@ def can_cast(a: Type, b: Type) -> bool:
     """Whether a script may cast an `a` to a `b`; single values can still fail.
 
     From a TIMESTAMP to a whole number the unit is the nanosecond, and so it is where a sink takes one for the other. A
-    cast in a script makes a TIMESTAMP of seconds, as in the reference engine. Structs and arrays become what their
+    cast in a script makes a TIMESTAMP of seconds, as in Arroyo. Structs and arrays become what their
     parts become.
     """
     if can_coerce(a, b):
         return True
-    number = Integer | Float | Decimal
     match a, b:
         case Array(x), Array(y):
             return can_cast(x, y)
@@ -104,37 +116,34 @@ def can_cast(a: Type, b: Type) -> bool:
             return len(a.members) == len(b.members) and all(
                 can_cast(x.type, y.type) for x, y in zip(a.members, b.members, strict=True)
             )
-        case Integer() | Float() | Decimal() | Boolean(), Text() | Json():
-            return True
-        case Timestamp() | Date() | Bytes() | Interval(), Text():
-            return True
-        case Text() | Json(), Integer() | Float() | Decimal() | Boolean() | Timestamp() | Date():
-            return True
-        case Text(), Bytes():
-            return True
-        case Timestamp(), Date():
-            return True
-        case (Timestamp(), Integer(64, signed=True)) | (Integer(), Timestamp()):
-            return True
-        case (Boolean(), Integer()) | (Integer(), Boolean()):
-            return True
-    return isinstance(a, number) and isinstance(b, number)
+        case Timestamp(), Integer():
+            return b == BIGINT
+    return any(isinstance(a, source) and isinstance(b, target) for source, target in _CASTS)
 
 
 def as_decimal(kind: Type) -> Decimal:
     """The decimal type that holds every value of this whole number or decimal type."""
-    match kind:
-        case Decimal():
-            return kind
-        case Integer(bits):
-            return Decimal(_DIGITS[bits], 0)
-    raise TypeError(kind)
+    if isinstance(kind, Decimal):
+        return kind
+    assert isinstance(kind, Integer), kind
+    return Decimal(_DIGITS[kind.bits], 0)
 
 
 def bounded_decimal(precision: int, scale: int) -> Decimal:
     """That decimal, or with more than 38 digits one that gives up digits before the point: a number that is too large
     fails, but none loses what is behind the point."""
     return Decimal(min(MAX_DIGITS, precision), min(MAX_DIGITS, scale))
+
+
+def _common_number(a: Integer | Float | Decimal, b: Integer | Float | Decimal) -> Type:
+    match a, b:
+        case Integer(), Integer():
+            return _common_integer(a, b)
+        case (Float(32), Integer() | Float(32)) | (Integer(), Float(32)):
+            return Float(32)
+        case (Float(), _) | (_, Float()):
+            return DOUBLE
+    return _common_decimal(as_decimal(a), as_decimal(b))
 
 
 def _common_integer(a: Integer, b: Integer) -> Integer:

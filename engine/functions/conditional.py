@@ -33,7 +33,7 @@ CONDITIONAL_FUNCTIONS = (
     _conditional(
         "nvl",
         "nvl(value, otherwise)",
-        "The value, or where it is NULL the other one.",
+        "The value, or `otherwise` where it is NULL.",
         takes_alike(least=2, most=2),
         all,
         "ifnull",
@@ -41,7 +41,7 @@ CONDITIONAL_FUNCTIONS = (
     _conditional(
         "nvl2",
         "nvl2(value, then, otherwise)",
-        "`then` where the value is not NULL, else the last argument.",
+        "`then` where the value is not NULL, else `otherwise`.",
         _choose,
         any,
     ),

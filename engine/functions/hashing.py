@@ -65,7 +65,8 @@ BINARY_FUNCTIONS = (
         "decode",
         "binary",
         "decode(text, encoding)",
-        "The bytes that stand in base64, base64pad or hex; what is not well-formed fails the run; NULL for NULL.",
+        "The bytes that base64, base64pad or hex stands for; text that is not well-formed fails the run; NULL "
+        "for NULL.",
         takes(text_or_bytes, TEXT, result=BYTES),
         choices={1: ENCODINGS},
         is_computed=True,

@@ -1,4 +1,4 @@
-"""Functions of numbers; where DOUBLE has no answer they give NaN or an infinity, as the reference engine does."""
+"""Functions of numbers; where DOUBLE has no answer they give NaN or an infinity, as in Arroyo."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ MATH_FUNCTIONS = (
     _math(
         "ceil",
         "ceil(number)",
-        "The least whole number that is not below; DOUBLE for whole numbers; NULL for NULL.",
+        "The least whole number not less than the number; DOUBLE for whole numbers; NULL for NULL.",
         takes(fraction_or_decimal, result=_whole_part),
         "ceiling",
     ),
     _math(
         "floor",
         "floor(number)",
-        "The greatest whole number that is not above; DOUBLE for whole numbers; NULL for NULL.",
+        "The greatest whole number not greater than the number; DOUBLE for whole numbers; NULL for NULL.",
         takes(fraction_or_decimal, result=_whole_part),
     ),
     Function(
         "round",
         "math",
         "round(number [, places])",
-        "The number to a constant count of places behind the point, halves away from zero; NULL for NULL.",
+        "The number to a constant number of decimal places, halves away from zero; NULL for NULL.",
         takes(fraction_or_decimal, BIGINT, result=_one_more_digit, optional=1),
         choices={1: ANY_CONSTANT},
     ),
@@ -77,33 +77,33 @@ MATH_FUNCTIONS = (
         "trunc",
         "math",
         "trunc(number [, places])",
-        "The number cut to a constant count of places behind the point; NULL for NULL.",
+        "The number cut to a constant number of decimal places; NULL for NULL.",
         takes(fraction, BIGINT, result=_first, optional=1),
         choices={1: ANY_CONSTANT},
     ),
     _real("sqrt", "The square root; NaN below zero"),
     _real("cbrt", "The cube root"),
-    _real("exp", "The power of e to the number"),
+    _real("exp", "e to the power of the number"),
     _real("ln", "The logarithm to base e; NaN below zero"),
     _real("log10", "The logarithm to base 10; NaN below zero"),
     _real("log2", "The logarithm to base 2; NaN below zero"),
     _math(
         "log",
         "log([base,] number)",
-        "The logarithm to the base, which is 10 unless given; NaN below zero; NULL when an argument is.",
+        "The logarithm to the base, 10 by default; NaN below zero; NULL when an argument is.",
         takes(DOUBLE, DOUBLE, result=DOUBLE, optional=1),
     ),
     Function(
         "power",
         "math",
         "power(base, exponent)",
-        "The base to the power of the exponent; of whole numbers a BIGINT, where overflow and exponents below zero "
+        "The base to the power of the exponent; a BIGINT for whole numbers, where overflow and negative exponents "
         "fail the run; NULL when either is.",
         first_of(takes(only_whole, only_whole, result=BIGINT), takes(DOUBLE, DOUBLE, result=DOUBLE)),
         ("pow",),
         is_computed=True,
     ),
-    _real("sign", "-1, 0 or 1, as the number is below, at or above zero", "signum"),
+    _real("sign", "-1, 0 or 1 for a number below, at or above zero", "signum"),
     _real("radians", "The angle, given in degrees, in radians"),
     _real("degrees", "The angle, given in radians, in degrees"),
     _real("sin", "The sine"),
@@ -116,9 +116,9 @@ MATH_FUNCTIONS = (
     _real("asinh", "The number with that hyperbolic sine"),
     _real("acosh", "The number with that hyperbolic cosine; NaN below 1"),
     _real("atanh", "The number with that hyperbolic tangent; NaN outside -1 to 1"),
-    _real("asin", "The angle of that sine; NaN outside -1 to 1"),
-    _real("acos", "The angle of that cosine; NaN outside -1 to 1"),
-    _real("atan", "The angle of that tangent"),
+    _real("asin", "The angle with that sine; NaN outside -1 to 1"),
+    _real("acos", "The angle with that cosine; NaN outside -1 to 1"),
+    _real("atan", "The angle with that tangent"),
     _math(
         "atan2",
         "atan2(y, x)",
@@ -128,7 +128,7 @@ MATH_FUNCTIONS = (
     _math(
         "factorial",
         "factorial(number)",
-        "The product of all whole numbers up to it, 1 below two; more than 20 fails the run; NULL for NULL.",
+        "The product of the whole numbers up to it, 1 for those below two; more than 20 fails the run; NULL for NULL.",
         takes(whole, result=BIGINT),
     ),
     Function(
@@ -150,7 +150,7 @@ MATH_FUNCTIONS = (
     _math(
         "nanvl",
         "nanvl(number, otherwise)",
-        "The number, or where it is NaN the other one; NULL when either is.",
+        "The number, or `otherwise` where it is NaN; NULL when either is.",
         _same_fraction,
     ),
     _math("iszero", "iszero(number)", "Whether the number is zero; NULL for NULL.", takes(number, result=BOOLEAN)),
@@ -158,13 +158,13 @@ MATH_FUNCTIONS = (
         "random",
         "math",
         "random()",
-        "A number from 0 up to but not 1, another one for each row and each run; never NULL.",
+        "A number from 0 up to but not 1, different for each row and each run; never NULL.",
         takes(result=DOUBLE),
         ("rand",),
         nullable=never,
         deterministic=False,
     ),
-    Function("pi", "math", "pi()", "The circle number; never NULL.", takes(result=DOUBLE), nullable=never),
+    Function("pi", "math", "pi()", "The number pi; never NULL.", takes(result=DOUBLE), nullable=never),
     Function(
         "isnan",
         "math",

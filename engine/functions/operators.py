@@ -117,7 +117,7 @@ OPERATORS = (
     _operator(
         "+",
         "a + b",
-        "The sum of two numbers, or a time moved by an interval; overflow fails the run; NULL when either is.",
+        "The sum of two numbers, or a time plus an interval; overflow fails the run; NULL when either is.",
         first_of(
             _numbers("+"),
             takes(known_instant, _length, result=TIMESTAMP),
@@ -129,7 +129,8 @@ OPERATORS = (
     _operator(
         "-",
         "a - b",
-        "The difference of numbers or times, or a time moved back; unsigned numbers give BIGINT; NULL when either is.",
+        "The difference of numbers or times, or a time minus an interval; unsigned numbers give BIGINT; NULL "
+        "when either is.",
         first_of(
             _numbers("-"),
             takes(known_instant, known_instant, result=INTERVAL),
@@ -141,7 +142,7 @@ OPERATORS = (
     _operator(
         "*",
         "a * b",
-        "The product of two numbers, or an interval so many times; NULL when either is.",
+        "The product of two numbers, or an interval multiplied by a number; NULL when either is.",
         first_of(
             _numbers("*"),
             takes(_only_length, whole, result=INTERVAL),
@@ -174,26 +175,26 @@ OPERATORS = (
     _operator(
         "<<",
         "a << n",
-        "The bits moved up, in the width of the number; `n` counts modulo that width; NULL when either is.",
+        "The bits shifted left, within the width of the number; `n` counts modulo that width; NULL when either is.",
         _shift,
     ),
     _operator(
         ">>",
         "a >> n",
-        "The bits moved down, the sign stays; `n` counts modulo the width of the number; NULL when either is.",
+        "The bits shifted right, keeping the sign; `n` counts modulo the width of the number; NULL when either is.",
         _shift,
     ),
     _operator(
         "negate",
         "- a",
-        "The number or interval with the other sign; NULL for NULL.",
+        "The number or interval with the opposite sign; NULL for NULL.",
         first_of(
             takes(signed_number, result=lambda arguments: arguments[0]),
             takes(_only_length, result=INTERVAL),
         ),
     ),
-    _operator("=", "a = b", "Whether both are equal; NaN equals NaN; NULL when either is.", _COMPARISONS),
-    _operator("<>", "a <> b", "Whether both differ; NULL when either is.", _COMPARISONS, "!="),
+    _operator("=", "a = b", "Whether they are equal; NaN equals NaN; NULL when either is.", _COMPARISONS),
+    _operator("<>", "a <> b", "Whether they differ; NULL when either is.", _COMPARISONS, "!="),
     _operator(
         "<",
         "a < b",
@@ -206,19 +207,19 @@ OPERATORS = (
     _total(
         "is_distinct_from",
         "a IS DISTINCT FROM b",
-        "Whether both differ, where NULL is a value; never NULL.",
+        "Whether they differ, where NULL counts as a value; never NULL.",
         _COMPARISONS,
     ),
     _total(
         "is_not_distinct_from",
         "a IS NOT DISTINCT FROM b",
-        "Whether both are equal, where NULL is a value; never NULL.",
+        "Whether they are equal, where NULL counts as a value; never NULL.",
         _COMPARISONS,
     ),
     _operator(
         "between",
         "a BETWEEN low AND high",
-        "Whether `a` is neither below `low` nor above `high`; NULL where that cannot be said.",
+        "Whether `a` is neither below `low` nor above `high`; NULL where that is unknown.",
         takes_alike(result=BOOLEAN, least=3, most=3),
     ),
     _operator(
@@ -241,7 +242,9 @@ OPERATORS = (
     ),
     _operator("not", "NOT a", "The opposite; NULL for NULL.", _TRUTH),
     _total("is_null", "a IS NULL", "Whether the value is NULL; never NULL.", takes(anything, result=BOOLEAN)),
-    _total("is_not_null", "a IS NOT NULL", "Whether the value is there; never NULL.", takes(anything, result=BOOLEAN)),
+    _total(
+        "is_not_null", "a IS NOT NULL", "Whether the value is not NULL; never NULL.", takes(anything, result=BOOLEAN)
+    ),
     _total("is_true", "a IS TRUE", "Whether the value is true; false for NULL.", _TRUTH),
     _total("is_not_true", "a IS NOT TRUE", "Whether the value is false or NULL.", _TRUTH),
     _total("is_false", "a IS FALSE", "Whether the value is false; false for NULL.", _TRUTH),
@@ -255,11 +258,12 @@ OPERATORS = (
     _operator(
         "like",
         "text LIKE pattern",
-        "Whether the text fits; % is any text, _ any character, a backslash quotes the next; NULL when either is.",
+        "Whether the text matches; % stands for any text, _ for any character, a backslash escapes the next; "
+        "NULL when either is.",
         _MATCHES,
     ),
     _operator("not_like", "text NOT LIKE pattern", "The opposite of LIKE; NULL when either is.", _MATCHES),
-    _operator("ilike", "text ILIKE pattern", "LIKE without regard to case; NULL when either is.", _MATCHES),
+    _operator("ilike", "text ILIKE pattern", "LIKE, ignoring case; NULL when either is.", _MATCHES),
     _operator("not_ilike", "text NOT ILIKE pattern", "The opposite of ILIKE; NULL when either is.", _MATCHES),
     _operator(
         "~",
@@ -267,7 +271,7 @@ OPERATORS = (
         "Whether the regular expression matches somewhere in the text; NULL when either is.",
         _MATCHES,
     ),
-    _operator("~*", "text ~* regex", "The same as ~ without regard to case; NULL when either is.", _MATCHES),
+    _operator("~*", "text ~* regex", "The same as ~, ignoring case; NULL when either is.", _MATCHES),
     _operator("!~", "text !~ regex", "The opposite of ~; NULL when either is.", _MATCHES),
     _operator("!~*", "text !~* regex", "The opposite of ~*; NULL when either is.", _MATCHES),
 )

@@ -75,14 +75,14 @@ OVER_FUNCTIONS = (
     OverFunction(
         "percent_rank",
         "percent_rank() OVER (...)",
-        "The rank minus 1 as a part of the number of other rows; 0 for a row alone.",
+        "The rank minus 1, divided by the number of other rows; 0 for a single row.",
         takes(result=DOUBLE),
         nullable=False,
     ),
     OverFunction(
         "cume_dist",
         "cume_dist() OVER (...)",
-        "Which part of the rows comes before or is equal in the order.",
+        "The share of the rows that come before or are equal in the order.",
         takes(result=DOUBLE),
         nullable=False,
     ),
@@ -123,7 +123,7 @@ OVER_FUNCTIONS = (
     OverFunction(
         "last_value",
         "last_value(value) OVER (...)",
-        "The value in the last row of the frame, which ends at the row's peers unless it is said otherwise.",
+        "The value in the last row of the frame, which ends at the row's peers by default.",
         takes(_value, result=_first),
         sees_frame=True,
         ignores_nulls=True,

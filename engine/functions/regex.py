@@ -1,4 +1,4 @@
-"""Functions of regular expressions, with Unicode classes; flags are those of the reference engine, i m s x and g."""
+"""Functions of regular expressions, with Unicode classes; flags are those of Arroyo, i m s x and g."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ REGEX_FUNCTIONS = (
         "regexp_match",
         "regex",
         "regexp_match(text, regex [, flags])",
-        "What each group took in the first match, empty text when nothing, or the match; NULL without a match.",
+        "The text of each group in the first match, empty for a group without one, or the whole match without "
+        "groups; NULL without a match.",
         takes(TEXT, TEXT, TEXT, result=Array(TEXT), optional=1),
         nullable=always,
         choices={1: ANY_CONSTANT, 2: ANY_CONSTANT},

@@ -19,29 +19,30 @@ _SIZE = takes(text_or_bytes, result=INT)
 _FOUND = takes(TEXT, TEXT, result=BOOLEAN)
 
 TEXT_FUNCTIONS = (
-    _text("upper", "upper(text)", "The text in capital letters; NULL for NULL.", _ONE),
-    _text("lower", "lower(text)", "The text in small letters; NULL for NULL.", _ONE),
+    _text("upper", "upper(text)", "The text in upper case; NULL for NULL.", _ONE),
+    _text("lower", "lower(text)", "The text in lower case; NULL for NULL.", _ONE),
     _text(
         "initcap",
         "initcap(text)",
-        "Every word with a capital first letter and small others, where words are letters and digits; NULL for NULL.",
+        "Every word with an upper-case first letter and the others in lower case; words are made of letters "
+        "and digits; NULL for NULL.",
         _ONE,
     ),
     _text(
         "length",
         "length(text)",
-        "How many characters the text has; NULL for NULL.",
+        "The number of characters in the text; NULL for NULL.",
         takes(TEXT, result=INT),
         "char_length",
         "character_length",
     ),
-    _text("octet_length", "octet_length(text)", "How many bytes the text has in UTF-8; NULL for NULL.", _SIZE),
-    _text("bit_length", "bit_length(text)", "How many bits the text has in UTF-8; NULL for NULL.", _SIZE),
+    _text("octet_length", "octet_length(text)", "The number of bytes of the text in UTF-8; NULL for NULL.", _SIZE),
+    _text("bit_length", "bit_length(text)", "The number of bits of the text in UTF-8; NULL for NULL.", _SIZE),
     Function(
         "concat",
         "text",
         "concat(value, ...)",
-        "All values as text, one after the other; NULLs are left out, so it is never NULL.",
+        "All values as text, one after the other; NULLs are skipped, so it is never NULL.",
         takes_many(scalar_as_text, result=TEXT),
         nullable=never,
     ),
@@ -49,7 +50,7 @@ TEXT_FUNCTIONS = (
         "concat_ws",
         "text",
         "concat_ws(separator, value, ...)",
-        "All values that are not NULL as text, with the separator between; NULL when the separator is.",
+        "All values that are not NULL as text, with the separator between them; NULL when the separator is.",
         takes_many(scalar_as_text, first=(TEXT,), result=TEXT),
         nullable=first,
     ),
@@ -100,20 +101,24 @@ TEXT_FUNCTIONS = (
         takes(TEXT, TEXT, TEXT, result=TEXT),
     ),
     _text("reverse", "reverse(text)", "The characters in reverse order; NULL for NULL.", _ONE),
-    _text("repeat", "repeat(text, n)", "The text `n` times over, empty below one; NULL when either is.", _CUT),
+    _text(
+        "repeat", "repeat(text, n)", "The text repeated `n` times, empty for `n` below one; NULL when either is.", _CUT
+    ),
     _text(
         "split_part",
         "split_part(text, delimiter, n)",
         "The `n`-th part between delimiters, from the end when negative, empty past it; NULL when an argument is.",
         takes(TEXT, TEXT, BIGINT, result=TEXT),
     ),
-    _text("starts_with", "starts_with(text, start)", "Whether the text starts so; NULL when either is.", _FOUND),
-    _text("ends_with", "ends_with(text, end)", "Whether the text ends so; NULL when either is.", _FOUND),
+    _text(
+        "starts_with", "starts_with(text, start)", "Whether the text starts with `start`; NULL when either is.", _FOUND
+    ),
+    _text("ends_with", "ends_with(text, end)", "Whether the text ends with `end`; NULL when either is.", _FOUND),
     _text("contains", "contains(text, part)", "Whether the part is in the text; NULL when either is.", _FOUND),
     _text(
         "strpos",
         "strpos(text, part)",
-        "Where the part first stands in the text, or 0; NULL when either is.",
+        "The position of the part in the text, from 1, or 0; NULL when either is.",
         takes(TEXT, TEXT, result=INT),
         "instr",
         "position",
@@ -124,7 +129,7 @@ TEXT_FUNCTIONS = (
         "The Unicode number of the first character, 0 for empty text; NULL for NULL.",
         takes(TEXT, result=INT),
     ),
-    _text("chr", "chr(number)", "The character of that Unicode number; NULL for NULL.", takes(BIGINT, result=TEXT)),
+    _text("chr", "chr(number)", "The character with that Unicode number; NULL for NULL.", takes(BIGINT, result=TEXT)),
     _text(
         "to_hex",
         "to_hex(number)",
@@ -134,7 +139,7 @@ TEXT_FUNCTIONS = (
     _text(
         "translate",
         "translate(text, characters, others)",
-        "The text with each of the characters turned into its other, or removed; NULL when an argument is.",
+        "The text with each of the characters replaced by its counterpart, or removed; NULL when an argument is.",
         takes(TEXT, TEXT, TEXT, result=TEXT),
     ),
     _text(
@@ -147,7 +152,7 @@ TEXT_FUNCTIONS = (
     _text(
         "levenshtein",
         "levenshtein(a, b)",
-        "How many characters have to be changed, added or removed to make one of the other; NULL when either is.",
+        "How many characters must be changed, added or removed to turn one into the other; NULL when either is.",
         takes(TEXT, TEXT, result=INT),
     ),
     _text(
@@ -160,14 +165,14 @@ TEXT_FUNCTIONS = (
     _text(
         "find_in_set",
         "find_in_set(text, list)",
-        "At which place the text stands among those between commas, or 0; NULL when either is.",
+        "The position of the text in the comma-separated list, from 1, or 0; NULL when either is.",
         takes(TEXT, TEXT, result=INT),
     ),
     Function(
         "uuid",
         "text",
         "uuid()",
-        "A random UUID of version 4, another one for each row and each run; never NULL.",
+        "A random UUID of version 4, different for each row and each run; never NULL.",
         takes(result=TEXT),
         nullable=never,
         deterministic=False,

@@ -24,7 +24,7 @@ def _read(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> F
 
 
 def _unix_time(name: str, unit: str, *aliases: str) -> Function:
-    doc = f"The instant so many {unit} after the epoch, or that a text stands for, cut to whole {unit}"
+    doc = f"The instant that many {unit} after the epoch, or that a text stands for, cut to whole {unit}"
     resolve = first_of(takes(whole, result=TIMESTAMP), takes(instant, result=TIMESTAMP), _FORMAT)
     return _read(name, f"{name}(value [, format, ...])", doc, resolve, *aliases)
 
@@ -87,7 +87,7 @@ TIME_FUNCTIONS = (
     _time(
         "from_unixtime",
         "from_unixtime(seconds)",
-        "The instant so many seconds after the epoch; NULL for NULL.",
+        "The instant that many seconds after the epoch; NULL for NULL.",
         takes(whole, result=TIMESTAMP),
     ),
     _read(
@@ -99,7 +99,7 @@ TIME_FUNCTIONS = (
     _read(
         "to_date",
         "to_date(value [, format, ...])",
-        "The day of an instant or a text, or so many days after the epoch",
+        "The day of an instant or a text, or that many days after the epoch",
         first_of(
             takes(instant, result=Date()),
             takes(whole, result=Date()),
@@ -129,7 +129,8 @@ TIME_FUNCTIONS = (
     _time(
         "add_months",
         "timestamp + INTERVAL '1 month'",
-        "The same day and time so many months later, or the month's last day where it is shorter; NULL when either is.",
+        "The same day and time that many months later, or the month's last day where it is shorter; NULL when "
+        "either is.",
         takes(instant, whole, result=TIMESTAMP),
     ),
     _time(

@@ -109,7 +109,7 @@ def describe(node: Node) -> str:
             return f"UpdatingTop {some}{per_partition}{by}, {function}{shown}, {state}"
         case Write(_, table):
             return f"Write {table}"
-    raise TypeError(type(node).__name__)
+    raise AssertionError(type(node).__name__)
 
 
 def show(expr: Expr) -> str:

@@ -56,6 +56,6 @@ async def _one(function: Udf, target: Any, row: tuple[Any, ...], waiting: Waitin
             return None
         seconds = f"{waiting.timeout.total_seconds():g}"
         raise UdfTimeoutError(
-            f"{function.name}, {function.file.name}:{function.line}: no answer within {seconds} s",
-            hint="give it a longer timeout, or on_timeout='null'",
+            f"{function.name}, {function.file.name}:{function.line}: the call takes longer than {seconds} s",
+            hint="set a longer timeout, or on_timeout='null'",
         ) from error

@@ -82,13 +82,13 @@ def _compute_vectorized(function: Udf, columns: Sequence[pa.Array]) -> pa.Array:
     if isinstance(result, pa.ChunkedArray):
         result = result.combine_chunks()
     if not isinstance(result, pa.Array):
-        raise _wrong(function, f"gave {type(result).__name__}, which is no pyarrow Array")
+        raise _wrong(function, f"returned {type(result).__name__}, which is not a pyarrow Array")
     if len(result) != len(columns[0]):
-        raise _wrong(function, f"gave {len(result)} values for {len(columns[0])} rows")
+        raise _wrong(function, f"returned {len(result)} values for {len(columns[0])} rows")
     try:
         result = result.cast(to_arrow(function.type))
     except pa.ArrowException:
-        raise _wrong(function, f"gave {result.type}, which does not become {function.result.type}") from None
+        raise _wrong(function, f"returned {result.type}, which cannot be converted to {function.result.type}") from None
     return _without_null(function, result)
 
 
@@ -136,7 +136,7 @@ def values_of(function: Udf, column: pa.Array, hint: Hint) -> list[Any]:
 def _without_null(function: Udf, array: pa.Array) -> pa.Array:
     may = function.result.optional or function.kind == "table"
     if array.null_count and not may and not (function.waiting and function.waiting.gives_null):
-        raise _wrong(function, "gave None, and its result is not Optional")
+        raise _wrong(function, "returned None, but its result is not Optional")
     return array
 
 
@@ -148,12 +148,12 @@ def _offence(values: list[Any], kind: pa.DataType, error: Exception) -> str:
         try:
             pa.array([value], kind)
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
-            return f"gave a value of type {type(value).__name__} that does not become {kind}"
-    return f"gave what does not become {kind}: {shorten(error)}"
+            return f"returned a value of type {type(value).__name__}, which cannot be converted to {kind}"
+    return f"returned values that cannot be converted to {kind}: {shorten(error)}"
 
 
 def _wrong(function: Udf, complaint: str) -> UdfResultError:
     return UdfResultError(
-        f"{function.name}, {function.file.name}:{function.line}: it {complaint}",
-        hint="mend the type hint or the function",
+        f"{function.name}, {function.file.name}:{function.line}: the function {complaint}",
+        hint="correct the type hint or the function",
     )

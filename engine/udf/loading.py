@@ -24,8 +24,8 @@ def load(function: Udf) -> Any:
     target = getattr(module, function.name, None)
     if not callable(target):
         raise UdfLoadError(
-            f"{function.file.name}: there is no {function.name} any more once the file has run",
-            hint="something in the file takes the name away",
+            f"{function.file.name}: {function.name} no longer exists once the file has run",
+            hint="do not delete or assign the name in the file",
         )
     return target
 
@@ -44,7 +44,7 @@ def explain(function: Udf, error: BaseException) -> UdfFailedError:
     """What to tell of an exception that the user's function raised: where, and its own words, cut short."""
     return UdfFailedError(
         f"{function.name}, {_where(function.file, error)}: {shorten(error)}",
-        hint="it stops the run; catch it in the function and return None where that is an answer",
+        hint="an exception stops the run: catch it in the function, and return None if a missing value will do",
     )
 
 
@@ -68,7 +68,7 @@ def _module(file: UdfFile) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UdfLoadError(
-            f"{_where(file, error)}: {shorten(error)}", hint="the file itself raised, before any function was called"
+            f"{_where(file, error)}: {shorten(error)}", hint="the file itself raised it, before any function was called"
         ) from error
     return module
 

@@ -50,8 +50,8 @@ def read_udfs(files: Sequence[UdfFile]) -> Udfs:
                 if namesake is not None:
                     place = _at(namesake.file, namesake.line)
                     raise UdfNameError(
-                        f"{_at(file, function.line)}: there is another function {function.name!r} in {place}",
-                        hint="names are the same without regard to case",
+                        f"{_at(file, function.line)}: function {function.name!r} is already defined in {place}",
+                        hint="function names are not case-sensitive",
                     )
                 functions[function.name.lower()] = function
         except EngineError as error:
@@ -100,25 +100,25 @@ class _Reader:
                 self.complaints.append(self._complaint(node, error))
         if not count:
             raise UdfSyntaxError(
-                f"{self.file.name}: there is no function marked with @udf, @udaf or @udtf",
+                f"{self.file.name}: no function is marked with @udf, @udaf or @udtf",
                 hint="begin with: from engine.udf import udf",
             )
 
     def _complaint(self, node: _Definition, error: Exception) -> EngineError:
         if isinstance(error, UdfNameError):
             return error
-        hint = error.hint if isinstance(error, EngineError) else f"a hint is {KNOWN}"
+        hint = error.hint if isinstance(error, EngineError) else f"a type hint is {KNOWN}"
         return UdfSignatureError(f"{_at(self.file, node.lineno)}: {node.name}: {error.args[0]}", hint=hint)
 
     def _parse(self) -> ast.Module:
         if len(self.file.text.encode(errors="surrogatepass")) > MAX_BYTES:
-            raise UdfSyntaxError(f"{self.file.name} is longer than 1 MiB", hint="put the rest into a package")
+            raise UdfSyntaxError(f"{self.file.name} is longer than 1 MiB", hint="move part of it into a package")
         try:
             with warnings.catch_warnings(action="ignore"):
                 return ast.parse(self.file.text)
         except SyntaxError as error:
             raise UdfSyntaxError(
-                f"{_at(self.file, error.lineno or 1)}: {error.msg}", hint="this file is not Python that can be read"
+                f"{_at(self.file, error.lineno or 1)}: {error.msg}", hint="the file is not valid Python"
             ) from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise UdfSyntaxError(f"{self.file.name} cannot be read: {error}") from None
@@ -126,7 +126,7 @@ class _Reader:
     def _mark(self, node: _Definition) -> _Mark | None:
         marks = [mark for decorator in node.decorator_list if (mark := self._as_mark(decorator)) is not None]
         if len(marks) > 1:
-            raise UdfSignatureError("it is marked twice", hint="keep one of @udf, @udaf, @udtf")
+            raise UdfSignatureError("the function has more than one mark", hint="keep one of @udf, @udaf and @udtf")
         return marks[0] if marks else None
 
     def _as_mark(self, node: ast.expr) -> _Mark | None:
@@ -144,9 +144,11 @@ class _Reader:
             raise UdfSignatureError(f"a class cannot be a @{mark.name}", hint="a class with add and finish is a @udaf")
         is_async = isinstance(node, ast.AsyncFunctionDef)
         if is_async and (mark.name != "udf" or mark.options.get("vectorized")):
-            raise UdfSignatureError("only a @udf that takes single values can be async", hint="leave out async")
+            raise UdfSignatureError("only a @udf that takes single values can be async", hint="remove async")
         if not is_async and (unfit := sorted(_FOR_ASYNC & set(mark.options))):
-            raise UdfSignatureError(f"{unfit[0]} is for async functions", hint="write async def, or leave it out")
+            raise UdfSignatureError(
+                f"option {unfit[0]} is only for async functions", hint="write async def, or remove the option"
+            )
         match mark.name:
             case "udaf":
                 return self._of_lists(node)
@@ -161,27 +163,29 @@ class _Reader:
     def _check_name(self, node: _Definition) -> None:
         name = node.name.lower()
         if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,99}", node.name):
-            raise UdfSignatureError("its name is not of letters, digits and _", hint="rename it")
+            raise UdfSignatureError("a name may have only letters, digits and _", hint="rename it")
         if find_function(name) or find_aggregate(name) or name in _WINDOWS | {"unnest"}:
             raise UdfNameError(
-                f"{_at(self.file, node.lineno)}: there is a function {name!r} in SQL already",
-                hint="no function of ours can be replaced: rename yours",
+                f"{_at(self.file, node.lineno)}: SQL already has a function {name!r}",
+                hint="built-in functions cannot be replaced: rename yours",
             )
 
     def _parameters(self, arguments: ast.arguments, *, skip: int = 0) -> tuple[tuple[tuple[str, Hint], ...], int]:
         """The parameters behind the first `skip`, and how many of them have a default."""
         parameters = [*arguments.posonlyargs, *arguments.args][skip:]
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
-            raise UdfSignatureError("*, ** and keyword-only parameters cannot be called from SQL", hint="name each")
+            raise UdfSignatureError(
+                "*, ** and keyword-only parameters cannot be used from SQL", hint="name each parameter"
+            )
         if not parameters:
-            raise UdfSignatureError("it takes nothing", hint="a function needs at least one parameter")
+            raise UdfSignatureError("the function has no parameters", hint="a function needs at least one parameter")
         return tuple((parameter.arg, self._hint(parameter.arg, parameter.annotation)) for parameter in parameters), len(
             arguments.defaults
         )
 
     def _hint(self, name: str, node: ast.expr | None) -> Hint:
         if node is None:
-            raise UdfSignatureError(f"{name} has no type hint", hint=f"a hint is {KNOWN}")
+            raise UdfSignatureError(f"{name} has no type hint", hint=f"a type hint is {KNOWN}")
         return read_hint(node, self.classes)
 
     def _result(self, node: _Function) -> Hint:
@@ -199,7 +203,7 @@ class _Reader:
                 )
             parameters.append((parameter.arg, read_hint(inside, self.classes)))
         if node.args.defaults:
-            raise UdfSignatureError("parameters of a UDAF have no defaults", hint="leave them out")
+            raise UdfSignatureError("parameters of a UDAF cannot have defaults", hint="remove the defaults")
         return Udf(node.name, "aggregate", self.file, node.lineno, tuple(parameters), self._result(node))
 
     def _of_rows(self, node: _Function) -> Udf:
@@ -208,7 +212,8 @@ class _Reader:
         inside = element_of(node.returns, ROWS)
         if inside is None:
             raise UdfSignatureError(
-                f"{ast.unparse(node.returns)} is not many rows", hint="write -> Iterator[...] or -> list[...]"
+                f"{ast.unparse(node.returns)} is not a type of several rows",
+                hint="write -> Iterator[...] or -> list[...]",
             )
         parameters, defaults = self._parameters(node.args)
         row = read_hint(inside, self.classes)
@@ -219,7 +224,7 @@ class _Reader:
         missing = [name for name in ("add", "finish") if name not in methods]
         if missing:
             raise UdfSignatureError(
-                f"it has no method {missing[0]}", hint="a UDAF class has add(self, ...) and finish(self)"
+                f"the class has no method {missing[0]}", hint="a UDAF class has add(self, ...) and finish(self)"
             )
         parameters, defaults = self._parameters(methods["add"].args, skip=1)
         self._check_methods(methods)
@@ -248,7 +253,7 @@ class _Reader:
                 or arguments.kwonlyargs
                 or len(arguments.posonlyargs) + len(arguments.args) != count
             ):
-                raise UdfSignatureError(f"{name} takes something else", hint=f"{name} has {usage}")
+                raise UdfSignatureError(f"method {name} has the wrong parameters", hint=f"{name} takes {usage}")
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -276,17 +281,19 @@ def _decorator_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _options(node: ast.Call, name: str) -> dict[str, Any]:
     if node.args:
-        raise UdfSignatureError(f"@{name} takes its options by name", hint=f"there is {', '.join(_OPTIONS)}")
+        raise UdfSignatureError(
+            f"options of @{name} must be given by name", hint=f"the options are {', '.join(_OPTIONS)}"
+        )
     options: dict[str, Any] = {}
     for keyword in node.keywords:
         option = keyword.arg or "**"
         if option not in _OPTIONS or name != "udf":
-            choices = f"there is {', '.join(_OPTIONS)}" if name == "udf" else f"@{name} has none"
+            choices = f"the options are {', '.join(_OPTIONS)}" if name == "udf" else f"@{name} has none"
             raise UdfSignatureError(f"@{name} has no option {option}", hint=choices)
         try:
             value = ast.literal_eval(keyword.value)
         except ValueError:
-            raise UdfSignatureError(f"{option} must be a constant", hint="it is read, not run") from None
+            raise UdfSignatureError(f"{option} must be a constant", hint="the file is read and not run") from None
         if type(value) is not _OPTIONS[option]:
             raise UdfSignatureError(f"{option} must be {_OPTIONS[option].__name__}, not {value!r}")
         options[option] = value
@@ -297,9 +304,9 @@ def _read_waiting(options: Mapping[str, Any]) -> Waiting:
     timeout = read_duration(options.get("timeout", "5s"))
     at_once, then = options.get("max_in_flight", 1000), options.get("on_timeout", "error")
     if timeout <= timedelta(0):
-        raise UdfSignatureError("timeout must be longer than nothing", hint="write timeout='5s'")
+        raise UdfSignatureError("timeout must be greater than zero", hint="write timeout='5s'")
     if at_once < 1:
-        raise UdfSignatureError("max_in_flight must be above zero", hint="write max_in_flight=1000")
+        raise UdfSignatureError("max_in_flight must be greater than zero", hint="write max_in_flight=1000")
     if then not in ("error", "null"):
-        raise UdfSignatureError(f"on_timeout is 'error' or 'null', not {then!r}")
+        raise UdfSignatureError(f"on_timeout must be 'error' or 'null', not {then!r}")
     return Waiting(at_once, timeout, then == "null")

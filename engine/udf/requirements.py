@@ -46,7 +46,7 @@ def _header(file: UdfFile) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UdfSyntaxError(f"{file.name}: its `# /// script` header is no TOML: {error}") from None
+        raise UdfSyntaxError(f"{file.name}: its `# /// script` header is not valid TOML: {error}") from None
 
 
 def _unmet(header: dict[str, Any], file: UdfFile) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _unmet(header: dict[str, Any], file: UdfFile) -> Iterator[str]:
     python, dependencies = header.get("requires-python"), header.get("dependencies", [])
     try:
         if python is not None and not SpecifierSet(python).contains(platform.python_version(), prereleases=True):
-            yield f"Python {python}, and this is {platform.python_version()}"
+            yield f"Python {python}, but this is {platform.python_version()}"
         for requirement in map(Requirement, dependencies):
             if requirement.marker is not None and not requirement.marker.evaluate():
                 continue
@@ -72,4 +72,4 @@ def _unmet_requirement(name: str, specifier: Any) -> Iterator[str]:
         yield f"{name}{specifier}, which is not installed"
         return
     if not specifier.contains(installed, prereleases=True):
-        yield f"{name}{specifier}, and {installed} is installed"
+        yield f"{name}{specifier}, but {installed} is installed"

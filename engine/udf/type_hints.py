@@ -66,7 +66,7 @@ def read_hint(node: ast.expr, classes: Mapping[str, ast.ClassDef]) -> Hint:
                 return Hint(_struct(classes[name], classes), class_name=name)
             if name in _PLAIN:
                 return Hint(_PLAIN[name])
-    raise HintError(f"{ast.unparse(node)} is no type that SQL has")
+    raise HintError(f"{ast.unparse(node)} has no type in SQL")
 
 
 def element_of(node: ast.expr, generics: frozenset[str]) -> ast.expr | None:
@@ -88,7 +88,7 @@ def read_sql_type(text: str) -> types.Type:
     if decimal and 1 <= int(decimal[1]) <= 38 and int(decimal[2] or 0) <= int(decimal[1]):
         return types.Decimal(int(decimal[1]), int(decimal[2] or 0))
     if words not in _SQL:
-        raise HintError(f"{text!r} is no SQL type")
+        raise HintError(f"{text!r} is not a SQL type")
     return _SQL[words]
 
 
@@ -111,7 +111,7 @@ def _generic(name: str, inside: ast.expr, node: ast.expr, classes: Mapping[str, 
             return Hint(read_sql_type(text))
         case _, [part] if name in LISTS:
             return Hint(types.Array(read_hint(part, classes).type))
-    raise HintError(f"{ast.unparse(node)} is no type that SQL has")
+    raise HintError(f"{ast.unparse(node)} has no type in SQL")
 
 
 def _either(parts: list[ast.expr], classes: Mapping[str, ast.ClassDef]) -> Hint:
@@ -139,4 +139,4 @@ def _parse(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body
     except SyntaxError:
-        raise HintError(f"{text!r} is no type hint") from None
+        raise HintError(f"{text!r} is not a type hint") from None

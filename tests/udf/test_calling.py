@@ -130,7 +130,7 @@ def test_an_async_call_that_takes_too_long_gives_null_or_stops_the_run() -> None
     assert call(f"@udf(timeout='20ms', on_timeout='null')\n{body}", pa.array([0, 1])) == [None, 1]
     assert (
         failure(f"@udf(timeout='20ms')\n{body}", pa.array([0, 1]))
-        == "udf.timeout f, own.py:12: no answer within 0.02 s"
+        == "udf.timeout f, own.py:12: the call takes longer than 0.02 s"
     )
 
 
@@ -152,14 +152,23 @@ def test_an_exception_is_told_with_its_line_and_cut_short() -> None:
 
 
 WRONG = [
-    ("@udf\ndef f(x: int) -> int: return 'secret'", "it gave a value of type str that does not become int64"),
-    ("@udf\ndef f(x: int) -> int: return 2 ** 70", "it gave a value of type int that does not become int64"),
-    ("@udf\ndef f(x: int) -> int: return None", "it gave None, and its result is not Optional"),
-    ("@udf(vectorized=True)\ndef f(x: int) -> int: return 5", "it gave int, which is no pyarrow Array"),
-    ("@udf(vectorized=True)\ndef f(x: int) -> int: return x[:0]", "it gave 0 values for 2 rows"),
+    (
+        "@udf\ndef f(x: int) -> int: return 'secret'",
+        "the function returned a value of type str, which cannot be converted to int64",
+    ),
+    (
+        "@udf\ndef f(x: int) -> int: return 2 ** 70",
+        "the function returned a value of type int, which cannot be converted to int64",
+    ),
+    ("@udf\ndef f(x: int) -> int: return None", "the function returned None, but its result is not Optional"),
+    (
+        "@udf(vectorized=True)\ndef f(x: int) -> int: return 5",
+        "the function returned int, which is not a pyarrow Array",
+    ),
+    ("@udf(vectorized=True)\ndef f(x: int) -> int: return x[:0]", "the function returned 0 values for 2 rows"),
     (
         "@udf(vectorized=True)\ndef f(x: int) -> int: return pa.array(['a', 'b'])",
-        "it gave string, which does not become BIGINT",
+        "the function returned string, which cannot be converted to BIGINT",
     ),
 ]
 
@@ -173,7 +182,7 @@ def test_a_file_that_raises_while_it_is_loaded_is_named() -> None:
     assert failure("@udf\ndef f(x: int) -> int: ...\n1 / 0", INTS) == (
         "udf.load own.py:13: ZeroDivisionError: division by zero"
     )
-    assert failure("@udf\ndef f(x: int) -> int: ...\ndel f", INTS).startswith("udf.load own.py: there is no f")
+    assert failure("@udf\ndef f(x: int) -> int: ...\ndel f", INTS).startswith("udf.load own.py: f no longer exists")
 
 
 def test_a_table_function_may_be_a_generator_a_list_or_give_nothing() -> None:

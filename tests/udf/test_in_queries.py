@@ -152,7 +152,7 @@ FAILURES = [
     ("@udf\ndef f(x: int) -> int: raise SystemExit(1)\n", "udf.failed f, own.py:4: SystemExit: 1"),
     (
         "import asyncio\n@udf(timeout='10ms')\nasync def f(x: int) -> int: await asyncio.sleep(60)\n",
-        "udf.timeout f, own.py:5: no answer within 0.01 s",
+        "udf.timeout f, own.py:5: the call takes longer than 0.01 s",
     ),
 ]
 

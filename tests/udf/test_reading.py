@@ -131,43 +131,46 @@ def test_code_that_nests_too_deeply_to_be_written_again_is_known_by_its_text() -
 
 REFUSED = [
     ("def f(:", "udf.syntax own.py:2: invalid syntax"),
-    ("x = 1", "udf.syntax own.py: there is no function marked with @udf, @udaf or @udtf"),
+    ("x = 1", "udf.syntax own.py: no function is marked with @udf, @udaf or @udtf"),
     ("@udf\ndef f(x) -> int: ...", "udf.signature own.py:3: f: x has no type hint"),
     ("@udf\ndef f(x: int): ...", "udf.signature own.py:3: f: the result has no type hint"),
-    ("@udf\ndef f(x: dict) -> int: ...", "udf.signature own.py:3: f: dict is no type that SQL has"),
+    ("@udf\ndef f(x: dict) -> int: ...", "udf.signature own.py:3: f: dict has no type in SQL"),
     ("@udf\ndef f(x: int | str) -> int: ...", "udf.signature own.py:3: f: int | str is not one type"),
-    ("@udf\ndef f(x: Annotated[int, 'HUGE']) -> int: ...", "udf.signature own.py:3: f: 'HUGE' is no SQL type"),
+    ("@udf\ndef f(x: Annotated[int, 'HUGE']) -> int: ...", "udf.signature own.py:3: f: 'HUGE' is not a SQL type"),
     ("class C: pass\n@udf\ndef f(x: C) -> int: ...", "udf.signature own.py:4: f: class C has no annotated fields"),
-    ("@udf\ndef f() -> int: ...", "udf.signature own.py:3: f: it takes nothing"),
+    ("@udf\ndef f() -> int: ...", "udf.signature own.py:3: f: the function has no parameters"),
     (
         "@udf\ndef f(*x: int) -> int: ...",
-        "udf.signature own.py:3: f: *, ** and keyword-only parameters cannot be called from SQL",
+        "udf.signature own.py:3: f: *, ** and keyword-only parameters cannot be used from SQL",
     ),
-    ("@udf\ndef é(x: int) -> int: ...", "udf.signature own.py:3: é: its name is not of letters, digits and _"),
-    ("@udf\ndef sqrt(x: int) -> int: ...", "udf.name own.py:3: there is a function 'sqrt' in SQL already"),
-    ("@udaf\ndef Count(x: list[int]) -> int: ...", "udf.name own.py:3: there is a function 'count' in SQL already"),
-    ("@udf\ndef unnest(x: int) -> int: ...", "udf.name own.py:3: there is a function 'unnest' in SQL already"),
+    ("@udf\ndef é(x: int) -> int: ...", "udf.signature own.py:3: é: a name may have only letters, digits and _"),
+    ("@udf\ndef sqrt(x: int) -> int: ...", "udf.name own.py:3: SQL already has a function 'sqrt'"),
+    ("@udaf\ndef Count(x: list[int]) -> int: ...", "udf.name own.py:3: SQL already has a function 'count'"),
+    ("@udf\ndef unnest(x: int) -> int: ...", "udf.name own.py:3: SQL already has a function 'unnest'"),
     (
         "@udf\ndef f(x: int) -> int: ...\n@udf\ndef F(x: int) -> int: ...",
-        "udf.name own.py:5: there is another function 'F' in own.py:3",
+        "udf.name own.py:5: function 'F' is already defined in own.py:3",
     ),
-    ("@udf(5)\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: @udf takes its options by name"),
+    ("@udf(5)\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: options of @udf must be given by name"),
     ("@udf(fast=True)\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: @udf has no option fast"),
     ("@udf(vectorized=YES)\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: vectorized must be a constant"),
     ("@udf(vectorized=1)\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: vectorized must be bool, not 1"),
-    ("@udf(timeout='5s')\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: timeout is for async functions"),
+    (
+        "@udf(timeout='5s')\ndef f(x: int) -> int: ...",
+        "udf.signature own.py:3: f: option timeout is only for async functions",
+    ),
     (
         "@udf(timeout='0s')\nasync def f(x: int) -> int: ...",
-        "udf.signature own.py:3: f: timeout must be longer than nothing",
+        "udf.signature own.py:3: f: timeout must be greater than zero",
     ),
     ("@udf(timeout='x')\nasync def f(x: int) -> int: ...", "udf.signature own.py:3: f: 'x' is not a length of time"),
     (
         "@udf(max_in_flight=0)\nasync def f(x: int) -> int: ...",
-        "udf.signature own.py:3: f: max_in_flight must be above zero",
+        "udf.signature own.py:3: f: max_in_flight must be greater than zero",
     ),
     (
         "@udf(on_timeout='x')\nasync def f(x: int) -> int: ...",
-        "udf.signature own.py:3: f: on_timeout is 'error' or 'null', not 'x'",
+        "udf.signature own.py:3: f: on_timeout must be 'error' or 'null', not 'x'",
     ),
     (
         "@udaf\nasync def f(x: list[int]) -> int: ...",
@@ -177,18 +180,21 @@ REFUSED = [
         "@udaf\ndef f(x: int) -> int: ...",
         "udf.signature own.py:3: f: x is not a list: for a UDAF, all arguments must be lists",
     ),
-    ("@udaf\nclass F:\n  def add(self, x: int) -> None: ...", "udf.signature own.py:3: F: it has no method finish"),
+    (
+        "@udaf\nclass F:\n  def add(self, x: int) -> None: ...",
+        "udf.signature own.py:3: F: the class has no method finish",
+    ),
     (
         "@udaf\nclass F:\n  def add(s, x: int): ...\n  def retract(s): ...\n  def finish(s) -> int: ...",
-        "udf.signature own.py:3: F: retract takes something else",
+        "udf.signature own.py:3: F: method retract has the wrong parameters",
     ),
     (
         "@udaf\nclass F:\n  def add(s, x: int): ...\n  def merge(s, *many): ...\n  def finish(s) -> int: ...",
-        "udf.signature own.py:3: F: merge takes something else",
+        "udf.signature own.py:3: F: method merge has the wrong parameters",
     ),
     ("@udf\nclass F: ...", "udf.signature own.py:3: F: a class cannot be a @udf"),
-    ("@udtf\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: int is not many rows"),
-    ("@udf\n@udaf\ndef f(x: int) -> int: ...", "udf.signature own.py:4: f: it is marked twice"),
+    ("@udtf\ndef f(x: int) -> int: ...", "udf.signature own.py:3: f: int is not a type of several rows"),
+    ("@udf\n@udaf\ndef f(x: int) -> int: ...", "udf.signature own.py:4: f: the function has more than one mark"),
 ]
 
 

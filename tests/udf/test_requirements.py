@@ -31,7 +31,7 @@ def test_all_that_is_missing_is_listed() -> None:
     [said] = complaints(header(f"dependencies = {wanted}"))
 
     assert said.startswith(
-        "udf.missing_dependencies own.py needs no-such-package>=2, which is not installed; pyarrow<1, and "
+        "udf.missing_dependencies own.py needs no-such-package>=2, which is not installed; pyarrow<1, but "
     )
     assert "other" not in said
 

@@ -1,4 +1,4 @@
-"""Rows as bytes, in the way of Arrow's row format: what the reference engine hashes."""
+"""Rows as bytes, in the way of Arrow's row format: what Arroyo hashes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _value_bytes(value: object, kind: pa.DataType) -> bytes:
             return _variable(value.encode())
         case bytes():
             return _variable(value)
-    raise TypeError(kind)
+    raise AssertionError(kind)
 
 
 def _whole(value: int, bits: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Formats of instants in the letters of strftime, as the reference engine knows them: for writing and for reading."""
+"""Formats of instants in the letters of strftime, as Arroyo knows them: for writing and for reading."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ each with how often it is there, and makes its result from the list.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from engine.functions import AGGREGATES
@@ -31,27 +32,8 @@ def accumulator_of(measure: Measure) -> Accumulator | None:
         return Incremental(measure.udf)
     if measure.function == GATHERED:
         return None
-    match AGGREGATES[measure.function].retention:
-        case Retention.COUNT:
-            return Count()
-        case Retention.TOTAL:
-            return _total(measure, mean=False)
-        case Retention.MEAN:
-            return _total(measure, mean=True)
-        case Retention.EVERY_TRUE:
-            return Every(any_will_do=False)
-        case Retention.ANY_TRUE:
-            return Every(any_will_do=True)
-        case Retention.PARITY:
-            return ExclusiveOr(to_arrow(measure.result))
-        case Retention.LEAST:
-            return Extreme(greatest=False)
-        case Retention.GREATEST:
-            return Extreme(greatest=True)
-        case Retention.MOMENTS:
-            return Moments(measure.function)
-        case Retention.VALUES:
-            return None
+    accumulator = _ACCUMULATORS.get(AGGREGATES[measure.function].retention)
+    return None if accumulator is None else accumulator(measure)
 
 
 def _total(measure: Measure, *, mean: bool) -> Accumulator:
@@ -61,6 +43,19 @@ def _total(measure: Measure, *, mean: bool) -> Accumulator:
         case Float():
             return Floats(mean=mean)
     return Whole(to_arrow(measure.result), 2)
+
+
+_ACCUMULATORS: Mapping[Retention, Callable[[Measure], Accumulator]] = {
+    Retention.COUNT: lambda _: Count(),
+    Retention.TOTAL: lambda measure: _total(measure, mean=False),
+    Retention.MEAN: lambda measure: _total(measure, mean=True),
+    Retention.EVERY_TRUE: lambda _: Every(any_will_do=False),
+    Retention.ANY_TRUE: lambda _: Every(any_will_do=True),
+    Retention.PARITY: lambda measure: ExclusiveOr(to_arrow(measure.result)),
+    Retention.LEAST: lambda _: Extreme(greatest=False),
+    Retention.GREATEST: lambda _: Extreme(greatest=True),
+    Retention.MOMENTS: lambda measure: Moments(measure.function),
+}
 
 
 def accumulator_for(measure: Measure) -> Accumulator:
