@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def exit_code(error: EngineError) -> int:
-    """2 when nothing was run because of what was asked for, 3 when a run failed."""
+    """2 when a command was refused and nothing has run, 3 when a run failed."""
     family = error.code.split(".")[0]
     refused = family in ("sql", "option", "setting", "cli", "auth", "pipeline", "savepoint", "duration")
     return REFUSED if refused or isinstance(error, StateError) else FAILED
@@ -47,14 +47,19 @@ def make_parser() -> ArgumentParser:
     """The parser of all commands."""
     parser = ArgumentParser(
         prog="arroyo",
-        description="Streaming SQL as long-running jobs on Spark.",
+        description="Run streaming SQL as long-running jobs on Spark.",
         epilog="exit codes: 0 done, 2 refused, 3 failed while running, 130 interrupted",
         formatter_class=RawDescriptionHelpFormatter,
+        add_help=False,
     )
-    parser.add_argument("--version", action="version", version=f"arroyo {__version__}")
+    parser.add_argument("-h", "--help", action="help", help="Show this help and exit")
+    parser.add_argument(
+        "--version", action="version", version=f"arroyo {__version__}", help="Show the version and exit"
+    )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
-        verb = verbs.add_parser(command.name, help=command.help, description=command.help)
+        verb = verbs.add_parser(command.name, help=command.help, description=command.help, add_help=False)
+        verb.add_argument("-h", "--help", action="help", help="Show this help and exit")
         command.add_arguments(verb)
         verb.set_defaults(run=command.run, parser=parser)
     return parser

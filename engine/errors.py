@@ -53,7 +53,7 @@ class ScriptRefused(EngineError):  # noqa: N818 - it is not one error but the li
 
 
 class SqlError(EngineError):
-    """The text of a script is at fault; nothing was run."""
+    """The text of a script is wrong; nothing has run."""
 
     code = "sql.error"
 
@@ -62,187 +62,187 @@ class SqlError(EngineError):
 
 
 class SyntaxRefusedError(SqlError):
-    """The text is not SQL of our dialect."""
+    """The text is not SQL of this dialect."""
 
     code = "sql.syntax"
 
 
 class EmptyScriptError(SqlError):
-    """There is no statement at all, or none that moves rows."""
+    """The script has no statement, or none that moves rows."""
 
     code = "sql.no_query"
 
 
 class UnsupportedStatementError(SqlError):
-    """A statement that a pipeline cannot hold."""
+    """A pipeline cannot contain this statement."""
 
     code = "sql.unsupported_statement"
 
 
 class UnsupportedClauseError(SqlError):
-    """A clause or expression that a streaming query cannot have, or that is not built yet."""
+    """A streaming query cannot have this clause or expression, or it is not built yet."""
 
     code = "sql.unsupported"
 
 
 class UnknownTableError(SqlError):
-    """A table, view or CTE that was not declared before its use."""
+    """A table, view or CTE is not declared before its use."""
 
     code = "sql.unknown_table"
 
 
 class DuplicateNameError(SqlError):
-    """A second table or column of the same name."""
+    """Two tables or two columns have the same name."""
 
     code = "sql.duplicate_name"
 
 
 class UnknownColumnError(SqlError):
-    """A column that the relation does not have."""
+    """The relation has no column of this name."""
 
     code = "sql.unknown_column"
 
 
 class UnusableNameError(SqlError):
-    """A column or member has a name that Spark would take for a variable and look up."""
+    """The name of a column or member is one that Spark would look up as a variable."""
 
     code = "sql.unusable_name"
 
 
 class AmbiguousColumnError(SqlError):
-    """A column name that more than one relation in reach has."""
+    """More than one relation in reach has a column of this name."""
 
     code = "sql.ambiguous_column"
 
 
 class UnknownFunctionError(SqlError):
-    """A function that is not on the list of those that may be called."""
+    """The function is not one of those that may be called."""
 
     code = "sql.unknown_function"
 
 
 class FunctionArgumentsError(SqlError):
-    """A function called with arguments it does not take."""
+    """A function is called with arguments that it does not take."""
 
     code = "sql.function_arguments"
 
 
 class TypeMismatchError(SqlError):
-    """A value of a type that cannot stand here."""
+    """A value has a type that cannot stand here."""
 
     code = "sql.type_mismatch"
 
 
 class UnknownTypeError(SqlError):
-    """A type that a column cannot have."""
+    """A column cannot have this type."""
 
     code = "sql.unknown_type"
 
 
 class WindowContextError(SqlError):
-    """A time window where none is allowed."""
+    """A time window stands where none is allowed."""
 
     code = "sql.window_context"
 
 
 class WindowArgumentError(SqlError):
-    """A time window of an impossible length."""
+    """A time window has an impossible length."""
 
     code = "sql.window_argument"
 
 
 class WindowMismatchError(SqlError):
-    """A time window over rows that already belong to another one."""
+    """A time window groups rows that already belong to another one."""
 
     code = "sql.window_mismatch"
 
 
 class JoinError(SqlError):
-    """A join that cannot be run as it is written."""
+    """The join cannot run as it is written."""
 
     code = "sql.join"
 
 
 class OverError(SqlError):
-    """OVER where it cannot stand, or with what it cannot take."""
+    """OVER stands where it cannot, or has what it cannot take."""
 
     code = "sql.over"
 
 
 class NotGroupedError(SqlError):
-    """A column that is neither grouped by nor aggregated."""
+    """A column is neither grouped by nor aggregated."""
 
     code = "sql.not_grouped"
 
 
 class UpdatingQueryError(SqlError):
-    """Rows that change for ever, where only rows that stay as they are can go."""
+    """Rows that may still change go where only final rows can go."""
 
     code = "sql.updating"
 
 
 class ColumnCountError(SqlError):
-    """A query with more or fewer columns than its target."""
+    """A query has more or fewer columns than its target."""
 
     code = "sql.column_count"
 
 
 class WrongDirectionError(SqlError):
-    """Reading from a sink, or writing into a source."""
+    """A query reads from a sink, or writes into a source."""
 
     code = "sql.wrong_direction"
 
 
 class MemoryTableError(SqlError):
-    """A memory table used against its rules: one INSERT, before the first read."""
+    """A memory table needs exactly one INSERT, which stands before the first query that reads it."""
 
     code = "sql.memory_table"
 
 
 class EventTimeError(SqlError):
-    """An event time or watermark that cannot be what the table says."""
+    """The event time or the watermark of a table cannot be what the table says."""
 
     code = "sql.event_time"
 
 
 class TableColumnError(SqlError):
-    """A column of a CREATE TABLE that this kind of table cannot have."""
+    """This kind of table cannot have such a column."""
 
     code = "sql.table_column"
 
 
 class UnknownSettingError(SqlError):
-    """A SET of something that is not a setting."""
+    """SET names something that is not a setting."""
 
     code = "sql.unknown_setting"
 
 
 class TooLargeError(SqlError):
-    """A script beyond the limits of size or depth."""
+    """The script is larger or more deeply nested than the limits allow."""
 
     code = "sql.too_large"
 
 
 class OptionError(SqlError):
-    """A WITH option is at fault; nothing was run."""
+    """An option of a WITH clause is wrong; nothing has run."""
 
     code = "option.error"
 
 
 class DataError(EngineError):
-    """A record that was read cannot be taken as its table says."""
+    """A record does not fit the table that reads it."""
 
     code = "data.error"
 
 
 class OutOfRangeError(DataError):
-    """A value does not fit into the type it is computed or cast to."""
+    """A value does not fit the type that it is computed in or cast to."""
 
     code = "data.out_of_range"
 
 
 class DivisionByZeroError(DataError):
-    """A number or an interval was divided by zero."""
+    """A number or an interval is divided by zero."""
 
     code = "data.division_by_zero"
 
@@ -254,7 +254,7 @@ class InvalidValueError(DataError):
 
 
 class StateError(EngineError):
-    """The state directory does not fit what is asked of it; nothing was changed."""
+    """The state directory does not fit what the run needs; nothing has changed."""
 
     code = "state.error"
 
@@ -272,7 +272,7 @@ class UnreadableStateError(StateError):
 
 
 class OtherFormatError(StateError):
-    """The state was kept by a version of the engine that writes it in another way."""
+    """A version of the engine that writes state in another way has kept this state."""
 
     code = "state.other_format"
 
@@ -284,81 +284,81 @@ class ForeignStateError(StateError):
 
 
 class StateInUseError(StateError):
-    """Another run works on the state directory."""
+    """Another run uses the state directory."""
 
     code = "state.in_use"
     retryable = True
 
 
 class UdfError(EngineError):
-    """A Python function of the user's is wrong."""
+    """A Python function of the user is wrong."""
 
     code = "udf.error"
 
 
 class UdfSyntaxError(UdfError):
-    """A file of functions is not Python that can be read, or there is no function in it."""
+    """A file of functions is not valid Python, or has no function in it."""
 
     code = "udf.syntax"
 
 
 class UdfSignatureError(UdfError):
-    """A function's decorator or type hints do not say what the engine has to know of it."""
+    """The decorator or the type hints of a function do not say what the engine has to know."""
 
     code = "udf.signature"
 
 
 class UdfNameError(UdfError):
-    """A function has a name that a function of ours or another one of the user's has already."""
+    """A function has the name of a built-in function or of another function of the user."""
 
     code = "udf.name"
 
 
 class UdfDependenciesError(UdfError):
-    """Packages that a file of functions declares are not installed here, or in other versions."""
+    """Packages that a file of functions declares are not installed, or in other versions."""
 
     code = "udf.missing_dependencies"
 
 
 class UdfLoadError(UdfError):
-    """A file of functions raised while it was being loaded."""
+    """A file of functions raises an exception while it is loaded."""
 
     code = "udf.load"
 
 
 class UdfFailedError(UdfError):
-    """A function raised."""
+    """A function raises an exception."""
 
     code = "udf.failed"
 
 
 class UdfResultError(UdfError):
-    """A function gave something else than its type hint says."""
+    """A function returns something else than its type hint says."""
 
     code = "udf.result"
 
 
 class UdfTimeoutError(UdfError):
-    """An async function took longer than it may."""
+    """An async function takes longer than it may."""
 
     code = "udf.timeout"
 
 
 class RunError(EngineError):
-    """A run failed for a reason outside the script."""
+    """A run fails for a reason outside the script."""
 
     code = "run.error"
 
 
 class EpochFailedError(RunError):
-    """An epoch failed inside Spark or a connector; the next start runs the very same epoch again."""
+    """An epoch fails inside Spark or a connector; the next start runs the very same epoch again."""
 
     code = "run.epoch_failed"
     retryable = True
 
 
 class SumOverflowError(RunError):
-    """A sum grew out of the range of its type."""
+    """A sum grows out of the range of its type."""
 
     code = "run.sum_overflow"
 
@@ -370,50 +370,50 @@ class MissingPackageError(RunError):
 
 
 class SecretNotFoundError(RunError):
-    """An option refers to a secret or a variable that is not set where the job is started."""
+    """An option refers to a secret or a variable that is not set where the job starts."""
 
     code = "run.no_secret"
 
 
 class AddressRefusedError(RunError):
-    """A script would talk to an address that only this machine or its network can reach."""
+    """A script would reach an address that belongs to this machine or its network only."""
 
     code = "run.address_refused"
 
 
 class NoJavaError(RunError):
-    """Spark needs Java, and none that is new enough was found."""
+    """Spark needs Java, and there is none that is new enough."""
 
     code = "run.no_java"
 
 
 class JavaStartError(RunError):
-    """Java or Spark did not start."""
+    """Java or Spark does not start."""
 
     code = "run.java_start"
     retryable = True
 
 
 class SettingError(EngineError):
-    """A setting is unknown or has a value it cannot have; nothing was started."""
+    """A setting is unknown or has a value that it cannot have; nothing has started."""
 
     code = "setting.invalid"
 
 
 class ServerError(EngineError):
-    """The control plane cannot start as asked, or cannot be reached."""
+    """The control plane cannot start, or cannot be reached."""
 
     code = "server.error"
 
 
 class DataDirLockedError(ServerError):
-    """Another control plane works on this data directory."""
+    """Another control plane uses this data directory."""
 
     code = "server.locked"
 
 
 class InsecureBindError(ServerError):
-    """An address that others can reach was asked for without a token of one's own."""
+    """The control plane would listen on an address that others can reach, without a token that its owner has set."""
 
     code = "server.insecure"
 
@@ -426,31 +426,31 @@ class UnreachableError(ServerError):
 
 
 class RequestError(EngineError):
-    """A request is malformed; nothing was changed."""
+    """The request is malformed; nothing has changed."""
 
     code = "request.invalid"
 
 
 class RequestTooLargeError(RequestError):
-    """A request, or the SQL in it, is longer than is accepted."""
+    """The request, or the SQL in it, is longer than the limit."""
 
     code = "request.too_large"
 
 
 class AuthError(EngineError):
-    """A request did not show who it is from, or that one may not do this."""
+    """The request has no valid token, or its token does not allow this."""
 
     code = "auth.denied"
 
 
 class HostRefusedError(AuthError):
-    """A request came for a host name that this control plane does not go by."""
+    """The request names a host that is not this control plane."""
 
     code = "auth.host"
 
 
 class PipelineError(EngineError):
-    """A pipeline is not there, or not in a state for what is asked."""
+    """The pipeline is not there, or its state does not allow the request."""
 
     code = "pipeline.error"
 
@@ -468,26 +468,26 @@ class PipelineIncompatibleError(PipelineError):
 
 
 class PipelineBusyError(PipelineError):
-    """The pipeline's state does not allow this now."""
+    """The state of the pipeline does not allow this now."""
 
     code = "pipeline.busy"
 
 
 class IdempotencyConflictError(PipelineError):
-    """The idempotency key was used for something else."""
+    """The idempotency key belongs to another request."""
 
     code = "pipeline.key_reused"
 
 
 class StaleWriteError(PipelineError):
-    """Somebody else changed the record in between; asking again will do."""
+    """Another request has changed the record in between; send the request again."""
 
     code = "pipeline.stale"
     retryable = True
 
 
 class SavepointError(EngineError):
-    """A savepoint could not be taken or used."""
+    """A savepoint cannot be taken or used."""
 
     code = "savepoint.error"
 
@@ -499,7 +499,7 @@ class SavepointNotFoundError(SavepointError):
 
 
 class DamagedSavepointError(SavepointError):
-    """A file of the savepoint is missing or is not what it was."""
+    """A file of the savepoint is missing or has changed."""
 
     code = "savepoint.damaged"
 
@@ -518,49 +518,49 @@ class ReplayError(SavepointError):
 
 
 class UnknownOptionError(OptionError):
-    """A WITH clause has options that nobody asked for; all of them are named."""
+    """A WITH clause has options that the table does not know; the message names all of them."""
 
     code = "option.unknown"
 
 
 class MissingOptionError(OptionError):
-    """A WITH clause lacks an option without which the table cannot work."""
+    """A WITH clause lacks an option that the table needs."""
 
     code = "option.missing"
 
 
 class OptionTypeError(OptionError):
-    """An option's value is of another kind than the option."""
+    """The value of an option is of another kind than the option."""
 
     code = "option.wrong_type"
 
 
 class OptionValueError(OptionError):
-    """An option's value is of the right kind, and still cannot be used."""
+    """The value of an option is of the right kind and still cannot be used."""
 
     code = "option.bad_value"
 
 
 class LiteralSecretError(OptionError):
-    """A script that is kept, and shown to whoever may look, holds a secret as it is."""
+    """A script that is kept, and shown to whoever may look, holds a secret as plain text."""
 
     code = "option.literal_secret"
 
 
 class DurationError(SqlError):
-    """A text that should be a length of time is not, or has months or years, whose length varies."""
+    """A text is not a length of time, or has months or years, whose length varies."""
 
     code = "sql.bad_duration"
 
 
 class BadRecordError(DataError):
-    """A record cannot be decoded and the table says `bad_data = 'fail'`."""
+    """A record cannot be decoded, and the table says `bad_data = 'fail'`."""
 
     code = "data.bad_record"
 
 
 class NullValueError(DataError):
-    """NULL was written into a column that a sink declares NOT NULL."""
+    """A column that a sink declares NOT NULL would get NULL."""
 
     code = "data.null_value"
 
@@ -572,13 +572,13 @@ class MissingFileError(DataError):
 
 
 class UnreadableFileError(DataError):
-    """A file is there and cannot be read as what its table says it is."""
+    """A file cannot be read as what its table says it is."""
 
     code = "data.unreadable_file"
 
 
 class DuplicateKeyError(DataError):
-    """A lookup table has two rows of one primary key."""
+    """A lookup table has two rows with the same primary key."""
 
     code = "data.duplicate_key"
 
@@ -591,63 +591,63 @@ class LookupFailedError(DataError):
 
 
 class SchemaRegistryError(DataError):
-    """A schema registry does not answer, or refuses what it is asked."""
+    """A schema registry does not answer, or refuses a request."""
 
     code = "data.schema_registry"
     retryable = True
 
 
 class RowRefusedError(DataError):
-    """What a sink writes to has refused rows for good."""
+    """The target of a sink refuses rows for good."""
 
     code = "data.row_refused"
 
 
 class FilesChangedError(DataError):
-    """Files that an epoch has read were changed, added or taken away, so it cannot be read again."""
+    """Files that an epoch has read have changed, so it cannot be read again."""
 
     code = "data.files_changed"
 
 
 class SourceUnavailableError(DataError):
-    """What a table reads from does not answer."""
+    """The system that a table reads from does not answer."""
 
     code = "data.source_unavailable"
     retryable = True
 
 
 class MissingTopicError(DataError):
-    """A topic that a table names is not there."""
+    """A topic that a table names does not exist."""
 
     code = "data.missing_topic"
 
 
 class RecordsLostError(DataError):
-    """Records that a table has not read yet are gone from where it reads them."""
+    """Records that a table has not read yet are no longer there."""
 
     code = "data.records_lost"
 
 
 class TopicRecreatedError(DataError):
-    """A topic was deleted and made again: the records that follow the last one read are not those that are there."""
+    """A topic has been deleted and made again, so its records do not follow the last one that was read."""
 
     code = "data.topic_recreated"
 
 
 class UnwritableTargetError(DataError):
-    """The place that a table writes to cannot be written."""
+    """The target of a table cannot be written."""
 
     code = "data.unwritable_target"
 
 
 class DeliveryError(EngineError):
-    """A sink cannot take an epoch without the risk of loss or doubling; it wrote nothing."""
+    """A sink cannot take an epoch without the risk of loss or duplicates; it has written nothing."""
 
     code = "delivery.error"
 
 
 class TargetUnavailableError(DeliveryError):
-    """What a sink writes to does not answer."""
+    """The target of a sink does not answer."""
 
     code = "delivery.unavailable"
     retryable = True
@@ -660,7 +660,7 @@ class SupersededError(DeliveryError):
 
 
 class LedgerLostError(DeliveryError):
-    """The checkpoint has committed epochs of this sink, and the sink's ledger does not know them."""
+    """The checkpoint has committed epochs of this sink that the sink's ledger does not know."""
 
     code = "delivery.ledger_lost"
 
@@ -672,37 +672,37 @@ class LedgerAheadError(DeliveryError):
 
 
 class LedgerForeignError(DeliveryError):
-    """The sink's ledger was written by a checkpoint this one does not descend from."""
+    """A checkpoint that this one does not descend from has written the sink's ledger."""
 
     code = "delivery.ledger_foreign"
 
 
 class OffsetsDifferError(DeliveryError):
-    """The sink has taken this epoch already, over another range of input."""
+    """The sink has already taken this epoch, over another range of input."""
 
     code = "delivery.offsets_differ"
 
 
 class OutputChangedError(DeliveryError):
-    """What the sink has published was changed by somebody else."""
+    """Somebody else has changed what the sink has published."""
 
     code = "delivery.output_changed"
 
 
 class RewindTooFarError(DeliveryError):
-    """A restore goes back further than the sink remembers what it had written."""
+    """A restore goes back further than the sink remembers what it has written."""
 
     code = "delivery.rewind_too_far"
 
 
 class RecordTooLargeError(DeliveryError):
-    """A record is larger than what the target takes."""
+    """A record is larger than the target accepts."""
 
     code = "delivery.record_too_large"
 
 
 class TargetRefusedError(DeliveryError):
-    """What a sink writes to does not let this job do it."""
+    """The target of a sink does not allow this job to write."""
 
     code = "delivery.refused"
 

@@ -60,7 +60,7 @@ def check_bind(api: ApiSettings) -> None:
     if not is_loopback(api.host) and api.token is None and not api.insecure:
         raise InsecureBindError(
             f"{api.host} can be reached from other machines",
-            hint="set a token of your own (ARROYO__API__TOKEN), or say --insecure if that is what you want",
+            hint="set a token of your own (ARROYO__API__TOKEN), or use --insecure if you mean it",
         )
 
 
@@ -172,7 +172,7 @@ def _listen(api: ApiSettings, directory: DataDirectory) -> socket.socket:
         return socket.create_server((api.host, api.port), family=family)
     except OSError as refused:
         raise ServerError(
-            f"cannot listen on {api.host}:{api.port}: {refused}", hint="--port 0 takes a free one"
+            f"the control plane cannot listen on {api.host}:{api.port}: {refused}", hint="--port 0 takes a free one"
         ) from refused
 
 

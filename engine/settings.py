@@ -48,46 +48,50 @@ class Section(BaseModel):
 class ApiSettings(Section):
     """How the control plane is reached."""
 
-    host: str = Field(default="127.0.0.1", description="Address the control plane listens on.")
-    port: int = Field(default=5115, ge=0, le=65535, description="Port it listens on; 0 takes any free one.")
-    token: SecretStr | None = Field(default=None, description="Admin token; made at the first start when not given.")
+    host: str = Field(default="127.0.0.1", description="The address that the control plane listens on.")
+    port: int = Field(default=5115, ge=0, le=65535, description="The port that it listens on; 0 takes a free one.")
+    token: SecretStr | None = Field(
+        default=None, description="The admin token; by default one is made at the first start."
+    )
     insecure: bool = Field(
-        default=False, description="Let another address than loopback be used with the token made at first start."
+        default=False,
+        description="Whether it may listen on an address that others can reach with the token made at the first start.",
     )
-    allowed_hosts: tuple[str, ...] = Field(
-        default=(), description="Further names that a request's Host header may have."
+    allowed_hosts: tuple[str, ...] = Field(default=(), description="Further host names that requests may be sent to.")
+    max_body_bytes: int = Field(default=2 * 1024 * 1024, description="The longest request body that is accepted.")
+    max_query_bytes: int = Field(default=1024 * 1024, description="The longest SQL text that is accepted.")
+    long_poll_max: Duration = Field(
+        default=timedelta(seconds=55), description="The longest time that a request is held."
     )
-    max_body_bytes: int = Field(default=2 * 1024 * 1024, description="Largest request body that is read.")
-    max_query_bytes: int = Field(default=1024 * 1024, description="Longest SQL text that is accepted.")
-    long_poll_max: Duration = Field(default=timedelta(seconds=55), description="Longest time a request may be held.")
 
 
 class PipelineSettings(Section):
     """How jobs are started, watched, and started again."""
 
     allowed_restarts: int = Field(
-        default=20, ge=-1, description="Failures in a row before a job is given up; -1 is no limit."
+        default=20, ge=-1, description="How many failures in a row a job survives; -1 is no limit."
     )
     initial_backoff: Duration = Field(
-        default=timedelta(milliseconds=500), description="Wait after the first failure; doubled each time."
+        default=timedelta(milliseconds=500),
+        description="The pause after the first failure; each further failure doubles it.",
     )
-    max_backoff: Duration = Field(default=timedelta(minutes=1), description="Longest wait between two starts.")
+    max_backoff: Duration = Field(default=timedelta(minutes=1), description="The longest pause between two starts.")
     healthy_duration: Duration = Field(
-        default=timedelta(minutes=2), description="A run this long forgets the failures before it."
+        default=timedelta(minutes=2), description="How long a run must last for the failures before it to be forgotten."
     )
     heartbeat_interval: Duration = Field(default=timedelta(seconds=1), description="How often a driver calls home.")
     heartbeat_limit: Duration = Field(
-        default=timedelta(seconds=30), description="A driver silent for this long is killed."
+        default=timedelta(seconds=30), description="How long a driver may be silent before it is killed."
     )
-    start_limit: Duration = Field(
-        default=timedelta(minutes=5), description="A driver must be running within this time."
-    )
+    start_limit: Duration = Field(default=timedelta(minutes=5), description="How long a driver may take to start.")
     stop_grace: Duration = Field(
-        default=timedelta(minutes=2), description="A driver asked to stop is killed after this time."
+        default=timedelta(minutes=2), description="How long a driver may take to stop before it is killed."
     )
-    driver_command: Command = Field(default=(), description="What starts a driver, when not this engine's own.")
+    driver_command: Command = Field(
+        default=(), description="The command that starts a driver; by default the engine's own."
+    )
     lease: Duration = Field(
-        default=timedelta(minutes=10), description="A driver that cannot call home for this long ends itself."
+        default=timedelta(minutes=10), description="How long a driver goes on without an answer from the control plane."
     )
 
 
@@ -95,13 +99,13 @@ class Settings(Section):
     """All settings of the control plane."""
 
     data_dir: Path = Field(
-        default=Path("~/.local/share/arroyo"), description="Where the control plane keeps everything."
+        default=Path("~/.local/share/arroyo"), description="The directory in which the control plane keeps everything."
     )
     connections: Path | None = Field(
         default=None, description="A file of CREATE CONNECTION statements that every pipeline may use."
     )
     literal_secrets: bool = Field(
-        default=False, description="Take scripts that hold secrets as they are; they are kept and shown so."
+        default=False, description="Whether scripts may hold secrets as plain text, which are then kept and shown."
     )
     api: ApiSettings = Field(default=ApiSettings(), description="How the control plane is reached.")
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How jobs are started and watched.")
@@ -126,7 +130,7 @@ def load(
     except ValidationError as refused:
         first = refused.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise SettingError(f"{name}: {first['msg']}", hint="`arroyo serve --help` names the settings") from refused
+        raise SettingError(f"{name}: {first['msg']}", hint="docs/reference/settings.md lists the settings") from refused
     return settings.model_copy(update={"data_dir": settings.data_dir.expanduser().absolute()})
 
 
@@ -135,9 +139,7 @@ def read_connections_file(path: Path | None) -> str:
     try:
         return "" if path is None else path.expanduser().read_text()
     except (OSError, UnicodeDecodeError) as wrong:
-        raise SettingError(
-            f"the file of connections, {path}, cannot be read: {wrong}", hint="is its path right?"
-        ) from wrong
+        raise SettingError(f"the file of connections {path} cannot be read: {wrong}", hint="check its path") from wrong
 
 
 def _put(values: dict[str, object], path: list[str], value: object) -> None:
@@ -145,6 +147,6 @@ def _put(values: dict[str, object], path: list[str], value: object) -> None:
     for step in path[:-1]:
         inner = values.setdefault(step, {})
         if not isinstance(inner, dict):
-            raise SettingError(f"{step} is a value, not a section")
+            raise SettingError(f"{step!r} is a setting, not a section of settings")
         values = inner
     values[path[-1]] = value

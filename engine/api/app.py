@@ -19,7 +19,7 @@ _PING = APIRouter(tags=["ping"])
 
 @_PING.get("/ping")
 async def ping(context: ContextDep) -> Ping:
-    """Who is there? Needs no token."""
+    """Say which control plane answers; needs no token."""
     return Ping(version=context.version, instance=context.instance)
 
 

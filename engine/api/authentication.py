@@ -61,17 +61,21 @@ def is_admitted(token: str, hashes: frozenset[str]) -> bool:
 def _check(rules: Rules, path: str, headers: Headers) -> None:
     if rules.hosts is not None and _host_name(headers.get("host", "")) not in rules.hosts:
         raise HostRefusedError(
-            "this control plane does not go by that host name", hint="name it in the setting api.allowed_hosts"
+            "the host name of the request is not one of this control plane's",
+            hint="add it to the setting api.allowed_hosts",
         )
     if "transfer-encoding" in headers:
-        raise RequestError("a request must say how long it is", hint="send Content-Length")
+        raise RequestError("the request does not say how long it is", hint="send Content-Length")
     length = headers.get("content-length", "0")
     if not length.isdigit() or int(length) > rules.max_body_bytes:
-        raise RequestTooLargeError(f"a request may have {rules.max_body_bytes} bytes at most")
+        raise RequestTooLargeError(
+            f"the request is longer than {rules.max_body_bytes} bytes",
+            hint="the setting api.max_body_bytes is the limit",
+        )
     if path.startswith(OPEN) or path.startswith(OWN_KEY) or not path.startswith("/api/"):
         return
     if not is_admitted(bearer(headers), rules.token_hashes):
-        raise AuthError("a valid token is needed", hint="send `Authorization: Bearer <token>`")
+        raise AuthError("the request has no valid token", hint="send `Authorization: Bearer <token>`")
 
 
 def _host_name(host: str) -> str:

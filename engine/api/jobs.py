@@ -23,14 +23,14 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 
 @ROUTER.get("/jobs")
 def list_jobs(pipeline: str, context: ContextDep) -> Page[answers.Job]:
-    """The jobs of a pipeline; today it has exactly one."""
+    """List the jobs of a pipeline; it has exactly one."""
     with context.database.reading() as connection:
         return Page(data=[answers.job(read_record(connection, pipelines.get(connection, pipeline).id))])
 
 
 @ROUTER.get("/jobs/{job}/checkpoints", response_model=Page[answers.Checkpoint])
 def list_checkpoints(pipeline: str, job: str, context: ContextDep, limit: Limit = 100) -> Page[answers.CommittedEpoch]:
-    """The newest committed epochs, newest first."""
+    """List the newest committed epochs, newest first."""
     with context.database.reading() as connection:
         record = _record(connection, pipeline, job)
         reports = checkpoints.latest(connection, record.status.job_id, limit + 1)
@@ -39,7 +39,7 @@ def list_checkpoints(pipeline: str, job: str, context: ContextDep, limit: Limit 
 
 @ROUTER.get("/jobs/{job}/errors")
 def list_errors(pipeline: str, job: str, context: ContextDep, limit: Limit = 100) -> Page[answers.LogMessage]:
-    """What went wrong with a job, newest first."""
+    """List what went wrong with a job, newest first."""
     with context.database.reading() as connection:
         record = _record(connection, pipeline, job)
         errors = events.latest(connection, record.status.job_id, limit + 1, level="error")
@@ -48,7 +48,7 @@ def list_errors(pipeline: str, job: str, context: ContextDep, limit: Limit = 100
 
 @ROUTER.get("/events")
 def list_events(pipeline: str, context: ContextDep, limit: Limit = 100) -> Page[answers.LogMessage]:
-    """Everything that happened to a pipeline, newest first."""
+    """List everything that happened to a pipeline, newest first."""
     with context.database.reading() as connection:
         record = read_record(connection, pipelines.get(connection, pipeline).id)
         newest = events.latest(connection, record.status.job_id, limit + 1)
@@ -57,7 +57,7 @@ def list_events(pipeline: str, context: ContextDep, limit: Limit = 100) -> Page[
 
 @ROUTER.get("/logs")
 def read_log(pipeline: str, context: ContextDep, limit: Annotated[int, Query(ge=1, le=10_000)] = 200) -> Page[str]:
-    """The last lines the drivers of a pipeline have printed, oldest first."""
+    """Show the last lines that the drivers of a pipeline have printed, oldest first."""
     with context.database.reading() as connection:
         pipeline_id = pipelines.get(connection, pipeline).id
     lines = tail(context.directory.runs(pipeline_id), limit + 1)

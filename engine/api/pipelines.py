@@ -41,7 +41,7 @@ class Udf(BaseModel):
 
 
 class Deployment(BaseModel):
-    """What a pipeline shall be."""
+    """What a pipeline is to be."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,7 +63,7 @@ class Deployment(BaseModel):
 
 
 class Change(BaseModel):
-    """What shall be different; what is left out stays as it is."""
+    """What is to change; what is left out stays as it is."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -72,7 +72,7 @@ class Change(BaseModel):
 
 
 class RestartRequest(BaseModel):
-    """How to start again; `force` gives up the epoch in hand."""
+    """How to start again; `force` gives up the current epoch."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -83,9 +83,12 @@ class RestartRequest(BaseModel):
 def deploy(
     name: Name, body: Deployment, response: Response, context: ContextDep, idempotency_key: IdempotencyKey = None
 ) -> answers.Pipeline:
-    """Let the pipeline of this name be as the body says. Asked twice, it is done once."""
+    """Create the pipeline of this name, or change it into what the body says. Sent twice, it is done once."""
     if len(body.query.encode()) > context.max_query_bytes:
-        raise RequestTooLargeError(f"a query may have {context.max_query_bytes} bytes at most")
+        raise RequestTooLargeError(
+            f"the query is longer than {context.max_query_bytes} bytes",
+            hint="the setting api.max_query_bytes is the limit",
+        )
     read_run_settings(body.settings)  # refuses what no run would heed
     spec = body.to_spec()
     planned = context.plan(spec.query, spec.udfs)
@@ -99,7 +102,9 @@ def deploy(
             jobs.add(connection, _new_job(pipeline, context))
         key = idempotency_key or body.idempotency_key
         if key and keys.claim(connection, "deploy", key, name, pipeline.id, context.clock()) != name:
-            raise IdempotencyConflictError("this idempotency key was used for a pipeline of another name")
+            raise IdempotencyConflictError(
+                "the idempotency key belongs to a deployment of another pipeline", hint="use a fresh key"
+            )
         if earlier is not None:
             record = read_record(connection, earlier.id)
             current = versions.get(connection, earlier.id, earlier.version)
@@ -117,7 +122,7 @@ def deploy(
 def list_all(
     context: ContextDep, starting_after: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> Page[answers.Pipeline]:
-    """All pipelines, oldest first."""
+    """List all pipelines, oldest first."""
     with context.database.reading() as connection:
         after = None if starting_after is None else pipelines.get(connection, starting_after)
         page = pipelines.page(connection, after, limit + 1)
@@ -127,14 +132,14 @@ def list_all(
 
 @ROUTER.get("/{pipeline}")
 def get(pipeline: str, context: ContextDep) -> answers.Pipeline:
-    """A pipeline, by id or by name."""
+    """Show a pipeline, by id or by name."""
     with context.database.reading() as connection:
         return _answer(connection, pipelines.get(connection, pipeline).id, context)
 
 
 @ROUTER.patch("/{pipeline}")
 def change(pipeline: str, body: Change, context: ContextDep) -> answers.Pipeline:
-    """Stop, start or rescale; the answer comes before it is done."""
+    """Stop, start or rescale a pipeline; the answer comes before it is done."""
 
     def apply(record: JobRecord) -> Pipeline:
         changed = record.pipeline
@@ -149,14 +154,14 @@ def change(pipeline: str, body: Change, context: ContextDep) -> answers.Pipeline
 
 @ROUTER.post("/{pipeline}/restart")
 def restart(pipeline: str, context: ContextDep, body: RestartRequest | None = None) -> answers.Pipeline:
-    """Start again from the last checkpoint."""
+    """Start a pipeline again from its last checkpoint."""
     force = body is not None and body.force
     return update(context, pipeline, lambda record: desired.ask_restart(record.pipeline, record.status, force))
 
 
 @ROUTER.delete("/{pipeline}", status_code=204)
 def delete(pipeline: str, context: ContextDep) -> None:
-    """Forget a pipeline that rests, with its state, savepoints and logs."""
+    """Delete a stopped pipeline with its state, savepoints and logs."""
     with context.database.writing() as connection:
         record = read_record(connection, pipelines.get(connection, pipeline).id)
         if not record.status.state.is_terminal:

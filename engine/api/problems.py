@@ -140,6 +140,6 @@ def _on_http(_: Request, error: Exception) -> JSONResponse:
 
 
 def _on_bug(request: Request, error: Exception) -> JSONResponse:
-    LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    detail = "the control plane met an error of its own; its log has more"
+    LOG.error("%s %s fails with an error of the control plane's own", request.method, request.url.path, exc_info=error)
+    detail = "the control plane has met an error of its own; its log shows more"
     return answer(_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "server.internal", detail))

@@ -17,7 +17,7 @@ ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 
 class Question(BaseModel):
-    """A query to look at."""
+    """A query to check."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -26,7 +26,7 @@ class Question(BaseModel):
 
 
 class Verdict(BaseModel):
-    """The picture of the plan, or else all complaints."""
+    """The graph of the plan, or everything that is wrong with the query."""
 
     graph: dict[str, Any] | None = None
     errors: list[Complaint] | None = None
@@ -34,9 +34,12 @@ class Verdict(BaseModel):
 
 @ROUTER.post("/validate_query", response_model_exclude_none=True)
 def validate(body: Question, context: ContextDep) -> Verdict:
-    """Plan a query and run nothing."""
+    """Plan a query without running it."""
     if len(body.query.encode()) > context.max_query_bytes:
-        raise RequestTooLargeError(f"a query may have {context.max_query_bytes} bytes at most")
+        raise RequestTooLargeError(
+            f"the query is longer than {context.max_query_bytes} bytes",
+            hint="the setting api.max_query_bytes is the limit",
+        )
     try:
         planned = context.plan(body.query, [udf if isinstance(udf, str) else udf.definition for udf in body.udfs])
     except EngineError as refused:

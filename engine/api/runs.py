@@ -110,7 +110,9 @@ def _authenticated(connection: Connection, request: Request, job: str, generatio
     """The run that calls, if it shows its secret."""
     run = runs.find(connection, job, generation)
     if run is None or not hmac.compare_digest(hash_key(bearer(request.headers)), run.key_hash):
-        raise AuthError("this run is not known here", hint="only the control plane that started a driver hears it")
+        raise AuthError(
+            "the run does not belong to this control plane", hint="a driver calls the control plane that started it"
+        )
     return run
 
 

@@ -27,7 +27,7 @@ ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"])
 
 
 class SavepointRequest(BaseModel):
-    """How the savepoint is to be called; the label is for people and need not be unique."""
+    """How to label the savepoint; labels are for people and need not differ."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,7 +35,7 @@ class SavepointRequest(BaseModel):
 
 
 class RestoreRequest(BaseModel):
-    """Which savepoint to go back to; `allow_replay` admits that output written since is written again."""
+    """Which savepoint to go back to; `allow_replay` accepts that output written since then may be written again."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -51,7 +51,8 @@ def take(
     body: SavepointRequest | None = None,
     idempotency_key: IdempotencyKey = None,
 ) -> answers.Savepoint:
-    """Keep a copy of the newest checkpoint. The job runs on. 201 when it is settled, 202 while it is being content."""
+    """Take a savepoint: a copy of the newest checkpoint. The job runs on. The status is 201 once the savepoint has
+    completed or failed, and 202 while it is being taken."""
     label = None if body is None else body.label
     with context.database.writing() as connection:
         record = read_record(connection, pipelines.get(connection, pipeline).id)
@@ -63,7 +64,8 @@ def take(
         if savepoint_id == fresh.id:
             if record.status.state is State.RESCALING or record.pipeline.restore is not None:
                 raise PipelineBusyError(
-                    f"the state of pipeline {record.pipeline.name!r} is being changed", hint="ask again"
+                    f"the state of pipeline {record.pipeline.name!r} is being changed",
+                    hint="send the request again in a moment",
                 )
             savepoints.add(connection, fresh)
     if savepoint_id == fresh.id:
@@ -78,7 +80,7 @@ def take(
 def list_all(
     pipeline: str, context: ContextDep, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> Page[answers.Savepoint]:
-    """The savepoints of a pipeline, newest first."""
+    """List the savepoints of a pipeline, newest first."""
     with context.database.reading() as connection:
         page = savepoints.page(connection, pipelines.get(connection, pipeline).id, limit + 1)
     data = [answers.savepoint(stored, context.directory) for stored in page[:limit]]
@@ -87,7 +89,7 @@ def list_all(
 
 @ROUTER.get("/savepoints/{savepoint}")
 def get(pipeline: str, savepoint: str, context: ContextDep) -> answers.Savepoint:
-    """A savepoint, by id."""
+    """Show a savepoint, by id."""
     with context.database.reading() as connection:
         stored = savepoints.get(connection, pipelines.get(connection, pipeline).id, savepoint)
     return answers.savepoint(stored, context.directory)
@@ -95,7 +97,7 @@ def get(pipeline: str, savepoint: str, context: ContextDep) -> answers.Savepoint
 
 @ROUTER.post("/restore", status_code=202)
 def restore(pipeline: str, body: RestoreRequest, context: ContextDep) -> answers.Pipeline:
-    """Go back to a savepoint. A running job is stopped first and then runs on from there."""
+    """Go back to a savepoint. A running job stops first and then goes on from there."""
     with context.database.reading() as connection:
         record = read_record(connection, pipelines.get(connection, pipeline).id)
         stored = savepoints.get(connection, record.pipeline.id, body.savepoint_id)
@@ -106,8 +108,8 @@ def restore(pipeline: str, body: RestoreRequest, context: ContextDep) -> answers
     reached = record.status.progress.epoch
     if not body.allow_replay and reached is not None and stored.epoch is not None and reached > stored.epoch:
         raise ReplayError(
-            f"pipeline {record.pipeline.name!r} has gone on to epoch {reached} since epoch {stored.epoch}",
-            hint="allow_replay admits that sinks which cannot go back get some output twice",
+            f"pipeline {record.pipeline.name!r} is at epoch {reached}, and the savepoint is of epoch {stored.epoch}",
+            hint="allow_replay accepts that sinks which cannot go back get some output twice",
         )
     savepoint = Restore(stored.id, stored.parallelism, body.allow_replay)
     return update(context, pipeline, lambda record: desired.ask_restore(record.pipeline, savepoint))
@@ -128,7 +130,7 @@ def work(context: Context, savepoint: Savepoint) -> None:
     except EngineError as refused:
         settled = replace(savepoint, state="failed", failure_message=refused.message)
     except Exception as bug:
-        LOG.exception("savepoint %s", savepoint.id)
+        LOG.exception("savepoint %s fails with an error of the control plane's own", savepoint.id)
         settled = replace(savepoint, state="failed", failure_message=f"{type(bug).__name__}: {bug}")
     with context.database.writing() as connection:
         savepoints.settle(connection, settled)

@@ -27,7 +27,8 @@ async def get(
     past: Annotated[str | None, Query(description="Microseconds since 1970, or an ISO 8601 instant.")] = None,
     timeout_seconds: Annotated[float, Query(ge=0, le=55)] = 0,
 ) -> answers.Watermark:
-    """The watermark. With `past`, the answer waits until it is reached, the job rests, or the time is over."""
+    """Show the watermark of committed output. With `past`, the answer waits until the watermark has reached that
+    instant, the job rests, or the time is over."""
     instant = None if past is None else _instant(past)
     loop = asyncio.get_running_loop()
     end = loop.time() + min(timeout_seconds, context.long_poll_max.total_seconds())
@@ -62,5 +63,7 @@ def _instant(text: str) -> datetime:
             return from_micros(int(text))
         instant = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as refused:
-        raise RequestError(f"past: {text!r} is no instant", hint="microseconds since 1970, or ISO 8601") from refused
+        raise RequestError(
+            f"past: {text!r} is not an instant", hint="write microseconds since 1970, or ISO 8601"
+        ) from refused
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant

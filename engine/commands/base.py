@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A verb: its name and help, the arguments it takes, and what it does; `run` gives the exit code."""
+    """A verb: its name and help, the arguments it takes, and what it does; `run` gives the exit code. Every help begins
+    with a capital verb in the imperative and ends without a full stop, as that of every argument does."""
 
     name: str
     help: str

@@ -12,7 +12,7 @@ from engine.errors import ScriptRefused
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the script; - is standard input")
+    parser.add_argument("file", metavar="FILE", help="Read the script from this file; - is standard input")
     add_udf_argument(parser)
     add_connections_argument(parser)
 
@@ -28,11 +28,11 @@ def _run(arguments: Namespace) -> int:
     except ScriptRefused as refused:
         complain(refused, script)
         count = len(refused.complaints)
-        say(f"{count} thing{'' if count == 1 else 's'} to mend")
+        say(f"{count} error{'s' * (count != 1)}")
         return 2
     sources, sinks = len(program.scans), len({*(write.table for write in program.writes), *program.dead_letter_tables})
     say(f"ok: {sources} source{'s' * (sources != 1)}, {sinks} sink{'s' * (sinks != 1)}")
     return 0
 
 
-CHECK = Command("check", "Say everything that is wrong with a script, without running it.", _arguments, _run)
+CHECK = Command("check", "Report everything that is wrong with a script, without running it", _arguments, _run)

@@ -22,14 +22,14 @@ complete -o filenames -F _arroyo arroyo
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh"), help="the shell to complete for")
+    parser.add_argument("shell", choices=("bash", "zsh"), help="Complete the commands of this shell")
 
 
 def _run(arguments: Namespace) -> int:
     script = completion_script(arguments.parser)
     if arguments.shell == "zsh":
         script = "autoload -U +X bashcompinit && bashcompinit\n" + script
-    print(script, end="")  # noqa: T201 - it is what was asked for
+    print(script, end="")  # noqa: T201 - the command's answer
     return 0
 
 
@@ -46,4 +46,6 @@ def _options(parser: ArgumentParser) -> list[str]:
     return [text for action in parser._actions for text in action.option_strings if text.startswith("--")]  # noqa: SLF001
 
 
-COMPLETION = Command("completion", "Print a completion script: source <(arroyo completion bash).", _arguments, _run)
+COMPLETION = Command(
+    "completion", "Print a completion script for a shell: source <(arroyo completion bash)", _arguments, _run
+)

@@ -13,7 +13,9 @@ _VARIABLE = f"{PREFIX}CONNECTIONS"
 
 def add_connections_argument(parser: ArgumentParser) -> None:
     """The option that names it."""
-    text = f"CREATE CONNECTION statements that the script may use; else what {_VARIABLE} names"
+    text = (
+        f"Let the script use the CREATE CONNECTION statements of this file (default: the file that {_VARIABLE} names)"
+    )
     parser.add_argument("--connections", metavar="FILE.sql", type=Path, help=text)
 
 

@@ -11,31 +11,34 @@ from engine.commands.client import Json, segment
 from engine.commands.pipelines import describe
 from engine.commands.remote import add_connection, connect, errors_shown, show
 from engine.errors import RequestError
+from engine.jobs.spec import RUN_SETTINGS
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
-    parser.add_argument("file", help="the query, or - for standard input")
-    parser.add_argument("--name", help="name of the pipeline (default: the name of the file)")
-    parser.add_argument("--parallelism", type=int, default=1, help="tasks that work side by side (default 1)")
-    parser.add_argument("--udf", type=Path, action="append", default=[], metavar="FILE", help="Python functions to use")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the pipeline")
-    parser.add_argument("--key", help="idempotency key: however often the deployment is sent, it is done once")
-    parser.add_argument("--force", action="store_true", help="give up the state that another query has left")
+    parser.add_argument("file", help="Read the query from this file; - is standard input")
+    parser.add_argument("--name", help="Name the pipeline (default: the name of the file)")
+    parser.add_argument("--parallelism", type=int, default=1, help="Run this many tasks side by side (default: 1)")
+    udf = "Use the Python functions of this file; may be repeated"
+    parser.add_argument("--udf", action="append", default=[], metavar="FILE", help=udf)
+    setting = f"Set one thing of the pipeline's runs ({', '.join(RUN_SETTINGS)}); may be repeated"
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
+    parser.add_argument("--key", help="Deploy once, however often the command runs with this idempotency key")
+    parser.add_argument("--force", action="store_true", help="Give up the state that another query has left")
     add_connection(parser)
 
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Let the pipeline be as the file says, and run."""
+    """Make the pipeline what the file says, and let it run."""
     query = _read(args.file)
     name = args.name or (Path(args.file).stem if args.file != "-" else None)
     if name is None:
-        raise RequestError("a query from standard input needs a --name")
+        raise RequestError("a query from standard input has no name", hint="name the pipeline with --name")
     body: dict[str, Json] = {
         "query": query,
         "parallelism": args.parallelism,
-        "udfs": [udf.read_text() for udf in args.udf],
+        "udfs": [_read(file) for file in args.udf],
         "settings": dict(_setting(text) for text in args.set),
         "force": args.force,
     }
@@ -46,15 +49,16 @@ def run(args: Namespace) -> int:
 def _read(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text()
-    except OSError as refused:
-        raise RequestError(f"cannot read {file}: {refused.strerror}") from refused
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise RequestError(f"{file} cannot be read: {reason}", hint="name a file, or - for standard input") from error
 
 
 def _setting(text: str) -> tuple[str, Json]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise RequestError(f"--set {text}: not of the form key=value")
+        raise RequestError(f"--set {text!r} is not of the form key=value")
     return key, value
 
 
-DEPLOY = Command("deploy", "let a pipeline be as a file says, and run", add_arguments, run)
+DEPLOY = Command("deploy", "Deploy a pipeline from a file", add_arguments, run)

@@ -12,10 +12,12 @@ from engine.errors import ScriptRefused
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the script; - is standard input")
+    parser.add_argument("file", metavar="FILE", help="Read the script from this file; - is standard input")
     add_udf_argument(parser)
     add_connections_argument(parser)
-    parser.add_argument("--format", choices=("text", "json", "dot"), default="text", help="how to show the plan")
+    parser.add_argument(
+        "--format", choices=("text", "json", "dot"), default="text", help="Show the plan in this form (default: text)"
+    )
 
 
 def _run(arguments: Namespace) -> int:
@@ -31,8 +33,8 @@ def _run(arguments: Namespace) -> int:
     shown = explain(program.parts, arguments.format)
     if arguments.format == "text":
         shown += explain_state(program.parts)
-    print(shown, end="")  # noqa: T201 - it is what was asked for
+    print(shown, end="")  # noqa: T201 - the command's answer
     return 0
 
 
-EXPLAIN = Command("explain", "Show the plan of a script, and where it is cut.", _arguments, _run)
+EXPLAIN = Command("explain", "Show the plan of a script and where it is cut", _arguments, _run)

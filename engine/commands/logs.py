@@ -12,7 +12,7 @@ from engine.commands.remote import add_pipeline, connect, errors_shown, path_of,
 def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
     add_pipeline(parser)
-    parser.add_argument("--limit", type=int, default=100, help="lines to show (default 100)")
+    parser.add_argument("--limit", type=int, default=100, help="Show this many lines (default: 100)")
 
 
 @errors_shown
@@ -28,4 +28,4 @@ def run(args: Namespace) -> int:
     return 0
 
 
-LOGS = Command("logs", "show what a pipeline's drivers have printed", add_arguments, run)
+LOGS = Command("logs", "Show what the drivers of a pipeline have printed", add_arguments, run)

@@ -82,7 +82,8 @@ def _stop_arguments(parser: ArgumentParser) -> None:
         "--mode",
         choices=("checkpoint", "graceful", "immediate", "force"),
         default="checkpoint",
-        help="finish the epoch in hand (default), give it up, or kill the process",
+        help="Finish the current epoch (checkpoint, graceful), give it up (immediate) or kill the driver (force);"
+        " default: checkpoint",
     )
     add_pipeline(parser)
 
@@ -96,7 +97,7 @@ def run_stop(args: Namespace) -> int:
 
 def _rescale_arguments(parser: ArgumentParser) -> None:
     add_pipeline(parser)
-    parser.add_argument("parallelism", type=int, help="tasks that shall work side by side")
+    parser.add_argument("parallelism", type=int, help="Run this many tasks side by side")
 
 
 @errors_shown
@@ -108,15 +109,15 @@ def run_rescale(args: Namespace) -> int:
 
 @errors_shown
 def run_delete(args: Namespace) -> int:
-    """Forget a pipeline that rests, with its state and savepoints."""
+    """Delete a stopped pipeline, with its state and savepoints."""
     connect(args).send("DELETE", path_of(args), None)
     if not args.json:
         say(f"{args.pipeline} is deleted")
     return 0
 
 
-LIST = Command("list", "list the pipelines of a control plane", add_connection, run_list)
-SHOW = Command("show", "show a pipeline and where its job stands", add_pipeline, run_show)
-STOP = Command("stop", "stop a pipeline; its state is kept", _stop_arguments, run_stop)
-RESCALE = Command("rescale", "let a pipeline go on with another parallelism", _rescale_arguments, run_rescale)
-DELETE = Command("delete", "delete a stopped pipeline with its state and savepoints", add_pipeline, run_delete)
+LIST = Command("list", "List the pipelines of a control plane", add_connection, run_list)
+SHOW = Command("show", "Show a pipeline and the state of its job", add_pipeline, run_show)
+STOP = Command("stop", "Stop a pipeline and keep its state", _stop_arguments, run_stop)
+RESCALE = Command("rescale", "Change the parallelism of a pipeline", _rescale_arguments, run_rescale)
+DELETE = Command("delete", "Delete a stopped pipeline with its state and savepoints", add_pipeline, run_delete)

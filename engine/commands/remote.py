@@ -25,15 +25,17 @@ DEFAULT_URL = "http://127.0.0.1:5115"
 
 def add_connection(parser: ArgumentParser) -> None:
     """The arguments that say which control plane is meant."""
-    parser.add_argument("--url", help="address of the control plane (default: ARROYO_URL, or what runs on --data-dir)")
-    parser.add_argument("--token", help="its token (default: ARROYO_TOKEN, or the token file in --data-dir)")
-    parser.add_argument("--data-dir", type=Path, help="data directory of a control plane on this machine")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--url", help="Call the control plane at this URL (default: ARROYO_URL, or the one on --data-dir)"
+    )
+    parser.add_argument("--token", help="Send this token (default: ARROYO_TOKEN, or the token file in --data-dir)")
+    parser.add_argument("--data-dir", type=Path, help="Find a control plane of this machine by its data directory")
+    parser.add_argument("--json", action="store_true", help="Print JSON")
 
 
 def add_pipeline(parser: ArgumentParser) -> None:
     """The argument that says which pipeline is meant, and those of the connection."""
-    parser.add_argument("pipeline", help="name or id of the pipeline")
+    parser.add_argument("pipeline", help="Choose the pipeline by name or id")
     add_connection(parser)
 
 

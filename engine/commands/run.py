@@ -26,32 +26,47 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 _SETTINGS = {
-    "memory": "heap of the JVM, for example 4g",
+    "memory": "heap of the JVM, such as 4g",
     "master": "where Spark runs; local[P] by default",
-    "epoch_interval": "least time from one epoch to the next, for example '10 seconds'",
-    "quick": "true starts sooner and is slower at its best",
+    "epoch_interval": "least time from one epoch to the next, such as '10 seconds'",
+    "quick": "true makes the run start sooner and be slower at its best",
 }
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the script; - is standard input")
-    parser.add_argument("--name", metavar="N", help="name of the pipeline; the file's name by default")
-    parser.add_argument("--parallelism", metavar="P", type=_positive, default=1, help="tasks at a time (1)")
+    parser.add_argument("file", metavar="FILE", help="Read the script from this file; - is standard input")
+    parser.add_argument("--name", metavar="N", help="Name the pipeline (default: the name of the file)")
     parser.add_argument(
-        "--state-dir", metavar="DIR", type=Path, help="where the state is kept; the same script goes on from there"
+        "--parallelism", metavar="P", type=_positive, default=1, help="Run this many tasks side by side (default: 1)"
+    )
+    parser.add_argument(
+        "--state-dir",
+        metavar="DIR",
+        type=Path,
+        help="Keep the state in this directory; the same script goes on from it",
     )
     add_udf_argument(parser)
     add_connections_argument(parser)
     settings = "; ".join(f"{name}: {text}" for name, text in _SETTINGS.items())
-    parser.add_argument("--set", metavar="key=value", action="append", default=[], help=f"a setting. {settings}")
-    parser.add_argument("--max-epoch-rows", metavar="N", type=_positive, help="at most N rows of a table in an epoch")
-    parser.add_argument("--json-progress", action="store_true", help="one JSON object per epoch on standard error")
-    parser.add_argument("--force", action="store_true", help="start empty when the state belongs to another script")
+    parser.add_argument(
+        "--set",
+        metavar="key=value",
+        action="append",
+        default=[],
+        help=f"Set one thing of the run; may be repeated. {settings}",
+    )
+    parser.add_argument(
+        "--max-epoch-rows", metavar="N", type=_positive, help="Read at most N rows of a table in an epoch"
+    )
+    parser.add_argument(
+        "--json-progress", action="store_true", help="Print one JSON object per epoch on standard error"
+    )
+    parser.add_argument("--force", action="store_true", help="Start empty when the state belongs to another script")
 
 
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is not a number above zero")
+        raise ArgumentTypeError(f"{text!r} is not a whole number greater than zero")
     return int(text)
 
 
@@ -93,8 +108,10 @@ def _settings(texts: list[str]) -> dict[str, str]:
     settings: dict[str, str] = {}
     for text in texts:
         name, separator, value = text.partition("=")
-        if not separator or name not in _SETTINGS:
-            raise SettingError(f"--set {text!r} is not a setting", hint=f"there is {', '.join(_SETTINGS)}")
+        if not separator:
+            raise SettingError(f"--set {text!r} is not of the form key=value")
+        if name not in _SETTINGS:
+            raise SettingError(f"{name!r} is not a setting of a run", hint=f"the settings are {', '.join(_SETTINGS)}")
         settings[name] = value
     return settings
 
@@ -107,9 +124,9 @@ def _until_end(spec: RunSpec, *, as_json: bool) -> int:
     show = _show_json if as_json else _show
     if not as_json:
         say(f"{bold(spec.name)}: starting with parallelism {spec.parallelism}")
-    outcome = run(spec, control, show, on_started=lambda: None if as_json else say(dim("running; Ctrl-C stops")))
+    outcome = run(spec, control, show, on_started=lambda: None if as_json else say(dim("running; Ctrl-C stops it")))
     if not as_json:
-        say("finished: the input has ended" if outcome == "finished" else "stopped; the same command goes on from here")
+        say("finished: the input has ended" if outcome == "finished" else "stopped: the same command goes on from here")
     return 0 if outcome == "finished" else INTERRUPTED
 
 
@@ -130,12 +147,12 @@ def _show(report: EpochReport) -> None:
         "none yet" if report.watermark is None else "end" if report.is_last else f"{report.watermark:%Y-%m-%d %H:%M:%S}"
     )
     waiting = "" if report.rows_waiting is None else f"  waiting {report.rows_waiting}"
-    trouble = f"  late {report.late_rows}" * bool(report.late_rows) + f"  dropped {report.dropped_rows}" * bool(
+    losses = f"  late {report.late_rows}" * bool(report.late_rows) + f"  dropped {report.dropped_rows}" * bool(
         report.dropped_rows
     )
     say(
         f"epoch {report.epoch:>5}  in {report.rows_in:>8}  out {report.rows_out:>8}  "
-        f"{report.rows_per_second:>9.0f} rows/s  watermark {watermark}{waiting}{trouble}"
+        f"{report.rows_per_second:>9.0f} rows/s  watermark {watermark}{waiting}{losses}"
     )
 
 
@@ -157,4 +174,4 @@ def _plain(name: str, value: object) -> tuple[str, object]:
     return name, value
 
 
-RUN = Command("run", "Run a script until its input ends or Ctrl-C.", _arguments, _run)
+RUN = Command("run", "Run a script until its input ends or Ctrl-C stops it", _arguments, _run)

@@ -16,7 +16,7 @@ _PAUSE = 0.5
 def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
     add_pipeline(parser)
-    parser.add_argument("--label", help="what to call it; for people only")
+    parser.add_argument("--label", help="Label the savepoint for people; labels need not differ")
 
 
 @errors_shown
@@ -43,4 +43,4 @@ def _describe(savepoint: Mapping[str, Json]) -> str:
     )
 
 
-SAVEPOINT = Command("savepoint", "keep a copy of a running pipeline's state", add_arguments, run)
+SAVEPOINT = Command("savepoint", "Take a savepoint of a running pipeline", add_arguments, run)

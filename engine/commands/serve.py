@@ -13,12 +13,14 @@ from engine.settings import load
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
-    parser.add_argument("--host", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, help="port to listen on; 0 takes a free one (default 5115)")
-    parser.add_argument("--data-dir", type=Path, help="where everything is kept (default ~/.local/share/arroyo)")
-    parser.add_argument("--config", type=Path, help="settings, as a TOML file")
+    parser.add_argument("--host", help="Listen on this address (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="Listen on this port; 0 takes a free one (default: 5115)")
     parser.add_argument(
-        "--insecure", action="store_true", help="let another address than loopback be used without a token of one's own"
+        "--data-dir", type=Path, help="Keep everything in this directory (default: ~/.local/share/arroyo)"
+    )
+    parser.add_argument("--config", type=Path, help="Read the settings from this TOML file")
+    parser.add_argument(
+        "--insecure", action="store_true", help="Listen on an address that others can reach without a token of your own"
     )
 
 
@@ -36,4 +38,4 @@ def run(args: Namespace) -> int:
     return serve(load(os.environ, args.config, {name: value for name, value in overrides.items() if value is not None}))
 
 
-SERVE = Command("serve", "run the control plane on this machine", add_arguments, run)
+SERVE = Command("serve", "Run the control plane on this machine", add_arguments, run)

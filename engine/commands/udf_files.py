@@ -12,7 +12,13 @@ from engine.udf.declared import UdfFile
 
 def add_udf_argument(parser: ArgumentParser) -> None:
     """The option that names them."""
-    parser.add_argument("--udf", metavar="FILE.py", action="append", default=[], help="Python functions of yours")
+    parser.add_argument(
+        "--udf",
+        metavar="FILE.py",
+        action="append",
+        default=[],
+        help="Use the Python functions of this file; may be repeated",
+    )
 
 
 def read_udf_files(paths: Sequence[str]) -> tuple[UdfFile, ...]:

@@ -17,8 +17,8 @@ _HOLD = 25.0
 def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
     add_pipeline(parser)
-    parser.add_argument("--past", help="wait until the watermark has reached this instant (ISO 8601)")
-    parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait at most (default 60)")
+    parser.add_argument("--past", help="Wait until the watermark has reached this instant (ISO 8601)")
+    parser.add_argument("--timeout", type=float, default=60.0, help="Wait this many seconds at most (default: 60)")
 
 
 @errors_shown
@@ -45,11 +45,11 @@ def _describe(watermark: Mapping[str, Json]) -> str:
         [
             ("state", watermark.get("state")),
             ("epoch", watermark.get("epoch")),
-            ("watermark", instant(watermark.get("watermark")) or "not known yet"),
+            ("watermark", instant(watermark.get("watermark")) or "unknown yet"),
             ("passed", watermark.get("passed")),
-            *((f"source {name}", instant(at) or "not known yet") for name, at in marks),
+            *((f"source {name}", instant(at) or "unknown yet") for name, at in marks),
         ]
     )
 
 
-WATERMARK = Command("watermark", "show how far a pipeline's output is complete", add_arguments, run)
+WATERMARK = Command("watermark", "Show how far the output of a pipeline is complete", add_arguments, run)

@@ -23,7 +23,7 @@ def _command(command: Command) -> str:
     parser = ArgumentParser(prog=f"arroyo {command.name}", add_help=False)
     command.add_arguments(parser)
     actions = [action for action in parser._actions if action.help != SUPPRESS]  # noqa: SLF001 - argparse names no other way
-    text = command.help[:1].upper() + command.help[1:].rstrip(".") + "."
+    text = f"{command.help}."
     rows = [[code(_spelling(action)), action.help or ""] for action in actions]
     return section(f"arroyo {command.name}", text, table(["argument", ""], rows))
 

@@ -112,7 +112,7 @@ class Controller:
             try:
                 self._advance(record)
             except Exception:
-                LOG.exception("pipeline %s: this round was cut short", record.pipeline.id)
+                LOG.exception("pipeline %s: an error ends this round; the next one tries again", record.pipeline.id)
 
     def _notice_sleep(self, now: datetime) -> None:
         """A machine that was suspended, or whose clock was set, was called by nobody: that is no driver's fault."""

@@ -46,7 +46,7 @@ class DataDirectory:
     def savepoint(self, pipeline_id: str, savepoint_id: str) -> Path:
         """A savepoint of a pipeline."""
         if not is_id(savepoint_id, "sp"):
-            raise ValueError(f"not a savepoint id: {savepoint_id!r}")
+            raise ValueError(f"{savepoint_id!r} is not a savepoint id")
         return self.state(pipeline_id) / "savepoints" / savepoint_id
 
     def runs(self, pipeline_id: str) -> Path:
@@ -77,5 +77,5 @@ class DataDirectory:
 def _checked(pipeline_id: str) -> str:
     """The id, which must be one of ours."""
     if not is_id(pipeline_id, "pl"):
-        raise ValueError(f"not a pipeline id: {pipeline_id!r}")
+        raise ValueError(f"{pipeline_id!r} is not a pipeline id")
     return pipeline_id

@@ -27,7 +27,7 @@ def ask_restart(pipeline: Pipeline, status: Status, force: bool) -> Pipeline:
     """Start again from the last checkpoint, whatever the state; a finished job has nothing left to do."""
     if status.state is State.FINISHED and not force:
         raise PipelineBusyError(
-            f"pipeline {pipeline.name!r} has finished", hint="deploy it under another name to run it again"
+            f"pipeline {pipeline.name!r} has finished", hint="deploy the query under another name to run it again"
         )
     return replace(pipeline, stop="none", restarts_asked=pipeline.restarts_asked + 1, restart_now=force)
 
@@ -35,7 +35,9 @@ def ask_restart(pipeline: Pipeline, status: Status, force: bool) -> Pipeline:
 def ask_restore(pipeline: Pipeline, restore: Restore) -> Pipeline:
     """Go back to a savepoint; the job then runs at the savepoint's parallelism."""
     if pipeline.restore is not None:
-        raise PipelineBusyError(f"pipeline {pipeline.name!r} is being restored already")
+        raise PipelineBusyError(
+            f"pipeline {pipeline.name!r} is being restored already", hint="send the request again in a moment"
+        )
     return replace(pipeline, restore=restore, parallelism=restore.parallelism)
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal
 
 StopMode = Literal["none", "checkpoint", "graceful", "immediate", "force"]
-"""How a job is asked to stop: `none` is to run, `checkpoint` and `graceful` end after the epoch in hand,
+"""How a job is asked to stop: `none` is to run, `checkpoint` and `graceful` end after the current epoch,
 `immediate` gives the epoch up, `force` kills the process."""
 
 
@@ -44,20 +44,20 @@ class Meaning:
 
 
 STATES: Mapping[State, Meaning] = {
-    State.CREATED: Meaning("The pipeline is stored; nothing has been started yet.", "Stop", "checkpoint"),
+    State.CREATED: Meaning("The pipeline is stored; its first driver has not been started yet.", "Stop", "checkpoint"),
     State.SCHEDULING: Meaning("A driver is being started.", "Stop", "checkpoint", in_progress=True),
     State.RUNNING: Meaning("The driver reads, computes and writes.", "Stop", "checkpoint"),
-    State.CHECKPOINT_STOPPING: Meaning("The driver finishes the epoch in hand and ends.", "Stopping", in_progress=True),
-    State.STOPPING: Meaning("The driver ends without finishing the epoch in hand.", "Stopping", in_progress=True),
+    State.CHECKPOINT_STOPPING: Meaning("The driver finishes the current epoch and ends.", "Stopping", in_progress=True),
+    State.STOPPING: Meaning("The driver ends without finishing the current epoch.", "Stopping", in_progress=True),
     State.STOPPED: Meaning(
-        "The job rests; its state is kept and it can go on from there.", "Start", "none", terminal=True
+        "The job rests; its state is kept, and it can go on from there.", "Start", "none", terminal=True
     ),
     State.RESCALING: Meaning(
         "The job's state is being laid out for another parallelism.", "Rescaling", in_progress=True
     ),
-    State.RECOVERING: Meaning("The driver failed; it is started again after a pause.", "Stop", "checkpoint"),
-    State.FINISHED: Meaning("The input ended and everything was written.", "Finished", terminal=True),
-    State.FAILED: Meaning("The job failed and is not started again by itself.", "Start", "none", terminal=True),
+    State.RECOVERING: Meaning("The driver has failed and is started again after a pause.", "Stop", "checkpoint"),
+    State.FINISHED: Meaning("The input has ended and everything is written.", "Finished", terminal=True),
+    State.FAILED: Meaning("The job has failed and does not start again by itself.", "Start", "none", terminal=True),
 }
 
 TRANSITIONS: Mapping[State, frozenset[State]] = {

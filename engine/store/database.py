@@ -55,8 +55,8 @@ def open_database(directory: DataDirectory) -> Database:
     lock = try_lock(directory.lock)
     if lock is None:
         raise DataDirLockedError(
-            f"another control plane works on {directory.root}{_who(directory.server)}",
-            hint="use that one, stop it, or give this one another --data-dir",
+            f"another control plane uses {directory.root}{_who(directory.server)}",
+            hint="use that control plane, stop it, or choose another --data-dir",
         )
     directory.database.touch(mode=0o600)
     engine = create_engine(f"sqlite:///{directory.database}")

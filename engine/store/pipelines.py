@@ -55,7 +55,7 @@ def get(connection: Connection, id_or_name: str) -> Pipeline:
     rows = connection.execute(select(PIPELINES).where(same)).mappings().all()
     for row in sorted(rows, key=lambda row: row["id"] != id_or_name):
         return from_row(row)
-    raise PipelineNotFoundError(f"there is no pipeline {id_or_name!r}", hint="`arroyo list` names them")
+    raise PipelineNotFoundError(f"there is no pipeline {id_or_name!r}", hint="`arroyo list` shows the pipelines")
 
 
 def page(connection: Connection, after: Pipeline | None, limit: int) -> Sequence[Pipeline]:
@@ -73,7 +73,7 @@ def update(connection: Connection, pipeline: Pipeline) -> Pipeline:
     newer = replace(pipeline, revision=pipeline.revision + 1)
     same = and_(PIPELINES.c.id == pipeline.id, PIPELINES.c.revision == pipeline.revision)
     if connection.execute(update_rows(PIPELINES).where(same).values(_row(newer))).rowcount != 1:
-        raise StaleWriteError(f"pipeline {pipeline.name!r} was changed in between", hint="ask again")
+        raise StaleWriteError(f"pipeline {pipeline.name!r} has changed in between", hint="send the request again")
     return newer
 
 

@@ -170,5 +170,5 @@ def test_an_assignment_is_for_its_owners_eyes(started: Callable[[], tuple[LocalR
     "wrong", ["", "pl_", "pl_short", "pl_../../../../etc", "job_aaaaaaaaaaaaaaaa", "pl_aaaaaaaaaaaaaaa/"]
 )
 def test_only_ids_of_our_own_become_paths(tmp_path: Path, wrong: str) -> None:
-    with pytest.raises(ValueError, match="not a pipeline id"):
+    with pytest.raises(ValueError, match="is not a pipeline id"):
         DataDirectory(tmp_path).state(wrong)
