@@ -13,7 +13,7 @@ from engine.schema import Field, Schema
 from engine.sql.catalog import Entry, MemoryTable, SinkTable
 from engine.sql.column_names import count_columns, usable_list
 from engine.sql.query.columns import cast_columns, column_of, is_passed_on
-from engine.sql.scalar.expressions import cast_for
+from engine.sql.scalar.calls import cast_for
 
 
 def as_sink_columns(columns: Schema) -> Schema:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from engine.durations import read_duration
 from engine.errors import DurationError, UnknownSettingError, UnsupportedStatementError
 from engine.sql.complaints import errors_located
-from engine.sql.scalar.expressions import read_interval
+from engine.sql.scalar.intervals import read_interval
 from engine.sql.text.parse import Script
 
 _MAX_TTL = timedelta(days=36_500)

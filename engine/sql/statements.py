@@ -38,8 +38,9 @@ from engine.sql.query.set_operations import unite
 from engine.sql.scope import Relation
 from engine.sql.set_statement import SET_USAGE, read_updating_ttl
 from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
-from engine.sql.tables.create_table import anonymous_sink, declare_table, taking_changes, with_columns
+from engine.sql.tables.create_table import declare_table
 from engine.sql.tables.dead_letters import with_dead_letter_tables
+from engine.sql.tables.sinks import anonymous_sink, taking_changes, with_columns
 from engine.sql.text.clauses import refused_clauses
 from engine.sql.text.limits import MAX_RELATIONS, count_relations
 from engine.sql.text.parse import STATEMENTS, Script, Statement

@@ -18,7 +18,8 @@ from engine.plan.calls import coerce
 from engine.plan.expr import Cast, Expr, Literal
 from engine.plan.nodes import Aggregate, Order
 from engine.sql.query.windows import is_window_call
-from engine.sql.scalar.expressions import Expressions, make_call
+from engine.sql.scalar.calls import make_call
+from engine.sql.scalar.expressions import Expressions
 
 
 @dataclass(frozen=True, slots=True)

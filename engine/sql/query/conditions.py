@@ -9,7 +9,7 @@ from sqlglot import exp
 from engine.plan.expr import Call, Expr
 from engine.plan.nodes import Filter
 from engine.plan.tree import Node
-from engine.sql.scalar.expressions import make_call
+from engine.sql.scalar.calls import make_call
 
 
 def conjunction(conditions: Sequence[Expr]) -> Expr | None:

@@ -23,7 +23,8 @@ from engine.plan.nodes import JoinKind, Project, pass_through
 from engine.sql.query.columns import fresh_name, output_column, rename_apart
 from engine.sql.query.conditions import conjuncts
 from engine.sql.query.join_choice import JoinCondition, choose_join, equality_of, join_condition_of
-from engine.sql.scalar.expressions import Expressions, make_call
+from engine.sql.scalar.calls import make_call
+from engine.sql.scalar.expressions import Expressions
 from engine.sql.scope import Scope, ScopedRows, Visible
 from engine.sql.text.parse import Script
 

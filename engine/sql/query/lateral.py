@@ -34,7 +34,8 @@ from engine.sql.query.scalar_subqueries import AggregateSubquery
 from engine.sql.query.select_list import name_of_item, names_of_alias, read_item, with_unique_names
 from engine.sql.query.subquery_tests import is_plain
 from engine.sql.query.where_subqueries import read_correlated
-from engine.sql.scalar.expressions import Expressions, make_call
+from engine.sql.scalar.calls import make_call
+from engine.sql.scalar.expressions import Expressions
 from engine.sql.scope import Scope, ScopedRows, Visible, scope_of
 
 _JOINS = "a LATERAL query is joined with CROSS JOIN, or JOIN or LEFT JOIN ... ON true"

@@ -31,7 +31,8 @@ from engine.sql.query.spread import all_parts, part_of_row
 from engine.sql.query.subquery_tests import is_plain, read_subquery_test
 from engine.sql.query.where_subqueries import read_correlated
 from engine.sql.query.windows import recoverable_window, with_window
-from engine.sql.scalar.expressions import Expressions, make_call
+from engine.sql.scalar.calls import make_call
+from engine.sql.scalar.expressions import Expressions
 from engine.sql.scope import ScopedRows
 
 _HINT = "select one aggregate, such as max(x), of rows that WHERE may match with = to those around it"

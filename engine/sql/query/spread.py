@@ -14,7 +14,7 @@ from engine.plan.calls import coerce
 from engine.plan.expr import Expr, Literal
 from engine.plan.tree import Node
 from engine.sql.query.columns import column_of
-from engine.sql.scalar.expressions import make_call
+from engine.sql.scalar.calls import make_call
 
 PARTS = "0123456789abcdef"
 """What the digits of a digest can be."""

@@ -17,7 +17,8 @@ from engine.plan.expr import Case, Column, Expr, Literal
 from engine.plan.nodes import Filter, Unnest
 from engine.sql.column_names import numbered, usable
 from engine.sql.query.unnest_in_select import ArrayUnnesting
-from engine.sql.scalar.expressions import Expressions, make_call
+from engine.sql.scalar.calls import make_call
+from engine.sql.scalar.expressions import Expressions
 from engine.sql.scope import Scope, ScopedRows, Visible
 from engine.sql.text.parse import Script
 

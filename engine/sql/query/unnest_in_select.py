@@ -19,7 +19,7 @@ from engine.functions import find_function
 from engine.plan.expr import Column, Expr
 from engine.plan.nodes import Unnest
 from engine.plan.tree import Node
-from engine.sql.scalar.expressions import make_call
+from engine.sql.scalar.calls import make_call
 from engine.sql.text.dialect import Arroyo
 
 _ELEMENT = "__unnest"

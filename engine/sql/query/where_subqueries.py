@@ -34,7 +34,8 @@ from engine.sql.query.select_list import read_item
 from engine.sql.query.spread import all_parts, part_of
 from engine.sql.query.subquery_tests import SubqueryTest, is_plain, read_subquery_test
 from engine.sql.query.windows import recoverable_window
-from engine.sql.scalar.expressions import Expressions, make_call
+from engine.sql.scalar.calls import make_call
+from engine.sql.scalar.expressions import Expressions
 from engine.sql.scope import Scope, ScopedRows, scope_of
 
 _PART = "__part"

@@ -20,7 +20,9 @@ from engine.plan.expr import Call, Column, Literal, Named
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Carried, Hop, Project, Session, Tumble, Window, pass_through, window_of
 from engine.plan.tree import Node
-from engine.sql.scalar.expressions import WINDOWS, make_call, read_interval
+from engine.sql.scalar.calls import make_call
+from engine.sql.scalar.expressions import WINDOWS
+from engine.sql.scalar.intervals import read_interval
 from engine.sql.text.parse import Script
 
 WINDOW_NAME = "window"

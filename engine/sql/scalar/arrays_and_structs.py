@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 
 from engine import types
@@ -11,10 +9,8 @@ from engine.errors import FunctionArgumentsError, UnsupportedClauseError
 from engine.plan.expr import Expr, Literal
 from engine.plan.structs import make_struct
 from engine.sql.column_names import usable_members
+from engine.sql.scalar.calls import MakeCall, Translate
 from engine.sql.scope import member_of
-
-Translate = Callable[[exp.Expr], Expr]
-MakeCall = Callable[[str, list[Expr]], Expr]
 
 _OPERATORS: dict[type[exp.Expr], str] = {exp.ArrayContainsAll: "array_has_all", exp.ArrayOverlaps: "array_has_any"}
 
@@ -23,13 +19,13 @@ def translate_nested(node: exp.Expr, translate: Translate, make_call: MakeCall) 
     """The value of an expression that makes an array or a struct, or reads one; None for all others."""
     match node:
         case exp.Array():
-            return make_call("make_array", [translate(one) for one in node.expressions])
+            return make_call("make_array", [translate(element) for element in node.expressions])
         case exp.Struct():
             return _literal(node, translate)
         case exp.Anonymous() if node.name.lower() == "struct":
             return _call(node, translate)
         case exp.Anonymous() if node.name.lower() == "named_struct":
-            return _usable(make_call("named_struct", [translate(one) for one in node.expressions]))
+            return _named_struct(node, translate, make_call)
         case exp.Bracket():
             return _subscript(node, translate, make_call)
         case exp.ArrayContainsAll() | exp.ArrayOverlaps():
@@ -56,11 +52,11 @@ def _joined(left: Expr, right: Expr, make_call: MakeCall) -> Expr:
 def _subscript(node: exp.Bracket, translate: Translate, make_call: MakeCall) -> Expr:
     value = translate(node.this)
     if len(node.expressions) != 1:
-        raise UnsupportedClauseError("one subscript at a time", hint="write array[1][2]")
+        raise UnsupportedClauseError("an array takes a single subscript", hint="write array[1][2]")
     match node.expressions[0]:
         case exp.Slice() as part:
             ends = [(part.this, 1), (part.expression, -1)]
-            bounds = [translate(one) if one else Literal(number, types.BIGINT) for one, number in ends]
+            bounds = [translate(end) if end else Literal(default, types.BIGINT) for end, default in ends]
             step = part.args.get("step")
             return make_call("array_slice", [value, *bounds, *([translate(step)] if step else [])])
         case exp.Literal(is_string=True) as name if isinstance(value.type, types.Struct):
@@ -69,7 +65,7 @@ def _subscript(node: exp.Bracket, translate: Translate, make_call: MakeCall) -> 
             if not isinstance(value.type, types.Array):
                 raise FunctionArgumentsError(
                     f"a value of type {value.type} has no elements",
-                    hint="arrays have; members of JSON are read with -> and ->>",
+                    hint="only arrays take a subscript; read members of JSON with -> and ->>",
                 )
             return make_call("array_element", [value, translate(written)])
 
@@ -78,26 +74,29 @@ def _literal(node: exp.Struct, translate: Translate) -> Expr:
     names, values = [], []
     for part in node.expressions:
         if not isinstance(part, exp.PropertyEQ):
-            raise UnsupportedClauseError("a struct is written as {name: value, ...}")
+            raise UnsupportedClauseError("a struct literal has the form {name: value, ...}")
         names.append(part.this.name)
         values.append(translate(part.expression))
     return _struct(names, values)
 
 
 def _call(node: exp.Anonymous, translate: Translate) -> Expr:
-    names = [one.alias or f"c{index}" for index, one in enumerate(node.expressions)]
-    return _struct(names, [translate(one.unalias()) for one in node.expressions])
+    names = [member.alias or f"c{index}" for index, member in enumerate(node.expressions)]
+    return _struct(names, [translate(member.unalias()) for member in node.expressions])
 
 
-def _usable(made: Expr) -> Expr:
-    if isinstance(made.type, types.Struct):
-        usable_members([member.name for member in made.type.members])
-    return made
+def _named_struct(node: exp.Anonymous, translate: Translate, make_call: MakeCall) -> Expr:
+    struct = make_call("named_struct", [translate(argument) for argument in node.expressions])
+    if isinstance(struct.type, types.Struct):
+        usable_members([member.name for member in struct.type.members])
+    return struct
 
 
 def _struct(names: list[str], values: list[Expr]) -> Expr:
     usable_members(names)
-    found = make_struct(names, values)
-    if found is None:
-        raise FunctionArgumentsError("a struct needs members of different names", hint="use struct(value AS name, ...)")
-    return found
+    struct = make_struct(names, values)
+    if struct is None:
+        raise FunctionArgumentsError(
+            "the members of a struct must have different names", hint="use struct(value AS name, ...)"
+        )
+    return struct

@@ -1,4 +1,12 @@
-"""Text constants that stand for values of other types: what can never be read is refused before anything runs."""
+"""Text constants that stand for values of other types: what can never be read is refused before anything runs.
+
+    at > '2024-02-30'     refused: there is no such day
+    n = 'seven'           refused: no integer is written so
+    TRY_CAST('seven' AS INT)   is NULL, as its user wants
+
+The test is as wide as Spark's own reading, so that a script which runs is never refused: '7 ' and 'yes' are read, and
+what follows a day is left to Spark.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +52,8 @@ def _reads(text: str, kind: types.Type) -> bool:
         case types.Boolean():
             return _TRUTH.fullmatch(text) is not None
         case types.Timestamp() | types.Date():
-            found = _DAY.fullmatch(text)
-            return found is not None and _is_day(*(int(part or 1) for part in found.groups()))
+            match = _DAY.fullmatch(text)
+            return match is not None and _is_day(*(int(part or 1) for part in match.groups()))
     return True
 
 

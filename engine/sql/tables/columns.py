@@ -1,4 +1,10 @@
-"""The columns of a CREATE TABLE as they are written."""
+"""The columns of a CREATE TABLE as they are written.
+
+id BIGINT NOT NULL PRIMARY KEY                 physical: it is decoded
+topic TEXT METADATA FROM 'topic'               metadata: the connector knows it
+day DATE GENERATED ALWAYS AS (at::DATE)        generated: it is computed of the others
+WATERMARK FOR at AS at - INTERVAL '5 seconds'  no column
+"""
 
 from __future__ import annotations
 
@@ -18,13 +24,30 @@ from engine.sql.text.parse import Script
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataColumn:
+    """A column that the connector fills; `key` is what it calls the value."""
+
+    field: Field
+    key: str
+    written: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedColumn:
+    """A column that is computed of the others."""
+
+    field: Field
+    written: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
 class TableColumns:
     """The columns of a table by how they are filled, each in the order of the text."""
 
     order: tuple[str, ...]
     physical: tuple[Field, ...]
-    metadata: tuple[tuple[Field, str, exp.Expr], ...]
-    generated: tuple[tuple[Field, exp.Expr], ...]
+    metadata: tuple[MetadataColumn, ...]
+    generated: tuple[GeneratedColumn, ...]
     watermark: WatermarkFor | None
     keys: tuple[str, ...]
 
@@ -33,8 +56,8 @@ def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compla
     """The columns and constraints in the list of a table; what is wrong with them goes to the complaints."""
     order: list[str] = []
     physical: list[Field] = []
-    metadata: list[tuple[Field, str, exp.Expr]] = []
-    generated: list[tuple[Field, exp.Expr]] = []
+    metadata: list[MetadataColumn] = []
+    generated: list[GeneratedColumn] = []
     keys: list[str] = []
     watermark: WatermarkFor | None = None
     for part in written:
@@ -44,39 +67,44 @@ def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compla
                     raise EventTimeError("Only one WATERMARK FOR constraint is allowed per table")
                 watermark = part
                 continue
-            if isinstance(part, exp.Identifier):
-                raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
-            if not isinstance(part, exp.ColumnDef):
-                raise TableColumnError("Unsupported table constraint", hint="write PRIMARY KEY behind its column")
-            field, value, key = _read_column(part)
-            if field.name.lower() in (name.lower() for name in order):
-                raise twice(field.name)
-            order.append(field.name)
-            kinds = [one.args.get("kind") for one in part.args.get("constraints") or []]
-            if any(isinstance(one, exp.PrimaryKeyColumnConstraint) for one in kinds):
-                keys.append(field.name)
-            if value is not None:
-                generated.append((field, value))
-            elif key is not None:
-                metadata.append((field, key, part))
-            else:
-                physical.append(field)
+            column = _read_column(part)
+            name = column.name if isinstance(column, Field) else column.field.name
+            if name.lower() in (earlier.lower() for earlier in order):
+                raise twice(name)
+            order.append(name)
+            kinds = (constraint.args.get("kind") for constraint in _constraints(part))
+            if any(isinstance(kind, exp.PrimaryKeyColumnConstraint) for kind in kinds):
+                keys.append(name)
+            match column:
+                case GeneratedColumn():
+                    generated.append(column)
+                case MetadataColumn():
+                    metadata.append(column)
+                case Field():
+                    physical.append(column)
     return TableColumns(tuple(order), tuple(physical), tuple(metadata), tuple(generated), watermark, tuple(keys))
 
 
-def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expr | None, str | None]:
+def _read_column(part: exp.Expr) -> Field | MetadataColumn | GeneratedColumn:
+    if isinstance(part, exp.Identifier):
+        raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
+    if not isinstance(part, exp.ColumnDef):
+        raise TableColumnError("Unsupported table constraint", hint="write PRIMARY KEY after its column")
     usable(part.name)
     if not isinstance(part.kind, exp.DataType):
         raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
     kind = translate_type(part.kind)
     if isinstance(kind, types.Interval):
         raise TableColumnError(f"field '{part.name}' has a type '{kind}' that cannot be used in a connection table")
+    return _with_constraints(part, kind)
+
+
+def _with_constraints(part: exp.ColumnDef, kind: types.Type) -> Field | MetadataColumn | GeneratedColumn:
     nullable, value, key = True, None, None
-    for constraint in part.args.get("constraints") or []:
-        kind_of = constraint.args.get("kind")
-        match kind_of:
-            case exp.NotNullColumnConstraint() if not kind_of.args.get("allow_null"):
-                nullable = False
+    for constraint in _constraints(part):
+        match constraint.args.get("kind"):
+            case exp.NotNullColumnConstraint() as not_null:
+                nullable = nullable and bool(not_null.args.get("allow_null"))
             case exp.PrimaryKeyColumnConstraint():
                 nullable = False
             case exp.ComputedColumnConstraint(this=inner):
@@ -85,10 +113,16 @@ def _read_column(part: exp.ColumnDef) -> tuple[Field, exp.Expr | None, str | Non
                 if inner is None:
                     raise TableColumnError("METADATA needs a key", hint="write METADATA FROM 'key'")
                 key = inner.name
-            case exp.NotNullColumnConstraint():
-                pass
             case _:
-                raise TableColumnError(f"{constraint.sql()} is not supported behind a column")
+                raise TableColumnError(f"{constraint.sql()} is not supported after a column")
+    field = Field(part.name, kind, nullable)
+    # `GENERATED ALWAYS AS (metadata('key'))` is the other way to write METADATA FROM.
     if isinstance(value, exp.Anonymous) and str(value.this).lower() == "metadata" and len(value.expressions) == 1:
-        return Field(part.name, kind, nullable), None, value.expressions[0].name
-    return Field(part.name, kind, nullable), value, key
+        key, value = value.expressions[0].name, None
+    if value is not None:
+        return GeneratedColumn(field, value)
+    return field if key is None else MetadataColumn(field, key, part)
+
+
+def _constraints(part: exp.Expr) -> list[exp.Expr]:
+    return part.args.get("constraints") or []

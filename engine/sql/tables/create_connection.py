@@ -1,4 +1,10 @@
-"""CREATE CONNECTION: options that several tables share, such as where a broker is and who asks it."""
+"""CREATE CONNECTION: options that several tables share, such as the address of a broker and the credentials for it.
+
+    CREATE CONNECTION events WITH (connector = 'kafka', bootstrap_servers = 'broker:9092');
+    CREATE TABLE s (...) WITH (connection_profile = 'events', topic = 't', ...)
+
+is read as if the table had said connector, bootstrap_servers and topic itself.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +28,7 @@ from engine.errors import (
     UnknownOptionError,
 )
 from engine.sql.complaints import Complaints
-from engine.sql.tables.options import given_options
+from engine.sql.tables.options import given_options, option_named
 from engine.sql.text.parse import Script, parse
 
 CONNECTION = "CONNECTION"
@@ -31,7 +37,7 @@ CONNECTION = "CONNECTION"
 @dataclass(frozen=True, slots=True)
 class Connection:
     """The options of a connector that are the same for every table that uses it. `is_own` is whether the script itself
-    declares it, so that their places are places in it."""
+    declares it, so that their positions are positions in it."""
 
     name: str
     connector: str
@@ -46,26 +52,27 @@ Connections = Mapping[str, Connection]
 def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Connection:
     """The connection that a CREATE CONNECTION declares. Raises ScriptRefused with all that is wrong with it."""
     complaints = Complaints()
-    given = given_options(node, script, complaints, at)
+    options = given_options(node, script, complaints, at)
     complaints.raise_any()
-    named = next((one for one in given if one.name == "connector"), None)
+    named = option_named("connector", options)
     if named is None:
         raise MissingOptionError(
-            "required option 'connector' not set", hint="say what kind of place it leads to", at=at
+            "required option 'connector' not set", hint="set the connector that its tables use", at=at
         )
-    connector = next((one for one in CONNECTORS if one.name == named.value and not one.hidden), None)
+    connectors = {connector.name: connector for connector in CONNECTORS if not connector.hidden}
+    connector = connectors.get(str(named.value))
     if connector is None:
-        known = ", ".join(one.name for one in CONNECTORS if not one.hidden)
-        raise OptionValueError(f"there is no connector {named.value!r}", hint=f"there is {known}", at=named.at)
-    rest = tuple(one for one in given if one.name != "connector")
+        hint = f"there are {', '.join(connectors)}"
+        raise OptionValueError(f"there is no connector {named.value!r}", hint=hint, at=named.at)
+    shared = tuple(option for option in options if option is not named)
     allowed = shared_names(connector)
-    for one in rest:
-        if one.name not in allowed:
+    for option in shared:
+        if option.name not in allowed:
             listing = ", ".join(f"'{name}'" for name in sorted(allowed)) or "none"
-            message = f"'{one.name}' is no option that all {connector.name} tables have"
-            complaints.add(UnknownOptionError(message, hint=f"there are {listing}", at=one.at))
+            message = f"'{option.name}' is not an option of all {connector.name} tables"
+            complaints.add(UnknownOptionError(message, hint=f"there are {listing}", at=option.at))
     complaints.raise_any()
-    return Connection(node.this.name, connector.name, rest)
+    return Connection(node.this.name, connector.name, shared)
 
 
 def shared_names(connector: Connector) -> frozenset[str]:
@@ -75,7 +82,7 @@ def shared_names(connector: Connector) -> frozenset[str]:
 
 def read_connections(text: str) -> dict[str, Connection]:
     """The connections of a file that an administrator has written. Raises SettingError when it holds anything else."""
-    found: dict[str, Connection] = {}
+    connections: dict[str, Connection] = {}
     try:
         script = parse(text)
         if script.complaints:
@@ -83,38 +90,40 @@ def read_connections(text: str) -> dict[str, Connection]:
         for statement in script.statements:
             node = statement.node
             if not isinstance(node, exp.Create) or node.kind != CONNECTION:
-                raise SettingError("there can only be CREATE CONNECTION", at=statement.at)
-            one = declare_connection(node, script, statement.at)
-            if one.name.lower() in found:
-                raise DuplicateNameError(f"connection {one.name!r} is declared twice", at=statement.at)
-            found[one.name.lower()] = replace(one, is_own=False)
-    except EngineError as refused:
+                raise SettingError("only CREATE CONNECTION is allowed", at=statement.at)
+            connection = declare_connection(node, script, statement.at)
+            if connection.name.lower() in connections:
+                raise DuplicateNameError(f"connection {connection.name!r} is declared twice", at=statement.at)
+            connections[connection.name.lower()] = replace(connection, is_own=False)
+    except EngineError as error:
         raise SettingError(
-            f"the file of connections is refused: {refused}", hint="it holds CREATE CONNECTION name WITH (...) alone"
-        ) from refused
-    return found
+            f"the file of connections is not valid: {error}", hint="it may only hold CREATE CONNECTION name WITH (...)"
+        ) from error
+    return connections
 
 
-def with_connection(given: Sequence[GivenOption], connections: Connections) -> list[GivenOption]:
+def with_connection(options: Sequence[GivenOption], connections: Connections) -> list[GivenOption]:
     """The options of a table together with those of the connection that it names."""
-    named = next((one for one in given if one.name == "connection_profile"), None)
+    named = option_named("connection_profile", options)
     if named is None:
-        return list(given)
+        return list(options)
     connection = connections.get(str(named.value).lower())
     if connection is None:
         near = get_close_matches(str(named.value).lower(), list(connections), n=1)
         hint = f"did you mean {near[0]!r}?" if near else "declare it with CREATE CONNECTION name WITH (...)"
         raise OptionValueError(f"there is no connection {named.value!r}", hint=hint, at=named.at)
-    mine = {one.name: one for one in given}
-    kind = mine.get("connector")
+    by_name = {option.name: option for option in options}
+    kind = by_name.get("connector")
     if kind is not None and kind.value != connection.connector:
         message = f"connection {connection.name!r} is for connector '{connection.connector}', not '{kind.value}'"
         raise OptionValueError(message, hint="the table and its connection must have the same connector", at=kind.at)
-    twice = next((mine[one.name] for one in connection.options if one.name in mine), None)
+    twice = next((by_name[option.name] for option in connection.options if option.name in by_name), None)
     if twice is not None:
-        message = f"option '{twice.name}' is given by connection {connection.name!r} as well"
-        raise OptionValueError(message, hint="leave it out in one of the two", at=twice.at)
-    own = [one for one in given if one is not named]
+        message = f"option '{twice.name}' is also set by connection {connection.name!r}"
+        raise OptionValueError(message, hint="set it in only one of the two", at=twice.at)
+    merged = [option for option in options if option is not named]
     if kind is None:
-        own.insert(0, GivenOption("connector", connection.connector, named.at))
-    return own + [one if connection.is_own else replace(one, at=named.at) for one in connection.options]
+        merged.insert(0, GivenOption("connector", connection.connector, named.at))
+    # Those of the administrator's file have positions in that file, which mean nothing in the script.
+    shared = [option if connection.is_own else replace(option, at=named.at) for option in connection.options]
+    return merged + shared

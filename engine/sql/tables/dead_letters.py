@@ -1,5 +1,5 @@
-"""Sinks that take what a source cannot decode and what a sink cannot write: they are named by an option, and no query
-writes them."""
+"""Sinks that take what a source cannot decode and what a sink cannot write: an option names them, and no query writes
+them."""
 
 from __future__ import annotations
 
@@ -12,48 +12,49 @@ from engine.connectors.dead_letters import DEAD_LETTER_COLUMNS
 from engine.errors import OptionValueError
 from engine.sql.catalog import Catalog, SinkTable, SourceTable
 from engine.sql.complaints import Complaints
-from engine.sql.tables.create_table import with_columns
+from engine.sql.tables.sinks import with_columns
 
 
 def with_dead_letter_tables(catalog: Catalog, written: Mapping[str, Table], complaints: Complaints) -> dict[str, Table]:
-    """The tables that are read and written, and the sinks that they have named for their dead letters; what is wrong
-    with those is complained about."""
+    """The tables that are read and written, and the sinks that they name for their dead letters; what is wrong with
+    those goes to the complaints."""
     used = {**catalog.read_tables, **written}
-    found = dict(used)
+    tables = dict(used)
     for _, entry in catalog.entries.values():
         if isinstance(entry, SourceTable | SinkTable) and entry.table.dead_letter_table is not None:
             with complaints.collect(entry.dead_letters_at):
                 table = _dead_letter_table(catalog, entry.table.dead_letter_table, written)
                 if (named := used.get(entry.table.name)) is not None:
-                    found[table.name] = table
-                    found[named.name] = replace(named, dead_letter_table=table.name)
-    return found
+                    tables[table.name] = table
+                    tables[named.name] = replace(named, dead_letter_table=table.name)
+    return tables
 
 
 def _dead_letter_table(catalog: Catalog, name: str, written: Collection[str]) -> Table:
     entry = catalog.find(name)
     if not isinstance(entry, SinkTable):
-        raise OptionValueError(f"dead_letter.table {name!r} is no sink", hint="declare it with type = 'sink'")
+        raise OptionValueError(f"dead_letter.table {name!r} is not a sink", hint="declare it with type = 'sink'")
     if entry.table.dead_letter_table is not None:
         raise OptionValueError(
-            f"{name} takes dead letters, and names a table for dead letters of its own",
+            f"{name} takes dead letters and cannot name a table for its own dead letters",
             hint="name a directory there, with dead_letter.path",
         )
     if entry.table.name in written:
         raise OptionValueError(
-            f"{name} takes dead letters, and an INSERT writes to it as well", hint="give one of the two another table"
+            f"{name} takes dead letters and cannot be the target of an INSERT as well",
+            hint="give one of the two another table",
         )
     if entry.columns is None:
-        raise OptionValueError(f"{name} takes dead letters, and has no columns", hint=f"declare some of {_MENU}")
+        raise OptionValueError(f"{name} takes dead letters and needs columns", hint=f"declare some of {_MENU}")
     for field in entry.columns:
         types = DEAD_LETTER_COLUMNS.get(field.name.lower())
         if types is None:
             near = get_close_matches(field.name.lower(), DEAD_LETTER_COLUMNS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {_MENU}"
-            raise OptionValueError(f"a dead letter has no {field.name!r}, which is a column of {name}", hint=hint)
+            raise OptionValueError(f"{name} takes dead letters, which have no column {field.name!r}", hint=hint)
         if field.type not in types:
-            listing = " or ".join(str(one) for one in types)
-            raise OptionValueError(f"the column {field.name} of {name} is {field.type}, and must be {listing}")
+            listing = " or ".join(map(str, types))
+            raise OptionValueError(f"column {field.name} of {name} must be {listing}, not {field.type}")
     return with_columns(entry.table, entry.columns)
 
 

@@ -1,4 +1,10 @@
-"""The WITH options of a CREATE TABLE as they are written."""
+"""The WITH options of a CREATE TABLE as they are written.
+
+    WITH (connector = 'kafka', source.offset = 'earliest', size = 10, idle_time = INTERVAL '1 minute', ids = [a, b])
+
+gives names with their dots, and texts, numbers, durations and lists as Python has them; which of them there may be, and
+of what type, is for the connector to say.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +16,26 @@ from engine.connectors.options import GivenOption
 from engine.errors import OptionTypeError, OptionValueError, TextPosition
 from engine.option_values import OptionValue
 from engine.sql.complaints import Complaints
-from engine.sql.scalar.expressions import read_interval
+from engine.sql.scalar.intervals import read_interval
 from engine.sql.text.dialect import BareOption
 from engine.sql.text.parse import Script
 
 
 def given_options(node: exp.Create, script: Script, complaints: Complaints, at: TextPosition) -> list[GivenOption]:
     """The options in the order of the text; one that cannot be read goes to the complaints."""
-    given: list[GivenOption] = []
+    options: list[GivenOption] = []
     properties = node.args.get("properties")
     for item in properties.expressions if properties else []:
-        place = script.position(item) or at
+        position = script.position(item) or at
         if isinstance(item, exp.TemporaryProperty):
             continue
-        with complaints.collect(place):
+        with complaints.collect(position):
             if not isinstance(item, exp.Property):
                 shown = item.this if isinstance(item, BareOption) else item.sql()
                 raise OptionTypeError(f"invalid with option: {shown}; expected an `=` delimited key-value pair")
             name = _dotted(item.this) if isinstance(item.this, exp.Expr) else str(item.this)
-            given.append(GivenOption(name, _option_value(item.args["value"], name), place))
-    return given
+            options.append(GivenOption(name, _option_value(item.args["value"], name), position))
+    return options
 
 
 def _dotted(node: exp.Expr) -> str:
@@ -56,23 +62,28 @@ def _option_value(node: exp.Expr, name: str) -> OptionValue:
         case exp.Var() | exp.Column() | exp.Identifier():
             return str(node.name)
     raise OptionTypeError(
-        f"the value of option '{name}' cannot be read: {node.sql()}",
-        hint="a quoted text, a number, true or false, an INTERVAL, a name, or [a, b]",
+        f"the value of option '{name}' is not valid: {node.sql()}",
+        hint="write a quoted text, a number, true or false, an INTERVAL, a name, or [a, b]",
     )
 
 
-def as_lookup(given: Sequence[GivenOption], at: TextPosition) -> list[GivenOption]:
+def as_lookup(options: Sequence[GivenOption], at: TextPosition) -> list[GivenOption]:
     """The options of a temporary table, which is a lookup table without saying so."""
-    kind = next((one for one in given if one.name == "type"), None)
+    kind = option_named("type", options)
     if kind is not None and kind.value != "lookup":
         raise OptionValueError(
             f"Cannot have a temporary table with type '{kind.value}'; temporary tables must be type 'lookup'",
             at=kind.at,
         )
-    return [*given, *([] if kind else [GivenOption("type", "lookup", at)])]
+    return [*options, *([] if kind else [GivenOption("type", "lookup", at)])]
+
+
+def option_named(name: str, options: Sequence[GivenOption]) -> GivenOption | None:
+    """The option of that name, if it is given."""
+    return next((option for option in options if option.name == name), None)
 
 
 def is_temporary(node: exp.Create) -> bool:
     """Whether it says CREATE TEMPORARY TABLE."""
     properties = node.args.get("properties")
-    return properties is not None and any(isinstance(one, exp.TemporaryProperty) for one in properties.expressions)
+    return properties is not None and any(isinstance(item, exp.TemporaryProperty) for item in properties.expressions)

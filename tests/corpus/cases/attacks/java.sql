@@ -6,7 +6,7 @@
 --: error sql.unknown_function 28:56 there is no function 'java_method'
 --: error sql.unknown_function 29:8 there is no function 'reflect'
 --: error sql.syntax 30:19 unexpected '('
---: error sql.unsupported 31:8 system.builtin.reflect('a') cannot be read
+--: error sql.unsupported 31:8 system.builtin.reflect('a') is not supported
 --: error sql.unknown_function 32:8 there is no function 'rеflect'
 --: error sql.unknown_function 32:22 there is no function 'ｒｅｆｌｅｃｔ'
 --: error sql.unknown_function 32:36 there is no function 'reflect\u200b'

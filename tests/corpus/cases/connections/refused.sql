@@ -1,7 +1,7 @@
 -- What is wrong with a connection, or with a table that uses it, is said where it stands.
 --: error option.missing 13:19 required option 'connector' not set
 --: error option.bad_value 14:33 there is no connector 'carrier_pigeon'
---: error option.unknown 15:76 'target' is no option that all redis tables have
+--: error option.unknown 15:76 'target' is not an option of all redis tables
 --: error option.bad_value 16:52 option 'address': the variable 'HOME' cannot be read: only those that begin with ARROYO_VAR_ can; for a secret write {{ secret:NAME }} and set ARROYO_SECRET_NAME where the job is started
 --: error option.bad_value 16:84 option 'password': 'A B' is no name of a secret or variable; a name is letters, digits and underscores
 --: error sql.duplicate_name 17:19 connection 'Cache' is declared twice
@@ -9,7 +9,7 @@
 --: error option.wrong_type 18:90 expected with option 'password' to be a string, but it was something else
 --: error option.bad_value 19:74 there is no connection 'cash'
 --: error option.bad_value 20:32 connection 'cache' is for connector 'redis', not 'stdout'
---: error option.bad_value 22:37 option 'address' is given by connection 'cache' as well
+--: error option.bad_value 22:37 option 'address' is also set by connection 'cache'
 CREATE CONNECTION nothing WITH (address = 'redis://a');
 CREATE CONNECTION unheard WITH (connector = 'carrier_pigeon');
 CREATE CONNECTION narrow WITH (connector = 'redis', address = 'redis://a', target = 'list');

@@ -15,7 +15,7 @@
 --: error sql.function_arguments 39:51 = does not take (BIGINT, TEXT)
 --: error sql.unknown_table 40:36 there is no table 'nothing'
 --: error sql.unknown_table 40:72 there is no table 'nowhere'
---: error sql.unsupported 41:51 the aggregate count is not allowed here
+--: error sql.unsupported 41:51 aggregate count is not allowed here
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, page TEXT)

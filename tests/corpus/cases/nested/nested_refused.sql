@@ -10,10 +10,10 @@
 --: error sql.type_mismatch 33:24 'x' is not a BIGINT
 --: error sql.duplicate_name 34:24 member 'A' is declared twice
 --: error sql.function_arguments 35:24 named_struct does not take (TEXT, BIGINT)
---: error sql.type_mismatch 36:24 a value of type TEXT[] cannot become BIGINT
---: error sql.type_mismatch 37:24 a value of type STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>> cannot become STRUCT<a TEXT>
---: error sql.function_arguments 38:24 array_sort does not know 'up'
---: error sql.unsupported 39:24 one subscript at a time
+--: error sql.type_mismatch 36:24 a value of type TEXT[] cannot be cast to BIGINT
+--: error sql.type_mismatch 37:24 a value of type STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>> cannot be cast to STRUCT<a TEXT>
+--: error sql.function_arguments 38:24 'up' is not a valid argument of array_sort
+--: error sql.unsupported 39:24 an array takes a single subscript
 --: error sql.unusable_name 40:24 '${env:HOME}' cannot be the name of a column
 --: error sql.unusable_name 41:24 '${a}' cannot be the name of a column
 CREATE TABLE nested (

@@ -1,5 +1,5 @@
 -- What takes the dead letters of a sink is a sink of the same script that names no table for letters of its own.
---: error option.bad_value 4:139 letters takes dead letters, and names a table for dead letters of its own
+--: error option.bad_value 4:139 letters takes dead letters and cannot name a table for its own dead letters
 --: error sql.unknown_table 5:139 there is no table 'nowhere'
 CREATE TABLE one (n INT) WITH (connector = 'webhook', endpoint = 'https://example.com/', format = 'json', bad_data = 'dead_letter',       dead_letter.table = 'letters');
 CREATE TABLE other (n INT) WITH (connector = 'webhook', endpoint = 'https://example.com/', format = 'json', bad_data = 'dead_letter',     dead_letter.table = 'nowhere');

@@ -1,10 +1,10 @@
 -- What takes dead letters is a sink of the same script that nothing else writes to, with columns that a letter has.
 --: error sql.unknown_table 8:130 there is no table 'nowhere'
---: error option.bad_value 9:130 dead_letter.table 'a' is no sink
---: error option.bad_value 10:130 written takes dead letters, and an INSERT writes to it as well
---: error option.bad_value 11:130 a dead letter has no 'errors', which is a column of misspelt
---: error option.bad_value 12:130 the column record of counted is BIGINT, and must be TEXT or BYTEA
---: error option.bad_value 13:130 bare takes dead letters, and has no columns
+--: error option.bad_value 9:130 dead_letter.table 'a' is not a sink
+--: error option.bad_value 10:130 written takes dead letters and cannot be the target of an INSERT as well
+--: error option.bad_value 11:130 misspelt takes dead letters, which have no column 'errors'
+--: error option.bad_value 12:130 column record of counted must be TEXT or BYTEA, not BIGINT
+--: error option.bad_value 13:130 bare takes dead letters and needs columns
 CREATE TABLE a (n INT) WITH (connector = 'single_file', path = '/t', type = 'source', format = 'json', bad_data = 'dead_letter', dead_letter.table = 'nowhere');
 CREATE TABLE b (n INT) WITH (connector = 'single_file', path = '/t', type = 'source', format = 'json', bad_data = 'dead_letter', dead_letter.table = 'a');
 CREATE TABLE c (n INT) WITH (connector = 'single_file', path = '/t', type = 'source', format = 'json', bad_data = 'dead_letter', dead_letter.table = 'written');

@@ -8,9 +8,9 @@
 --: error option.wrong_type 20:41 invalid with option: path; expected an `=` delimited key-value pair
 --: error option.bad_value 21:55 connector 'blackhole' has no format
 --: error option.bad_value 22:104 there is no connection 'p'
---: error option.bad_value 23:104 late_rows = 'drop' is all there is so far
+--: error option.bad_value 23:104 late_rows = 'drop' is the only value supported
 --: error option.missing 24:14 required option 'path' not set
---: error option.wrong_type 24:57 the value of option 'path' cannot be read: 1 + 1
+--: error option.wrong_type 24:57 the value of option 'path' is not valid: 1 + 1
 --: error option.wrong_type 25:104 expected with option 'idle_time' to be an interval, but it was '99999999999999 days'
 --: error sql.bad_duration 26:104 the length of '1 month' varies, since 'month' is not always equally long
 CREATE TABLE a WITH (connector = 'impulse', event_rate = 'fast', message_count = -1);

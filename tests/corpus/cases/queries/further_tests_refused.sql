@@ -1,16 +1,16 @@
 -- Patterns, rows of values and arrays that cannot be compared.
---: error sql.function_arguments 20:8 the pattern beside ESCAPE must be a constant text
---: error sql.function_arguments 21:8 ESCAPE takes one character
---: error sql.function_arguments 22:8 the pattern ends behind its escape character
---: error sql.function_arguments 23:8 '(a' is no pattern
---: error sql.function_arguments 24:8 the pattern ends behind its escape character
---: error sql.column_count 25:8 a row of 2 values is compared with one of 3
---: error sql.column_count 26:8 a row of 2 values is compared with one of 1
+--: error sql.function_arguments 20:8 the pattern of LIKE ... ESCAPE must be a constant text
+--: error sql.function_arguments 21:8 ESCAPE takes a single character
+--: error sql.function_arguments 22:8 the pattern ends with its escape character
+--: error sql.function_arguments 23:8 pattern '(a' is not valid
+--: error sql.function_arguments 24:8 the pattern ends with its escape character
+--: error sql.column_count 25:8 a row of 2 values cannot be compared with one of 3
+--: error sql.column_count 26:8 a row of 2 values cannot be compared with one of 1
 --: error sql.type_mismatch 27:8 'b' is not a BIGINT
 --: error sql.unsupported 28:8 (key, value) is not supported here
 --: error sql.unsupported 29:16 ANY(ARRAY[1, 2]) is not supported here
 --: error sql.unsupported 30:16 ALL (SELECT value FROM events) is not supported here
---: error sql.unsupported 31:8 ALL takes an array that is written out
+--: error sql.unsupported 31:8 ALL takes an array literal
 --: error sql.function_arguments 32:8 array_has does not take (BIGINT, BIGINT)
 --: error sql.unsupported 33:18 ANY with a sub-query is not supported here
 --: error sql.unknown_type 34:8 Unsupported SQL type 'TIMESTAMP(4)'

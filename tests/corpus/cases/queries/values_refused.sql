@@ -1,6 +1,6 @@
 -- Values that are none, or cannot be held, and what is not read.
---: error sql.type_mismatch 22:8 99999999999999999999 does not fit into BIGINT
---: error sql.type_mismatch 23:8 1e400 is not a number that can be held
+--: error sql.type_mismatch 22:8 99999999999999999999 is out of range for BIGINT
+--: error sql.type_mismatch 23:8 1e400 is out of range for numbers
 --: error sql.function_arguments 24:8 + does not take (TEXT, BIGINT)
 --: error sql.unknown_column 25:8 no column 'nothing' here
 --: error sql.unknown_column 25:17 no column 'nowhere' here
@@ -10,12 +10,12 @@
 --: error sql.function_arguments 29:8 abs does not take (TEXT, BIGINT)
 --: error sql.bad_duration 30:8 the length of '1 month' varies, since 'month' is not always equally long
 --: error sql.bad_duration 31:8 'soon' is not a length of time
---: error sql.type_mismatch 32:8 a value of type BOOLEAN cannot become TIMESTAMP
+--: error sql.type_mismatch 32:8 a value of type BOOLEAN cannot be cast to TIMESTAMP
 --: error sql.unsupported 34:24 $1 is not supported here
 --: error sql.unsupported 34:28 ? is not supported here
 --: error sql.unsupported 35:8 key COLLATE "C" is not supported here
 --: error sql.unsupported 35:25 at AT TIME ZONE 'UTC' is not supported here
---: error sql.function_arguments 38:8 date_trunc does not know 'fortnight'
+--: error sql.function_arguments 38:8 'fortnight' is not a valid argument of date_trunc
 --: error sql.over 39:8 OVER needs rows that have a window
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');

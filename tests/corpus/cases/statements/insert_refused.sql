@@ -5,7 +5,7 @@
 --: error sql.unknown_table 25:39 there is no table 'nowhere'
 --: error sql.unknown_table 26:13 there is no table 'nowhere'
 --: error sql.unknown_column 26:28 no column 'nothing' here
---: error sql.type_mismatch 27:13 column 'b' of s is BIGINT, which a value of type INTERVAL cannot become
+--: error sql.type_mismatch 27:13 column 'b' of s is of type BIGINT, to which INTERVAL cannot be cast
 --: error sql.type_mismatch 29:13 all inserts into a table must have the same columns
 --: error sql.duplicate_name 30:13 column 'A' is declared twice
 --: error sql.unsupported_statement 31:13 INSERT takes a SELECT

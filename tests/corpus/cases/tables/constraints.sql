@@ -2,11 +2,11 @@
 --: error sql.table_column 12:3 Unsupported table constraint
 --: error sql.table_column 13:3 Unsupported table constraint
 --: error sql.table_column 14:3 Unsupported table constraint
---: error sql.table_column 15:3 DEFAULT 1 is not supported behind a column
---: error sql.table_column 16:3 UNIQUE is not supported behind a column
---: error sql.table_column 17:3 CHECK (d > 1) is not supported behind a column
---: error sql.table_column 18:3 REFERENCES x (y) is not supported behind a column
---: error sql.table_column 19:3 IN is not supported behind a column
+--: error sql.table_column 15:3 DEFAULT 1 is not supported after a column
+--: error sql.table_column 16:3 UNIQUE is not supported after a column
+--: error sql.table_column 17:3 CHECK (d > 1) is not supported after a column
+--: error sql.table_column 18:3 REFERENCES x (y) is not supported after a column
+--: error sql.table_column 19:3 IN is not supported after a column
 CREATE TABLE t (
   a INT,
   PRIMARY KEY (a),

@@ -1,13 +1,13 @@
 -- Casts that there are not, and constants that cannot be read.
---: error sql.type_mismatch 19:24 a value of type TIMESTAMP cannot become BOOLEAN
---: error sql.type_mismatch 19:37 a value of type DATE cannot become INT
---: error sql.type_mismatch 19:47 a value of type DOUBLE cannot become TIMESTAMP
---: error sql.type_mismatch 19:63 a value of type TEXT cannot become INTERVAL
---: error sql.type_mismatch 19:76 a value of type BYTEA cannot become BIGINT
---: error sql.type_mismatch 19:89 a value of type BOOLEAN cannot become DECIMAL(5, 1)
+--: error sql.type_mismatch 19:24 a value of type TIMESTAMP cannot be cast to BOOLEAN
+--: error sql.type_mismatch 19:37 a value of type DATE cannot be cast to INT
+--: error sql.type_mismatch 19:47 a value of type DOUBLE cannot be cast to TIMESTAMP
+--: error sql.type_mismatch 19:63 a value of type TEXT cannot be cast to INTERVAL
+--: error sql.type_mismatch 19:76 a value of type BYTEA cannot be cast to BIGINT
+--: error sql.type_mismatch 19:89 a value of type BOOLEAN cannot be cast to DECIMAL(5, 1)
 --: error sql.unknown_type 20:24 Unsupported SQL type 'TIME'
 --: error sql.unknown_type 21:24 Unsupported SQL type 'TIME'
---: error sql.type_mismatch 22:24 x'0' is not raw bytes
+--: error sql.type_mismatch 22:24 x'0' is not a valid BYTEA literal
 --: error sql.bad_duration 23:24 the length of '1 month' varies, since 'month' is not always equally long
 --: error sql.type_mismatch 24:24 'abc' is not a BOOLEAN
 CREATE TABLE types (

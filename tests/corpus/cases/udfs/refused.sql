@@ -4,7 +4,7 @@
 --: error sql.unknown_function 17:24 there is no function 'halve'
 --: error sql.over 18:24 OVER needs rows that have a window
 --: error sql.type_mismatch 19:48 a condition must be BOOLEAN, not DOUBLE
---: error sql.unsupported 20:48 the aggregate most is not allowed here
+--: error sql.unsupported 20:48 aggregate most is not allowed here
 --: error sql.function_arguments 21:24 most does not take (TEXT)
 --: error sql.function_arguments 22:24 most does not take (*)
 --: error sql.unsupported 23:29 an aggregate cannot stand inside another one

@@ -10,7 +10,7 @@
 --: error sql.type_mismatch 26:31 a condition must be BOOLEAN, not BIGINT
 --: error sql.unsupported 27:8 upper(key) FILTER(WHERE active) is not supported here
 --: error sql.unsupported 28:65 ROLLUP (key) is not supported here
---: error sql.unsupported 29:58 the aggregate count is not allowed here
+--: error sql.unsupported 29:58 aggregate count is not allowed here
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT key, value, count(*) FROM events GROUP BY tumble('1 minute'), key;

@@ -1,0 +1,64 @@
+"""Tests that have a syntax of their own: IS, IN, BETWEEN, = ANY and <> ALL."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from engine.errors import UnsupportedClauseError
+from engine.plan.expr import Expr
+from engine.sql.scalar.calls import TranslateCall, make_call, negated
+
+USE_IN_WHERE = "use it in WHERE, alone or beside other conditions with AND"
+
+
+def translate_comparison(node: exp.Expr, translate_call: TranslateCall) -> Expr | None:
+    """The value of such a test; None for every other expression."""
+    match node:
+        case exp.Is():
+            return _is(node, translate_call)
+        case exp.In():
+            if node.args.get("query") or node.args.get("unnest"):
+                raise UnsupportedClauseError("IN with a sub-query is not supported here", hint=USE_IN_WHERE)
+            return translate_call("in", [node.this, *node.expressions])
+        case exp.Between():
+            return _between(node, translate_call)
+        case exp.EQ() | exp.NEQ():
+            return _among_elements(node, translate_call)
+    return None
+
+
+def _is(node: exp.Is, translate_call: TranslateCall) -> Expr:
+    match node.expression:
+        case exp.Null():
+            return negated(node, translate_call("is_null", [node.this]))
+        case exp.Boolean(this=value):
+            return negated(node, translate_call("is_true" if value else "is_false", [node.this]))
+    raise UnsupportedClauseError(f"IS {node.expression.sql()} is not supported", hint="use IS NULL or =")
+
+
+def _between(node: exp.Between, translate_call: TranslateCall) -> Expr:
+    low, high = node.args["low"], node.args["high"]
+    between = translate_call("between", [node.this, low, high])
+    if not node.args.get("symmetric"):
+        return between
+    return make_call("or", [between, translate_call("between", [node.this, high, low])])
+
+
+def _among_elements(node: exp.EQ | exp.NEQ, translate_call: TranslateCall) -> Expr | None:
+    """Whether a value is among the elements of an array, `= ANY(array)`, or is none of them, `<> ALL(array)`."""
+    array, word = node.expression, "any" if isinstance(node, exp.EQ) else "all"
+    if isinstance(array, exp.Any) and word == "any":
+        array = array.this.unnest()
+    elif isinstance(array, exp.Anonymous) and array.name.lower() == word and len(array.expressions) == 1:
+        array = array.expressions[0]
+    else:
+        return None
+    if isinstance(array, exp.Query):
+        raise UnsupportedClauseError(f"{word.upper()} with a sub-query is not supported here", hint=USE_IN_WHERE)
+    if isinstance(array, exp.Array):
+        is_among = translate_call("in", [node.this, *array.expressions])
+    elif word == "all":
+        raise UnsupportedClauseError("ALL takes an array literal", hint="use NOT array_has(array, value)")
+    else:
+        is_among = translate_call("array_has", [array, node.this])
+    return is_among if word == "any" else make_call("not", [is_among])
