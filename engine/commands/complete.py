@@ -1,24 +1,14 @@
-"""`arroyo completion`: the shell's share of the work."""
+"""`arroyo completion`: the shell's share of the work.
+
+Decision: docs/decisions/shell-completion-is-written-by-shtab.md.
+"""
 
 from __future__ import annotations
 
+import shlex
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 
 from engine.commands.base import Command
-
-_BASH = """_arroyo() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} verb=${{COMP_WORDS[1]}}
-  case "$verb" in
-{cases}
-    *) COMPREPLY=($(compgen -W "{verbs}" -- "$word")); return ;;
-  esac
-  case "$word" in
-    -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
-    *) COMPREPLY=($(compgen -f -- "$word")) ;;
-  esac
-}}
-complete -o filenames -F _arroyo arroyo
-"""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -26,24 +16,22 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    script = completion_script(arguments.parser)
-    if arguments.shell == "zsh":
-        script = "autoload -U +X bashcompinit && bashcompinit\n" + script
-    print(script, end="")  # noqa: T201 - the command's answer
+    print(completion_script(arguments.parser, arguments.shell))  # noqa: T201 - the command's answer
     return 0
 
 
-def completion_script(parser: ArgumentParser) -> str:
-    """A bash function that knows the verbs and their options."""
+def completion_script(parser: ArgumentParser, shell: str) -> str:
+    """What a shell has to run to know the verbs, their options and choices; every other value may be a file's name."""
+    import shtab  # noqa: PLC0415 - no other verb needs it
+
     verbs = next(action for action in parser._actions if isinstance(action, _SubParsersAction))  # noqa: SLF001
-    cases = [
-        f'    {name}) local options="{" ".join(sorted(_options(verb)))}" ;;' for name, verb in verbs.choices.items()
-    ]
-    return _BASH.format(cases="\n".join(cases), verbs=" ".join(verbs.choices))
-
-
-def _options(parser: ArgumentParser) -> list[str]:
-    return [text for action in parser._actions for text in action.option_strings if text.startswith("--")]  # noqa: SLF001
+    for verb in verbs.choices.values():
+        for action in verb._actions:  # noqa: SLF001
+            if action.choices is None and action.nargs != 0:
+                action.complete = shtab.FILE
+    script = str(shtab.complete(parser, shell))
+    # what zsh reads with `source` it would take for a file on its search path, and call at once
+    return f"eval {shlex.quote(script)}" if shell == "zsh" else script
 
 
 COMPLETION = Command(
