@@ -1,6 +1,6 @@
 -- A sample of each feature that a script may want to use. The page of supported SQL is found out by compiling them.
 -- The table of the first block is declared for all of them. `--+` is one that only we
--- accept, `--!` one that only the reference engine accepts.
+-- accept, `--!` one that only Arroyo accepts.
 
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, tags TEXT[], body JSON)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');

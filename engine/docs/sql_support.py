@@ -1,4 +1,4 @@
-"""What of the reference engine's SQL is accepted, found out by compiling a sample of each feature."""
+"""What of Arroyo's SQL is accepted, found out by compiling a sample of each feature."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from engine.compile import compile_script
 from engine.docs.markdown import code, page, section, table
 from engine.errors import ScriptRefused
 
-_WHO: Mapping[str, Literal["both", "we", "the reference engine"]] = {
+_WHO: Mapping[str, Literal["both", "we", "Arroyo"]] = {
     "--:": "both",
     "--+": "we",
-    "--!": "the reference engine",
+    "--!": "Arroyo",
 }
-_COLUMNS = ("feature", "", "in the reference engine", "sample")
+_COLUMNS = ("feature", "", "in Arroyo", "sample")
 _SAMPLES = Path(__file__).with_name("features.sql")
 
 
@@ -29,8 +29,8 @@ class Feature:
     group: str
     name: str
     sample: str
-    who: Literal["both", "we", "the reference engine"]
-    """Who accepts it, as far as it is known of the reference engine; `both` may refuse it, too."""
+    who: Literal["both", "we", "Arroyo"]
+    """Who accepts it, as far as it is known of Arroyo; `both` may refuse it, too."""
 
 
 def sql_support_page() -> str:
@@ -47,9 +47,7 @@ def sql_support_page() -> str:
         [
             section(
                 group,
-                table(
-                    ["feature", "", "in the reference engine", "sample"], [_row(events, feature) for feature in some]
-                ),
+                table(["feature", "", "in Arroyo", "sample"], [_row(events, feature) for feature in some]),
             )
             for group, some in groups
         ],
@@ -58,7 +56,7 @@ def sql_support_page() -> str:
 
 def read_features(text: str) -> tuple[str, list[Feature]]:
     """The statement before all samples, and the samples. `--#` begins a group, `--:` a feature, `--+` one that
-    only we accept, `--!` one that only the reference engine accepts."""
+    only we accept, `--!` one that only Arroyo accepts."""
     events, *groups = text.split("\n--# ")
     declared = "\n".join(line for line in events.splitlines() if line and not line.startswith("--"))
     return declared, [feature for group in groups for feature in _features(group)]
@@ -83,5 +81,5 @@ def _features(group: str) -> Iterator[Feature]:
 def _row(events: str, feature: Feature) -> list[str]:
     refused = refusal(events, feature)
     answer = "yes" if refused is None else f"no: {code(refused)}"
-    reference = {"we": "no", "the reference engine": "yes", "both": "" if refused else "yes"}[feature.who]
+    reference = {"we": "no", "Arroyo": "yes", "both": "" if refused else "yes"}[feature.who]
     return [feature.name, answer, reference, code(" ".join(feature.sample.split()).replace("`", "´"))]

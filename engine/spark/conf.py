@@ -32,7 +32,7 @@ FIXED: Mapping[str, str] = {
     # Semantics of our dialect: UTC, and an error instead of a silent NULL.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
-    # Places behind the point of a DECIMAL are kept, as in the reference engine, and not given up for room before it.
+    # Places behind the point of a DECIMAL are kept, as in Arroyo, and not given up for room before it.
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     # Python workers on a starved machine took more than the default 15 s to connect.
     "spark.python.authenticate.socketTimeout": "60s",

@@ -65,7 +65,7 @@ OTHERWISE = {
 
 
 ELSEWHERE = {"json", "array", "struct"}
-"""Families whose values were compared with the reference engine's own functions, of which DuckDB has only some."""
+"""Families whose values were compared with Arroyo's own functions, of which DuckDB has only some."""
 
 
 def _comparable() -> Iterator[tuple[str, tuple[object, ...], object]]:

@@ -61,7 +61,7 @@ def _is_near(name: str, value: object, wanted: object) -> bool:
 
 def in_seconds(lines: Iterable[str]) -> list[str]:
     """Changes with their `order_date`, which we write in milliseconds, in whole seconds. The golden file holds seconds
-    under the name of milliseconds: the reference engine takes the microseconds of the source for nanoseconds."""
+    under the name of milliseconds: Arroyo takes the microseconds of the source for nanoseconds."""
     changes = [json.loads(line) for line in lines]
     for change in changes:
         for image in (change["before"], change["after"]):

@@ -136,7 +136,7 @@ def _median(call: Spelling) -> str:
 
 
 def _half_way(low: str, high: str, kind: types.Type) -> str:
-    """The mean of two values; what the type cannot hold of it is cut off, as in the reference engine."""
+    """The mean of two values; what the type cannot hold of it is cut off, as in Arroyo."""
     match kind:
         case types.Integer():
             both = f"CAST(CAST({low} AS DECIMAL(20, 0)) + CAST({high} AS DECIMAL(20, 0)) AS DECIMAL(21, 0))"
@@ -183,7 +183,7 @@ def _around(call: Spelling, share: str) -> str:
 
 
 def _weighted_percentile(call: Spelling) -> str:
-    """The reference engine counts the rows and not their weights, see the declaration."""
+    """Arroyo counts the rows and not their weights, see the declaration."""
     value, weight, share = call.arguments
     pair = f"CASE WHEN {value} IS NOT NULL AND {weight} IS NOT NULL THEN struct({value} AS v, {weight} AS w) END"
     pairs = f"array_sort({call.of('collect_list', pair)})"

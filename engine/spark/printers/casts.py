@@ -1,4 +1,4 @@
-"""Casts as Spark SQL text, with the spellings and units of the reference engine."""
+"""Casts as Spark SQL text, with the spellings and units of Arroyo."""
 
 from __future__ import annotations
 

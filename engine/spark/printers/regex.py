@@ -1,4 +1,4 @@
-r"""Regular expressions in Spark SQL: Java's, told to behave like those of the reference engine.
+r"""Regular expressions in Spark SQL: Java's, told to behave like those of Arroyo.
 
 Flag U gives \d, \w and \s their Unicode meaning, flag d makes a newline the only end of a line.
 """

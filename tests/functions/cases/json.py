@@ -1,4 +1,4 @@
-"""Functions of JSON; the expected values of the reference engine's own tests are among them."""
+"""Functions of JSON; the expected values of Arroyo's own tests are among them."""
 
 from engine import types
 from tests.functions.cases.values import typed

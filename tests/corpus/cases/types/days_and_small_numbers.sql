@@ -1,4 +1,4 @@
--- Tables may have days and small whole numbers, which the reference engine refuses; days are text, or counted from 1970.
+-- Tables may have days and small whole numbers, which Arroyo refuses; days are text, or counted from 1970.
 --: rows yes
 CREATE TABLE types (
   at TIMESTAMP NOT NULL, i8 TINYINT, u8 TINYINT UNSIGNED, i16 SMALLINT, u16 SMALLINT UNSIGNED, day DATE, number DATE

@@ -1,4 +1,4 @@
--- A hop may be of any width; the reference engine wants a multiple of the slide.
+-- A hop may be of any width; Arroyo wants a multiple of the slide.
 --: plan yes
 --: rows yes
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
