@@ -51,8 +51,10 @@ test: $(READY) ## All tests, two at a time
 demo: $(READY) ## The example DAG, live on the terminal, in under three minutes
 	$(BIN)/python -m dags_examples.demo
 
-docs: $(READY) ## Write docs/reference from the declarations
+docs: $(READY) ## Write docs/reference from the declarations, and build the site of all docs
 	$(BIN)/python -m engine.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "site/index.html"
 
 changelog: $(READY) ## Make a release of what is in changes/: VERSION=0.1.0 DATE=2026-01-31
 	$(BIN)/python -m engine.docs.changelog "$(VERSION)" "$(DATE)"
@@ -85,4 +87,4 @@ constraints: $(READY) ## Pin what is installed now, for the Python of .venv
 	@echo "wrote constraints/python$(PYTHON_VERSION).txt"
 
 clean: ## Remove what was made here
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _NAME = "Arroyo"
-_DOCUMENTATION = "https://github.com/airflow-provider-arroyo/airflow-provider-arroyo/blob/main/docs/airflow.md"
+_DOCUMENTATION = "https://github.com/airflow-provider-arroyo/airflow-provider-arroyo/blob/main/docs/how-to/airflow.md"
 
 
 def get_provider_info() -> dict[str, Any]:

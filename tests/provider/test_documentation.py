@@ -16,7 +16,7 @@ from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 
-PAGE = (Path(__file__).parents[2] / "docs" / "airflow.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "airflow.md").read_text()
 TASKS = [
     StreamingSqlOperator,
     SavepointOperator,

@@ -14,7 +14,7 @@ from engine.udf.declared import Udf, UdfFile
 from engine.udf.reading import read_udfs
 from engine.udf.requirements import check_requirements
 
-PAGE = (Path(__file__).parents[2] / "docs" / "udfs.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "python-functions.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
