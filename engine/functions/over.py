@@ -49,6 +49,7 @@ def _first(arguments: tuple[Type, ...]) -> Type:
 
 _DISTANCE = frozenset({1})
 _LEAST = -(2**31) + 1
+"""Spark counts rows in 32 bits; the least of them has no opposite, which LEAD would need for LAG."""
 
 OVER_FUNCTIONS = (
     OverFunction(

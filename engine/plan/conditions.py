@@ -1,4 +1,10 @@
-"""Conditions of joins, taken apart so that what looks at one side is computed before the sides meet."""
+"""Conditions of joins, split so that what looks at one side is computed before the sides meet.
+
+upper(a.s) = 'X' AND a.n + 1 < b.m * 2
+left   xl0 = upper(a.s) = 'X', xl1 = a.n + 1
+right  xr0 = b.m * 2
+left to be computed for each pair of rows, without Spark:  xl0 AND xl1 < xr0
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from engine.errors import UdfFailedError, UdfLoadError
 from engine.udf.declared import Udf, UdfFile
 
 _MAX_CHARACTERS = 300
+"""Of an exception's text: what users raise may hold rows, and errors are stored with the job."""
 _MODULE_PREFIX = "arroyo_functions_"
 
 

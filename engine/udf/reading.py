@@ -1,4 +1,10 @@
-"""From a file of functions to what is declared in it. The file is parsed and never run: it is the user's code."""
+"""From a file of functions to what is declared in it. The file is parsed and never run: it is the user's code.
+
+from engine.udf import udf                          a decorator of ours, by whatever name it is imported
+@udf(timeout="2s", on_timeout="null")               Waiting(1000 calls, 2 seconds, gives NULL)
+async def price(sku: str, day: date | None):        parameters sku TEXT, day DATE that may be NULL
+...                                             no `->`: refused, "price: the result has no type hint"
+"""
 
 from __future__ import annotations
 
@@ -23,6 +29,7 @@ from engine.udf.declared import NO_UDFS, Hint, Kind, Udf, UdfFile, Udfs, Waiting
 from engine.udf.type_hints import KNOWN, LISTS, ROWS, HintError, element_of, read_hint
 
 MAX_BYTES = 1024 * 1024
+"""The parser takes some hundred bytes of memory for one of text, and the compiler runs in a server."""
 _MARKS = frozenset({"udf", "udaf", "udtf"})
 _HOMES = frozenset({"engine.udf", "arroyo_udf"})
 """Where the decorators may come from; the second is what they are called in Arroyo."""

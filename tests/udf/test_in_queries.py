@@ -147,7 +147,10 @@ def test_a_function_is_called_once_for_each_row_that_asks(
 
 FAILURES = [
     ("@udf\ndef f(x: int) -> int:\n  return 6 // (x - 5)\n", "udf.failed f, own.py:5: ZeroDivisionError: integer "),
-    ("@udf\ndef f(x: int) -> int: return str(x)\n", "udf.result f, own.py:4: it gave a value of type str that "),
+    (
+        "@udf\ndef f(x: int) -> int: return str(x)\n",
+        "udf.result f, own.py:4: the function returned a value of type str, which ",
+    ),
     ("@udf\ndef f(x: int) -> int: ...\nboom\n", "udf.load own.py:5: NameError: name 'boom' is not defined"),
     ("@udf\ndef f(x: int) -> int: raise SystemExit(1)\n", "udf.failed f, own.py:4: SystemExit: 1"),
     (

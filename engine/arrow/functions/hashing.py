@@ -19,12 +19,12 @@ def _blake3(value: bytes) -> bytes:
     return blake3(value).digest()
 
 
-def _known(algorithm: str) -> Callable[[bytes], bytes]:
+def _digest_of(algorithm: str) -> Callable[[bytes], bytes]:
     return lambda value: hashlib.new(algorithm, value, usedforsecurity=False).digest()
 
 
 _DIGESTS: Mapping[str, Callable[[bytes], bytes]] = {
-    **{name: _known(name) for name in ("md5", "sha224", "sha256", "sha384", "sha512", "blake2s", "blake2b")},
+    **{name: _digest_of(name) for name in ("md5", "sha224", "sha256", "sha384", "sha512", "blake2s", "blake2b")},
     "blake3": _blake3,
 }
 

@@ -9,23 +9,28 @@ import pyarrow as pa
 
 from engine.arrow.functions.kernel import Kernel, by_row
 
-_MOST = 2**63 - 1
+_MAX_BIGINT = 2**63 - 1
 
 
-def _held(function: Callable[..., int]) -> Kernel:
+def _within_bigint(function: Callable[..., int]) -> Kernel:
     """NULL where the number does not fit into a BIGINT."""
 
     def compute(*numbers: int) -> int | None:
         result = function(*numbers)
-        return result if -_MOST - 1 <= result <= _MOST else None
+        return result if -_MAX_BIGINT - 1 <= result <= _MAX_BIGINT else None
 
     return by_row(compute, pa.int64())
 
 
 def _power(base: int, exponent: int) -> int:
+    # above 63 only the powers of -1, 0 and 1 fit; others are not even computed, since they could take all memory
     if exponent < 0 or (exponent > 63 and abs(base) > 1):
         raise ValueError(exponent)
     return int(base**exponent)
 
 
-MATH_KERNELS: Mapping[str, Kernel] = {"gcd": _held(math.gcd), "lcm": _held(math.lcm), "power": _held(_power)}
+MATH_KERNELS: Mapping[str, Kernel] = {
+    "gcd": _within_bigint(math.gcd),
+    "lcm": _within_bigint(math.lcm),
+    "power": _within_bigint(_power),
+}

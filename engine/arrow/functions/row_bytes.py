@@ -1,4 +1,10 @@
-"""Rows as bytes, in the way of Arrow's row format: what Arroyo hashes."""
+"""Rows as bytes, in the way of Arrow's row format: what Arroyo hashes.
+
+("ab", 1 as BIGINT, NULL as BIGINT)
+02 61 62 00 00 00 00 00 00 02    there is text, its block of 8 bytes, and 2 of them count
+01 80 00 00 00 00 00 00 01       there is a number, moved so that the least one is 00...
+00 00 00 00 00 00 00 00 00       there is none
+"""
 
 from __future__ import annotations
 
@@ -9,8 +15,11 @@ from decimal import Context, Decimal
 import pyarrow as pa
 
 _SMALL, _LARGE = 8, 32
-_GOES_ON = b"\xff"
+"""The sizes of blocks in Arrow's format: small ones first, so that short text takes little room."""
+_CONTINUES = b"\xff"
+"""Behind a block that is not the last one."""
 _EXACT = Context(prec=80)
+"""More digits than the 76 that a decimal of Arrow's can have, so that nothing is rounded."""
 
 
 def row_bytes(columns: Sequence[pa.Array]) -> list[bytes]:
@@ -68,10 +77,10 @@ def _variable(value: bytes) -> bytes:
     head, tail = value[: 4 * _SMALL], value[4 * _SMALL :]
     if not tail:
         return b"\2" + _blocks(head, _SMALL)
-    return b"\2" + _blocks(head, _SMALL)[:-1] + _GOES_ON + _blocks(tail, _LARGE)
+    return b"\2" + _blocks(head, _SMALL)[:-1] + _CONTINUES + _blocks(tail, _LARGE)
 
 
 def _blocks(value: bytes, size: int) -> bytes:
     """Blocks filled up with zeros, with a mark between them and the length of the last one at the end."""
     parts = [value[at : at + size] for at in range(0, len(value), size)]
-    return _GOES_ON.join(part.ljust(size, b"\0") for part in parts) + bytes([len(parts[-1])])
+    return _CONTINUES.join(part.ljust(size, b"\0") for part in parts) + bytes([len(parts[-1])])

@@ -1,4 +1,11 @@
-"""Formats of instants in the letters of strftime, as Arroyo knows them: for writing and for reading."""
+"""Writing instants in formats of strftime's letters, as Arroyo knows them.
+
+    format "%-d %b, %T%.f"      of 2024-03-05 07:08:09.25
+    parts                       ("-", "d"), " ", ("", "b"), ", ", ("", "H"), ":", ("", "M"), ":", ("", "S"), ("", ".f")
+    text                        "5 Mar, 07:08:09.250"
+
+A part is plain text, or how a field is filled up and the field: `%T` is short for three fields, `-` fills with nothing.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +24,7 @@ MONTHS = (
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-COMPOSED: Mapping[str, str] = {
+SHORTHANDS: Mapping[str, str] = {
     "D": "%m/%d/%y",
     "x": "%m/%d/%y",
     "F": "%Y-%m-%d",
@@ -31,6 +38,7 @@ COMPOSED: Mapping[str, str] = {
     "n": "\n",
     "t": "\t",
 }
+"""Fields that stand for several others, or for plain text."""
 FIELD = re.compile(r"%([-_0]?)(\.[369]?f|[369]f|:{1,2}z|#z|[A-Za-z+%])")
 
 
@@ -137,8 +145,8 @@ def _parts(text: str) -> tuple[str | tuple[str, str], ...] | None:
         return None
     parts: list[str | tuple[str, str]] = [plain[0]]
     for fill, field, after in zip(fills, fields, plain[1:], strict=True):
-        if field in COMPOSED:
-            parts.extend(_parts(COMPOSED[field]) if "%" in COMPOSED[field] else (COMPOSED[field],))  # type: ignore[arg-type]
+        if field in SHORTHANDS:
+            parts.extend(_parts(SHORTHANDS[field]) if "%" in SHORTHANDS[field] else (SHORTHANDS[field],))  # type: ignore[arg-type]
         elif field in _NUMBERS or field in _WORDS:
             parts.append((fill, field))
         else:

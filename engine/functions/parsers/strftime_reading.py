@@ -1,4 +1,13 @@
-"""Reading instants that are written in a format of strftime's letters."""
+r"""Reading instants that are written in a format of strftime's letters.
+
+    format    "%d.%m.%y %H:%M %z"
+    groups    (?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{1,2})\s*(?P<H>\d{1,2}):(?P<M>[0-5]?\d)\s*(?P<z>[+-]...)
+    text      "5.3.24 19:08 +0200"      d = 5, m = 3, y = 24, H = 19, M = 08, z = +0200
+    instant   2024-03-05 17:08 UTC
+
+A field that means the same as another one has its group (`%e` and `%d`), so that a format cannot ask twice for one
+thing. Names of groups have letters only: `%.f` is the group `x2e_f`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +17,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from engine.functions.parsers.strftime import COMPOSED, DAYS, FIELD, MONTHS
+from engine.functions.parsers.strftime import DAYS, FIELD, MONTHS, SHORTHANDS
 
 _ZONE = r"[+-]\d{2}:?\d{2}"
 _NAMES: Mapping[str, tuple[str, ...]] = {"b": MONTHS, "h": MONTHS, "B": MONTHS, "a": DAYS, "A": DAYS}
@@ -59,7 +68,7 @@ def read_instant(text: str, pattern: str) -> datetime:
         raise ValueError(f"{text!r} is not of the form {pattern!r}")
     values = {_letter(name): value for name, value in parts.groupdict().items() if value is not None}
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(values["s"])) if "s" in values else _local(values)
-    if "a" in values and _named(values["a"], DAYS) != at.weekday():
+    if "a" in values and _index_of(values["a"], DAYS) != at.weekday():
         raise ValueError(f"{text!r} was no {values['a']}")
     at += _fraction(values)
     return at if "s" in values else _in_utc(at, values)
@@ -86,8 +95,8 @@ def _field(field: str) -> str:
         return "%"
     if field == "+":
         return _RFC3339
-    if field in COMPOSED:
-        return _source(COMPOSED[field])
+    if field in SHORTHANDS:
+        return _source(SHORTHANDS[field])
     name = _group(_MEANS.get(field, field))
     if field in _NAMES:
         return f"(?P<{name}>{'|'.join(f'{word}|{word[:3]}' for word in _NAMES[field])})"
@@ -127,7 +136,7 @@ def _day(values: Mapping[str, str], number: Mapping[str, int]) -> date:
     year = number["Y"] if "Y" in number else _full_year(number)
     if "j" in number:
         return date(year, 1, 1) + timedelta(days=number["j"] - 1)
-    month = _named(values["b"], MONTHS) + 1 if "b" in values else number.get("m")
+    month = _index_of(values["b"], MONTHS) + 1 if "b" in values else number.get("m")
     if month is None or "d" not in number:
         raise ValueError("there is no day in it")
     return date(year, month, number["d"])
@@ -136,11 +145,12 @@ def _day(values: Mapping[str, str], number: Mapping[str, int]) -> date:
 def _full_year(number: Mapping[str, int]) -> int:
     if "y" not in number:
         raise ValueError("there is no year in it")
+    # the border is at 69 in POSIX, and at 70 in Arroyo
     century = number.get("C", 19 if number["y"] >= 70 else 20)
     return century * 100 + number["y"]
 
 
-def _named(word: str, names: tuple[str, ...]) -> int:
+def _index_of(word: str, names: tuple[str, ...]) -> int:
     return next(index for index, name in enumerate(names) if name[:3].lower() == word[:3].lower())
 
 

@@ -1,5 +1,8 @@
 """Sums and means of floating point numbers that can be taken back.
 
+    1e16 and 1.0 come      sum 1e16, lacking 1.0, 2 numbers
+    1e16 is taken back     sum 1.0, lacking 0.0, 1 number          as plain floats the sum would be 0.0
+
 A sum is kept as two numbers that together are twice as exact, so that what was added and taken back leaves nothing
 behind; infinities and NaN are only counted.
 """

@@ -1,4 +1,9 @@
-"""An aggregate of the user's that takes rows one by one: its object is kept, and not the rows."""
+"""An aggregate of the user's that takes rows one by one: its object is kept, and not the rows.
+
+epoch 1, in tasks     rows 1, 2 | rows 3        an object of each, if the class can merge; else the rows wait
+at the key            merge, then settle        the object of 1, 2, 3; no row waits
+epoch 2               row 2 is taken back       it waits; settled, the object has taken it back (`retract`)
+"""
 
 from __future__ import annotations
 

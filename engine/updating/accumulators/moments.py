@@ -1,5 +1,8 @@
 """Variances, covariances and lines of best fit, for values that are never taken back.
 
+    3 and 5 come       centre 4, sum 0, squares 2, 2 rows       var_samp 2 / 1
+    10 comes           centre 6, sum 0, squares 26, 3 rows      var_samp 26 / 2
+
 Sums of squares about a centre near the mean: about zero they would lose all their digits. The centre starts as the
 first value, so that values which never change leave sums that are exactly zero.
 """

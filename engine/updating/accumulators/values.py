@@ -1,4 +1,10 @@
-"""Results made from kept values."""
+"""Results made from kept values.
+
+    table of values      key a, value 3, there twice      key a, value 4, there once
+    median(value)        list [3, 3, 4]: 3                count(DISTINCT value)    list [3, 4]: 2
+
+Where the aggregate has an accumulator, the values go through it, with how often each is there as its weight.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,10 @@
 """Exact sums and means of whole numbers and decimals.
 
+    5_000_000_000                      limbs (705_032_704, 1)        705_032_704 + 1 * 2**32
+    -1                                 limbs (4_294_967_295, -1)
+    added up                           (4_999_999_999, 0)
+    carried over                       (705_032_703, 1)              4_999_999_999
+
 A number is kept in limbs of 32 bits, each in 64, so that no sum on the way can overflow: only a result can, and then
 the run fails by name.
 """
@@ -17,6 +22,7 @@ from engine.errors import SumOverflowError
 from engine.updating.groups import Groups, Longs, valid
 
 _BITS = 32
+"""Half of what a column holds: 2**31 limbs can be added up before one overflows."""
 _MASK = (1 << _BITS) - 1
 
 
