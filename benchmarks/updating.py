@@ -20,7 +20,8 @@ from statistics import median
 import numpy as np
 
 from engine.epoch_report import EpochReport
-from engine.spark.run import Control, RunSpec, run_in
+from engine.spark.control import Control
+from engine.spark.run import RunSpec, run_in
 from engine.spark.session import open_session
 
 _SQL = """

@@ -13,7 +13,8 @@ from engine.driver.home import StopMode
 from engine.epoch_report import EpochReport
 from engine.jobs.assignment import Assignment
 from engine.jobs.spec import read_run_settings
-from engine.spark.run import Control, RunSpec, run
+from engine.spark.control import Control
+from engine.spark.run import RunSpec, run
 from engine.spark.session import close_session, open_session
 from engine.udf.declared import name_files
 

@@ -15,9 +15,9 @@ from engine.connectors.base import DeadLetter, Epoch, SegmentWriter
 from engine.connectors.refused_rows import forget_refused, refused_rows_of
 from engine.schema import Field, arrow_schema
 from engine.spark.dead_letters import noted_dead_letters
-from engine.spark.epoch import Target
 from engine.spark.planner import Offset
-from engine.spark.source import format_name
+from engine.spark.scans import format_name
+from engine.spark.targets import Target
 
 _ROWS_AT_ONCE = 1000
 """A record may be large, and all of one batch are in the driver's memory at the same time."""

@@ -3,6 +3,14 @@
 A task cannot answer the planner of the source it reads for, so it leaves a note: where its range ended, what the
 watermark of its last rows is, how many records it dropped. The planner of the next epoch takes the notes that belong
 to the epoch before. Writing one again after a crash writes the same.
+
+    epoch 7 reads p0 from 5 to 9 in two slices
+    task of slice 0:  <p0>-0.json   {"end": 9, "candidate": 12:00:03, "dropped": 0, "rows": null}
+    task of slice 1:  <p0>-1.json   {"end": 9, "candidate": 12:00:01, "dropped": 2, "rows": null}
+    planner of epoch 8, for p0 and 9:  both; a note with another end is of another range, and passed by
+
+A source also leaves one about itself, `source.json`, for the planners of the pipeline's other sources: an idle source
+follows their watermarks. See docs/decisions/watermarks-travel-in-offsets.md.
 """
 
 from __future__ import annotations
@@ -19,7 +27,7 @@ from engine.connectors.base import Position
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ReaderNote:
     """What one task saw of one slice of a partition's range; `end` is where the whole range ends. `rows` are counted
     where Spark does not count them."""
 
@@ -38,27 +46,27 @@ class SourceMark:
     ended: bool
 
 
-def leave(directory: Path, partition: str, index: int, note: Note) -> None:
+def leave(directory: Path, partition: str, index: int, note: ReaderNote) -> None:
     """Leave a note about slice `index` of a partition's range."""
     write(directory / file_name(partition, index), asdict(note))
 
 
-def collect(directory: Path, partition: str, slices: int, end: Position) -> list[Note]:
+def collect(directory: Path, partition: str, slices: int, end: Position) -> list[ReaderNote]:
     """The notes about a range that ended at `end`, in the order of its slices; missing ones are left out."""
-    found: list[Note] = []
+    notes: list[ReaderNote] = []
     for index in range(slices):
         content = read(directory / file_name(partition, index))
         if content is not None and content.get("end") == end:
-            found.append(Note(**content))
-    return found
+            notes.append(ReaderNote(**content))
+    return notes
 
 
-def tell(directory: Path, mark: SourceMark) -> None:
+def write_mark(directory: Path, mark: SourceMark) -> None:
     """Say where this source stands."""
     write(directory / "source.json", asdict(mark))
 
 
-def ask(directory: Path) -> SourceMark | None:
+def read_mark(directory: Path) -> SourceMark | None:
     """Where another source stands, if it has said so."""
     content = read(directory / "source.json")
     return None if content is None else SourceMark(**content)
@@ -72,6 +80,7 @@ def file_name(partition: str, index: int) -> str:
 def write(path: Path, content: Mapping[str, object]) -> None:
     """Put a file there, whole, in the place of what was there."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # the number of the process: a task that Spark has given up may still be writing beside its successor
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     draft.write_text(json.dumps(content))
     draft.replace(path)

@@ -1,11 +1,19 @@
 """Where the next epoch of one source ends, and what its watermark is.
 
 The answer is Spark's offset, kept in its write-ahead log, so a replay repeats it to the letter.
+
+    offset 7        p0 to 9, p1 to 4, marks {p0: 12:00:01, p1: 12:00:05}, watermark 12:00:01
+    notes of 7      p0: the least of its last rows is 12:00:06; p1: none, it had no rows in epoch 7
+    the source      p0 has rows up to 12, p1 up to 8
+    offset 8        p0 to 12, p1 to 8, marks {p0: 12:00:06, p1: 12:00:05}, watermark 12:00:05
+
+So the rows of epoch 8 are measured by what was read up to epoch 7: what they show themselves counts from epoch 9 on.
+See docs/decisions/watermarks-travel-in-offsets.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,8 +26,8 @@ from engine.spark.watermarks import END_OF_TIME, Activity, Marks, advance, follo
 @dataclass(frozen=True, slots=True)
 class Offset:
     """Where an epoch ends. `moved` names the partitions that have rows in it, with the number of slices each was cut
-    into; `planned` is the moment it was planned; `beat` only makes it differ from the one before. `watermark` is what
-    the rows of the epoch are measured by; after an epoch that `is_end` nothing follows."""
+    into; `planned` is the moment it was planned; `sequence` only makes it differ from the one before. `watermark` is
+    what the rows of the epoch are measured by; after an epoch that `is_end` nothing follows."""
 
     table: str
     positions: Mapping[str, Position]
@@ -28,7 +36,7 @@ class Offset:
     moved: Mapping[str, int] = field(default_factory=dict)
     dropped: int = 0
     planned: int = 0
-    beat: int = 0
+    sequence: int = 0
     is_end: bool = False
     waiting: int | None = None
 
@@ -47,7 +55,7 @@ class Offset:
             "moved": dict(self.moved),
             "dropped": self.dropped,
             "planned": self.planned,
-            "beat": self.beat,
+            "beat": self.sequence,
             "end": self.is_end,
             "waiting": self.waiting,
         }
@@ -63,107 +71,124 @@ class Offset:
             moved=content["moved"],  # type: ignore[arg-type]
             dropped=content["dropped"],  # type: ignore[arg-type]
             planned=content["planned"],  # type: ignore[arg-type]
-            beat=content["beat"],  # type: ignore[arg-type]
+            sequence=content["beat"],  # type: ignore[arg-type]
             is_end=bool(content["end"]),
             waiting=content.get("waiting"),  # type: ignore[arg-type]
         )
 
 
-@dataclass(slots=True)
-class Planner:
-    """Plans the epochs of one source, one after the other. `others` are the notes of the pipeline's other sources.
-    After a silence of `wakes_after` an epoch without rows is planned."""
+@dataclass(frozen=True, slots=True)
+class PlanSpec:
+    """How the epochs of one source are planned: in `notes` its own readers leave theirs, in `other_notes` those of the
+    pipeline's other sources. An epoch has at most `max_rows` rows, in about as many slices as there are `tasks`. After
+    a silence of `wakes_after` an epoch without rows is planned."""
 
     table: str
-    source: Source
-    directory: Path
-    others: tuple[Path, ...]
-    activity: Activity
-    clock: Callable[[], datetime]
-    slices: int = 1
+    notes: Path
+    other_notes: tuple[Path, ...] = ()
+    tasks: int = 1
     max_rows: int | None = None
     wakes_after: timedelta | None = None
+
+
+@dataclass(slots=True)
+class Planner:
+    """Plans the epochs of one source, one after the other."""
+
+    spec: PlanSpec
+    source: Source
+    activity: Activity
+    clock: Callable[[], datetime]
     is_first: bool = True
 
     def first(self) -> Offset:
         """Before anything was read."""
-        return Offset(self.table, {}, {})
+        return Offset(self.spec.table, {}, {})
 
     def next(self, start: Offset) -> Offset:
         """Where the epoch after `start` ends; `start` itself when there is nothing to do."""
-        begun = self._begin(start)
-        at = {**start.positions, **begun}
-        taken = {name: notes.collect(self.directory, name, count, at[name]) for name, count in start.moved.items()}
-        is_recorded = isinstance(self.source, HasMovingStart)
-        readable = {name: place for name, place in at.items() if not (is_recorded and name in begun)}
-        target = dict(self.source.advance(readable, self.max_rows))
+        new = self._new_partitions(start)
+        begins = {**start.positions, **new}
+        notes_of_start = {
+            name: notes.collect(self.spec.notes, name, count, begins[name]) for name, count in start.moved.items()
+        }
+        ends = self._ends(begins, new)
         now = self.clock()
-        moving = [name for name in at if target.get(name, at[name]) != at[name]]
-        moved = {name: max(1, self.slices // len(moving)) for name in moving}
-        after = {name: target.get(name, position) for name, position in at.items()}
-        is_end = self.source.bounded and all(self.source.is_finished(name, where) for name, where in after.items())
-        waiting = self.source.waiting(after) if isinstance(self.source, HasBacklog) else None
+        moving = [name for name, end in ends.items() if end != begins[name]]
+        is_end = self.source.bounded and all(self.source.is_finished(name, end) for name, end in ends.items())
+        waiting = self.source.waiting(ends) if isinstance(self.source, HasBacklog) else None
         # what waits to be read is not silent, however long others are read before it
-        heard = {*moved, *(name for name, rows in (waiting or {}).items() if rows)}
-        watermark, marks, idle = self._watermark(start, at, taken, heard, now)
-        self._tell(watermark, idle=idle, is_end=is_end)
+        busy = {*moving, *(name for name, rows in (waiting or {}).items() if rows)}
+        marks, is_idle = self._marks(start, begins, notes_of_start, busy, now)
+        if self.spec.other_notes:
+            notes.write_mark(self.spec.notes, notes.SourceMark(marks.source, is_idle, is_end))
         # Spark forgets at a restart how far each source was, so each must say so once more
-        again = (self.is_first and (watermark is not None or start.is_end)) or self._wakes(start, now)
+        says_again = self.is_first and (marks.source is not None or start.is_end)
         self.is_first = False
-        must_record = is_recorded and (bool(begun) or start.beat == 0)
-        if not moved and watermark == start.watermark and is_end == start.is_end and not again and not must_record:
+        must_record = isinstance(self.source, HasMovingStart) and (bool(new) or start.sequence == 0)
+        differs = bool(moving) or marks.source != start.watermark or is_end != start.is_end
+        if not differs and not says_again and not must_record and not self._wakes(start, now):
             return start
+        dropped = sum(note.dropped for partition_notes in notes_of_start.values() for note in partition_notes)
         return Offset(
-            self.table,
-            positions=after,
-            marks=marks,
-            watermark=watermark,
-            moved=moved,
-            dropped=start.dropped + sum(note.dropped for found in taken.values() for note in found),
+            self.spec.table,
+            positions=ends,
+            marks=marks.partitions,
+            watermark=marks.source,
+            moved={name: max(1, self.spec.tasks // len(moving)) for name in moving},
+            dropped=start.dropped + dropped,
             planned=int(now.timestamp() * 1_000_000),
-            beat=start.beat + 1,
+            sequence=start.sequence + 1,
             is_end=is_end,
             waiting=None if waiting is None else sum(waiting.values()),
         )
 
-    def _begin(self, start: Offset) -> Mapping[str, Position]:
-        """Where new partitions begin. Those of a `HasMovingStart` source are read from the next epoch on."""
-        new = [name for name in self.source.partitions() if name not in start.positions]
+    def _new_partitions(self, start: Offset) -> Mapping[str, Position]:
+        """Where the partitions begin that are new."""
+        names = [name for name in self.source.partitions() if name not in start.positions]
         if isinstance(self.source, HasMovingStart):
-            return self.source.begin(new, is_first=start.beat == 0)
-        return {name: self.source.start(name) for name in new}
+            return self.source.begin(names, is_first=start.sequence == 0)
+        return {name: self.source.start(name) for name in names}
+
+    def _ends(self, begins: Mapping[str, Position], new: Collection[str]) -> Mapping[str, Position]:
+        """Where the epoch ends in every partition. New ones of a `HasMovingStart` source are read from the next epoch
+        on: where they begin must be in the offset log first."""
+        is_recorded = isinstance(self.source, HasMovingStart)
+        readable = {name: begin for name, begin in begins.items() if not (is_recorded and name in new)}
+        ends = self.source.advance(readable, self.spec.max_rows)
+        return {name: ends.get(name, begin) for name, begin in begins.items()}
 
     def _wakes(self, start: Offset, now: datetime) -> bool:
         """Whether it has been silent for so long that a sink wants an epoch all the same."""
-        if self.wakes_after is None or start.is_end or not start.beat:
+        if self.spec.wakes_after is None or start.is_end or not start.sequence:
             return False
-        return now - datetime.fromtimestamp(start.planned / 1_000_000, UTC) >= self.wakes_after
+        return now - datetime.fromtimestamp(start.planned / 1_000_000, UTC) >= self.spec.wakes_after
 
-    def _watermark(
+    def _marks(
         self,
         start: Offset,
-        at: Mapping[str, Position],
-        taken: Mapping[str, list[notes.Note]],
-        heard: Collection[str],
+        begins: Mapping[str, Position],
+        notes_of_start: Mapping[str, Sequence[notes.ReaderNote]],
+        busy: Collection[str],
         now: datetime,
-    ) -> tuple[int | None, Mapping[str, int | None], bool]:
-        idle = self.activity.saw(list(at), heard, now)
-        finished = [name for name, position in at.items() if self.source.is_finished(name, position)]
-        candidates = {name: _last(found) for name, found in taken.items()}
-        before = Marks({name: start.marks.get(name) for name in at}, start.watermark)
-        after = advance(before, candidates, finished=finished, idle=idle)
-        if all(name in idle or name in finished for name in at) and not self.source.bounded:
-            return follow(after.source, self._others()), after.partitions, True
-        return after.source, after.partitions, False
+    ) -> tuple[Marks, bool]:
+        """The watermarks once the epoch that ends at `start` was read, and whether the source is idle as a whole: then
+        it has that of the others."""
+        idle = self.activity.find_idle(list(begins), busy, now)
+        finished = [name for name, begin in begins.items() if self.source.is_finished(name, begin)]
+        before = Marks({name: start.marks.get(name) for name in begins}, start.watermark)
+        candidates = {name: _last_candidate(partition_notes) for name, partition_notes in notes_of_start.items()}
+        marks = advance(before, candidates, finished=finished, idle=idle)
+        if self.source.bounded or not all(name in idle or name in finished for name in begins):
+            return marks, False
+        return Marks(marks.partitions, follow(marks.source, self._marks_of_others())), True
 
-    def _others(self) -> list[int | None]:
-        told = [notes.ask(directory) for directory in self.others]
-        return [mark.watermark for mark in told if mark is not None and not mark.idle and not mark.ended]
-
-    def _tell(self, watermark: int | None, *, idle: bool, is_end: bool) -> None:
-        if self.others:
-            notes.tell(self.directory, notes.SourceMark(watermark, idle, is_end))
+    def _marks_of_others(self) -> list[int | None]:
+        """The watermarks of the pipeline's other sources that are active."""
+        marks = [notes.read_mark(directory) for directory in self.spec.other_notes]
+        return [mark.watermark for mark in marks if mark is not None and not mark.idle and not mark.ended]
 
 
-def _last(found: list[notes.Note]) -> int | None:
-    return next((note.candidate for note in reversed(found) if note.candidate is not None), None)
+def _last_candidate(partition_notes: Sequence[notes.ReaderNote]) -> int | None:
+    """What the last slice that had rows showed: slices are in order, so its rows are the last of the range."""
+    return next((note.candidate for note in reversed(partition_notes) if note.candidate is not None), None)

@@ -1,10 +1,22 @@
-"""A run: one program, on one state directory, from its start to its end, stop or failure."""
+"""A run: one program, on one state directory, from its start to its end, stop or failure.
+
+Spark plans and runs the epochs in threads of its own and calls back with the rows of each; the thread of the run only
+looks on. An epoch goes like this:
+
+    Spark        writes its offsets ahead                                        offsets/7
+    callback     a stop was asked for: StopRequested, before the first effect    else
+                 the sinks take the epoch, then the tables of dead letters       ledgers say 7
+    Spark        commits                                                         commits/7
+    onlooker     reads Spark's progress, and reports                             on_epoch(report of 7)
+
+A crash between any two of them runs epoch 7 again with the same offsets, and a sink that has it skips it. See
+docs/decisions/watermarks-travel-in-offsets.md and docs/decisions/states-are-swapped-whole.md.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -19,30 +31,28 @@ from pyspark.sql.streaming.query import StreamingQuery
 from engine.checkpoints.claim import Claim, claim
 from engine.checkpoints.layout import StatePaths
 from engine.compile import Program, compile_script
-from engine.connectors import connector_of
 from engine.connectors.base import Epoch, SinkContext, Table
 from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.epoch_report import EpochReport
-from engine.plan.nodes import Scan, is_updating
-from engine.plan.tree import walk
-from engine.spark import notes
+from engine.plan.nodes import is_updating
+from engine.spark.control import Control, StopRequested
 from engine.spark.dead_letter_tables import DeadLetterTable
-from engine.spark.epoch import EpochPart, Target, sink_directory
+from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
 from engine.spark.offsets import hash_offsets, read_ends, read_settled
-from engine.spark.planner import Offset
-from engine.spark.progress import read_progress
+from engine.spark.reports import Reporter, WrittenEpoch
 from engine.spark.session import close_session, open_session
-from engine.spark.source import format_name
-from engine.spark.stream import Limits, stream_part
+from engine.spark.stream import Limits, StreamPart, stream_part
+from engine.spark.targets import Target, sink_directory
 from engine.udf.declared import UdfFile
 from engine.udf.requirements import check_requirements
 
 Outcome = Literal["finished", "stopped"]
-StopMode = Literal["checkpoint", "immediate"]
 POLL_SECONDS = 0.03
-_WIDTH = "spark.sql.shuffle.partitions"
+"""How often a run looks at its query: short beside an epoch, and each look is one call into Java."""
+_PARTITIONS = "spark.sql.shuffle.partitions"
+"""The number of partitions of state. It cannot change under a checkpoint, so it comes from the claim of the state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,36 +77,6 @@ class RunSpec:
     connections: str = field(default="", repr=False)
 
 
-class StopRequested(Exception):  # noqa: N818 - it is no error
-    """Raised before the first effect of an epoch, when the run is to stop at the end of the one before."""
-
-
-class Control:
-    """The one way to stop a run; may be used from any thread."""
-
-    def __init__(self) -> None:
-        self._mode: StopMode | None = None
-        self._changed = threading.Event()
-
-    def stop(self, mode: StopMode) -> None:
-        """Stop after the epoch that is under way, or immediately; the next start goes on from there either way."""
-        if self._mode != "immediate":
-            self._mode = mode
-        self._changed.set()
-
-    @property
-    def mode(self) -> StopMode | None:
-        """How the run is to stop, if it is."""
-        return self._mode
-
-    def wait(self, seconds: float) -> None:
-        """Wait, but not longer than until a stop is asked for."""
-        if self._mode is None:
-            self._changed.wait(seconds)
-        else:
-            threading.Event().wait(seconds)
-
-
 def run(
     spec: RunSpec,
     control: Control,
@@ -105,48 +85,52 @@ def run(
 ) -> Outcome:
     """Run until the input ends or a stop is asked for, in a session of its own. Raises EngineError, with a code, when
     it fails."""
-    program = _compile(spec)
-    held = _claim(spec, program)
+    prepared = _prepare(spec)
     with ExitStack() as opened:
-        opened.callback(held.release)
+        opened.callback(prepared.claim.release)
         spark = open_session(
             app_name=spec.name,
-            log_dir=StatePaths(spec.state_dir.absolute()).logs,
+            log_dir=prepared.paths.logs,
             master=spec.master or f"local[{spec.parallelism}]",
-            parallelism=held.parallelism,
+            parallelism=prepared.claim.parallelism,
             memory=spec.memory,
             quick=spec.quick,
             extra_conf=spec.conf,
         )
         opened.callback(close_session, spark)
-        return _run(spark, spec, program, held, control, on_epoch, on_started)
+        return _run(spark, prepared, control, on_epoch, on_started)
 
 
 def run_in(
     spark: SparkSession, spec: RunSpec, control: Control, on_epoch: Callable[[EpochReport], None] = lambda _: None
 ) -> Outcome:
     """The same in a session that is there already, which stays open."""
-    program = _compile(spec)
-    width = spark.conf.get(_WIDTH)
+    partitions = spark.conf.get(_PARTITIONS)
     try:
-        return _run(spark, spec, program, _claim(spec, program), control, on_epoch, lambda: None)
+        return _run(spark, _prepare(spec), control, on_epoch, lambda: None)
     finally:
-        spark.conf.set(_WIDTH, str(width))
+        spark.conf.set(_PARTITIONS, str(partitions))
 
 
-def _compile(spec: RunSpec) -> Program:
+@dataclass(frozen=True, slots=True)
+class _PreparedRun:
+    """A run that may begin: its script is understood, and its state directory claimed."""
+
+    spec: RunSpec
+    program: Program
+    claim: Claim
+
+    @property
+    def paths(self) -> StatePaths:
+        return StatePaths(self.spec.state_dir.absolute())
+
+
+def _prepare(spec: RunSpec) -> _PreparedRun:
     check_requirements(spec.udfs)
     program = compile_script(spec.sql, default_sink=spec.default_sink, udfs=spec.udfs, connections=spec.connections)
-    return replace(program, tables={name: _filled_in(table) for name, table in program.tables.items()})
-
-
-def _filled_in(table: Table) -> Table:
-    form = table.format and fill_in(table.format, os.environ)
-    return replace(table, options=fill_in(table.options, os.environ), format=form)
-
-
-def _claim(spec: RunSpec, program: Program) -> Claim:
-    return claim(
+    # after the script was compiled: what is in the environment is in no fingerprint, and in no file
+    program = replace(program, tables={name: _filled_in(table) for name, table in program.tables.items()})
+    claimed = claim(
         StatePaths(spec.state_dir.absolute()),
         name=spec.name,
         sql=spec.sql,
@@ -155,69 +139,63 @@ def _claim(spec: RunSpec, program: Program) -> Claim:
         generation=spec.generation,
         force=spec.force,
     )
+    return _PreparedRun(spec, program, claimed)
+
+
+def _filled_in(table: Table) -> Table:
+    form = table.format and fill_in(table.format, os.environ)
+    return replace(table, options=fill_in(table.options, os.environ), format=form)
 
 
 def _run(
     spark: SparkSession,
-    spec: RunSpec,
-    program: Program,
-    held: Claim,
+    prepared: _PreparedRun,
     control: Control,
     on_epoch: Callable[[EpochReport], None],
     on_started: Callable[[], None],
 ) -> Outcome:
-    spark.conf.set(_WIDTH, str(held.parallelism))
-    paths = StatePaths(spec.state_dir.absolute())
+    spark.conf.set(_PARTITIONS, str(prepared.claim.parallelism))
     try:
-        return _Running(spec, control, program, paths, held, spark, on_epoch).until_end(on_started)
+        reporter = Reporter(prepared.program, prepared.paths.watermarks)
+        return _Running(prepared, control, reporter, on_epoch).until_end(spark, on_started)
     finally:
-        held.release()  # the callbacks that Spark keeps would hold it for as long as the session lives
+        prepared.claim.release()  # the callbacks that Spark keeps would hold it for as long as the session lives
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    """What the sinks have done with an epoch: the rows that were for them, and those they have left out so far."""
+class _EpochSteps:
+    """What becomes of the rows of an epoch: they go through the epoch part into the sinks, and what is no row into the
+    tables of dead letters."""
 
-    rows: int
-    refused: int
+    stream: StreamPart
+    epoch_part: EpochPart
+    dead_letter_tables: Sequence[DeadLetterTable]
 
 
 @dataclass(slots=True)
 class _Running:
-    """A run with its session open."""
+    """A run with its session open. Spark's thread runs the epochs and writes `begun` and `written`; the thread of the
+    run reads them, and reports."""
 
-    spec: RunSpec
+    prepared: _PreparedRun
     control: Control
-    program: Program
-    paths: StatePaths
-    held: Claim
-    spark: SparkSession
+    reporter: Reporter
     on_epoch: Callable[[EpochReport], None]
-    written: dict[int, _Written] = field(default_factory=dict)
-    begun: int = -1
-    reported: int = -1
-    is_ended: bool = False
+    written: dict[int, WrittenEpoch] = field(default_factory=dict)
+    newest_begun: int = -1
+    newest_reported: int = -1
+    has_ended: bool = False
 
-    def until_end(self, on_started: Callable[[], None]) -> Outcome:
-        targets = [
-            Target(self.program.tables[write.table], self._place(write.table), is_updating(write))
-            for write in self.program.writes
-        ]
-        boxes = [
-            DeadLetterTable(Target(self.program.tables[name], self._place(name)), senders, targets)
-            for name, senders in self.program.dead_letter_tables.items()
-        ]
-        epoch_part = EpochPart(self.program.parts, targets, self.program.tables, [box.target for box in boxes])
-        limits = Limits(self.spec.parallelism, self.spec.max_epoch_rows)
-        part = stream_part(self.spark, self.program, epoch_part, self.paths.watermarks, limits, self.spec.name)
+    def until_end(self, spark: SparkSession, on_started: Callable[[], None]) -> Outcome:
+        spec, paths = self.prepared.spec, self.prepared.paths
+        steps = self._steps(spark)
+        interval = spec.epoch_interval // timedelta(milliseconds=1)
         query = (
-            part.frame.writeStream.foreachBatch(
-                lambda rows, number: self._epoch(epoch_part, boxes, part.released, rows, number)
-            )
-            .option("checkpointLocation", str(self.paths.checkpoint))
+            steps.stream.frame.writeStream.foreachBatch(lambda rows, number: self._run_epoch(steps, rows, number))
+            .option("checkpointLocation", str(paths.checkpoint))
             .outputMode("append")
-            .trigger(processingTime=f"{self.spec.epoch_interval // timedelta(milliseconds=1)} milliseconds")
-            .queryName(self.spec.name)
+            .trigger(processingTime=f"{interval} milliseconds")
+            .queryName(spec.name)
             .start()
         )
         on_started()
@@ -226,51 +204,67 @@ class _Running:
         finally:
             query.stop()
 
-    def _place(self, table: str) -> SinkContext:
-        directory = sink_directory(self.paths.root, table)
-        directory.mkdir(parents=True, exist_ok=True)
-        return SinkContext(directory, self.spec.name)
+    def _steps(self, spark: SparkSession) -> _EpochSteps:
+        spec, program = self.prepared.spec, self.prepared.program
+        targets = [self._target(write.table, is_updating=is_updating(write)) for write in program.writes]
+        dead_letter_tables = [
+            DeadLetterTable(self._target(name), senders, targets)
+            for name, senders in program.dead_letter_tables.items()
+        ]
+        dead_letter_targets = [table.target for table in dead_letter_tables]
+        epoch_part = EpochPart(program.parts, targets, program.tables, dead_letter_targets)
+        limits = Limits(spec.parallelism, spec.max_epoch_rows)
+        stream = stream_part(spark, program, epoch_part, self.prepared.paths.watermarks, limits, spec.name)
+        return _EpochSteps(stream, epoch_part, dead_letter_tables)
 
-    def _epoch(
-        self,
-        epoch_part: EpochPart,
-        boxes: Sequence[DeadLetterTable],
-        released: Callable[[DataFrame], DataFrame],
-        rows: DataFrame,
-        number: int,
-    ) -> None:
+    def _target(self, table: str, *, is_updating: bool = False) -> Target:
+        directory = sink_directory(self.prepared.paths.root, table)
+        directory.mkdir(parents=True, exist_ok=True)
+        place = SinkContext(directory, self.prepared.spec.name)
+        return Target(self.prepared.program.tables[table], place, is_updating)
+
+    def _run_epoch(self, steps: _EpochSteps, rows: DataFrame, number: int) -> None:
+        """One epoch, in Spark's thread. An exception ends the query, with the epoch not committed."""
         if self.control.mode is not None:
+            # nothing was done yet but planning: the next start runs this very epoch
             raise StopRequested
-        self.begun = number
-        checkpoint, closes_windows = self.paths.checkpoint, self.program.parts.closes_windows
-        settled = read_settled(checkpoint, number, closes_windows=closes_windows)
-        epoch = Epoch(
+        self.newest_begun = number
+        epoch = self._epoch(number)
+        reach(Point.AFTER_OFFSETS, number)
+        rows_out = steps.epoch_part.run(steps.stream.released(rows), epoch)
+        paths = self.prepared.paths
+        # after all other sinks: what those have left out is known once they have recorded the epoch
+        ends = read_ends(paths.checkpoint, number) if steps.dead_letter_tables else []
+        for dead_letter_table in steps.dead_letter_tables:
+            dead_letter_table.take(epoch, ends, paths.watermarks)
+        self.written[number] = WrittenEpoch(rows_out, steps.epoch_part.refused)
+        reach(Point.AFTER_SINKS, number)
+
+    def _epoch(self, number: int) -> Epoch:
+        """The epoch as the sinks see it. All of it is from files, so a replay in another process sees the same."""
+        claimed, checkpoint = self.prepared.claim, self.prepared.paths.checkpoint
+        settled = read_settled(checkpoint, number, closes_windows=self.prepared.program.parts.closes_windows)
+        return Epoch(
             number=number,
-            lineage=self.held.lineage,
-            generation=self.held.generation,
+            lineage=claimed.lineage,
+            generation=claimed.generation,
             offsets=hash_offsets(checkpoint, number),
-            parents=self.held.parents,
+            parents=claimed.parents,
             watermark=settled.watermark,
             is_last=settled.is_last,
         )
-        reach(Point.AFTER_OFFSETS, number)
-        rows_out = epoch_part.run(released(rows), epoch)
-        ends = read_ends(checkpoint, number) if boxes else []
-        for box in boxes:
-            box.take(epoch, ends, self.paths.watermarks)
-        self.written[number] = _Written(rows_out, epoch_part.refused)
-        reach(Point.AFTER_SINKS, number)
 
     def _watch(self, query: StreamingQuery) -> Outcome:
         while True:
             self.control.wait(POLL_SECONDS)
+            # asked before reporting: what an epoch left behind that ended in between is reported below
             is_active = query.isActive
             self._report(query)
-            if self.is_ended:
+            if self.has_ended:
                 return "finished"
             if not is_active:
                 return self._why_inactive(query)
-            is_in_epoch = self.begun > self.reported
+            is_in_epoch = self.newest_begun > self.newest_reported
             if self.control.mode == "immediate" or (self.control.mode == "checkpoint" and not is_in_epoch):
                 return "stopped"
 
@@ -278,50 +272,22 @@ class _Running:
         try:
             query.awaitTermination(1)
         except PySparkException as error:
+            # it has crossed Java and comes back as text
             if self.control.mode is not None and StopRequested.__name__ in str(error):
                 return "stopped"
-            raise explain_failure(error, self.paths) from error
+            raise explain_failure(error, self.prepared.paths) from error
         return "stopped"
-
-    def _dropped(self, offset: Offset) -> int:
-        """The records of a table that were dropped up to an offset, with those of the epoch that ends there."""
-        return offset.dropped + sum(note.dropped for note in self._notes(offset))
-
-    def _counted(self, offset: Offset) -> int | None:
-        """The rows of a table in the epoch that ends there, if those who read them have counted them."""
-        found = [note.rows for note in self._notes(offset) if note.rows is not None]
-        table = self.program.tables[offset.table]
-        return sum(found) if connector_of(table).spark_read(table) else None
-
-    def _notes(self, offset: Offset) -> list[notes.Note]:
-        directory = self.paths.watermarks / format_name(offset.table)
-        found = (notes.collect(directory, name, count, offset.positions[name]) for name, count in offset.moved.items())
-        return [note for some in found for note in some]
 
     def _report(self, query: StreamingQuery) -> None:
         if not self.written:
             return  # nothing was written that is not reported: Spark need not turn its reports into text
-        scans: dict[str, int] = {}
-        for branch in self.program.parts.branches:
-            for node in walk(branch):
-                if isinstance(node, Scan):
-                    scans[node.table] = scans.get(node.table, 0) + 1
         for progress in query.recentProgress:
             content = json.loads(progress.json)
             number = int(content["batchId"])
-            if number <= self.reported or number not in self.written:
-                continue
-            written = self.written.pop(number)
-            report = read_progress(
-                content,
-                scans,
-                written.rows,
-                closes_windows=self.program.parts.closes_windows,
-                dropped=self._dropped,
-                refused=written.refused,
-                counted=self._counted,
-            )
-            self.reported = number
+            if number <= self.newest_reported or number not in self.written:
+                continue  # reported before, or an epoch that Spark has only looked for
+            report = self.reporter.read(content, self.written.pop(number))
+            self.newest_reported = number
             reach(Point.AFTER_COMMIT, number)
             self.on_epoch(report)
-            self.is_ended = self.is_ended or report.is_last
+            self.has_ended = self.has_ended or report.is_last

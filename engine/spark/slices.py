@@ -2,6 +2,10 @@
 
 The planner, its offsets and its notes are those of every table, so a replay reads the same slices. Their rows come into
 the epoch as a batch, and so only plans that keep nothing between epochs can have them.
+
+    what streams     ("clicks", "p0", "9", "12", planned 12:00:08, watermark 12:00:05)
+    what is read     Spark's own source, told to read p0 from 9 to 12, as a batch
+    what comes out   the rows of clicks, decoded by our tasks, which leave a note as always
 """
 
 from __future__ import annotations
@@ -19,7 +23,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from engine.connectors.base import Slice
 from engine.errors import MissingPackageError
-from engine.spark.source import Piece, Reader, Reading, ScanSpec, Task, source_class, streamed
+from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading
+from engine.spark.scans import ScanSpec
+from engine.spark.source import Reader, Task, source_class, streamed
 from engine.spark.spark_types import spark_schema
 
 if TYPE_CHECKING:
@@ -47,13 +53,13 @@ class SliceReader(Reader):
         rows = [
             {
                 "table": self.spec.table.name,
-                "partition": piece.piece.partition,
-                "start": json.dumps(piece.piece.start),
-                "end": json.dumps(piece.piece.end),
-                "planned": task.planned,
-                "watermark": task.watermark,
+                "partition": assigned.slice.partition,
+                "start": json.dumps(assigned.slice.start),
+                "end": json.dumps(assigned.slice.end),
+                "planned": task.moment.planned,
+                "watermark": task.moment.watermark,
             }
-            for piece in task.pieces
+            for assigned in task.slices
         ]
         types = [pa.string()] * len(_TEXTS) + [pa.int64()] * len(_NUMBERS)
         yield pa.RecordBatch.from_pylist(rows, schema=pa.schema(list(zip((*_TEXTS, *_NUMBERS), types, strict=True))))
@@ -71,21 +77,20 @@ def tables_of(spark: SparkSession, specs: Mapping[str, ScanSpec], rows: DataFram
     """The rows of every table in an epoch of slices."""
     slices = rows.collect()
     return {
-        name: _rows_of(spark, spec, _read_of(spec), [one for one in slices if one.table == name])
+        name: _rows_of(spark, spec, _read_of(spec), [row for row in slices if row.table == name])
         for name, spec in specs.items()
     }
 
 
 def _read_of(spec: ScanSpec) -> SparkRead:
     read = spec.spark_read
-    if read is None:
-        raise AssertionError(spec.table.name)  # `compile` has refused it
+    assert read is not None, spec.table.name  # `compile` has refused it
     return read
 
 
 def _slices_class(spec: ScanSpec) -> type[DataSource]:
-    # Spark reads what is left of a partition in one task: no use in cutting it
-    return source_class(replace(spec, tasks=1), SliceReader, SLICES)
+    # Spark reads a range of a partition in one task: no use in cutting it
+    return source_class(replace(spec, plan=replace(spec.plan, tasks=1)), SliceReader, SLICES)
 
 
 def _must_be_there(spark: SparkSession, read: SparkRead, table: str) -> None:
@@ -100,32 +105,33 @@ def _must_be_there(spark: SparkSession, read: SparkRead, table: str) -> None:
         ) from missing
 
 
-def _rows_of(spark: SparkSession, spec: ScanSpec, read: SparkRead, slices: Sequence[Row]) -> DataFrame:
-    pieces = pieces_of(slices)
+def _rows_of(spark: SparkSession, spec: ScanSpec, read: SparkRead, rows: Sequence[Row]) -> DataFrame:
+    slices = slices_of(rows)
     schema = spark_schema(spec.schema)
-    if not pieces:
+    if not slices:
         return spark.createDataFrame([], schema)
-    found = spark.read.format(read.format).options(**read.options_of([one.piece for one in pieces.values()])).load()
-    wanted = found.selectExpr(f"{read.partition} AS {_PARTITION}", *read.columns)
-    decode = _decoder(spec, read, pieces, slices[0].watermark, slices[0].planned)
+    options = read.options_of([assigned.slice for assigned in slices.values()])
+    raw = spark.read.format(read.format).options(**options).load()
+    columns = raw.selectExpr(f"{read.partition} AS {_PARTITION}", *read.columns)
+    decode = _decoder(spec, read, slices, EpochMoment(rows[0].watermark, rows[0].planned))
     # pyspark cannot pass on every name that users give
     numbered = StructType([StructField(f"c{index}", field.dataType) for index, field in enumerate(schema)])
-    return wanted.mapInArrow(decode, numbered).toDF(*schema.names)
+    return columns.mapInArrow(decode, numbered).toDF(*schema.names)
 
 
-def pieces_of(slices: Sequence[Row]) -> Mapping[str, Piece]:
-    """What is read of each partition, in one piece: another reader may have had the epoch cut into several."""
-    found: dict[str, Piece] = {}
-    for one in slices:
-        start, end = json.loads(one.start), json.loads(one.end)
-        if one.partition in found:
-            start = found[one.partition].piece.start
-        found[one.partition] = Piece(Slice(one.partition, start, end), 0, end)
-    return found
+def slices_of(rows: Sequence[Row]) -> Mapping[str, AssignedSlice]:
+    """What is read of each partition, as one slice: another reader may have had the epoch cut into several."""
+    slices: dict[str, AssignedSlice] = {}
+    for row in rows:
+        start, end = json.loads(row.start), json.loads(row.end)
+        if row.partition in slices:
+            start = slices[row.partition].slice.start
+        slices[row.partition] = AssignedSlice(Slice(row.partition, start, end), 0, end)
+    return slices
 
 
 def _decoder(
-    spec: ScanSpec, read: SparkRead, pieces: Mapping[str, Piece], watermark: int, planned: int
+    spec: ScanSpec, read: SparkRead, slices: Mapping[str, AssignedSlice], moment: EpochMoment
 ) -> Callable[[Iterator[object]], Iterator[object]]:
     """What a task does with Spark's rows of one slice; made on the driver, run in a worker."""
 
@@ -133,14 +139,14 @@ def _decoder(
         import pyarrow as pa  # noqa: PLC0415 - only tasks need it
         import pyarrow.compute as pc  # noqa: PLC0415
 
-        readings: dict[str, Reading] = {}
+        readings: dict[str, SliceReading] = {}
         for batch in cast("Iterator[pa.RecordBatch]", batches):
-            names = batch.column(0)
-            for name in names.unique().to_pylist():
+            partitions = batch.column(0)
+            for name in partitions.unique().to_pylist():
                 if name not in readings:
-                    readings[name] = Reading(spec, pieces[name], watermark, planned, counted=True)
-                mine = batch.filter(pc.equal(names, name)).select(list(read.columns))
-                rows = readings[name].take(read.chunk(name, mine))
+                    readings[name] = SliceReading(spec, slices[name], moment, counted=True)
+                raw = batch.filter(pc.equal(partitions, name)).select(list(read.columns))
+                rows = readings[name].take(read.chunk(name, raw))
                 if rows is not None:
                     yield pa.RecordBatch.from_arrays(rows.columns, names=[f"c{i}" for i in range(rows.num_columns)])
         for reading in readings.values():

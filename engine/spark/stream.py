@@ -12,13 +12,16 @@ from engine.compile import Program
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.reads import read_by
 from engine.plan.tree import walk
-from engine.spark.epoch import EpochPart, tag
+from engine.spark.epoch import EpochPart
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
+from engine.spark.planner import PlanSpec
 from engine.spark.register_kernels import register_kernels
 from engine.spark.register_udfs import register_udfs
+from engine.spark.scans import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name
 from engine.spark.slices import stream_slices, tables_of
-from engine.spark.source import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name, source_class, streamed
+from engine.spark.source import source_class, streamed
+from engine.spark.tagged_frames import tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,7 @@ def scan_specs(
     directories = {name: notes / format_name(name) for name in program.scans}
     specs: dict[str, ScanSpec] = {}
     for name, scan in program.scans.items():
-        others = tuple(path for other, path in directories.items() if other != name)
-        table = replace(program.tables[name], job=job)
-        specs[name] = ScanSpec(
-            table, scan, directories[name], others, limits.tasks, limits.max_epoch_rows, hidden, epoch.wakes_after
-        )
+        others = tuple(directory for other, directory in directories.items() if other != name)
+        plan = PlanSpec(name, directories[name], others, limits.tasks, limits.max_epoch_rows, epoch.wakes_after)
+        specs[name] = ScanSpec(replace(program.tables[name], job=job), scan, plan, hidden)
     return specs

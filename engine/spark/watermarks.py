@@ -3,6 +3,13 @@
 A partition's watermark is the larger of what it was and the smallest value of the watermark expression in the last
 rows read from it. The source's is the smallest of its active partitions, and never goes back. Instants are whole
 microseconds since the Unix epoch.
+
+    before          p0 500, p1 200          the source 200
+    candidates      p0 400, p1 600
+    after           p0 500, p1 600          the source 500
+    p0 is idle      p0 500, p1 600          the source 600: p0 holds nothing back, and is late when it wakes
+
+See docs/decisions/watermarks-travel-in-offsets.md.
 """
 
 from __future__ import annotations
@@ -30,18 +37,18 @@ def advance(
     hold nothing back. A partition that has shown nothing yet holds everything back."""
     partitions = {name: _later(mark, candidates.get(name)) for name, mark in before.partitions.items()}
     active = [mark for name, mark in partitions.items() if name not in finished and name not in idle]
-    known = [mark for mark in active if mark is not None]
-    if not active or len(known) < len(active):
+    marks = [mark for mark in active if mark is not None]
+    if not active or len(marks) < len(active):
         return Marks(partitions, before.source)
-    return Marks(partitions, _later(before.source, min(known)))
+    return Marks(partitions, _later(before.source, min(marks)))
 
 
-def follow(own: int | None, others: Collection[int | None]) -> int | None:
+def follow(watermark: int | None, others: Collection[int | None]) -> int | None:
     """The watermark of a source that is idle as a whole: it follows the slowest of the active ones."""
-    known = [mark for mark in others if mark is not None]
-    if not known or len(known) < len(others):
-        return own
-    return _later(own, min(known))
+    marks = [mark for mark in others if mark is not None]
+    if not marks or len(marks) < len(others):
+        return watermark
+    return _later(watermark, min(marks))
 
 
 @dataclass(slots=True)
@@ -52,17 +59,17 @@ class Activity:
     limit: timedelta | None
     last: dict[str, datetime]
 
-    def saw(self, partitions: Collection[str], heard: Collection[str], now: datetime) -> frozenset[str]:
-        """Note which partitions have rows, and say which have been silent for longer than the limit."""
+    def find_idle(self, partitions: Collection[str], busy: Collection[str], now: datetime) -> frozenset[str]:
+        """Note which partitions are `busy`, having rows, and say which have been silent for longer than the limit."""
         for name in partitions:
-            if name in heard or name not in self.last:
+            if name in busy or name not in self.last:
                 self.last[name] = now
         if self.limit is None:
             return frozenset()
         return frozenset(name for name in partitions if now - self.last[name] > self.limit)
 
 
-def _later(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return one if other is None else other
-    return max(one, other)
+def _later(mark: int | None, other: int | None) -> int | None:
+    if mark is None or other is None:
+        return mark if other is None else other
+    return max(mark, other)

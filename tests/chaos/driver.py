@@ -17,8 +17,10 @@ from engine.delivery.durable import create_durably
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.errors import EngineError, SupersededError
-from engine.spark.epoch import Target, commit_sinks, sink_directory, write_task
+from engine.spark.epoch import SinkMessage, commit_sinks
 from engine.spark.offsets import hash_offsets
+from engine.spark.segments import write_task
+from engine.spark.targets import Target, sink_directory
 from tests.chaos.events import SHARDS, make_events
 
 DONE, SUPERSEDED, OVERTAKEN, FAILED = 0, 3, 4, 5
@@ -96,14 +98,14 @@ def _take(spec: Spec, targets: tuple[Target, ...], number: int, first: int, gene
         is_last=_is_last(checkpoint, number),
     )
     reach(Point.AFTER_OFFSETS, number)
-    messages: list[tuple[int, int, bytes]] = []
+    messages: list[SinkMessage] = []
     for task in range(SHARDS):
         rows = make_events(first, end, task)
         timed = rows.append_column("_timestamp", rows.column("n").cast(pa.timestamp("us")))
         for sink, target in enumerate(targets):
             for answer in write_task([target], epoch, iter([timed if target.needs_event_time else rows]), task):
                 assert isinstance(answer, pa.RecordBatch)
-                messages += [(sink, row["rows"], row["message"]) for row in answer.to_pylist()]
+                messages += [SinkMessage(sink, row["rows"], row["message"]) for row in answer.to_pylist()]
     commit_sinks(targets, epoch, messages)
     reach(Point.AFTER_SINKS, number)
 

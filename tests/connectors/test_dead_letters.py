@@ -16,8 +16,9 @@ from engine.connectors.base import DeadLetter, SinkContext
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.errors import UnwritableTargetError
 from engine.spark.dead_letters import DeadLetterNotes, noted_dead_letters
-from engine.spark.epoch import EpochPart, Target
+from engine.spark.epoch import EpochPart
 from engine.spark.run import RunSpec
+from engine.spark.targets import Target
 from tests.streams.play import kill_in_epoch, play, read_rows
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from engine.connectors.options import parse_options
 from engine.connectors.secret_values import fill_in
 from engine.epoch_report import EpochReport
 from engine.errors import MissingPackageError, ScriptRefused
-from engine.spark.run import Control, RunSpec, run_in
-from engine.spark.slices import pieces_of
+from engine.spark.control import Control
+from engine.spark.run import RunSpec, run_in
+from engine.spark.slices import slices_of
 from tests.connectors.tables import given, table
 from tests.kafka.broker import Broker
 from tests.kafka.jars import spark_kafka
@@ -140,11 +141,11 @@ def test_what_needs_more_than_an_epoch_is_refused(query: str, says: str) -> None
 @pytest.mark.unit
 def test_an_epoch_that_another_reader_had_cut_into_slices_is_read_whole() -> None:
     cut = [("a/0", 0, 5), ("a/0", 5, 9), ("a/1", 2, 3)]
-    slices = [Row(partition=name, start=json.dumps(place(low)), end=json.dumps(place(high))) for name, low, high in cut]
+    rows = [Row(partition=name, start=json.dumps(place(low)), end=json.dumps(place(high))) for name, low, high in cut]
 
-    pieces = pieces_of(slices)
+    slices = slices_of(rows)
 
-    assert [one.piece for one in pieces.values()] == [
+    assert [assigned.slice for assigned in slices.values()] == [
         Slice("a/0", place(0), place(9)),
         Slice("a/1", place(2), place(3)),
     ]

@@ -13,7 +13,8 @@ from pathlib import Path
 from engine.checkpoints import savepoints
 from engine.checkpoints.restore import restore
 from engine.epoch_report import EpochReport
-from engine.spark.run import Control, run
+from engine.spark.control import Control
+from engine.spark.run import run
 from tests.kept.cases import CASES, output_of
 
 SAVED_AT, STOPPED_AT = 1, 3

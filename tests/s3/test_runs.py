@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from engine.spark.run import Control, RunSpec, run_in
+from engine.spark.control import Control
+from engine.spark.run import RunSpec, run_in
 from tests.s3.store import Store
 
 if TYPE_CHECKING:

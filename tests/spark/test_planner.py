@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from engine.connectors.base import Chunk, Position, Slice
 from engine.spark import notes
-from engine.spark.planner import Offset, Planner
+from engine.spark.planner import Offset, Planner, PlanSpec
 from engine.spark.watermarks import END_OF_TIME, Activity, Marks, advance, follow
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -43,11 +43,11 @@ class FakeSource:
 
 def planner(source: FakeSource, folder: Path, others: tuple[Path, ...] = ()) -> Planner:
     activity = Activity(timedelta(minutes=5), {})
-    return Planner("t", source, folder, others, activity, lambda: source.now, slices=1)
+    return Planner(PlanSpec("t", folder, others), source, activity, lambda: source.now)
 
 
 def note(folder: Path, partition: str, end: int, candidate: int | None, dropped: int = 0) -> None:
-    notes.leave(folder, partition, 0, notes.Note(end, candidate, dropped))
+    notes.leave(folder, partition, 0, notes.ReaderNote(end, candidate, dropped))
 
 
 def test_the_watermark_is_that_of_the_slowest_partition(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_moving_source_without_partitions_has_begun_all_the_same(tmp_path: Pat
     source.ends = {"a": 150}
     plan.next(begun)
 
-    assert begun.beat == 1
+    assert begun.sequence == 1
     assert source.asked == [True, False]
 
 
@@ -246,8 +246,8 @@ def test_a_partition_whose_rows_wait_is_not_idle(tmp_path: Path) -> None:
 
 def test_an_idle_source_follows_the_slowest_active_one(tmp_path: Path) -> None:
     other, third = tmp_path / "other", tmp_path / "third"
-    notes.tell(other, notes.SourceMark(900, idle=False, ended=False))
-    notes.tell(third, notes.SourceMark(800, idle=False, ended=False))
+    notes.write_mark(other, notes.SourceMark(900, idle=False, ended=False))
+    notes.write_mark(third, notes.SourceMark(800, idle=False, ended=False))
     source = FakeSource({"a": 0})
     plan = planner(source, tmp_path / "mine", (other, third))
     offset = plan.next(plan.first())
@@ -258,8 +258,8 @@ def test_an_idle_source_follows_the_slowest_active_one(tmp_path: Path) -> None:
 
 def test_an_idle_source_does_not_follow_idle_or_ended_ones(tmp_path: Path) -> None:
     other, third = tmp_path / "other", tmp_path / "third"
-    notes.tell(other, notes.SourceMark(END_OF_TIME, idle=False, ended=True))
-    notes.tell(third, notes.SourceMark(800, idle=True, ended=False))
+    notes.write_mark(other, notes.SourceMark(END_OF_TIME, idle=False, ended=True))
+    notes.write_mark(third, notes.SourceMark(800, idle=True, ended=False))
     source = FakeSource({"a": 0})
     plan = planner(source, tmp_path / "mine", (other, third))
     offset = plan.next(plan.first())
@@ -288,7 +288,7 @@ def test_who_follows_nobody_stays() -> None:
 def test_a_sink_that_waits_for_the_clock_gets_an_epoch_after_a_silence(tmp_path: Path) -> None:
     source = FakeSource({"a": 10})
     plan = planner(source, tmp_path)
-    plan.wakes_after = timedelta(seconds=30)
+    plan.spec = replace(plan.spec, wakes_after=timedelta(seconds=30))
     first = plan.next(plan.first())
     source.now = START + timedelta(seconds=29)
     assert plan.next(first) is first

@@ -1,0 +1,38 @@
+"""How a run is stopped, from whichever thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import Literal
+
+StopMode = Literal["checkpoint", "immediate"]
+
+
+class StopRequested(Exception):  # noqa: N818 - it is no error
+    """Raised before the first effect of an epoch, when the run is to stop at the end of the one before."""
+
+
+class Control:
+    """The one way to stop a run; may be used from any thread."""
+
+    def __init__(self) -> None:
+        self._mode: StopMode | None = None
+        self._changed = threading.Event()
+
+    def stop(self, mode: StopMode) -> None:
+        """Stop after the epoch that is under way, or immediately; the next start goes on from there either way."""
+        if self._mode != "immediate":
+            self._mode = mode
+        self._changed.set()
+
+    @property
+    def mode(self) -> StopMode | None:
+        """How the run is to stop, if it is."""
+        return self._mode
+
+    def wait(self, seconds: float) -> None:
+        """Wait, but not longer than until a stop is asked for."""
+        if self._mode is None:
+            self._changed.wait(seconds)
+        else:
+            threading.Event().wait(seconds)

@@ -1,0 +1,158 @@
+"""From the chunks of a slice to the rows that Spark gets, and to the note about them.
+
+    a slice of p0, watermark 12:00:00, the table's watermark is its event time less 2 s
+    a chunk        (1, 12:00:07), (2, 12:00:05), and one record that cannot be decoded
+    Spark's rows   (1, 12:00:07, _wm 12:00:00), (2, 12:00:05, _wm 12:00:00)
+    the note       {"candidate": 12:00:03, "dropped": 1}: it moves the watermark of the next epoch
+
+See docs/decisions/watermarks-travel-in-offsets.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.arrow.evaluate import evaluate
+from engine.connectors.base import Chunk, Position, Slice
+from engine.connectors.dead_letters import DeadLetterFile
+from engine.formats.row_ids import row_ids
+from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, WATERMARK
+from engine.schema import arrow_schema
+from engine.spark import notes
+from engine.spark.dead_letters import DeadLetterNotes
+from engine.spark.scans import ScanSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LAST_ROWS = 8192
+"""How many of the last rows of a partition's range say what its watermark is: as many as a chunk has. The least of the
+whole range would be that of rows which those behind them overtook long ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedSlice:
+    """A slice to read, which slice of its partition it is, and where that partition's range ends."""
+
+    slice: Slice
+    index: int
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class EpochMoment:
+    """What the plan of an epoch says to all that read for it, in microseconds: the watermark that its rows are measured
+    by, and when it was planned, which is the event time of rows that have none."""
+
+    watermark: int
+    planned: int
+
+
+class SliceReading:
+    """Takes the chunks of a slice, in order, and gives Spark its rows. What was not rows is written down in the end:
+    dead letters, and a note for the planner, which holds the number of rows too if they are `counted` here."""
+
+    def __init__(self, spec: ScanSpec, assigned: AssignedSlice, moment: EpochMoment, *, counted: bool = False) -> None:
+        self._spec = spec
+        self._assigned = assigned
+        self._moment = moment
+        self._last_rows = _LastRows()
+        self._dropped = 0
+        self._row_count = 0 if counted else None
+        self._dead_letters = _dead_letter_taker(spec, assigned, moment.planned)
+
+    def take(self, chunk: Chunk) -> pa.RecordBatch | None:
+        """The rows of a chunk, with what is hidden; None when there are none."""
+        self._dropped += chunk.dropped
+        if self._dead_letters is not None:
+            self._dead_letters.add(chunk.dead_letters)
+        if chunk.rows.num_rows == 0:
+            return None
+        if self._row_count is not None:
+            self._row_count += chunk.rows.num_rows
+        event_time = self._spec.scan.event_time
+        if event_time is None:
+            times = _repeat(self._moment.planned, chunk.rows.num_rows)
+        else:
+            times = evaluate(event_time, chunk.rows)
+        rows = chunk.rows.append_column(EVENT_TIME, times)
+        self._last_rows.add(evaluate(self._spec.scan.watermark, rows))
+        return _with_hidden(self._spec, rows, self._moment.watermark)
+
+    def close(self) -> None:
+        """Write down what was seen beside the rows."""
+        if self._dead_letters is not None:
+            self._dead_letters.close()
+        assigned = self._assigned
+        note = notes.ReaderNote(assigned.end, self._last_rows.least(), self._dropped, self._row_count)
+        notes.leave(self._spec.plan.notes, assigned.slice.partition, assigned.index, note)
+
+
+def heartbeat(spec: ScanSpec, watermark: int) -> pa.RecordBatch:
+    """The one row of an epoch that holds no data, with the watermark that holds from then on."""
+    import pyarrow as pa  # noqa: PLC0415 - see `_LastRows.least`
+
+    schema = arrow_schema(spec.schema)
+    columns = [pa.nulls(1, field.type) for field in schema]
+    columns[-2:] = [pa.array([True]), _repeat(watermark, 1)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _dead_letter_taker(
+    spec: ScanSpec, assigned: AssignedSlice, planned: int
+) -> DeadLetterFile | DeadLetterNotes | None:
+    table, partition = spec.table, assigned.slice.partition
+    if table.dead_letter_table is not None:
+        return DeadLetterNotes(spec.plan.notes, partition, assigned.index, assigned.end, planned)
+    if table.dead_letter_directory is not None:
+        start, end = assigned.slice.start, assigned.slice.end
+        return DeadLetterFile(table.dead_letter_directory, table.name, partition, start, end)
+    return None
+
+
+class _LastRows:
+    """The watermark values of the last rows seen."""
+
+    def __init__(self) -> None:
+        self._parts: list[pa.Array] = []
+        self._count = 0
+
+    def add(self, values: pa.Array) -> None:
+        if len(values) >= LAST_ROWS:
+            self._parts, self._count = [values.slice(len(values) - LAST_ROWS)], LAST_ROWS
+            return
+        self._parts.append(values)
+        self._count += len(values)
+        while self._count - len(self._parts[0]) >= LAST_ROWS:
+            self._count -= len(self._parts.pop(0))
+
+    def least(self) -> int | None:
+        import pyarrow as pa  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        if not self._parts:
+            return None
+        values = pa.chunked_array([part.cast(pa.int64()) for part in self._parts])
+        least = pc.min(values.slice(max(0, self._count - LAST_ROWS))).as_py()
+        return None if least is None else int(least)
+
+
+def _with_hidden(spec: ScanSpec, rows: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
+    import pyarrow as pa  # noqa: PLC0415 - see `_LastRows.least`
+
+    columns = [rows.column(field.name) for field in spec.scan.columns]
+    if spec.scan.is_changes:
+        columns += [rows.column(RETRACT), row_ids([rows.column(name) for name in spec.table.primary_key])]
+    hidden = {EVENT_TIME: rows.column(EVENT_TIME)}
+    if spec.has_heartbeat:
+        hidden[HEARTBEAT] = pa.repeat(pa.scalar(False), rows.num_rows)
+        hidden[WATERMARK] = _repeat(watermark, rows.num_rows)
+    columns += [hidden[field.name] for field in spec.hidden]
+    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(spec.schema))
+
+
+def _repeat(micros: int, count: int) -> pa.Array:
+    import pyarrow as pa  # noqa: PLC0415 - see `_LastRows.least`
+
+    return pa.repeat(pa.scalar(micros, pa.timestamp("us", tz="UTC")), count)

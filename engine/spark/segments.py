@@ -1,0 +1,93 @@
+"""What a task does with its rows of an epoch: it writes them into segments, which nobody sees before the commit.
+
+    rows of the task    (0, {1}, NULL), (1, NULL, {x}), (0, {2}, NULL)       tagged with the number of the sink
+    written             sink 0 a segment with 1 and 2, sink 1 a segment with x
+    messages            (0, 2 rows, what sink 0's writer says of it), (1, 1 row, what sink 1's writer says of it)
+
+The messages go to the driver, which hands them to the sinks' commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+
+from engine.connectors.base import Epoch, SegmentWriter, Table
+from engine.delivery.faults import Point, reach
+from engine.errors import NullValueError
+from engine.schema import arrow_schema
+from engine.spark.tagged_frames import TAG
+from engine.spark.targets import Target
+from engine.spark.whole_changes import WholeChanges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MESSAGE = StructType(
+    [StructField("sink", IntegerType()), StructField("rows", LongType()), StructField("message", BinaryType())]
+)
+"""The sink's number among the targets, how many rows the task has written for it, and what its writer says."""
+
+
+def segment_writer(targets: Sequence[Target], epoch: Epoch) -> Callable[[Iterator[object]], Iterator[object]]:
+    """What a task does with its rows; made on the driver, run in a worker."""
+
+    def write(batches: Iterator[object]) -> Iterator[object]:
+        context = TaskContext.get()
+        return write_task(targets, epoch, batches, context.partitionId() if context is not None else 0)
+
+    return write
+
+
+def write_task(targets: Sequence[Target], epoch: Epoch, batches: Iterator[object], task: int) -> Iterator[object]:
+    """Write a task's rows into the segments of each sink, and answer with a message for each that got any."""
+    import pyarrow as pa  # noqa: PLC0415 - only tasks need it
+
+    writers: dict[int, SegmentWriter] = {}
+    counts: dict[int, int] = {}
+    schemas = [arrow_schema(target.schema) for target in targets]
+    for batch in batches:
+        assert isinstance(batch, pa.RecordBatch), type(batch)
+        for number, rows in _rows_by_sink(batch, schemas):
+            # a sink whose first rows come here is opened here: a task without rows for it leaves no empty segment
+            if number not in writers:
+                writer = targets[number].open().open(epoch, task)
+                writers[number] = WholeChanges(writer) if targets[number].is_updating else writer
+            _refuse_nulls(targets[number].table, rows)
+            counts[number] = counts.get(number, 0) + rows.num_rows
+            writers[number].write(rows)
+    for number, writer in writers.items():
+        message = writer.close()
+        reach(Point.WHILE_STAGING, epoch.number)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([number], pa.int32()), pa.array([counts[number]]), pa.array([message], pa.binary())],
+            names=MESSAGE.names,
+        )
+
+
+def _rows_by_sink(batch: pa.RecordBatch, schemas: Sequence[pa.Schema]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows for each sink that has any, under the names of its columns."""
+    import pyarrow as pa  # noqa: PLC0415 - only tasks need it
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if batch.schema.names[0] != TAG:
+        if batch.num_rows:
+            yield 0, pa.RecordBatch.from_arrays(batch.columns, schema=schemas[0])
+        return
+    for number, schema in enumerate(schemas):
+        structs = batch.filter(pc.equal(batch.column(0), number)).column(number + 1)
+        if len(structs):
+            yield number, pa.RecordBatch.from_arrays(structs.flatten(), schema=schema)
+
+
+def _refuse_nulls(table: Table, rows: pa.RecordBatch) -> None:
+    """Raise when NULL stands in a column that the sink declares NOT NULL."""
+    for declared, column in zip(table.schema, rows.columns, strict=False):
+        if not declared.nullable and column.null_count:
+            raise NullValueError(
+                f"NULL came for column {declared.name!r} of {table.name}, which is NOT NULL",
+                hint=f"give it a value with coalesce({declared.name}, ...), or declare the column without NOT NULL",
+            )

@@ -1,0 +1,63 @@
+"""The sinks of a job, as the driver and its tasks see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from engine.connectors import connector_of
+from engine.connectors.base import Sink, SinkContext, Table
+from engine.delivery.file_ledger import read_ledger, refused_so_far
+from engine.plan.hidden import EVENT_TIME
+from engine.schema import Field, Schema
+from engine.spark.safe_names import safe_name
+from engine.spark.scans import CHANGES
+from engine.types import TIMESTAMP
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A sink of a job: its table, where it keeps its own files, and whether its rows are taken back and replaced."""
+
+    table: Table
+    place: SinkContext
+    is_updating: bool = False
+
+    @property
+    def needs_event_time(self) -> bool:
+        """Whether its writer is given the event time as a last column."""
+        return connector_of(self.table).needs_event_time(self.table.options)
+
+    @property
+    def wakes_after(self) -> timedelta | None:
+        """How long the input may be silent before it wants an epoch all the same."""
+        return connector_of(self.table).wakes_after(self.table.options)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that its writer is given."""
+        hidden = (Field(EVENT_TIME, TIMESTAMP),) if self.needs_event_time else ()
+        return Schema((*self.table.schema, *(CHANGES if self.is_updating else ()), *hidden))
+
+    @property
+    def drops_all(self) -> bool:
+        """Whether its rows need not even leave Spark."""
+        return connector_of(self.table).drops_all
+
+    @property
+    def refused(self) -> int:
+        """How many rows it has left out so far, since nothing took them."""
+        may_refuse = connector_of(self.table).may_refuse_rows and self.table.bad_data != "fail"
+        return refused_so_far(read_ledger(self.place.directory)) if may_refuse else 0
+
+    def open(self) -> Sink:
+        """The table's sink."""
+        opener = connector_of(self.table).open_sink
+        assert opener is not None, self.table.connector
+        return opener(self.table, self.place)
+
+
+def sink_directory(state: Path, table: str) -> Path:
+    """Where a sink keeps its own files."""
+    return state / "sinks" / safe_name(table)
