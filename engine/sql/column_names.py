@@ -8,15 +8,15 @@ from itertools import count
 
 from engine.errors import DuplicateNameError, EngineError, TableColumnError, UnusableNameError
 
-_OURS = re.compile(r"__.*|_timestamp|_heartbeat|_wm|_window|_none|_key\d+", re.IGNORECASE | re.DOTALL)
+_RESERVED = re.compile(r"__.*|_timestamp|_heartbeat|_wm|_window|_none|_key\d+", re.IGNORECASE | re.DOTALL)
 
 
 def usable(name: str) -> str:
     """The name; refused when the engine needs it, or when Spark could not keep it."""
     if not name:
-        raise UnusableNameError("a column needs a name", hint="write AS and a name")
-    if _OURS.fullmatch(name):
-        raise TableColumnError(f"column name {name!r} is taken by the engine", hint="use another name")
+        raise UnusableNameError("a column needs a name", hint="name it with AS")
+    if _RESERVED.fullmatch(name):
+        raise TableColumnError(f"column name {name!r} is reserved for the engine", hint="use another name")
     return _keepable(name)
 
 
@@ -30,34 +30,35 @@ def usable_members(names: Sequence[str]) -> list[str]:
     return _distinct([_keepable(name) for name in names], "member")
 
 
-def numbered(prefix: str, taken: Iterable[str]) -> str:
-    """The prefix with a number that begins none of the names yet."""
-    names = [name.lower() for name in taken]
-    return next(one for one in (f"{prefix}{number}" for number in count()) if not any(n.startswith(one) for n in names))
+def numbered(prefix: str, used_names: Iterable[str]) -> str:
+    """The prefix with the first number that no name begins with."""
+    names = [name.lower() for name in used_names]
+    candidates = (f"{prefix}{number}" for number in count())
+    return next(candidate for candidate in candidates if not any(name.startswith(candidate) for name in names))
 
 
-def twice(name: str, what: str = "column") -> EngineError:
+def twice(name: str, kind: str = "column") -> EngineError:
     """A second column of the same name."""
     return DuplicateNameError(
-        f"{what} {name!r} is declared twice", hint="upper and lower case are not told apart; use another name"
+        f"{kind} {name!r} is declared twice", hint="upper and lower case are the same; use another name"
     )
 
 
 def count_columns(count: int) -> str:
-    """So many columns, in words."""
+    """A number of columns, in words."""
     return f"{count} column{'' if count == 1 else 's'}"
 
 
-def _distinct(names: list[str], what: str) -> list[str]:
-    seen: set[str] = set()
+def _distinct(names: list[str], kind: str) -> list[str]:
+    earlier: set[str] = set()
     for name in names:
-        if name.lower() in seen:
-            raise twice(name, what)
-        seen.add(name.lower())
+        if name.lower() in earlier:
+            raise twice(name, kind)
+        earlier.add(name.lower())
     return names
 
 
 def _keepable(name: str) -> str:
     if "${" in name or "\0" in name:
-        raise UnusableNameError(f"{name!r} cannot be the name of a column", hint="leave out '${', or use an alias")
+        raise UnusableNameError(f"{name!r} is not a valid column name", hint="leave out '${', or use an alias")
     return name

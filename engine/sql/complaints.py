@@ -9,45 +9,46 @@ from engine.errors import EngineError, ScriptRefused, TextPosition
 
 
 class Complaints:
-    """What was found wrong so far."""
+    """What is wrong with a script, as far as it has been read."""
 
     def __init__(self) -> None:
-        self._found: list[EngineError] = []
+        self._errors: list[EngineError] = []
 
     @contextmanager
     def collect(self, at: TextPosition | None = None) -> Iterator[None]:
-        """Note an error of the block and go on after it; one without a place gets `at`."""
+        """Note an error of the block and go on after it; one without a position gets `at`."""
         try:
             yield
         except ScriptRefused as refused:
-            for one in refused.complaints:
-                self.add(one, at)
+            for complaint in refused.complaints:
+                self.add(complaint, at)
         except EngineError as error:
             self.add(error, at)
 
     def add(self, error: EngineError, at: TextPosition | None = None) -> None:
         """Note one error, once."""
         error.at = error.at or at
-        if isinstance(error, BrokenTableError) or any(
-            (one.code, one.at, one.message) == (error.code, error.at, error.message) for one in self._found
-        ):
-            return
-        self._found.append(error)
+        # What a table is used for is translated once per use, so the same fault may come again.
+        is_known = any(
+            (noted.code, noted.at, noted.message) == (error.code, error.at, error.message) for noted in self._errors
+        )
+        if not is_known and not isinstance(error, BrokenTableError):
+            self._errors.append(error)
 
     @property
-    def found(self) -> tuple[EngineError, ...]:
+    def errors(self) -> tuple[EngineError, ...]:
         """The errors so far, in the order they were met."""
-        return tuple(self._found)
+        return tuple(self._errors)
 
     def raise_any(self) -> None:
         """Refuse the script when there was any complaint."""
-        if self._found:
-            raise ScriptRefused(self._found)
+        if self._errors:
+            raise ScriptRefused(self._errors)
 
 
 @contextmanager
 def errors_located(at: TextPosition | None) -> Iterator[None]:
-    """An error of the block that has no place gets this one."""
+    """Give an error of the block that has no position this one."""
     try:
         yield
     except EngineError as error:

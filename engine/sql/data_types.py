@@ -1,4 +1,10 @@
-"""Types as written to types as meant."""
+"""Type names as written to types of ours.
+
+VARCHAR(20), STRING   TEXT, of any length
+INT UNSIGNED          an integer of 32 bits without a sign
+DECIMAL, DECIMAL(9)   DECIMAL(38, 10), DECIMAL(9, 0)
+TIMESTAMP(3)          TIMESTAMP, in microseconds as all are; casts to it cut to milliseconds (`unit_of`)
+"""
 
 from __future__ import annotations
 
@@ -66,27 +72,29 @@ def translate_type(written: exp.DataType) -> types.Type:
     name = written.sql(dialect="postgres")
     if name.upper() == "STRING":
         return types.TEXT
-    hint = "an INTERVAL since midnight, or TEXT, holds a time of day" if name.upper().startswith("TIME") else _THERE_ARE
+    hint = (
+        "use an INTERVAL since midnight, or TEXT, for a time of day" if name.upper().startswith("TIME") else _THERE_ARE
+    )
     raise UnknownTypeError(f"Unsupported SQL type '{name}'", hint=hint)
 
 
 def unit_of(written: exp.DataType) -> str | None:
-    """The unit to which a type such as TIMESTAMP(3) cuts instants; None when it keeps all that we can tell apart."""
+    """The unit to which a type such as TIMESTAMP(3) cuts instants; None when it keeps microseconds."""
     if _PLAIN.get(written.this) != types.TIMESTAMP or not written.expressions:
         return None
     digits = written.expressions[0].name
     if digits not in ("0", "3", "6", "9"):
-        raise UnknownTypeError(f"Unsupported SQL type 'TIMESTAMP({digits})'", hint="it has 0, 3, 6 or 9 digits")
+        raise UnknownTypeError(f"Unsupported SQL type 'TIMESTAMP({digits})'", hint="write 0, 3, 6 or 9 digits")
     return {"0": "second", "3": "millisecond"}.get(digits)
 
 
 def _decimal(written: exp.DataType) -> types.Type:
     numbers = [int(part.name) for part in written.expressions if re.fullmatch("[0-9]{1,9}", part.name)]
     if len(numbers) != len(written.expressions) or len(numbers) > 2:
-        raise UnknownTypeError("DECIMAL takes two whole numbers", hint="write DECIMAL(precision, scale)")
+        raise UnknownTypeError("DECIMAL takes up to two whole numbers", hint="write DECIMAL(precision, scale)")
     precision, scale = [*numbers, 0] if len(numbers) == 1 else numbers or [38, 10]
     if not 1 <= precision <= 38 or scale > precision:
-        raise UnknownTypeError(f"DECIMAL({precision}, {scale}) cannot be held", hint="at most DECIMAL(38, 38)")
+        raise UnknownTypeError(f"DECIMAL({precision}, {scale}) is not supported", hint="the largest is DECIMAL(38, 38)")
     return types.Decimal(precision, scale)
 
 

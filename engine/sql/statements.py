@@ -43,7 +43,8 @@ from engine.sql.tables.dead_letters import with_dead_letter_tables
 from engine.sql.tables.sinks import anonymous_sink, taking_changes, with_columns
 from engine.sql.text.clauses import refused_clauses
 from engine.sql.text.limits import MAX_RELATIONS, count_relations
-from engine.sql.text.parse import STATEMENTS, Script, Statement
+from engine.sql.text.parse import Script, Statement
+from engine.sql.text.pieces import STATEMENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,7 @@ class _ScriptReader:
         with complaints.collect(at):
             if entry is not None and rows is not None:
                 self._write(target.name, entry, with_insert_names(rows, names, entry))
-        if complaints.found:
+        if complaints.errors:
             self.catalog.insert_refused(target.name)
         complaints.raise_any()
 

@@ -1,1 +1,1 @@
-"""From text to the parser's tree, with places that a reader can find again."""
+"""From text to the parser's tree, with positions that a reader can find again."""

@@ -1,4 +1,10 @@
-"""Which clauses our statements have. What the parser reads beyond them is refused, never passed over."""
+"""Which clauses our statements have. What the parser reads beyond them is refused, never passed over.
+
+    SELECT n FROM s TABLESAMPLE (10) ORDER BY n SORT BY n
+
+The parser puts each clause under a name in `args` of its node: `sample` of the Table and `sort` of the Select are in no
+list below, so both are refused, each where its first word stands.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from sqlglot import exp
 from engine.errors import EngineError, UnsupportedClauseError
 from engine.sql.text.parse import Script
 
-_TAKEN: dict[type[exp.Expr], frozenset[str]] = {
+_SUPPORTED: dict[type[exp.Expr], frozenset[str]] = {
     exp.Select: frozenset(
         {"with_", "expressions", "distinct", "from_", "where", "group", "having", "joins", "order", "limit", "offset"}
     ),
@@ -63,13 +69,13 @@ _WORDS_OF: dict[type[object], str] = {exp.Fetch: "FETCH"}
 
 
 def refused_clauses(node: exp.Expr, script: Script) -> Iterator[EngineError]:
-    """A complaint for each clause in the statement that none of ours has."""
+    """A complaint for each clause in the statement that we do not support."""
     for part in node.walk():
-        taken = _TAKEN.get(type(part))
-        if taken is None:
+        supported = _SUPPORTED.get(type(part))
+        if supported is None:
             continue
         for name, value in part.args.items():
-            if value and name not in taken:
+            if value and name not in supported:
                 yield refused_clause(part, name, script)
 
 
@@ -95,7 +101,7 @@ _HINTS = {
     "except_": "name the columns",
     "replace": "name the columns",
     "rename": "name the columns",
-    "order": "rows leave a stream in no particular order; with LIMIT, or in a time window, they can be ordered",
-    "limit": "a stream has no end to count to; ORDER BY gives the best rows so far, a time window has an end",
-    "offset": "a stream has no end to count to; a time window has",
+    "order": "a stream has no order; use ORDER BY with LIMIT, or in a time window",
+    "limit": "a stream has no end; use ORDER BY as well for the first rows so far, or a time window",
+    "offset": "a stream has no end; use a time window",
 }

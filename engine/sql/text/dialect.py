@@ -1,7 +1,15 @@
-"""Arroyo's SQL as a dialect of the parser.
+"""Arroyo's SQL as a dialect of the parser: Postgres with DDL of its own.
 
-It is Postgres with DDL of its own. Calls are left as bare names: what they mean is decided by our own list of
-functions, never by the parser's.
+    f(x)                                  Anonymous: the parser has functions of its own by the hundred, and rewrites
+                                          some; ours are only those that `engine/functions` declares
+    a[1], json -> 'key'                   as written: the parser would shift subscripts and rewrite keys
+    WATERMARK FOR at AS at - INTERVAL ..  WatermarkFor, among the columns
+    topic TEXT METADATA FROM 'topic'      MetadataFrom, among the constraints of a column
+    WITH ('abc')                          BareOption, to be refused with its text
+    CREATE CONNECTION c WITH (...)        Create of kind CONNECTION
+
+It also notes where nodes begin (`positions.py`), and keeps what the parser would lose: the text of an INTERVAL of
+several lengths, and the column's expression in GENERATED ALWAYS AS.
 """
 
 from __future__ import annotations
@@ -34,7 +42,7 @@ _SPECIAL_CALLS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION"
 
 
 def _typed_literal(_: object, value: exp.Expression, to: exp.DataType) -> exp.Expression:
-    """`DATE '2024-01-01'::TEXT` is the text of a day, though the parser has the cast applied to the text first."""
+    """`DATE '2024-01-01'::TEXT` is the text of a day, although the parser applies the cast to the literal first."""
     literal = value
     while not isinstance(literal, exp.Literal):
         literal = literal.this
@@ -46,7 +54,7 @@ def _typed_literal(_: object, value: exp.Expression, to: exp.DataType) -> exp.Ex
 
 
 class Arroyo(Postgres):
-    """The dialect; see the module. Arrays keep the subscripts that are written, and JSON the keys."""
+    """The dialect; see the module."""
 
     INDEX_OFFSET = 0
 
@@ -84,50 +92,50 @@ class Arroyo(Postgres):
         }
 
         def raise_error(self, message: str, token: Token | None = None) -> None:
-            """Stop at the first thing that cannot be read, and remember where it stands."""
-            found = token or self._curr
-            last = found or self._prev
-            where = {"description": message, "start": last.start if last else 0}
-            raise ParseError(message, [{**where, "highlight": found.text if found else ""}])
+            """Stop at the first thing that cannot be read, and note where it is."""
+            unread = token or self._curr
+            nearest = unread or self._prev
+            where = {"description": message, "start": nearest.start if nearest else 0}
+            raise ParseError(message, [{**where, "highlight": unread.text if unread else ""}])
 
         def _parse_create(self) -> exp.Expression:
             if self._curr is None or self._curr.text.upper() != "CONNECTION":
-                found: exp.Expression = super()._parse_create()
-                return found
+                create: exp.Expression = super()._parse_create()
+                return create
             self._advance()
             name = self._parse_table_parts()
-            own: exp.Expression = self.expression(
+            connection: exp.Expression = self.expression(
                 exp.Create(this=name, kind="CONNECTION", properties=self._parse_properties())
             )
-            return own
+            return connection
 
         def _parse_unary(self) -> exp.Expression | None:
             token = self._curr
-            return _placed(super()._parse_unary(), token)
+            return _starting_at(super()._parse_unary(), token)
 
         def _parse_select(self, *args: object, **kwargs: object) -> exp.Expression | None:
             token = self._curr
-            return _placed(super()._parse_select(*args, **kwargs), token)
+            return _starting_at(super()._parse_select(*args, **kwargs), token)
 
         def _parse_interval_span(self, this: exp.Expression, *args: object, **kwargs: object) -> exp.Expression:
-            """The parser keeps the first length of a text only, so the text is remembered as it is."""
-            found: exp.Expression = super()._parse_interval_span(this, *args, **kwargs)
+            """The parser keeps only the first length of a text such as "1 day 2 hours", so the text is kept, too."""
+            interval: exp.Expression = super()._parse_interval_span(this, *args, **kwargs)
             if this.is_string:
-                found.meta["written"] = this.name
-            return found
+                interval.meta["written"] = this.name
+            return interval
 
         def _parse_property(self) -> exp.Expression | None:
             token = self._curr
-            return _placed(super()._parse_property(), token)
+            return _starting_at(super()._parse_property(), token)
 
         def _parse_key_value_property(self, *args: object, **kwargs: object) -> exp.Expression | None:
-            found: exp.Expression | None = super()._parse_key_value_property(*args, **kwargs)
+            option: exp.Expression | None = super()._parse_key_value_property(*args, **kwargs)
             ends = self._next is not None and self._next.token_type in (TokenType.COMMA, TokenType.R_PAREN)
-            if found is None and self._curr and ends:
+            if option is None and self._curr and ends:
                 text = self._curr.text
                 self._advance()
-                found = self.expression(BareOption(this=text))
-            return found
+                option = self.expression(BareOption(this=text))
+            return option
 
         def _parse_constraint(self) -> exp.Expression | None:
             if self._curr and self._next and (self._curr.text.upper(), self._next.text.upper()) == ("WATERMARK", "FOR"):
@@ -135,23 +143,24 @@ class Arroyo(Postgres):
                 self._advance(2)
                 column = self._parse_column()
                 value = self._match(TokenType.ALIAS) and self._parse_assignment()
-                return _placed(self.expression(WatermarkFor(this=column, expression=value or None)), token)
+                return _starting_at(self.expression(WatermarkFor(this=column, expression=value or None)), token)
             token = self._curr
-            return _placed(super()._parse_constraint(), token)
+            return _starting_at(super()._parse_constraint(), token)
 
         def _parse_generated_as_identity(self) -> exp.Expression:
-            """`GENERATED ALWAYS AS (expression)`, which may be followed by STORED; with us both are the same."""
-            found: exp.Expression = super()._parse_generated_as_identity()
+            """`GENERATED ALWAYS AS (expression)`, with STORED or VIRTUAL behind it, which both mean the same here."""
+            constraint: exp.Expression = super()._parse_generated_as_identity()
             self._match_texts({"STORED", "VIRTUAL"})
-            value = found.args.get("expression")
-            others = [name for name, part in found.args.items() if part and name not in ("this", "expression")]
-            if isinstance(found, exp.GeneratedAsIdentityColumnConstraint) and found.this and value and not others:
-                found = self.expression(exp.ComputedColumnConstraint(this=value))
-            return found
+            value = constraint.args.get("expression")
+            details = [name for name, part in constraint.args.items() if part and name not in ("this", "expression")]
+            is_identity = isinstance(constraint, exp.GeneratedAsIdentityColumnConstraint)
+            if is_identity and constraint.this and value and not details:
+                constraint = self.expression(exp.ComputedColumnConstraint(this=value))
+            return constraint
 
 
-def _placed(found: exp.Expression | None, token: Token | None) -> exp.Expression | None:
-    """The expression, remembering where its first token stands."""
-    if isinstance(found, exp.Expression) and token is not None and "start" not in found.meta:
-        found.meta["start"] = token.start
-    return found
+def _starting_at(node: exp.Expression | None, token: Token | None) -> exp.Expression | None:
+    """The node, with a note of where its first token stands."""
+    if isinstance(node, exp.Expression) and token is not None and "start" not in node.meta:
+        node.meta["start"] = token.start
+    return node

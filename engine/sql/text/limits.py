@@ -1,6 +1,10 @@
 """How large a plan may become.
 
-Views and CTEs that are used twice double it, so a short script can ask for a great deal.
+    CREATE VIEW v1 AS SELECT * FROM s UNION ALL SELECT * FROM s;
+    CREATE VIEW v2 AS SELECT * FROM v1 UNION ALL SELECT * FROM v1;   and so on, thirty times
+
+is a short script for a plan of a billion relations. Relations that are used twice are the same object, so they are
+measured once and counted twice, without walking through all of it.
 """
 
 from __future__ import annotations
@@ -13,21 +17,21 @@ MAX_LEVELS = 150
 
 
 def count_relations(node: Node) -> int:
-    """How many relations the plan of this one has, counting again what is used again. Raises TooLargeError when they
-    are too many, or too many on top of each other."""
+    """How many relations a plan has, counting again what is used again. Raises TooLargeError when they are too many, or
+    too many on top of each other."""
     size, levels = _measure(node, {})
     if size > MAX_RELATIONS or levels > MAX_LEVELS:
         raise TooLargeError(
             f"the plan has {min(size, 10**9)} relations on {levels} levels",
-            hint=f"at most {MAX_RELATIONS} and {MAX_LEVELS} are planned; views that are used twice are planned twice",
+            hint=f"at most {MAX_RELATIONS} and {MAX_LEVELS} are allowed; a view that is used twice counts twice",
         )
     return size
 
 
-def _measure(node: Node, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    found = known.get(id(node))
-    if found is None:
-        below = [_measure(one, known) for one in inputs_of(node)]
-        found = 1 + sum(size for size, _ in below), 1 + max((levels for _, levels in below), default=0)
-        known[id(node)] = found
-    return found
+def _measure(node: Node, measured: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    measure = measured.get(id(node))
+    if measure is None:
+        inputs = [_measure(child, measured) for child in inputs_of(node)]
+        measure = 1 + sum(size for size, _ in inputs), 1 + max((levels for _, levels in inputs), default=0)
+        measured[id(node)] = measure
+    return measure

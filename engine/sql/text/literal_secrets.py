@@ -1,4 +1,8 @@
-"""Secrets that stand in a script as they are. Where scripts are kept and shown to others, they must be referred to."""
+"""Secrets that stand in a script as they are. Where scripts are kept and shown to others, they must be referred to.
+
+password = 'hunter2'                 refused on a control plane
+password = '{{ secret:KAFKA }}'      filled in where the job is started
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ def literal_secrets(script: Script) -> list[LiteralSecretError]:
     """A complaint for every secret that a statement of the script holds."""
     return [
         LiteralSecretError(
-            f"the value of '{option.name}' is a secret, and would be kept and shown with the script",
+            f"option '{option.name}' holds a secret, which would be stored and shown with the script",
             hint=f"write '{{{{ secret:NAME }}}}' and set {SECRET_PREFIX}NAME where jobs are started",
             at=option.at,
         )

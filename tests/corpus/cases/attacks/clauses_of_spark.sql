@@ -3,8 +3,8 @@
 --: error sql.syntax 19:16 unexpected 'USING'
 --: error sql.syntax 20:19 unexpected 'USING'
 --: error sql.unsupported_statement 21:1 Unsupported statement: FROM events
---: error sql.syntax 22:19 '`' cannot stand here
---: error sql.syntax 23:15 '`' cannot stand here
+--: error sql.syntax 22:19 '`' is not allowed here
+--: error sql.syntax 23:15 '`' is not allowed here
 --: error sql.unsupported 24:15 cannot read from text('/etc/passwd')
 --: error sql.unsupported 25:15 cannot read from IDENTIFIER('events')
 --: error sql.unsupported 26:22 VERSION is not currently supported
@@ -12,7 +12,7 @@
 --: error sql.unsupported 28:15 cannot read from STREAM(events)
 --: error sql.unsupported 29:15 cannot read from TABLE(events)
 --: error sql.unsupported 30:23 cannot read from VALUES (1)
---: error sql.syntax 31:24 '|>' cannot stand here
+--: error sql.syntax 31:24 '|>' is not allowed here
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT TRANSFORM(key) USING 'cat /etc/passwd' AS x FROM events;

@@ -14,8 +14,8 @@
 --: error sql.type_mismatch 37:24 a value of type STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>> cannot be cast to STRUCT<a TEXT>
 --: error sql.function_arguments 38:24 'up' is not a valid argument of array_sort
 --: error sql.unsupported 39:24 an array takes a single subscript
---: error sql.unusable_name 40:24 '${env:HOME}' cannot be the name of a column
---: error sql.unusable_name 41:24 '${a}' cannot be the name of a column
+--: error sql.unusable_name 40:24 '${env:HOME}' is not a valid column name
+--: error sql.unusable_name 41:24 '${a}' is not a valid column name
 CREATE TABLE nested (
   at TIMESTAMP NOT NULL, id BIGINT NOT NULL, tags TEXT[], numbers BIGINT[], grid BIGINT[][],
   items ARRAY<STRUCT<name TEXT, price DECIMAL(5, 2), at STRUCT<"row" INT, shelf TEXT>>>,

@@ -4,8 +4,8 @@
 --: error sql.unknown_type 18:3 Unsupported SQL type 'UUID'
 --: error sql.unknown_type 19:3 anonymous struct fields are not allowed
 --: error sql.unknown_type 20:3 Arrays with unspecified type is not supported
---: error sql.unknown_type 21:3 DECIMAL(40, 2) cannot be held
---: error sql.unknown_type 22:3 DECIMAL takes two whole numbers
+--: error sql.unknown_type 21:3 DECIMAL(40, 2) is not supported
+--: error sql.unknown_type 22:3 DECIMAL takes up to two whole numbers
 --: error sql.unknown_type 23:3 Unsupported SQL type 'MAP<TEXT, INT>'
 --: error sql.table_column 24:3 column 'l' has no type
 --: error sql.duplicate_name 25:3 member 'A' is declared twice

@@ -1,0 +1,117 @@
+"""A script's tokens, cut at the semicolons into pieces of one statement each, and what no piece may hold.
+
+    SELECT 1; DROP TABLE t; INSERT INTO a SELECT n, FROM b
+
+    [SELECT 1]                      a statement
+    [DROP TABLE t]                  refused: it does not begin as one of ours
+    [INSERT INTO a SELECT n, FROM b]  refused: nothing follows the comma
+
+These tests come before the parser, which accepts far more than we run, stumbles over deep nesting, and passes over
+what it takes for harmless.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from engine.errors import ScriptRefused, SyntaxRefusedError, TooLargeError, UnsupportedStatementError
+from engine.sql.text.dialect import Arroyo
+from engine.sql.text.positions import position_at
+
+MAX_NESTING = 100
+
+STATEMENTS = "a pipeline holds CREATE CONNECTION, CREATE TABLE, CREATE VIEW, INSERT INTO ... SELECT, SELECT and SET"
+NOT_OUR_SQL = "this is not SQL for a pipeline; look at what comes just before this position"
+SIMPLER = "name parts of the query with CREATE VIEW"
+
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+_FOREIGN = (TokenType.UNKNOWN, TokenType.PIPE_GT)
+_NO_ITEM = (*_CLOSING, TokenType.COMMA, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING)
+
+
+def tokens_of(text: str, line_starts: Sequence[int]) -> list[Token]:
+    """The tokens of a script. Raises ScriptRefused when a quote or a comment is not closed, or a number is none."""
+    try:
+        tokens: list[Token] = Arroyo().tokenize(text)
+    except TokenError as error:
+        # The tokenizer says neither what it missed nor where, but for some faults in a text.
+        cause = str(error.__cause__)
+        offset = re.search(r"from \d+:(\d+)", cause)
+        quote = re.match(r"Missing (\S+)", cause)
+        if quote:
+            message = f"{quote[1]} is not closed"
+        else:
+            message = "the number is not valid" if offset else "a comment is not closed"
+        start = min(int(offset[1]), len(text)) if offset else max(text.rfind("/*"), 0)
+        hint = "look for a quote or a comment that is not closed"
+        raise ScriptRefused([SyntaxRefusedError(message, hint=hint, at=position_at(line_starts, start))]) from None
+    return tokens
+
+
+def pieces_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """The tokens of each statement; empty ones are left out."""
+    piece: list[Token] = []
+    for token in tokens:
+        if token.token_type != TokenType.SEMICOLON:
+            piece.append(token)
+        elif piece:
+            yield piece
+            piece = []
+    if piece:
+        yield piece
+
+
+def check_piece(piece: Sequence[Token], line_starts: Sequence[int]) -> None:
+    """Refuse, before anything is parsed, what does not begin as one of our statements or is nested too deeply."""
+    _check_beginning(piece)
+    depth = 0
+    for token, following in zip(piece, [*piece[1:], None], strict=True):
+        at = position_at(line_starts, token.start)
+        if token.token_type in _FOREIGN and not token.text.isalpha():
+            hint = 'names are quoted with double quotes: "name"' if token.text == "`" else NOT_OUR_SQL
+            raise SyntaxRefusedError(f"{token.text!r} is not allowed here", hint=hint, at=at)
+        if token.token_type == TokenType.COMMA and (following is None or following.token_type in _NO_ITEM):
+            raise SyntaxRefusedError("nothing follows this comma", hint=NOT_OUR_SQL, at=at)
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if depth > MAX_NESTING:
+            raise TooLargeError("the statement is nested too deeply", hint=SIMPLER, at=at)
+
+
+def declared_name(piece: Sequence[Token]) -> str | None:
+    """The name that a CREATE TABLE or CREATE VIEW gives, as far as one can tell without a parser."""
+    if piece[0].text.upper() != "CREATE":
+        return None
+    words = [token.text.upper() for token in piece[:7]]
+    kind = next((index for index, word in enumerate(words) if word in ("TABLE", "VIEW")), None)
+    if kind is None:
+        return None
+    following = piece[kind + 1 :]
+    if [token.text.upper() for token in following[:3]] == ["IF", "NOT", "EXISTS"]:
+        following = following[3:]
+    return following[0].text if following else None
+
+
+def _check_beginning(piece: Sequence[Token]) -> None:
+    word = piece[0].text.upper()
+    if piece[0].token_type == TokenType.STRING or word not in ("CREATE", "INSERT", "SELECT", "WITH", "SET", "("):
+        raise _unsupported(piece)
+    words = (token.text.upper() for token in piece[1:3])
+    kind = next((word for word in words if word not in ("TEMPORARY", "TEMP")), "")
+    if word == "CREATE" and kind not in ("CONNECTION", "TABLE", "VIEW", "OR"):
+        raise UnsupportedStatementError(f"Unsupported statement: CREATE {kind}".rstrip(), hint=STATEMENTS)
+
+
+def _unsupported(piece: Sequence[Token]) -> UnsupportedStatementError:
+    word = piece[0].text.upper()
+    if word in ("EXPLAIN", "ANALYZE", "COPY", "DESCRIBE"):
+        return UnsupportedStatementError(f"{word} is not supported", hint=STATEMENTS)
+    beginning = " ".join(token.text for token in piece[:2])
+    near = get_close_matches(word, ("CREATE", "INSERT", "SELECT", "WITH"), n=1, cutoff=0.75)
+    hint = f"did you mean {near[0]}?" if near else STATEMENTS
+    return UnsupportedStatementError(f"Unsupported statement: {beginning[:60]}", hint=hint)
