@@ -148,12 +148,12 @@ CASES = (
 
 
 def test_aggregates_give_what_the_table_says_in_the_declared_types(spark: SparkSession) -> None:
-    found = _aggregates([call for call, _ in CASES])
-    totals = _frame(spark).agg(*[F.expr(aggregate_to_sql(one)) for one in found])
+    calls = _aggregates([call for call, _ in CASES])
+    totals = _frame(spark).agg(*[F.expr(aggregate_to_sql(aggregate)) for aggregate in calls])
 
-    given = dict(zip([call for call, _ in CASES], totals.collect()[0], strict=True))
-    assert {call: _near(value) for call, value in given.items()} == {call: _near(value) for call, value in CASES}
-    assert [field.dataType for field in totals.schema] == [to_spark(one.type) for one in found]
+    results = dict(zip([call for call, _ in CASES], totals.collect()[0], strict=True))
+    assert {call: _near(value) for call, value in results.items()} == {call: _near(value) for call, value in CASES}
+    assert [field.dataType for field in totals.schema] == [to_spark(aggregate.type) for aggregate in calls]
 
 
 def test_every_aggregate_and_alias_has_a_case() -> None:
@@ -184,8 +184,8 @@ def _aggregates(calls: list[str]) -> list[Aggregate]:
     branch = compile_script(TABLE.format(calls=", ".join(calls))).parts.branches[0]
     projection = next(node for node in walk(branch) if isinstance(node, Project))
     windowed = next(node for node in walk(branch) if isinstance(node, WindowAggregate))
-    known = {one.name: one.aggregate for one in windowed.aggregates}
-    return [known[item.expr.name] for item in projection.columns[1:] if isinstance(item.expr, Column)]
+    by_name = {named.name: named.aggregate for named in windowed.aggregates}
+    return [by_name[item.expr.name] for item in projection.columns[1:] if isinstance(item.expr, Column)]
 
 
 def _near(value: object) -> object:

@@ -92,10 +92,10 @@ def test_results_have_the_declared_types(spark: SparkSession) -> None:
     expressions = _expressions()
     frame = spark.range(1).select([_column(index, expr) for index, expr in enumerate(expressions)])
 
-    given = [field.dataType for field in frame.schema]
+    kinds = [field.dataType for field in frame.schema]
     wrong = [
         (CASES[index], kind.simpleString())
-        for index, (expr, kind) in enumerate(zip(expressions, given, strict=True))
+        for index, (expr, kind) in enumerate(zip(expressions, kinds, strict=True))
         if to_spark(expr.type).simpleString() != kind.simpleString()
     ]
     assert wrong == []
@@ -131,8 +131,8 @@ def test_what_is_not_declared_cannot_be_called(name: str) -> None:
 
 
 def _expressions() -> list[Expr]:
-    found = [call(name, [literal(value) for value in arguments]) for name, arguments, _ in CASES]
-    return [expr for expr in found if expr is not None]
+    expressions = [call(name, [literal(value) for value in arguments]) for name, arguments, _ in CASES]
+    return [expr for expr in expressions if expr is not None]
 
 
 def _column(index: int, expr: Expr) -> SparkColumn:
@@ -161,9 +161,9 @@ def _over_columns(expr: Expr, constants: dict[str, Literal]) -> Expr:
 
 def _differences(row: tuple[object, ...]) -> list[str]:
     return [
-        f"{name}{arguments} gave {given!r}, not {expected!r}"
-        for (name, arguments, expected), given in zip(CASES, map(_plain, row), strict=True)
-        if not _same(given, expected)
+        f"{name}{arguments} gave {result!r}, not {expected!r}"
+        for (name, arguments, expected), result in zip(CASES, map(_plain, row), strict=True)
+        if not _same(result, expected)
     ]
 
 
@@ -174,17 +174,17 @@ def _plain(value: object) -> object:
         case datetime():
             return value.astimezone(UTC)
         case Row():
-            return {name: _plain(one) for name, one in value.asDict().items()}
+            return {name: _plain(member) for name, member in value.asDict().items()}
         case list():
-            return [_plain(one) for one in value]
+            return [_plain(element) for element in value]
     return value
 
 
-def _same(given: object, expected: object) -> bool:
-    if isinstance(given, float) and isinstance(expected, float):
-        both_nan = math.isnan(given) and math.isnan(expected)
-        return both_nan or math.isclose(given, expected, rel_tol=1e-14, abs_tol=1e-300)
-    return type(given) is type(expected) and given == expected
+def _same(result: object, expected: object) -> bool:
+    if isinstance(result, float) and isinstance(expected, float):
+        both_nan = math.isnan(result) and math.isnan(expected)
+        return both_nan or math.isclose(result, expected, rel_tol=1e-14, abs_tol=1e-300)
+    return type(result) is type(expected) and result == expected
 
 
 def _has_null(arguments: tuple[object, ...]) -> bool:

@@ -126,8 +126,8 @@ def test_some_types_never_become_one_another(a: types.Type, b: types.Type) -> No
     ],
 )
 def test_a_call_that_does_not_fit_is_refused(name: str, arguments: tuple[object, ...]) -> None:
-    given = [value if isinstance(value, Column) else literal(value) for value in arguments]
-    assert call(name, given) is None
+    exprs = [value if isinstance(value, Column) else literal(value) for value in arguments]
+    assert call(name, exprs) is None
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_a_call_that_does_not_fit_is_refused(name: str, arguments: tuple[object,
     ],
 )
 def test_the_result_has_the_type_of_the_rules(name: str, arguments: tuple[types.Type, ...], kind: types.Type) -> None:
-    found = FUNCTIONS[name].resolve(arguments)
-    assert found is not None
-    assert found.result == kind
+    signature = FUNCTIONS[name].resolve(arguments)
+    assert signature is not None
+    assert signature.result == kind
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_the_result_has_the_type_of_the_rules(name: str, arguments: tuple[types.
     ],
 )
 def test_aggregates_have_the_type_of_the_rules(name: str, kind: types.Type, total: types.Type | None) -> None:
-    found = AGGREGATES[name].resolve([kind])
-    assert (found.result if found else None) == total
+    signature = AGGREGATES[name].resolve([kind])
+    assert (signature.result if signature else None) == total
 
 
 def test_names_are_found_without_regard_to_case_and_by_alias() -> None:
@@ -192,10 +192,10 @@ def test_every_doc_says_what_null_does() -> None:
 
 
 def test_text_constants_take_the_type_they_are_compared_with() -> None:
-    found = call("-", [Column("seen", TIMESTAMP), literal("5 seconds")])
-    assert found is not None
-    assert found.type == TIMESTAMP
-    assert literal(seconds(5)) in found.arguments  # type: ignore[union-attr]
+    difference = call("-", [Column("seen", TIMESTAMP), literal("5 seconds")])
+    assert difference is not None
+    assert difference.type == TIMESTAMP
+    assert literal(seconds(5)) in difference.arguments  # type: ignore[union-attr]
 
 
 def test_a_negated_constant_is_a_constant() -> None:
@@ -223,9 +223,9 @@ def test_nullability_follows_from_the_arguments(name: str, nullable: bool) -> No
     arguments: list[Expr] = (
         [unsure] if find_function(name) in (FUNCTIONS["upper"], FUNCTIONS["is_null"]) else [unsure, sure]
     )
-    found = call(name, arguments)
-    assert found is not None
-    assert found.nullable is nullable  # type: ignore[union-attr]
+    expr = call(name, arguments)
+    assert expr is not None
+    assert expr.nullable is nullable  # type: ignore[union-attr]
 
 
 def test_a_pattern_is_refused_when_it_asks_for_something_else() -> None:

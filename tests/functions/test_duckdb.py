@@ -39,8 +39,8 @@ SPELT = {
     **{operator: f"? {operator} ?" for operator in ("&", "|", "<<", ">>")},
     "#": "xor(?, ?)",
     "negate": "- ?",
-    **{f"is_{what}": f"? IS {what.replace('_', ' ').upper()}" for what in ("null", "not_null", "true", "false")},
-    **{f"is_not_{what}": f"? IS NOT {what.upper()}" for what in ("true", "false")},
+    **{f"is_{state}": f"? IS {state.replace('_', ' ').upper()}" for state in ("null", "not_null", "true", "false")},
+    **{f"is_not_{state}": f"? IS NOT {state.upper()}" for state in ("true", "false")},
     "in": "? IN (?, ?)",
     "sha256": "unhex(sha256(?))",
     "to_hex": "lower(to_hex(?))",
@@ -93,14 +93,14 @@ def test_duckdb_agrees_but_for_what_is_said_here() -> None:
             if row is None or not _agree(row[0], expected):
                 different.setdefault(name, []).append(f"{name}{arguments} gave {row}, not {expected!r}")
 
-    assert {name: found for name, found in different.items() if name not in OTHERWISE} == {}
+    assert {name: values for name, values in different.items() if name not in OTHERWISE} == {}
     assert set(different) == set(OTHERWISE)
 
 
 def test_most_cases_are_compared() -> None:
-    here = [name for name, _, _ in CASES if _family(name) not in ELSEWHERE]
+    compared = [name for name, _, _ in CASES if _family(name) not in ELSEWHERE]
 
-    assert sum(_family(name) not in ELSEWHERE for name, _, _ in _comparable()) > len(here) / 2
+    assert sum(_family(name) not in ELSEWHERE for name, _, _ in _comparable()) > len(compared) / 2
 
 
 def _family(name: str) -> str:
@@ -109,10 +109,10 @@ def _family(name: str) -> str:
     return function.family
 
 
-def _agree(given: object, expected: object) -> bool:
-    if isinstance(given, float) and isinstance(expected, float):
-        return (math.isnan(given) and math.isnan(expected)) or math.isclose(given, expected, rel_tol=1e-14)
-    return _naive(given) == _naive(expected)
+def _agree(value: object, expected: object) -> bool:
+    if isinstance(value, float) and isinstance(expected, float):
+        return (math.isnan(value) and math.isnan(expected)) or math.isclose(value, expected, rel_tol=1e-14)
+    return _naive(value) == _naive(expected)
 
 
 def _naive(value: object) -> object:

@@ -107,9 +107,9 @@ def test_arrow_equals_spark_on_random_columns(spark: SparkSession) -> None:
 
     wrong = []
     for index, expr in enumerate(expressions):
-        found, wanted = evaluate(expr, rows), expected.column(index).combine_chunks()
-        if found.type != wanted.type or _plain(found) != _plain(wanted):
-            wrong.append(f"{to_sql(expr)}: {_first_difference(rows, found, wanted)}")
+        result, spark_result = evaluate(expr, rows), expected.column(index).combine_chunks()
+        if result.type != spark_result.type or _plain(result) != _plain(spark_result):
+            wrong.append(f"{to_sql(expr)}: {_first_difference(rows, result, spark_result)}")
     assert wrong == []
 
 
@@ -120,9 +120,9 @@ def test_arrow_gives_what_the_tables_say() -> None:
         expr = call(name, [literal(value) for value in arguments])
         if expr is None or not can_evaluate(expr):
             continue
-        given = evaluate(expr, row).to_pylist()
-        if _key(given[0]) != _key(expected):
-            wrong.append(f"{name}{arguments} gave {given}, not {expected!r}")
+        result = evaluate(expr, row).to_pylist()
+        if _key(result[0]) != _key(expected):
+            wrong.append(f"{name}{arguments} gave {result}, not {expected!r}")
     assert wrong == []
 
 
@@ -188,72 +188,77 @@ def test_what_only_spark_knows_is_said_to_be_so(expr: Expr) -> None:
 
 def _expressions() -> list[Expr]:
     numbers = ("tiny", "small", "int", "big", "float", "double", "finite")
-    found = [_call(name, _column(a), _column(b)) for name in ("+", "-", "*") for a in numbers for b in numbers]
-    found += [_call(name, _column(a), _column("odd")) for name in ("/", "%") for a in ("tiny", "int", "wide")[:2]]
-    found += [_call("%", _column("wide"), _column("odd"))]
-    found += [_call(name, _column("finite"), _column("nonzero")) for name in ("/", "%")]
-    found += [_call("negate", _column(name)) for name in (*numbers, "length")]
-    found += [_call("-", _column("unsigned"), _column("unsigned")), _call("+", _column("unsigned"), _column("big"))]
-    found += _about_time()
-    found += _about_comparison()
-    found += _about_casts()
-    return found
+    exprs = [_call(name, _column(a), _column(b)) for name in ("+", "-", "*") for a in numbers for b in numbers]
+    exprs += [_call(name, _column(a), _column("odd")) for name in ("/", "%") for a in ("tiny", "int", "wide")[:2]]
+    exprs += [_call("%", _column("wide"), _column("odd"))]
+    exprs += [_call(name, _column("finite"), _column("nonzero")) for name in ("/", "%")]
+    exprs += [_call("negate", _column(name)) for name in (*numbers, "length")]
+    exprs += [_call("-", _column("unsigned"), _column("unsigned")), _call("+", _column("unsigned"), _column("big"))]
+    exprs += _about_time()
+    exprs += _about_comparison()
+    exprs += _about_casts()
+    return exprs
 
 
 def _about_time() -> list[Expr]:
-    seen, then, length = _column("seen"), _column("then"), _column("length")
-    found = [_call(name, seen, length) for name in ("+", "-")]
-    found += [_call("-", seen, then), _call("+", length, seen), _call("+", length, length), _call("-", length, length)]
-    found += [_call("*", length, _column("int")), _call("*", _column("int"), length)]
-    found += [_call("-", seen, literal(timedelta(seconds=5))), _call("-", seen, _column("day"))]
-    found += [_call("date_trunc", literal(unit), seen) for unit in sorted(TRUNCATED_TO)]
-    found += [_call("date_trunc", literal("hour"), _column("day"))]
-    found += [_call("to_timestamp", _column(name)) for name in ("seen", "day", "int", "finite", "stamp")]
-    found += [_call(f"to_timestamp_{unit}", _column("int")) for unit in ("seconds", "millis", "micros")]
-    found += [_call("to_timestamp_nanos", _column("wide")), _call("from_unixtime", _column("big"))]
-    found += [_call(name, seen) for name in ("epoch", "to_unixtime")] + [_call("epoch", length)]
-    return found
+    instant, then, length = _column("seen"), _column("then"), _column("length")
+    exprs = [_call(name, instant, length) for name in ("+", "-")]
+    exprs += [
+        _call("-", instant, then),
+        _call("+", length, instant),
+        _call("+", length, length),
+        _call("-", length, length),
+    ]
+    exprs += [_call("*", length, _column("int")), _call("*", _column("int"), length)]
+    exprs += [_call("-", instant, literal(timedelta(seconds=5))), _call("-", instant, _column("day"))]
+    exprs += [_call("date_trunc", literal(unit), instant) for unit in sorted(TRUNCATED_TO)]
+    exprs += [_call("date_trunc", literal("hour"), _column("day"))]
+    exprs += [_call("to_timestamp", _column(name)) for name in ("seen", "day", "int", "finite", "stamp")]
+    exprs += [_call(f"to_timestamp_{unit}", _column("int")) for unit in ("seconds", "millis", "micros")]
+    exprs += [_call("to_timestamp_nanos", _column("wide")), _call("from_unixtime", _column("big"))]
+    exprs += [_call(name, instant) for name in ("epoch", "to_unixtime")] + [_call("epoch", length)]
+    return exprs
 
 
 def _about_comparison() -> list[Expr]:
     pairs = [("int", "big"), ("wide", "odd"), ("float", "double"), ("double", "finite"), ("text", "text")]
     pairs += [("seen", "then"), ("length", "length"), ("flag", "other"), ("seen", "day"), ("big", "double")]
-    found = [_call(name, _column(a), _column(b)) for name in COMPARISONS for a, b in pairs]
-    found += [_call(name, _column("flag"), _column("other"), literal(None)) for name in ("and", "or")]
-    found += [_call(name, _column("flag"), _column("other")) for name in ("and", "or")]
-    found += [_call(name, _column("flag")) for name in PREDICATES]
-    found += [_call(name, _column(column)) for name in PREDICATES[:2] for column in ("pair", "seen", "text")]
-    found += [_call("between", _column("double"), _column("float"), _column("finite"))]
-    found += [
+    exprs = [_call(name, _column(a), _column(b)) for name in COMPARISONS for a, b in pairs]
+    exprs += [_call(name, _column("flag"), _column("other"), literal(None)) for name in ("and", "or")]
+    exprs += [_call(name, _column("flag"), _column("other")) for name in ("and", "or")]
+    exprs += [_call(name, _column("flag")) for name in PREDICATES]
+    exprs += [_call(name, _column(column)) for name in PREDICATES[:2] for column in ("pair", "seen", "text")]
+    exprs += [_call("between", _column("double"), _column("float"), _column("finite"))]
+    exprs += [
         _call("in", _column("big"), literal(1), literal(None), _column("tiny")),
         _call("in", _column("text"), literal("a")),
     ]
-    found += [_call(name, _column(a), _column(b)) for name in ("coalesce", "nvl") for a, b in pairs]
-    found += [_call("nvl2", _column("text"), _column("int"), _column("double"))]
+    exprs += [_call(name, _column(a), _column(b)) for name in ("coalesce", "nvl") for a, b in pairs]
+    exprs += [_call("nvl2", _column("text"), _column("int"), _column("double"))]
     inside, number = Member(_column("pair"), "inside", types.TIMESTAMP), Member(_column("pair"), "number", types.BIGINT)
-    found += [inside, _call("coalesce", inside, _column("seen")), _call("+", number, literal(1))]
+    exprs += [inside, _call("coalesce", inside, _column("seen")), _call("+", number, literal(1))]
     branches = ((_column("flag"), _column("seen")), (_column("other"), _column("then")))
-    found += [Case(branches, None, types.TIMESTAMP), Case(branches, inside, types.TIMESTAMP)]
-    return found
+    exprs += [Case(branches, None, types.TIMESTAMP), Case(branches, inside, types.TIMESTAMP)]
+    return exprs
 
 
 def _about_casts() -> list[Expr]:
     integers: Sequence[types.Type] = (TINY, SMALL, types.INT, types.BIGINT)
     numbers = (*integers, FLOAT, types.DOUBLE)
-    found = [_cast(name, kind) for name in ("tiny", "big", "digits") for kind in numbers]
-    found += [_cast("flag", kind) for kind in integers]
-    found += [_cast(name, FLOAT) for name in ("wide", "double", "decimals")] + [_cast("float", types.DOUBLE)]
-    found += [_cast("decimals", types.DOUBLE), _cast("finite", types.BIGINT), _cast("finite", types.INT)]
-    found += [_cast(name, types.TEXT) for name in ("wide", "unsigned", "flag", "seen")]
-    found += [
+    exprs = [_cast(name, kind) for name in ("tiny", "big", "digits") for kind in numbers]
+    exprs += [_cast("flag", kind) for kind in integers]
+    exprs += [_cast(name, FLOAT) for name in ("wide", "double", "decimals")] + [_cast("float", types.DOUBLE)]
+    exprs += [_cast("decimals", types.DOUBLE), _cast("finite", types.BIGINT), _cast("finite", types.INT)]
+    exprs += [_cast(name, types.TEXT) for name in ("wide", "unsigned", "flag", "seen")]
+    exprs += [
         _cast("seen", DATE),
         _cast("day", types.TIMESTAMP),
         _cast("seen", types.BIGINT),
         _cast("wide", types.TIMESTAMP),
     ]
-    found += [_cast("stamp", types.TIMESTAMP), Cast(_column("rough"), types.TIMESTAMP, lenient=True)]
-    found += [_cast("int", types.BOOLEAN), _cast("unsigned", types.Integer(64, signed=False))]
-    return found
+    exprs += [_cast("stamp", types.TIMESTAMP), Cast(_column("rough"), types.TIMESTAMP, lenient=True)]
+    exprs += [_cast("int", types.BOOLEAN), _cast("unsigned", types.Integer(64, signed=False))]
+    return exprs
 
 
 def _column(name: str) -> Column:
@@ -261,15 +266,15 @@ def _column(name: str) -> Column:
 
 
 def _call(name: str, *arguments: Expr) -> Expr:
-    found = call(name, arguments)
-    assert found is not None, (name, arguments)
-    return found
+    expr = call(name, arguments)
+    assert expr is not None, (name, arguments)
+    return expr
 
 
 def _cast(name: str, kind: types.Type) -> Expr:
-    found = cast(_column(name), kind)
-    assert found is not None
-    return found
+    expr = cast(_column(name), kind)
+    assert expr is not None
+    return expr
 
 
 def _rows(seed: int) -> pa.RecordBatch:
@@ -291,8 +296,8 @@ def _key(value: object) -> object:
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
-def _first_difference(rows: pa.RecordBatch, found: pa.Array, wanted: pa.Array) -> str:
-    if found.type != wanted.type:
-        return f"{found.type} is not {wanted.type}"
-    pairs = zip(_plain(found), _plain(wanted), strict=True)
+def _first_difference(rows: pa.RecordBatch, result: pa.Array, spark_result: pa.Array) -> str:
+    if result.type != spark_result.type:
+        return f"{result.type} is not {spark_result.type}"
+    pairs = zip(_plain(result), _plain(spark_result), strict=True)
     return next(f"row {index}: arrow {a!r}, spark {b!r}" for index, (a, b) in enumerate(pairs) if a != b)

@@ -36,10 +36,10 @@ def test_both_ways_read_the_same(pattern: str) -> None:
     broken = ["".join(chance.choice([mark, chance.choice("0123456789 -:.")]) for mark in text) for text in written]
     texts = [*ROUGH, *written, *broken, None]
 
-    found = FUNCTION_KERNELS["to_timestamp"](pa.array(texts), pa.array([pattern] * len(texts)))
+    instants = FUNCTION_KERNELS["to_timestamp"](pa.array(texts), pa.array([pattern] * len(texts)))
 
-    assert found.to_pylist() == [slowly(text, pattern) for text in texts]
-    assert found.type == pa.timestamp("us", "UTC")
+    assert instants.to_pylist() == [slowly(text, pattern) for text in texts]
+    assert instants.type == pa.timestamp("us", "UTC")
 
 
 def test_what_is_written_is_read_again() -> None:

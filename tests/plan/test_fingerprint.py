@@ -23,10 +23,10 @@ WITH (connector = 'single_file', path = '/rows.json', format = 'json', type = 's
     ],
 )
 def test_the_format_stands_in_it_where_state_is_kept_in_buckets(query: str) -> None:
-    found = compile_script(TABLES + query).fingerprint
+    text = compile_script(TABLES + query).fingerprint
 
-    assert differ_in_format(found, found.partition("+")[0])
-    assert not differ_in_format(found, found)
+    assert differ_in_format(text, text.partition("+")[0])
+    assert not differ_in_format(text, text)
 
 
 def test_windows_have_no_format_of_ours() -> None:
@@ -36,6 +36,8 @@ def test_windows_have_no_format_of_ours() -> None:
 
 
 def test_another_plan_differs_in_more_than_the_format() -> None:
-    one, other = (compile_script(f"{TABLES} SELECT {what}(key) FROM rows").fingerprint for what in ("count", "max"))
+    counted, greatest = (
+        compile_script(f"{TABLES} SELECT {function}(key) FROM rows").fingerprint for function in ("count", "max")
+    )
 
-    assert not differ_in_format(one, other)
+    assert not differ_in_format(counted, greatest)

@@ -70,36 +70,38 @@ def test_a_plan_says_what_it_keeps_and_for_how_long(query: str, lines: list[str]
 
 def aggregates() -> list[Aggregate]:
     """Each declared aggregate over columns of the first types that it takes, with DISTINCT and without."""
-    found = []
+    calls = []
     for name, declared in AGGREGATES.items():
         kinds = (types.BIGINT, types.TEXT, types.BOOLEAN, types.DOUBLE)
-        given = next(
+        kinds_taken = next(
             arguments
             for count in (1, 2, 3)
             for arguments in product(kinds, repeat=count)
             if declared.resolve(arguments) is not None
         )
-        signature = declared.resolve(given)
+        signature = declared.resolve(kinds_taken)
         assert signature is not None
         columns = tuple(Column(f"c{index}", kind) for index, kind in enumerate(signature.arguments))
-        found += [Aggregate(name, columns, signature.result, distinct=distinct) for distinct in (False, True)]
-    return found
+        calls += [Aggregate(name, columns, signature.result, distinct=distinct) for distinct in (False, True)]
+    return calls
 
 
 @pytest.mark.parametrize("only_appends", [True, False])
 def test_the_values_that_it_says_are_kept_without_a_window_are_those_that_are(only_appends: bool) -> None:
     wrong = []
-    for one in aggregates():
-        measure = Measure(one.function, tuple(part.type for part in one.arguments), one.type, one.distinct)
-        says = needs_values(one, only_appends=only_appends)
+    for aggregate in aggregates():
+        measure = Measure(
+            aggregate.function, tuple(part.type for part in aggregate.arguments), aggregate.type, aggregate.distinct
+        )
+        says = needs_values(aggregate, only_appends=only_appends)
         if says != keeps_values(measure, only_appends=only_appends):
-            wrong.append((one.function, one.distinct, says))
+            wrong.append((aggregate.function, aggregate.distinct, says))
 
     assert wrong == []
 
 
 def test_the_values_that_it_says_are_kept_in_a_window_are_those_that_spark_collects() -> None:
-    plain = [one for one in aggregates() if not one.distinct]
-    collected = {one.function for one in plain if "collect_list" in aggregate_to_sql(one)}
+    plain = [aggregate for aggregate in aggregates() if not aggregate.distinct]
+    collected = {aggregate.function for aggregate in plain if "collect_list" in aggregate_to_sql(aggregate)}
 
-    assert collected == {one.function for one in plain if needs_values_in_window(one)}
+    assert collected == {aggregate.function for aggregate in plain if needs_values_in_window(aggregate)}

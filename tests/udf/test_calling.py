@@ -36,9 +36,9 @@ def call(text: str, *columns: pa.Array, when: pa.Array | None = None) -> list[ob
 
 
 def failure(text: str, *columns: pa.Array) -> str:
-    with pytest.raises(EngineError) as found:
+    with pytest.raises(EngineError) as refused:
         call(text, *columns)
-    return f"{found.value.code} {found.value.message}"
+    return f"{refused.value.code} {refused.value.message}"
 
 
 INTS = pa.array([1, None, 3])
@@ -62,10 +62,10 @@ def test_only_rows_that_are_wanted_are_called() -> None:
 
 def test_a_vectorized_function_never_sees_null_unless_it_asks() -> None:
     plus = "@udf(vectorized=True)\ndef f(x: int) -> int:\n  assert not x.null_count\n  return pc.add(x, 1)"
-    there = "@udf(vectorized=True)\ndef f(x: int | None) -> bool: return x.is_valid()"
+    text = "@udf(vectorized=True)\ndef f(x: int | None) -> bool: return x.is_valid()"
 
     assert call(plus, INTS) == [2, None, 4]
-    assert call(there, INTS) == [True, False, True]
+    assert call(text, INTS) == [True, False, True]
 
 
 def test_an_empty_batch_gives_an_empty_answer() -> None:
@@ -98,9 +98,9 @@ def test_decimals_structs_and_lists_go_both_ways() -> None:
 
 def test_classes_in_classes_and_in_lists_are_structs_too() -> None:
     text = "class P(NamedTuple):\n  x: int\n@dataclass\nclass Q:\n  p: P\n  all: list[P]\n"
-    found = {"p": {"x": 1}, "all": [{"x": 2}, None]}
+    struct = {"p": {"x": 1}, "all": [{"x": 2}, None]}
 
-    assert call(text + "@udf\ndef f(x: int) -> Q: return Q(P(1), [P(2), None])", INTS) == [found, None, found]
+    assert call(text + "@udf\ndef f(x: int) -> Q: return Q(P(1), [P(2), None])", INTS) == [struct, None, struct]
     assert call(text + "@udf\ndef f(x: int) -> list[P]: return [P(x)]", INTS) == [[{"x": 1}], None, [{"x": 3}]]
 
 
@@ -173,9 +173,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "what"), WRONG, ids=[text for text, _ in WRONG])
-def test_an_answer_of_another_type_is_named_without_its_value(text: str, what: str) -> None:
-    assert failure(text, INTS) == f"udf.result f, own.py:12: {what}"
+@pytest.mark.parametrize(("text", "complaint"), WRONG, ids=[text for text, _ in WRONG])
+def test_an_answer_of_another_type_is_named_without_its_value(text: str, complaint: str) -> None:
+    assert failure(text, INTS) == f"udf.result f, own.py:12: {complaint}"
 
 
 def test_a_file_that_raises_while_it_is_loaded_is_named() -> None:
@@ -203,9 +203,9 @@ def test_an_aggregate_gets_the_values_of_a_group_without_nulls() -> None:
 
 
 def test_an_aggregate_that_takes_none_sees_every_row() -> None:
-    one = read("@udaf\ndef f(a: list[int | None], b: list[int]) -> str: return f'{a} {b}'")
+    aggregate = read("@udaf\ndef f(a: list[int | None], b: list[int]) -> str: return f'{a} {b}'")
 
-    assert aggregate_lists(one, GROUPS).to_pylist() == ["[3, None] [1, 2]", "[] []", "[] []"]
+    assert aggregate_lists(aggregate, GROUPS).to_pylist() == ["[3, None] [1, 2]", "[] []", "[] []"]
 
 
 def test_an_aggregate_can_take_its_rows_one_by_one() -> None:
@@ -232,6 +232,6 @@ def f(points: list[P]) -> int: return sum(point.x for point in points)
 
 
 def test_groups_of_a_slice_are_its_own() -> None:
-    one = read("@udaf\ndef f(a: list[int | None]) -> int: return len(a)")
+    aggregate = read("@udaf\ndef f(a: list[int | None]) -> int: return len(a)")
 
-    assert aggregate_lists(one, ONE.slice(1)).to_pylist() == [1, 0]
+    assert aggregate_lists(aggregate, ONE.slice(1)).to_pylist() == [1, 0]

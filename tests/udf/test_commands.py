@@ -58,5 +58,5 @@ def test_the_control_plane_says_what_is_wrong_with_functions() -> None:
     with pytest.raises(ScriptRefused) as refused:
         plan_query(SCRIPT, ["from engine.udf import udf\n@udf\ndef half(x) -> float: ..."])
 
-    assert [one.code for one in refused.value.complaints] == ["udf.signature"]
+    assert [complaint.code for complaint in refused.value.complaints] == ["udf.signature"]
     assert refused.value.complaints[0].message.startswith("udf 1:3: half")

@@ -24,7 +24,7 @@ def functions(text: str) -> dict[str, Udf]:
     return dict(read_udfs([file]).by_name)
 
 
-KNOWN = {name: one for text in EXAMPLES for name, one in functions(text).items()}
+KNOWN = {name: udf for text in EXAMPLES for name, udf in functions(text).items()}
 
 
 def arrays(name: str, *columns: list[object]) -> list[object]:
@@ -54,4 +54,4 @@ def test_every_function_of_the_page_is_tried() -> None:
 
 
 def test_codes_that_the_page_names_exist() -> None:
-    assert set(re.findall(r"`(udf\.\w+)`", PAGE)) <= {one.code for one in UdfError.__subclasses__()}
+    assert set(re.findall(r"`(udf\.\w+)`", PAGE)) <= {udf.code for udf in UdfError.__subclasses__()}

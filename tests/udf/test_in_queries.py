@@ -106,9 +106,9 @@ def test_an_aggregate_gets_its_rows_in_the_order_that_is_asked_for(
 
 def test_a_virtual_column_may_call_a_function(spark: SparkSession, tmp_path: Path) -> None:
     later = "@udf\ndef later(moment: datetime) -> datetime: return moment.replace(year=2030)\n"
-    what = spec(tmp_path, "INSERT INTO out SELECT moment FROM numbers WHERE value = 3;", later, virtual="later(at)")
+    run = spec(tmp_path, "INSERT INTO out SELECT moment FROM numbers WHERE value = 3;", later, virtual="later(at)")
 
-    assert run_in(spark, what, Control()) == "finished"
+    assert run_in(spark, run, Control()) == "finished"
 
     assert rows(tmp_path) == [{"moment": "2030-01-01T00:00:03"}]
 
@@ -139,9 +139,9 @@ def counted(x: int) -> int:
 def test_a_function_is_called_once_for_each_row_that_asks(
     spark: SparkSession, tmp_path: Path, query: str, calls: Iterable[int]
 ) -> None:
-    what = spec(tmp_path, f"INSERT INTO out {query};", COUNTED.format(folder=tmp_path), each=100)
+    run = spec(tmp_path, f"INSERT INTO out {query};", COUNTED.format(folder=tmp_path), each=100)
 
-    assert run_in(spark, what, Control()) == "finished"
+    assert run_in(spark, run, Control()) == "finished"
 
     assert sorted(map(int, (tmp_path / "calls").read_text().split())) == list(calls)
 
@@ -174,12 +174,12 @@ def test_a_function_that_fails_stops_the_run_by_name(
 def test_state_of_other_functions_is_not_gone_on_with(spark: SparkSession, tmp_path: Path) -> None:
     sql = "INSERT INTO out SELECT total(value) AS t FROM numbers GROUP BY tumble('1 minute');"
     same = "# a word\n" + SUM.replace("\n", "\n\n")
-    other = SUM.replace("sum(values)", "sum(values) + 1")
+    changed = SUM.replace("sum(values)", "sum(values) + 1")
     assert run_in(spark, spec(tmp_path, sql, SUM), Control()) == "finished"
 
     assert run_in(spark, spec(tmp_path, sql, same), Control()) == "finished"
     with pytest.raises(OtherQueryError):
-        run_in(spark, spec(tmp_path, sql, other), Control())
+        run_in(spark, spec(tmp_path, sql, changed), Control())
 
 
 def test_functions_that_are_not_called_do_not_matter_to_the_state(tmp_path: Path) -> None:
@@ -198,4 +198,4 @@ def test_a_function_of_one_script_is_unknown_to_the_next(tmp_path: Path) -> None
     with pytest.raises(ScriptRefused) as refused:
         compile_script(sql)
 
-    assert [one.code for one in refused.value.complaints] == ["sql.unknown_function"]
+    assert [complaint.code for complaint in refused.value.complaints] == ["sql.unknown_function"]

@@ -19,13 +19,17 @@ def read(text: str) -> dict[str, Udf]:
 
 
 def refused(text: str, head: str = HEAD) -> list[str]:
-    with pytest.raises(ScriptRefused) as found:
+    with pytest.raises(ScriptRefused) as refusal:
         read_udfs([UdfFile("own.py", head + text)])
-    return [f"{one.code} {one.message}" for one in found.value.complaints if isinstance(one, EngineError)]
+    return [
+        f"{complaint.code} {complaint.message}"
+        for complaint in refusal.value.complaints
+        if isinstance(complaint, EngineError)
+    ]
 
 
-def parameters(one: Udf) -> list[types.Type]:
-    return [hint.type for _, hint in one.parameters]
+def parameters(udf: Udf) -> list[types.Type]:
+    return [hint.type for _, hint in udf.parameters]
 
 
 def test_nothing_of_the_file_is_run() -> None:
@@ -41,11 +45,11 @@ from decimal import Decimal
 def f(a: int, b: float, c: "str", d: bool, e: bytes, f: datetime, g: dt.date, h: Decimal, i: list[int]) -> dt.timedelta:
     ...
 """
-    one = read(text)["f"]
+    udf = read(text)["f"]
 
     expected = ["BIGINT", "DOUBLE", "TEXT", "BOOLEAN", "BYTEA", "TIMESTAMP", "DATE", "DECIMAL(38, 10)", "BIGINT[]"]
-    assert list(map(str, parameters(one))) == expected
-    assert one.result == Hint(types.Interval())
+    assert list(map(str, parameters(udf))) == expected
+    assert udf.result == Hint(types.Interval())
 
 
 @pytest.mark.parametrize("hint", ["Optional[int]", "int | None", "None | int", "Union[int, None]", "'int | None'"])
@@ -54,18 +58,18 @@ def test_what_may_be_none_is_optional(hint: str) -> None:
 
 
 def test_an_annotated_hint_names_a_type_of_sql() -> None:
-    one = read(
+    udf = read(
         "@udf\ndef f(x: Annotated[pa.Array, 'decimal(10,2)'], y: Annotated[str, 'JSON']) -> Annotated[int, 'INT']: ..."
     )["f"]
 
-    assert parameters(one) == [types.Decimal(10, 2), types.Json()]
-    assert one.result.type == types.INT
+    assert parameters(udf) == [types.Decimal(10, 2), types.Json()]
+    assert udf.result.type == types.INT
 
 
 def test_a_class_of_fields_is_a_struct() -> None:
-    one = read("class P(NamedTuple):\n  x: int\n  y: list[str]\n@udf\ndef f(p: P) -> P: ...\n")["f"]
+    udf = read("class P(NamedTuple):\n  x: int\n  y: list[str]\n@udf\ndef f(p: P) -> P: ...\n")["f"]
 
-    assert str(one.type) == "STRUCT<x BIGINT, y TEXT[]>"
+    assert str(udf.type) == "STRUCT<x BIGINT, y TEXT[]>"
 
 
 def test_decorators_may_be_called_what_the_user_likes() -> None:
@@ -85,17 +89,17 @@ def test_functions_that_are_not_marked_are_the_files_own() -> None:
 
 def test_an_async_function_waits_as_it_says() -> None:
     plain = read("@udf\nasync def f(x: int) -> int: ...\n")["f"]
-    own = read(
+    udf = read(
         "@udf(ordered=False, max_in_flight=7, timeout='2 minutes', on_timeout='null')\n"
         "async def f(x: int) -> int: ...\n"
     )["f"]
 
     assert (plain.kind, plain.waiting) == ("async", Waiting(1000, timedelta(seconds=5), gives_null=False))
-    assert own.waiting == Waiting(7, timedelta(minutes=2), gives_null=True)
+    assert udf.waiting == Waiting(7, timedelta(minutes=2), gives_null=True)
 
 
 def test_an_aggregate_takes_lists_or_is_a_class() -> None:
-    found = read("""
+    udfs = read("""
 @udaf
 def total(a: list[int], b: list[float | None]) -> float: ...
 @udaf
@@ -103,16 +107,16 @@ class Average:
     def add(self, value: float, weight: int | None = None) -> None: ...
     def finish(self) -> float | None: ...
 """)
-    assert parameters(found["total"]) == [types.BIGINT, types.DOUBLE]
-    assert [hint.optional for _, hint in found["total"].parameters] == [False, True]
-    assert found["average"].is_class
-    assert found["average"].defaults == 1
+    assert parameters(udfs["total"]) == [types.BIGINT, types.DOUBLE]
+    assert [hint.optional for _, hint in udfs["total"].parameters] == [False, True]
+    assert udfs["average"].is_class
+    assert udfs["average"].defaults == 1
 
 
 def test_a_table_function_gives_rows() -> None:
-    one = read("@udtf\ndef f(x: str, n: int = 3) -> Iterator[int]: ...\n")["f"]
+    udf = read("@udtf\ndef f(x: str, n: int = 3) -> Iterator[int]: ...\n")["f"]
 
-    assert (str(one.type), one.kind, one.defaults) == ("BIGINT[]", "table", 1)
+    assert (str(udf.type), udf.kind, udf.defaults) == ("BIGINT[]", "table", 1)
 
 
 def test_comments_and_layout_do_not_change_what_a_file_is() -> None:

@@ -14,9 +14,9 @@ def header(*lines: str) -> UdfFile:
 
 
 def complaints(file: UdfFile) -> list[str]:
-    with pytest.raises(ScriptRefused) as found:
+    with pytest.raises(ScriptRefused) as refusal:
         check_requirements([file])
-    return [f"{one.code} {one.message}" for one in found.value.complaints]
+    return [f"{complaint.code} {complaint.message}" for complaint in refusal.value.complaints]
 
 
 def test_what_is_installed_is_enough() -> None:
@@ -26,14 +26,14 @@ def test_what_is_installed_is_enough() -> None:
 
 
 def test_all_that_is_missing_is_listed() -> None:
-    wanted = '["no-such-package>=2", "pyarrow<1", "pytest", "other; python_version < \'3\'"]'
+    requirements = '["no-such-package>=2", "pyarrow<1", "pytest", "other; python_version < \'3\'"]'
 
-    [said] = complaints(header(f"dependencies = {wanted}"))
+    [complaint] = complaints(header(f"dependencies = {requirements}"))
 
-    assert said.startswith(
+    assert complaint.startswith(
         "udf.missing_dependencies own.py needs no-such-package>=2, which is not installed; pyarrow<1, but "
     )
-    assert "other" not in said
+    assert "other" not in complaint
 
 
 def test_another_python_is_missing_too() -> None:

@@ -50,9 +50,9 @@ def literal(value: Value | Expr | list[Any]) -> Expr:
         case Literal() | Cast() | Call():
             return value
         case list():
-            made = call("make_array", [literal(one) for one in value])
-            assert made is not None
-            return made
+            array = call("make_array", [literal(element) for element in value])
+            assert array is not None
+            return array
         case None:
             return Literal(None, types.Null())
         case bool():
