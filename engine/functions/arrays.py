@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from engine.functions.base import ANY_CONSTANT, Function, Resolve, Signature, always, first_of, never, takes
@@ -116,16 +117,13 @@ def _array(
     resolve: Resolve,
     *aliases: str,
     nullable: Callable[[Iterable[bool]], bool] = any,
-    choices: Mapping[int, frozenset[str]] | None = None,
     is_computed: bool = False,
 ) -> Function:
     """A function with its name under `array_` also under `list_`, in all its spellings."""
     spellings = [name, *aliases]
     lists = [f"list_{spelling.removeprefix('array_')}" for spelling in spellings if spelling.startswith("array_")]
     other_names = tuple(spelling for spelling in (*aliases, *lists) if spelling != name)
-    return Function(
-        name, "array", usage, doc, resolve, other_names, nullable, choices=choices or {}, is_computed=is_computed
-    )
+    return Function(name, "array", usage, doc, resolve, other_names, nullable, is_computed=is_computed)
 
 
 ARRAY_FUNCTIONS = (
@@ -274,16 +272,18 @@ ARRAY_FUNCTIONS = (
         )
     ),
     _array("array_reverse", "array_reverse(array)", "The elements in reverse order; NULL for NULL.", _ONE),
-    _array(
-        "array_sort",
-        "array_sort(array [, 'asc' or 'desc' [, 'nulls first' or 'nulls last']])",
-        "The elements in order, NULLs first by default; NULL for NULL.",
-        takes(
-            lambda kind: kind if isinstance(kind, Array) else None,
-            TEXT,
-            TEXT,
-            result=lambda kinds: kinds[0],
-            optional=2,
+    replace(
+        _array(
+            "array_sort",
+            "array_sort(array [, 'asc' or 'desc' [, 'nulls first' or 'nulls last']])",
+            "The elements in order, NULLs first by default; NULL for NULL.",
+            takes(
+                lambda kind: kind if isinstance(kind, Array) else None,
+                TEXT,
+                TEXT,
+                result=lambda kinds: kinds[0],
+                optional=2,
+            ),
         ),
         choices={1: _ORDERS, 2: _NULLS},
     ),
@@ -317,12 +317,14 @@ ARRAY_FUNCTIONS = (
         nullable=lambda arguments: next(iter(arguments)),
         is_computed=True,
     ),
-    _array(
-        "array_length",
-        "array_length(array [, dimension])",
-        "The number of elements of the array, or of the first one inside it; NULL where there is none.",
-        _arrays_and_elements("array", "number", result=BIGINT, optional=1),
-        nullable=always,
+    replace(
+        _array(
+            "array_length",
+            "array_length(array [, dimension])",
+            "The number of elements of the array, or of the first one inside it; NULL where there is none.",
+            _arrays_and_elements("array", "number", result=BIGINT, optional=1),
+            nullable=always,
+        ),
         choices={1: ANY_CONSTANT},
     ),
     _array("array_ndims", "array_ndims(array)", "How deeply arrays are nested; NULL for NULL.", _COUNT),

@@ -16,8 +16,9 @@ from engine.functions import AGGREGATES
 from engine.plan.expr import Column
 from engine.plan.nodes import Aggregate, Project, WindowAggregate
 from engine.plan.tree import walk
-from engine.spark.printers.aggregates import aggregate_to_sql
+from engine.spark.printers.aggregates import aggregate_to_sql, distinct_to_sql
 from engine.spark.spark_types import to_spark
+from engine.types import BIGINT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -159,6 +160,15 @@ def test_aggregates_give_what_the_table_says_in_the_declared_types(spark: SparkS
 def test_every_aggregate_and_alias_has_a_case() -> None:
     names = {name for function in AGGREGATES.values() for name in (function.name, *function.aliases)}
     assert {re.split(r"\W", call)[0] for call, _ in CASES} == names
+
+
+def test_what_is_distinct_by_a_set_is_printed_over_one() -> None:
+    column = Column("v", BIGINT)
+    declared = [name for name, function in AGGREGATES.items() if function.distinct_by_set]
+
+    assert declared == ["count", "sum", "avg"]
+    for name in declared:
+        assert "collect_set" in distinct_to_sql(Aggregate(name, (column,), BIGINT, distinct=True))
 
 
 def test_only_count_takes_a_star(spark: SparkSession) -> None:
