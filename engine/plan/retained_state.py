@@ -41,7 +41,7 @@ def state_of(node: Node) -> str | None:
     """What a node keeps between epochs, and for how long; None for nothing."""
     match node:
         case WindowAggregate(_, window, _, _, aggregates):
-            values = _values([named.aggregate for named in aggregates if needs_values_in_window(named.aggregate)])
+            values = _and_values([named.aggregate for named in aggregates if needs_values_in_window(named.aggregate)])
             match window:
                 case Tumble(width):
                     return f"a row{values} of each window and key, for {spell(width)} and until late rows are refused"
@@ -57,10 +57,10 @@ def state_of(node: Node) -> str | None:
                     return None
         case UpdatingAggregate(source, _, aggregates, ttl):
             only_appends = not is_updating(source)
-            kept_whole = [
-                aggregate for aggregate in _plain(aggregates) if needs_values(aggregate, only_appends=only_appends)
+            whole = [
+                aggregate for aggregate in _unnamed(aggregates) if needs_values(aggregate, only_appends=only_appends)
             ]
-            return f"a row{_values(kept_whole)} of each key, for {spell(ttl)} after its last change"
+            return f"a row{_and_values(whole)} of each key, for {spell(ttl)} after its last change"
         case UpdatingJoin(ttl=ttl):
             return f"every row of both sides, for {spell(ttl)} after its last change"
         case UpdatingTop(source, _, _, _, _, limit, ttl):
@@ -100,11 +100,11 @@ _SIZES = (
 )  # fmt: skip
 
 
-def _plain(aggregates: Sequence[NamedAggregate]) -> list[Aggregate]:
+def _unnamed(aggregates: Sequence[NamedAggregate]) -> list[Aggregate]:
     return [named.aggregate for named in aggregates]
 
 
-def _values(aggregates: Sequence[Aggregate]) -> str:
+def _and_values(aggregates: Sequence[Aggregate]) -> str:
     if not aggregates:
         return ""
     names = dict.fromkeys(
