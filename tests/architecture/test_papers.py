@@ -1,0 +1,57 @@
+"""ARCHITECTURE.md and CONTRIBUTING.md draw the layers there are, name files that exist, and explain a word once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+
+
+def section(title: str) -> str:
+    return ARCHITECTURE.partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+
+def first_cells(table: str) -> list[str]:
+    """What stands in the first column of a table, without its head."""
+    rows = [line.strip("| ").split(" | ")[0] for line in table.splitlines() if line.startswith("|")]
+    return rows[2:]
+
+
+def test_the_layers_are_those_of_the_contract() -> None:
+    [contract] = [contract for contract in CONTRACTS if contract["type"] == "layers"]
+    promised = [set(re.findall(r"\w+", layer)) - {"testing"} for layer in contract["layers"]]
+
+    assert [set(re.findall(r"`(\w+)`", cell)) for cell in first_cells(section("The layers"))] == promised
+
+
+def test_every_package_of_the_engine_is_in_a_layer() -> None:
+    drawn = set(re.findall(r"`(\w+)`", " ".join(first_cells(section("The layers")))))
+    modules = {
+        path.stem for path in (ROOT / "engine").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+
+    assert drawn == modules - {"__init__"}
+
+
+@pytest.mark.parametrize("paper", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_path_that_is_named_exists(paper: str) -> None:
+    quoted = re.findall(r"`([\w./-]+)`", (ROOT / paper).read_text())
+    paths = [text for text in quoted if "/" in text.strip("/") or text.endswith("/")]
+    folders = (ROOT, ROOT / "engine") if paper == "ARCHITECTURE.md" else (ROOT,)
+
+    assert len(paths) > 10
+    assert [path for path in paths if not any((folder / path).exists() for folder in folders)] == []
+
+
+def test_no_word_is_explained_twice() -> None:
+    words = [word for cell in first_cells(section("The words")) for word in cell.split(", ")]
+
+    assert len(words) > 30
+    assert [word for word, times in Counter(words).items() if times > 1] == []
