@@ -50,6 +50,26 @@ def test_every_path_that_is_named_exists(paper: str) -> None:
     assert [path for path in paths if not any((folder / path).exists() for folder in folders)] == []
 
 
+def test_every_path_that_the_docs_name_exists() -> None:
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if "reference" not in path.parts]
+    folders = "engine|airflow_provider_arroyo|tests|benchmarks|dags_examples|docs"
+    names = [
+        (page.name, path) for page in pages for path in re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text())
+    ]
+
+    assert len(names) > 20
+    assert [(page, path) for page, path in names if not (ROOT / path).exists()] == []
+
+
+def test_every_page_that_the_code_names_exists() -> None:
+    paths = [
+        path for folder in ("engine", "airflow_provider_arroyo", "tests") for path in (ROOT / folder).rglob("*.py")
+    ]
+    names = [(path.name, page) for path in paths for page in re.findall(r"docs/[\w/-]+\.md", path.read_text())]
+
+    assert [(path, page) for path, page in names if not (ROOT / page).exists()] == []
+
+
 def test_no_word_is_explained_twice() -> None:
     words = [word for cell in first_cells(section("The words")) for word in cell.split(", ")]
 
