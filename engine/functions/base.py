@@ -54,7 +54,8 @@ class Function:
     words allowed there, or an empty set for any constant; `checks` has a test for constant texts. `variants` sends a
     call whose first argument is such a constant to another function, with the remaining arguments. What `is_computed`
     has a kernel of that name in `engine.arrow.functions`, for calls that Spark has no expression for. One that
-    `gives_rows` gives them as an array, which a SELECT list takes apart. What is `by_user` is Python of the user's.
+    `gives_rows` gives them as an array, which a SELECT list takes apart. What is `by_user` is Python of the user's. One
+    that `cannot_fail` may be asked of rows that a script would not have asked it of.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Function:
     is_computed: bool = False
     gives_rows: bool = False
     by_user: bool = False
+    cannot_fail: bool = False
 
 
 @dataclass(frozen=True, slots=True)

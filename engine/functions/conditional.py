@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from engine.functions.base import Function, Resolve, Signature, always, takes_alike
 from engine.functions.coercion import common_type
@@ -23,12 +24,15 @@ def _conditional(
 
 
 CONDITIONAL_FUNCTIONS = (
-    _conditional(
-        "coalesce",
-        "coalesce(value, ...)",
-        "The first value that is not NULL; NULL when all are.",
-        takes_alike(),
-        all,
+    replace(
+        _conditional(
+            "coalesce",
+            "coalesce(value, ...)",
+            "The first value that is not NULL; NULL when all are.",
+            takes_alike(),
+            all,
+        ),
+        cannot_fail=True,
     ),
     _conditional(
         "nvl",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from engine.functions.base import Function, Resolve, Signature, first_of, never, takes, takes_alike, takes_many
 from engine.functions.coercion import as_decimal, bounded_decimal, common_type
@@ -109,8 +110,12 @@ def _operator(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) 
     return Function(name, "operators", usage, doc, resolve, aliases)
 
 
+def _predicate(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
+    return replace(_operator(name, usage, doc, resolve, *aliases), cannot_fail=True)
+
+
 def _total(name: str, usage: str, doc: str, resolve: Resolve) -> Function:
-    return Function(name, "operators", usage, doc, resolve, nullable=never)
+    return replace(_predicate(name, usage, doc, resolve), nullable=never)
 
 
 OPERATORS = (
@@ -193,17 +198,17 @@ OPERATORS = (
             takes(_only_length, result=INTERVAL),
         ),
     ),
-    _operator("=", "a = b", "Whether they are equal; NaN equals NaN; NULL when either is.", _COMPARISONS),
-    _operator("<>", "a <> b", "Whether they differ; NULL when either is.", _COMPARISONS, "!="),
-    _operator(
+    _predicate("=", "a = b", "Whether they are equal; NaN equals NaN; NULL when either is.", _COMPARISONS),
+    _predicate("<>", "a <> b", "Whether they differ; NULL when either is.", _COMPARISONS, "!="),
+    _predicate(
         "<",
         "a < b",
         "Whether `a` is less; text compares by bytes, NaN is the greatest; NULL when either is.",
         _COMPARISONS,
     ),
-    _operator("<=", "a <= b", "Whether `a` is not greater; NULL when either is.", _COMPARISONS),
-    _operator(">", "a > b", "Whether `a` is greater; NULL when either is.", _COMPARISONS),
-    _operator(">=", "a >= b", "Whether `a` is not less; NULL when either is.", _COMPARISONS),
+    _predicate("<=", "a <= b", "Whether `a` is not greater; NULL when either is.", _COMPARISONS),
+    _predicate(">", "a > b", "Whether `a` is greater; NULL when either is.", _COMPARISONS),
+    _predicate(">=", "a >= b", "Whether `a` is not less; NULL when either is.", _COMPARISONS),
     _total(
         "is_distinct_from",
         "a IS DISTINCT FROM b",
@@ -216,31 +221,31 @@ OPERATORS = (
         "Whether they are equal, where NULL counts as a value; never NULL.",
         _COMPARISONS,
     ),
-    _operator(
+    _predicate(
         "between",
         "a BETWEEN low AND high",
         "Whether `a` is neither below `low` nor above `high`; NULL where that is unknown.",
         takes_alike(result=BOOLEAN, least=3, most=3),
     ),
-    _operator(
+    _predicate(
         "in",
         "a IN (b, ...)",
         "Whether `a` equals one of the others; NULL when `a` is, or when none is equal and one is NULL.",
         takes_alike(result=BOOLEAN, least=2),
     ),
-    _operator(
+    _predicate(
         "and",
         "a AND b",
         "False when one is false, else NULL when one is NULL, else true.",
         takes_many(BOOLEAN, result=BOOLEAN, least=2),
     ),
-    _operator(
+    _predicate(
         "or",
         "a OR b",
         "True when one is true, else NULL when one is NULL, else false.",
         takes_many(BOOLEAN, result=BOOLEAN, least=2),
     ),
-    _operator("not", "NOT a", "The opposite; NULL for NULL.", _TRUTH),
+    _predicate("not", "NOT a", "The opposite; NULL for NULL.", _TRUTH),
     _total("is_null", "a IS NULL", "Whether the value is NULL; never NULL.", takes(anything, result=BOOLEAN)),
     _total(
         "is_not_null", "a IS NOT NULL", "Whether the value is not NULL; never NULL.", takes(anything, result=BOOLEAN)
@@ -255,7 +260,7 @@ OPERATORS = (
         "Both values as text, one after the other; NULL when either is.",
         takes_many(scalar_as_text, result=TEXT, least=2),
     ),
-    _operator(
+    _predicate(
         "like",
         "text LIKE pattern",
         "Whether the text matches; % stands for any text, _ for any character, a backslash escapes the next; "
@@ -263,7 +268,7 @@ OPERATORS = (
         _MATCHES,
     ),
     _operator("not_like", "text NOT LIKE pattern", "The opposite of LIKE; NULL when either is.", _MATCHES),
-    _operator("ilike", "text ILIKE pattern", "LIKE, ignoring case; NULL when either is.", _MATCHES),
+    _predicate("ilike", "text ILIKE pattern", "LIKE, ignoring case; NULL when either is.", _MATCHES),
     _operator("not_ilike", "text NOT ILIKE pattern", "The opposite of ILIKE; NULL when either is.", _MATCHES),
     _operator(
         "~",

@@ -70,7 +70,7 @@ def describe(node: Node) -> str:
         case Branch(index):
             return f"Branch {index}"
         case Project(_, columns):
-            return f"Project {', '.join(_with_name(item.name, show(item.expr)) for item in columns)}"
+            return f"Project {', '.join(_with_name(named.name, show(named.expr)) for named in columns)}"
         case Filter(_, condition):
             return f"Filter {show(condition)}"
         case Union(inputs):

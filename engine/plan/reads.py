@@ -28,7 +28,7 @@ def read_by(node: Node) -> frozenset[str]:
     nothing = frozenset[str]()
     match node:
         case Project(_, columns):
-            return nothing.union(*(columns_of(item.expr) for item in columns))
+            return nothing.union(*(columns_of(named.expr) for named in columns))
         case Filter(_, condition):
             return columns_of(condition)
         case Unnest(_, _, array):

@@ -240,3 +240,11 @@ def test_what_puts_the_parts_of_an_aggregate_together_is_an_aggregate_that_takes
     assert combined.keys() >= {"count", "sum", "min", "max"}
     assert [name for name, combining in combined.items() if combining not in AGGREGATES] == []
     assert AGGREGATES["count"].combined_by == "sum"
+
+
+def test_what_cannot_fail_are_comparisons_and_what_is_made_of_them() -> None:
+    assert {name for name, function in FUNCTIONS.items() if function.cannot_fail} == {
+        *("=", "<>", "<", "<=", ">", ">=", "in", "between", "like", "ilike", "and", "or", "not", "coalesce"),
+        *("is_null", "is_not_null", "is_true", "is_not_true", "is_false", "is_not_false"),
+        *("is_distinct_from", "is_not_distinct_from"),
+    }

@@ -50,7 +50,7 @@ class Project(Node):
     @property
     def schema(self) -> Schema:
         """A column for each expression."""
-        return Schema(tuple(Field(item.name, item.expr.type, is_nullable(item.expr)) for item in self.columns))
+        return Schema(tuple(Field(named.name, named.expr.type, is_nullable(named.expr)) for named in self.columns))
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def window_of(node: Node) -> tuple[Window, str | None] | None:
             if inner is None:
                 return None
             window, column = inner
-            return window, next((item.name for item in columns if _holds(item.expr, column, source)), None)
+            return window, next((named.name for named in columns if _holds(named.expr, column, source)), None)
         case Union(inputs):
             windows = [window_of(part) for part in inputs]
             first = windows[0]

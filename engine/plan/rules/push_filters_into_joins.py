@@ -14,16 +14,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine import types
+from engine.functions import FUNCTIONS
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member, columns_of
 from engine.plan.expr import walk as parts_of
 from engine.plan.nodes import Filter, JoinKind, LookupJoin, UpdatingJoin, WindowJoin, Write
 from engine.plan.tree import Node, inputs_of, with_inputs
 
-_CANNOT_FAIL = frozenset(
-    {"=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "in", "between", "like", "ilike", "coalesce"}
-    | {f"is_{word}" for word in ("null", "not_null", "true", "not_true", "false", "not_false")}
-    | {"is_distinct_from", "is_not_distinct_from"}
-)
 _ABOVE: dict[JoinKind, tuple[bool, bool]] = {
     "inner": (True, True),
     "left": (True, False),
@@ -98,7 +94,7 @@ def _cannot_fail(test: Expr) -> bool:
 def _is_harmless(part: Expr) -> bool:
     match part:
         case Call(function):
-            return function in _CANNOT_FAIL
+            return function in FUNCTIONS and FUNCTIONS[function].cannot_fail
         case Cast(inner, types.Integer(bits, signed), lenient):
             widened = isinstance(inner.type, types.Integer) and inner.type.bits <= bits and inner.type.signed == signed
             return lenient or widened
