@@ -2,13 +2,20 @@
 
 On the way rows are packed as Arrow into one binary column, since Spark hands rows to stateful Python value by
 value.
+
+    rows of two tasks      key a: 3 rows, key b: 1        key a: 2 rows, key c: 1
+    packed                 (bucket 5, a 3), (bucket 9, b 1)    (bucket 5, a 2; c 1)
+    step of bucket 5       keeps a 5, c 1 more than before, sends out what that changes, packed
+    unpacked               the changes of all buckets, as columns
+
+See docs/decisions/updating-state-is-kept-in-buckets.md.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from typing import TYPE_CHECKING, Protocol
 
 from pyspark import cloudpickle
@@ -20,8 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from engine.updating.chunk_cache import RecentChunks
-    from engine.updating.head import Large, Stored
-    from engine.updating.step import Kept, Outcome
+    from engine.updating.head import LargeChunk, StoredBucket
+    from engine.updating.step import BucketState, StepResult
 
 PACKED = "bucket int, payload binary"
 LABELS = (
@@ -38,24 +45,22 @@ class Bucketed(Protocol):
     def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
         """The rows of each bucket, packed."""
 
-    def step(self, kept: Kept, payloads: Sequence[bytes]) -> Outcome:
+    def step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:
         """One epoch of one bucket."""
 
 
 def run_in_buckets(parts: Sequence[tuple[DataFrame, Bucketed]], operator: Bucketed, schema: StructType) -> DataFrame:
     """The rows, with the columns of `schema`, that the steps of all buckets send out. Each input comes with how it is
     packed."""
-    packed = [rows.mapInArrow(_packer(one), PACKED) for rows, one in parts]
-    together = packed[0]
-    for more in packed[1:]:
-        together = together.union(more)
-    stepped = together.groupBy("bucket").transformWithState(
+    packed = reduce(DataFrame.union, [rows.mapInArrow(_packer(packing), PACKED) for rows, packing in parts])
+    stepped = packed.groupBy("bucket").transformWithState(
         BucketProcessor(operator), outputStructType="payload binary", outputMode="append", timeMode="None"
     )
     return stepped.mapInArrow(_unpack, schema)
 
 
 _ROWS_AT_ONCE = 200_000
+"""Rows are summed up together in the task before they are packed: the more there are, the fewer are left to be sent."""
 
 
 def _packer(operator: Bucketed) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -66,7 +71,7 @@ def _packer(operator: Bucketed) -> Callable[[Iterator[pa.RecordBatch]], Iterator
         for batch in batches:
             if batch.num_rows:
                 gathered.append(batch)
-            if sum(one.num_rows for one in gathered) >= _ROWS_AT_ONCE:
+            if sum(part.num_rows for part in gathered) >= _ROWS_AT_ONCE:
                 yield from packed(pa.Table.from_batches(gathered))
                 gathered = []
         if gathered:
@@ -114,41 +119,40 @@ class BucketProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: object, rows: Iterator[Row], timerValues: object) -> Iterator[Row]:  # noqa: N802, N803
         """One step of one bucket."""
-        from engine.updating.head import Stored, read_head  # noqa: PLC0415 - only tasks need it
+        from engine.updating.head import StoredBucket, read_head  # noqa: PLC0415 - only tasks need it
         from engine.updating.serialization import to_bytes  # noqa: PLC0415
 
         head = self._head.get()
-        stored = Stored() if head is None else read_head(head[0], bytes(head[1]), self._chunk)
-        outcome = self._operator.step(stored.kept, [row.payload for row in rows])
-        self._write(stored, outcome.kept)
-        if outcome.out.num_rows:
-            yield Row(payload=to_bytes([outcome.out]))
+        stored = StoredBucket() if head is None else read_head(head[0], bytes(head[1]), self._load)
+        result = self._operator.step(stored.state, [row.payload for row in rows])
+        self._write(stored, result.state)
+        if result.out.num_rows:
+            yield Row(payload=to_bytes([result.out]))
 
     def close(self) -> None:
         """There is nothing to close."""
 
-    def _chunk(self, one: Large) -> pa.Table:
+    def _load(self, chunk: LargeChunk) -> pa.Table:
         from engine.updating.serialization import from_bytes  # noqa: PLC0415 - see above
 
         def load() -> pa.Table:
-            found = self._large.getValue((one.number,))
-            if found is None:
-                raise AssertionError(one)
-            return from_bytes(bytes(found[0]))[0]
+            row = self._large.getValue((chunk.number,))
+            assert row is not None, chunk
+            return from_bytes(bytes(row[0]))[0]
 
-        return recent_chunks().get(one.digest, load)
+        return recent_chunks().get(chunk.digest, load)
 
-    def _write(self, stored: Stored, kept: Kept) -> None:
+    def _write(self, stored: StoredBucket, state: BucketState) -> None:
         from engine.updating.head import write_head  # noqa: PLC0415 - see above
 
-        written = write_head(stored, kept)
-        for one, (table, content) in written.new.items():
-            self._large.updateValue((one.number,), (content,))
-            recent_chunks().keep(one.digest, table)
-        for one in written.gone:
-            self._large.removeKey((one.number,))
-            recent_chunks().forget(one.digest)
-        self._head.update((written.listing, written.small))
+        write = write_head(stored, state)
+        for chunk, (table, content) in write.new_chunks.items():
+            self._large.updateValue((chunk.number,), (content,))
+            recent_chunks().keep(chunk.digest, table)
+        for chunk in write.gone_chunks:
+            self._large.removeKey((chunk.number,))
+            recent_chunks().forget(chunk.digest)
+        self._head.update((write.listing, write.small))
 
 
 @cache

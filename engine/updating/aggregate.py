@@ -2,6 +2,14 @@
 
 Rows are summed up twice: by the task that read them, so that little has to be sent, and in their bucket, together with
 what is kept. Where values have to be kept themselves, a second table has each value of a key and how often it is there.
+
+    SELECT key, count(*), max(n), over rows that can be taken back
+    rows in      +(a, 3) +(a, 5) +(b, 1)      -(a, 5) -(b, 1)
+    rows kept    a 2, b 1                     a 1
+    values kept  a: 3 once, 5 once; b: 1 once a: 3 once
+    rows out     +(a, 2, 5) +(b, 1, 1)        -(a, 2, 5) +(a, 1, 3) -(b, 1, 1)
+
+See docs/decisions/updating-state-is-kept-in-buckets.md, and `accumulators` for what is kept of which function.
 """
 
 from __future__ import annotations
@@ -19,10 +27,11 @@ from engine.updating.accumulators.incremental import Incremental
 from engine.updating.accumulators.values import result_of_values
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
-from engine.updating.groups import Flags, Longs, flags, group, longs, moments
+from engine.updating.groups import Flags, Longs, flags, group_rows, longs, moments
 from engine.updating.serialization import deal, from_bytes, to_bytes
 from engine.updating.state_columns import FIRST, LAST, VALUE, WEIGHT
-from engine.updating.step import NEVER, Kept, Outcome
+from engine.updating.step import NEVER, BucketState, StepResult
+from engine.updating.tables import replaced, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +53,11 @@ class AggregateSpec:
     @property
     def kept_values(self) -> tuple[int, ...]:
         """The measures whose values are kept."""
-        pairs = enumerate(self.measures)
-        return tuple(index for index, one in pairs if keeps_values(one, only_appends=self.only_appends))
+        return tuple(
+            index
+            for index, measure in enumerate(self.measures)
+            if keeps_values(measure, only_appends=self.only_appends)
+        )
 
 
 def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
@@ -55,101 +67,93 @@ def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
     weights = np.ones(len(ids), np.int64)
     if RETRACT in rows.column_names:
         weights -= 2 * flags(rows[RETRACT])
-    found = group(ids)
+    groups = group_rows(ids)
     columns: dict[str, pa.Array] = {
-        ROW_ID: pa.array(ids[found.firsts]),
-        WEIGHT: pa.array(found.sums(weights)),
-        LAST: pa.array(found.greatest(moments(rows[EVENT_TIME]))),
+        ROW_ID: pa.array(ids[groups.first_rows]),
+        WEIGHT: pa.array(groups.sum_of(weights)),
+        LAST: pa.array(groups.greatest_of(moments(rows[EVENT_TIME]))),
     }
-    first = pa.array(found.firsts)
-    columns |= {name: _whole(rows[name]).take(first) for name in spec.keys}
+    first_rows = pa.array(groups.first_rows)
+    columns |= {name: whole(rows[name]).take(first_rows) for name in spec.keys}
     parts = {}
     for index, measure in enumerate(spec.measures):
-        arguments = _arguments(rows, index, measure)
-        taking = weights * flags(rows[f"c{index}"]) if measure.has_condition else weights
+        arguments = [whole(rows[f"a{index}_{place}"]) for place in range(len(measure.arguments))]
+        row_weights = weights * flags(rows[f"c{index}"]) if measure.has_condition else weights
         if index in spec.kept_values:
-            named = {f"a{place}": argument for place, argument in enumerate(arguments)}
-            named |= {f"o{place}": _whole(rows[f"o{index}_{place}"]) for place in range(len(measure.order))}
-            parts[f"m{index}"] = _values(named, taking, ids, longs(rows[f"v{index}"]))
+            value_columns = {f"a{place}": argument for place, argument in enumerate(arguments)}
+            value_columns |= {f"o{place}": whole(rows[f"o{index}_{place}"]) for place in range(len(measure.order))}
+            parts[f"m{index}"] = _counted_values(value_columns, row_weights, ids, longs(rows[f"v{index}"]))
         else:
-            started = accumulator_for(measure).start(arguments, taking, found)
-            columns |= {f"m{index}.{place}": column for place, column in enumerate(started)}
+            sums = accumulator_for(measure).start(arguments, row_weights, groups)
+            columns |= {f"m{index}.{place}": column for place, column in enumerate(sums)}
     return {"rows": pa.table(columns), **parts}
 
 
-def _arguments(rows: pa.Table, index: int, measure: Measure) -> list[pa.Array]:
-    return [_whole(rows[f"a{index}_{place}"]) for place in range(len(measure.arguments))]
-
-
-def _values(named: Mapping[str, pa.Array], weights: Longs, ids: Longs, values: Longs) -> pa.Table:
-    taking = np.flatnonzero(weights)
-    found = group(ids[taking], values[taking])
-    firsts = taking[found.firsts]
-    columns = {
-        ROW_ID: pa.array(ids[firsts]),
-        VALUE: pa.array(values[firsts]),
-        WEIGHT: pa.array(found.sums(weights[taking])),
-        FIRST: pa.array(firsts),
+def _counted_values(columns: Mapping[str, pa.Array], weights: Longs, ids: Longs, hashes: Longs) -> pa.Table:
+    """The different values of each key, with how often each came; `hashes` tells them apart."""
+    weighing = np.flatnonzero(weights)
+    groups = group_rows(ids[weighing], hashes[weighing])
+    first_rows = weighing[groups.first_rows]
+    counted = {
+        ROW_ID: pa.array(ids[first_rows]),
+        VALUE: pa.array(hashes[first_rows]),
+        WEIGHT: pa.array(groups.sum_of(weights[weighing])),
+        FIRST: pa.array(first_rows),
     }
-    columns |= {name: column.take(pa.array(firsts)) for name, column in named.items()}
-    return pa.table(columns)
+    return pa.table(counted | {name: column.take(pa.array(first_rows)) for name, column in columns.items()})
 
 
-def step(spec: AggregateSpec, kept: Kept, parts: Sequence[Mapping[str, pa.Table]]) -> Outcome:
+def step(spec: AggregateSpec, state: BucketState, parts: Sequence[Mapping[str, pa.Table]]) -> StepResult:
     """One epoch of one bucket, from what tasks summed up: what is kept then, and the changes that go out."""
     changed = _merge_rows(spec, pa.concat_tables([part["rows"] for part in parts]))
     ids, times = longs(changed[ROW_ID]), longs(changed[LAST])
-    newest = max(kept.newest, int(times.max(initial=NEVER)))
-    rows = kept.tables.get("rows", Chunks((ROW_ID,)))
+    newest = max(state.newest, int(times.max(initial=NEVER)))
+    rows = state.tables.get("rows", Chunks((ROW_ID,)))
     before = rows.find(ids)
+    # a key that is due to be forgotten begins anew, also where no sweep has come by yet: when it does must not matter
     alive = None if before is None else before.filter(pa.array(longs(before[LAST]) + spec.ttl >= newest))
     after = changed if alive is None else _merge_rows(spec, pa.concat_tables([alive, changed]).combine_chunks())
-    is_there = longs(after[WEIGHT]) > 0
-    after = _settled(spec, after, is_there)
-    after = after.set_column(after.column_names.index(WEIGHT), WEIGHT, pa.array(longs(after[WEIGHT]) * is_there))
-    tables: dict[str, Chunks] = {}
-    old_values, new_values = {}, {}
-    for index in spec.kept_values:
-        name = f"m{index}"
-        values = kept.tables.get(name, Chunks((ROW_ID, VALUE)))
-        old = values.find(ids)
-        new = pa.concat_tables([_renumbered(part[name], kept.rows_seen) for part in parts])
-        changes, now = _merge_values(old, new, ids[is_there], None if alive is None else longs(alive[ROW_ID]))
-        tables[name], old_values[index], new_values[index] = values.add(changes), old, now
-    tables["rows"] = rows.add(after)
-    out_before = None if before is None else _results(spec, before, old_values)
-    out_after = _results(spec, after.filter(pa.array(is_there)), new_values)
+    exists = longs(after[WEIGHT]) > 0
+    after = _settled(spec, after, exists)
+    # more may be taken back than was added, after something was forgotten: that is none, and no debt
+    after = replaced(after, WEIGHT, longs(after[WEIGHT]) * exists)
+    alive_ids = None if alive is None else longs(alive[ROW_ID])
+    values = _step_values(spec, state, parts, ids, existing=ids[exists], alive=alive_ids)
+    out_before = None if before is None else _results(spec, before, values.old)
+    out_after = _results(spec, after.filter(pa.array(exists)), values.new)
     out = changes_between(out_before, out_after, ids, times)
-    seen = kept.rows_seen + sum(part[f"m{index}"].num_rows for part in parts for index in spec.kept_values)
-    now_kept = Kept({**kept.tables, **tables}, newest, seen, kept.swept)
-    return _without_forgotten(spec, now_kept, out)
+    rows_seen = state.rows_seen + sum(part[f"m{index}"].num_rows for part in parts for index in spec.kept_values)
+    tables = {**state.tables, **values.tables, "rows": rows.add(after)}
+    return _swept(spec, BucketState(tables, newest, rows_seen, state.swept), out)
 
 
 def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
+    """One row for each key, in their order, of rows that are summed up already."""
     rows = rows.combine_chunks()
-    found = group(longs(rows[ROW_ID]))
-    if found.count == rows.num_rows:
-        return rows.take(pa.array(found.order))
-    first = pa.array(found.firsts)
+    groups = group_rows(longs(rows[ROW_ID]))
+    if groups.count == rows.num_rows:
+        return rows.take(pa.array(groups.order))
+    first_rows = pa.array(groups.first_rows)
     columns: dict[str, pa.Array] = {
-        ROW_ID: _whole(rows[ROW_ID]).take(first),
-        WEIGHT: pa.array(found.sums(longs(rows[WEIGHT]))),
-        LAST: pa.array(found.greatest(longs(rows[LAST]))),
+        ROW_ID: whole(rows[ROW_ID]).take(first_rows),
+        WEIGHT: pa.array(groups.sum_of(longs(rows[WEIGHT]))),
+        LAST: pa.array(groups.greatest_of(longs(rows[LAST]))),
     }
-    columns |= {name: _whole(rows[name]).take(first) for name in spec.keys}
+    columns |= {name: whole(rows[name]).take(first_rows) for name in spec.keys}
     for index, measure in enumerate(spec.measures):
         if index not in spec.kept_values:
             names = _columns_of(rows, index)
-            merged = accumulator_for(measure).merge([_whole(rows[name]) for name in names], found)
+            merged = accumulator_for(measure).merge([whole(rows[name]) for name in names], groups)
             columns |= dict(zip(names, merged, strict=True))
     return pa.table(columns)
 
 
-def _settled(spec: AggregateSpec, rows: pa.Table, is_there: Flags) -> pa.Table:
+def _settled(spec: AggregateSpec, rows: pa.Table, exists: Flags) -> pa.Table:
+    """The rows with what the user's aggregates make of an epoch, once all of it was added up."""
     for index, measure in enumerate(spec.measures):
         if measure.udf is not None:
             names = _columns_of(rows, index)
-            columns = Incremental(measure.udf).settle([_whole(rows[name]) for name in names], is_there)
+            columns = Incremental(measure.udf).settle([whole(rows[name]) for name in names], exists)
             for name, column in zip(names, columns, strict=True):
                 rows = rows.set_column(rows.column_names.index(name), name, column)
     return rows
@@ -159,12 +163,45 @@ def _columns_of(rows: pa.Table, index: int) -> list[str]:
     return [name for name in rows.column_names if name.startswith(f"m{index}.")]
 
 
+@dataclass(frozen=True, slots=True)
+class _SteppedValues:
+    """The values of an epoch's keys, by measure, as they were and as they are; and the tables that have them now."""
+
+    tables: Mapping[str, Chunks]
+    old: Mapping[int, pa.Table | None]
+    new: Mapping[int, pa.Table]
+
+
+def _step_values(
+    spec: AggregateSpec,
+    state: BucketState,
+    parts: Sequence[Mapping[str, pa.Table]],
+    ids: Longs,
+    *,
+    existing: Longs,
+    alive: Longs | None,
+) -> _SteppedValues:
+    tables: dict[str, Chunks] = {}
+    old: dict[int, pa.Table | None] = {}
+    new: dict[int, pa.Table] = {}
+    for index in spec.kept_values:
+        name = f"m{index}"
+        chunks = state.tables.get(name, Chunks((ROW_ID, VALUE)))
+        old[index] = chunks.find(ids)
+        arrived = pa.concat_tables([_renumbered(part[name], state.rows_seen) for part in parts])
+        changes, new[index] = _merge_values(old[index], arrived, existing, alive)
+        tables[name] = chunks.add(changes)
+    return _SteppedValues(tables, old, new)
+
+
 def _renumbered(values: pa.Table, start: int) -> pa.Table:
-    place = values.column_names.index(FIRST)
-    return values.set_column(place, FIRST, pa.array(longs(values[FIRST]) + start))
+    """The values with places among all that ever came, so that first and last ones are known."""
+    return replaced(values, FIRST, longs(values[FIRST]) + start)
 
 
-def _merge_values(old: pa.Table | None, new: pa.Table, there: Longs, alive: Longs | None) -> tuple[pa.Table, pa.Table]:
+def _merge_values(
+    old: pa.Table | None, new: pa.Table, existing: Longs, alive: Longs | None
+) -> tuple[pa.Table, pa.Table]:
     """The rows to write for values that changed, and all values of the keys of this epoch as they are now."""
     if old is None:
         both = new
@@ -172,70 +209,61 @@ def _merge_values(old: pa.Table | None, new: pa.Table, there: Longs, alive: Long
         weights = longs(old[WEIGHT])
         if alive is not None:
             weights = weights * np.isin(longs(old[ROW_ID]), alive)
-        both = pa.concat_tables([old.set_column(old.column_names.index(WEIGHT), WEIGHT, pa.array(weights)), new])
+        both = pa.concat_tables([replaced(old, WEIGHT, weights), new])
     both = both.combine_chunks()
-    found = group(longs(both[ROW_ID]), longs(both[VALUE]))
-    merged = both.take(pa.array(found.firsts))
-    weights = np.maximum(found.sums(longs(both[WEIGHT])), 0)
-    weights = weights * np.isin(longs(merged[ROW_ID]), there)
-    firsts = found.least(longs(both[FIRST]))
-    merged = merged.set_column(merged.column_names.index(WEIGHT), WEIGHT, pa.array(weights))
-    merged = merged.set_column(merged.column_names.index(FIRST), FIRST, pa.array(firsts))
-    was = 0 if old is None else old.num_rows
-    touched = found.greatest(np.arange(both.num_rows)) >= was
-    gone = weights == 0
-    return merged.filter(pa.array(touched | gone)), merged.filter(pa.array(~gone))
+    groups = group_rows(longs(both[ROW_ID]), longs(both[VALUE]))
+    merged = both.take(pa.array(groups.first_rows))
+    weights = np.maximum(groups.sum_of(longs(both[WEIGHT])), 0)
+    weights = weights * np.isin(longs(merged[ROW_ID]), existing)
+    merged = replaced(replaced(merged, WEIGHT, weights), FIRST, groups.least_of(longs(both[FIRST])))
+    old_count = 0 if old is None else old.num_rows
+    is_touched = groups.greatest_of(np.arange(both.num_rows)) >= old_count
+    is_gone = weights == 0
+    # a value that is gone is written with the weight zero, which hides it in the chunks before
+    return merged.filter(pa.array(is_touched | is_gone)), merged.filter(pa.array(~is_gone))
 
 
 def _results(spec: AggregateSpec, rows: pa.Table, values: Mapping[int, pa.Table | None]) -> pa.Table:
     """The rows that go out for kept ones, with their ids."""
     rows = rows.combine_chunks()
     ids = longs(rows[ROW_ID])
-    columns = [_whole(rows[name]) for name in spec.keys]
+    columns = [whole(rows[name]) for name in spec.keys]
     for index, measure in enumerate(spec.measures):
         if index in spec.kept_values:
             columns.append(result_of_values(measure, values[index], ids))
         else:
-            columns.append(accumulator_for(measure).finish([_whole(rows[name]) for name in _columns_of(rows, index)]))
-    shape = arrow_schema(spec.schema)
+            columns.append(accumulator_for(measure).finish([whole(rows[name]) for name in _columns_of(rows, index)]))
+    schema = arrow_schema(spec.schema)
     cast = [
-        column.cast(kind.type) if column.type != kind.type else column
-        for column, kind in zip(columns, shape, strict=True)
+        column.cast(field.type) if column.type != field.type else column
+        for column, field in zip(columns, schema, strict=True)
     ]
-    return pa.table([*cast, pa.array(ids)], schema=shape.append(pa.field(ROW_ID, pa.int64())))
+    return pa.table([*cast, pa.array(ids)], schema=schema.append(pa.field(ROW_ID, pa.int64())))
 
 
-def _without_forgotten(spec: AggregateSpec, kept: Kept, out: pa.Table) -> Outcome:
-    """Keys that have not changed for long are forgotten; looked for only after a part of that time has passed, since it
-    means looking at everything."""
-    if kept.newest - kept.swept < max(spec.ttl // 16, 1):
-        return Outcome(kept, out)
-    everything = kept.tables["rows"].compacted()
-    rows = everything.all()
+def _swept(spec: AggregateSpec, state: BucketState, out: pa.Table) -> StepResult:
+    """Keys that have not changed for long are forgotten and taken back; looked for only now and then, since it means
+    looking at everything."""
+    if not state.is_due_for_sweep(spec.ttl):
+        return StepResult(state, out)
+    rows = state.tables["rows"].all()
     assert rows is not None
-    old = longs(rows[LAST]) + spec.ttl < kept.newest
-    kept = replace(kept, swept=kept.newest)
-    if not old.any():
-        return Outcome(kept, out)
-    gone = rows.filter(pa.array(old))
-    ids = longs(gone[ROW_ID])
-    stay = pa.array(longs(rows[ROW_ID])[~old])
-    tables = {"rows": Chunks((ROW_ID,), (rows.filter(pa.array(~old)),))}
+    is_old = longs(rows[LAST]) + spec.ttl < state.newest
+    state = replace(state, swept=state.newest)
+    if not is_old.any():
+        return StepResult(state, out)
+    forgotten = rows.filter(pa.array(is_old))
+    forgotten_ids, staying_ids = longs(forgotten[ROW_ID]), longs(rows[ROW_ID])[~is_old]
+    tables = {"rows": Chunks((ROW_ID,), (rows.filter(pa.array(~is_old)),))}
     values: dict[int, pa.Table | None] = {}
     for index in spec.kept_values:
-        chunks = kept.tables[f"m{index}"]
-        values[index] = chunks.find(ids)
-        left = chunks.find(longs(stay))
-        tables[f"m{index}"] = Chunks(chunks.keys, () if left is None else (left,))
-    times = np.full(len(ids), kept.newest)
-    taken_back = changes_between(_results(spec, gone, values), None, ids, times)
-    return Outcome(replace(kept, tables=tables), pa.concat_tables([out, taken_back]))
-
-
-def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if isinstance(column, pa.ChunkedArray):
-        return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    return column
+        chunks = state.tables[f"m{index}"]
+        values[index] = chunks.find(forgotten_ids)
+        staying = chunks.find(staying_ids)
+        tables[f"m{index}"] = Chunks(chunks.keys, () if staying is None else (staying,))
+    times = np.full(len(forgotten_ids), state.newest)
+    taken_back = changes_between(_results(spec, forgotten, values), None, forgotten_ids, times)
+    return StepResult(replace(state, tables=tables), pa.concat_tables([out, taken_back]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +284,7 @@ class AggregateOperator:
         for bucket, parts in deal(tables, ids):
             yield bucket, to_bytes(parts)
 
-    def step(self, kept: Kept, payloads: Sequence[bytes]) -> Outcome:
+    def step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:
         """One epoch of one bucket."""
-        return step(self.spec, kept, [dict(zip(self.names, from_bytes(one), strict=True)) for one in payloads])
+        parts = [dict(zip(self.names, from_bytes(payload), strict=True)) for payload in payloads]
+        return step(self.spec, state, parts)

@@ -1,4 +1,11 @@
-"""Changes of rows: made from two versions of a table, and folded into a table again."""
+"""Changes of rows: made from two versions of a table, and folded into a table again.
+
+    before     1: (a, 2)   2: (b, 5)   3: (c, 7)
+    after      1: (a, 3)   2: (b, 5)                4: (d, 1)
+    changes    1: -(a, 2)  1: +(a, 3)  3: -(c, 7)   4: +(d, 1)
+
+See docs/decisions/changes-are-folded-at-the-sink.md.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +19,8 @@ import pyarrow.compute as pc
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, is_hidden
 from engine.updating.groups import Flags, Longs, longs
 
-_INSTANT = pa.timestamp("us", tz="UTC")
+INSTANT = pa.timestamp("us", tz="UTC")
+"""The type of event times and watermarks."""
 
 
 def changes_between(before: pa.Table | None, after: pa.Table | None, ids: Longs, moments: Longs) -> pa.Table:
@@ -23,31 +31,32 @@ def changes_between(before: pa.Table | None, after: pa.Table | None, ids: Longs,
     after = after if after is not None else before.slice(0, 0)
     old_ids, new_ids = longs(before[ROW_ID]), longs(after[ROW_ID])
     places = np.searchsorted(new_ids, old_ids)
-    meets = np.flatnonzero(np.append(new_ids, 0)[places] == old_ids)
-    meets = meets[places[meets] < len(new_ids)]
-    same = same_rows(before.take(pa.array(meets)), after.take(pa.array(places[meets])))
+    # the zero appended stands for no row: it may be equal to an id, so places behind the last row are left out again
+    in_both = np.flatnonzero(np.append(new_ids, 0)[places] == old_ids)
+    in_both = in_both[places[in_both] < len(new_ids)]
+    is_same = same_rows(before.take(pa.array(in_both)), after.take(pa.array(places[in_both])))
     goes, comes = np.ones(len(old_ids), bool), np.ones(len(new_ids), bool)
-    goes[meets[same]] = comes[places[meets[same]]] = False
+    goes[in_both[is_same]] = comes[places[in_both[is_same]]] = False
     rows = np.concatenate([np.flatnonzero(goes), np.flatnonzero(comes) + len(old_ids)])
-    own = np.concatenate([old_ids[goes], new_ids[comes]])
-    order = np.lexsort((rows, own))
-    rows, own = rows[order], own[order]
-    both = pa.concat_tables([before, after]).take(pa.array(rows)).drop_columns([ROW_ID])
-    times = moments[np.searchsorted(ids, own)] if len(own) else own
-    return hidden_added(both, times, rows < len(old_ids), own)
+    changed_ids = np.concatenate([old_ids[goes], new_ids[comes]])
+    order = np.lexsort((rows, changed_ids))
+    rows, changed_ids = rows[order], changed_ids[order]
+    changes = pa.concat_tables([before, after]).take(pa.array(rows)).drop_columns([ROW_ID])
+    times = moments[np.searchsorted(ids, changed_ids)] if len(changed_ids) else changed_ids
+    return with_change_columns(changes, times, rows < len(old_ids), changed_ids)
 
 
-def hidden_added(rows: pa.Table, times: Longs, retract: Flags, ids: Longs) -> pa.Table:
+def with_change_columns(rows: pa.Table, times: Longs, retract: Flags, ids: Longs) -> pa.Table:
     """The rows with the hidden columns of changes."""
-    rows = rows.append_column(EVENT_TIME, pa.array(times, pa.int64()).cast(_INSTANT))
+    rows = rows.append_column(EVENT_TIME, pa.array(times, pa.int64()).cast(INSTANT))
     rows = rows.append_column(RETRACT, pa.array(retract))
     return rows.append_column(ROW_ID, pa.array(ids, pa.int64()))
 
 
-def same_rows(one: pa.Table, other: pa.Table) -> Flags:
+def same_rows(table: pa.Table, other: pa.Table) -> Flags:
     """Where two tables of the same shape have the same row; NULL is the same as NULL, and NaN as NaN."""
-    same = np.ones(one.num_rows, bool)
-    for left, right in zip(one.columns, other.columns, strict=True):
+    same = np.ones(table.num_rows, bool)
+    for left, right in zip(table.columns, other.columns, strict=True):
         same &= _same(left.combine_chunks(), right.combine_chunks())
     return same
 
@@ -62,8 +71,8 @@ def _same(left: pa.Array, right: pa.Array) -> Flags:
     if pa.types.is_floating(left.type):
         equal = pc.or_(equal, pc.and_(pc.is_nan(left), pc.is_nan(right)))
     both_null = pc.and_(left.is_null(), right.is_null())
-    found: Flags = pc.or_(equal.fill_null(False), both_null).to_numpy(zero_copy_only=False)
-    return found
+    same: Flags = pc.or_(equal.fill_null(False), both_null).to_numpy(zero_copy_only=False)
+    return same
 
 
 def fold(changes: Iterable[Mapping[str, object]]) -> Counter[tuple[object, ...]]:

@@ -1,4 +1,12 @@
-"""Large chunks that a process has read or written before, so that it need not be handed them in every epoch."""
+"""Large chunks that a process has read or written before, so that it need not be handed them in every epoch.
+
+    epoch 1    reads chunk 7 of a bucket, digest d7     from Spark, and keeps it
+    epoch 2    writes chunk 8, digest d8                keeps it
+    epoch 3    reads chunks 7 and 8                     nothing from Spark
+
+Digests, not numbers: after a restore or a replay chunk 7 may be another one. See
+docs/decisions/updating-state-is-kept-in-buckets.md.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_BYTES = 128 << 20
-_LONG = 16
+"""In each of Spark's Python processes. A million keys with a count and a sum are 64 MB."""
+_ROUNDS_UNUSED = 16
 """After so many rounds in which nobody asked for it a chunk is out of use: merged, or a bucket of another task."""
 
 
@@ -54,5 +63,5 @@ class RecentChunks:
             self._bytes -= table.nbytes
 
     def _forget_unused(self) -> None:
-        for digest in [one for one, (_, used) in self._tables.items() if used + _LONG < self._round]:
+        for digest in [name for name, (_, used) in self._tables.items() if used + _ROUNDS_UNUSED < self._round]:
             self.forget(digest)

@@ -2,6 +2,14 @@
 
 So an epoch writes about as much as it changed, however much is kept, and each row is written again a logarithmic number
 of times. A row with the weight zero says that older ones with its key are gone.
+
+    kept                [a 1, b 1, c 1, d 1, e 1]
+    add [b 2, f 1]      [a 1, b 1, c 1, d 1, e 1]  [b 2, f 1]
+    find a, b           a 1, b 2: the newest chunk that has a key counts
+    add [a 0, g 1]      [a 1, b 1, c 1, d 1, e 1]  [a 0, b 2, f 1, g 1], which is merged with the one before
+                        [b 2, c 1, d 1, e 1, f 1, g 1]
+
+See docs/decisions/updating-state-is-kept-in-buckets.md.
 """
 
 from __future__ import annotations
@@ -12,10 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from engine.updating.groups import Longs, group, longs, ranges
+from engine.updating.groups import Longs, group_rows, longs, ranges
 from engine.updating.state_columns import WEIGHT
 
 _GROWTH = 2
+"""Each chunk is at least so many times as large as the next, so there are no more than a logarithm of them. With more
+there would be fewer to look through, and rows would be written more often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +40,15 @@ class Chunks:
         """How many rows are kept, with those that are out of date."""
         return sum(table.num_rows for table in self.tables)
 
-    def find(self, wanted: Longs) -> pa.Table | None:
-        """The rows that are there whose first key column is one of `wanted`, in the order of the keys; None when
-        nothing was ever kept. `wanted` is sorted and has no value twice."""
-        found = []
+    def find(self, ids: Longs) -> pa.Table | None:
+        """The rows that are there whose first key column is one of `ids`, in the order of the keys; None when nothing
+        was ever kept. `ids` is sorted and has no value twice."""
+        parts = []
         for table in reversed(self.tables):
-            first = longs(table[self.keys[0]])
-            low, high = np.searchsorted(first, wanted, "left"), np.searchsorted(first, wanted, "right")
-            found.append(table.take(pa.array(ranges(low, high - low))))
-        return _newest(found, self.keys, drop=True) if found else None
+            first_key = longs(table[self.keys[0]])
+            low, high = np.searchsorted(first_key, ids, "left"), np.searchsorted(first_key, ids, "right")
+            parts.append(table.take(pa.array(ranges(low, high - low))))
+        return _newest(parts, self.keys, drop=True) if parts else None
 
     def all(self) -> pa.Table | None:
         """Every row that is there, in the order of the keys; None when nothing was ever kept."""
@@ -51,13 +61,14 @@ class Chunks:
         tables = [*self.tables, changed.combine_chunks()]
         while len(tables) > 1 and tables[-2].num_rows < _GROWTH * tables[-1].num_rows:
             newer, older = tables.pop(), tables.pop()
+            # only in the oldest chunk does a weight of zero have nothing more to say
             tables.append(_newest([newer, older], self.keys, drop=not tables))
         return Chunks(self.keys, tuple(tables))
 
     def compacted(self) -> Chunks:
         """The same rows as one chunk."""
-        everything = self.all()
-        return Chunks(self.keys, () if everything is None else (everything,))
+        rows = self.all()
+        return Chunks(self.keys, () if rows is None else (rows,))
 
 
 def _newest(tables: Sequence[pa.Table], keys: Sequence[str], *, drop: bool) -> pa.Table:
@@ -66,8 +77,8 @@ def _newest(tables: Sequence[pa.Table], keys: Sequence[str], *, drop: bool) -> p
         rows = tables[0]
     else:
         rows = pa.concat_tables(tables).combine_chunks()
-        found = group(*(longs(rows[key]) for key in keys))
-        rows = rows.take(pa.array(found.firsts))
+        groups = group_rows(*(longs(rows[key]) for key in keys))
+        rows = rows.take(pa.array(groups.first_rows))
     if drop:
         alive = longs(rows[WEIGHT]) != 0
         rows = rows if alive.all() else rows.filter(pa.array(alive))

@@ -1,4 +1,11 @@
-"""Rows with the same key, found by sorting."""
+"""Rows with the same key, found by sorting.
+
+keys            b a b a
+order           1 3 0 2        the rows of a, then those of b
+starts          0 2
+first_rows      1 0
+sum_of(5 6 7 8) 14 12
+"""
 
 from __future__ import annotations
 
@@ -27,7 +34,7 @@ class Groups:
         return len(self.starts)
 
     @property
-    def firsts(self) -> Longs:
+    def first_rows(self) -> Longs:
         """The first row of each group."""
         return self.order[self.starts]
 
@@ -37,24 +44,24 @@ class Groups:
         return np.append(self.starts, len(self.order))[1:]
 
     @property
-    def number(self) -> Longs:
+    def numbers(self) -> Longs:
         """The group of each row, in order."""
         return np.repeat(np.arange(self.count), self.ends - self.starts)
 
-    def sums(self, values: Longs) -> Longs:
+    def sum_of(self, values: Longs) -> Longs:
         """The sum of each group, wrapping around silently: only for what is known to be small."""
         return np.add.reduceat(values[self.order], self.starts) if len(self.order) else values[:0]
 
-    def greatest(self, values: Longs) -> Longs:
+    def greatest_of(self, values: Longs) -> Longs:
         """The greatest value of each group."""
         return np.maximum.reduceat(values[self.order], self.starts) if len(self.order) else values[:0]
 
-    def least(self, values: Longs) -> Longs:
+    def least_of(self, values: Longs) -> Longs:
         """The least value of each group."""
         return np.minimum.reduceat(values[self.order], self.starts) if len(self.order) else values[:0]
 
 
-def group(*keys: Longs) -> Groups:
+def group_rows(*keys: Longs) -> Groups:
     """The groups of rows for which all keys are the same, in the order of the keys."""
     order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
     if not len(order):
@@ -62,8 +69,8 @@ def group(*keys: Longs) -> Groups:
     changes = np.zeros(len(order), bool)
     changes[0] = True
     for key in keys:
-        along = key[order]
-        changes[1:] |= along[1:] != along[:-1]
+        ordered = key[order]
+        changes[1:] |= ordered[1:] != ordered[:-1]
     return Groups(order, np.flatnonzero(changes))
 
 

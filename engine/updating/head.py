@@ -1,4 +1,12 @@
-"""What is written of a bucket: a head that lists all chunks and holds the small ones, and the large ones by number."""
+"""What is written of a bucket: a head that lists all chunks and holds the small ones, and the large ones by number.
+
+    kept       "rows" as chunks of 2 MB, 90 KB and 1 KB
+    listing    {"tables": {"rows": [["_id"], [[4, "9f.."], [7, "c0.."], null]]}, "next": 8, "marks": [newest, 0, swept]}
+    small      the chunk of 1 KB, as Arrow
+    chunks     4: the chunk of 2 MB      7: that of 90 KB
+
+An epoch that adds a small chunk writes the head alone. See docs/decisions/updating-state-is-kept-in-buckets.md.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +19,14 @@ import pyarrow as pa
 
 from engine.updating.chunks import Chunks
 from engine.updating.serialization import to_bytes
-from engine.updating.step import Kept
+from engine.updating.step import BucketState
 
 INLINE = 65_536
 """Chunks up to so many bytes are written into the head, which saves a call for each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Large:
+class LargeChunk:
     """A chunk that has a number of its own, and the digest of its bytes, by which it is known wherever it lies."""
 
     number: int
@@ -26,74 +34,76 @@ class Large:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredBucket:
     """What a bucket keeps, as it was read: which of its chunks are large, and the number of the next."""
 
-    kept: Kept = field(default_factory=Kept)
-    large: Mapping[Large, pa.Table] = field(default_factory=dict)
-    following: int = 0
+    state: BucketState = field(default_factory=BucketState)
+    large: Mapping[LargeChunk, pa.Table] = field(default_factory=dict)
+    next_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class BucketWrite:
     """What is to be written of a bucket: the head, the large chunks that are new, and those that are gone."""
 
     listing: str
     small: bytes
-    new: Mapping[Large, tuple[pa.Table, bytes]]
-    gone: Sequence[Large]
+    new_chunks: Mapping[LargeChunk, tuple[pa.Table, bytes]]
+    gone_chunks: Sequence[LargeChunk]
 
 
-def read_head(listing: str, small: bytes, chunk: Callable[[Large], pa.Table]) -> Stored:
-    """What a bucket keeps; `chunk` gives the large ones."""
+def read_head(listing: str, small: bytes, load: Callable[[LargeChunk], pa.Table]) -> StoredBucket:
+    """What a bucket keeps; `load` gives the large chunks."""
     content = json.loads(listing)
-    large: dict[Large, pa.Table] = {}
+    large: dict[LargeChunk, pa.Table] = {}
     tables: dict[str, Chunks] = {}
     source = pa.BufferReader(small)
-    for name, (keys, places) in content["tables"].items():
-        beside = iter(_stacked(source) if None in places else ())
+    for name, (keys, entries) in content["tables"].items():
+        small_chunks = iter(_stacked(source) if None in entries else ())
         chunks = []
-        for place in places:
-            if place is None:
-                chunks.append(next(beside))
+        for entry in entries:
+            if entry is None:
+                chunks.append(next(small_chunks))
                 continue
-            one = Large(*place)
-            large[one] = chunk(one)
-            chunks.append(large[one])
+            chunk = LargeChunk(*entry)
+            large[chunk] = load(chunk)
+            chunks.append(large[chunk])
         tables[name] = Chunks(tuple(keys), tuple(chunks))
-    return Stored(Kept(tables, *content["marks"]), large, content["next"])
+    return StoredBucket(BucketState(tables, *content["marks"]), large, content["next"])
 
 
-def write_head(stored: Stored, kept: Kept) -> Written:
-    """What turns the bucket as it was read into one that keeps `kept`."""
-    known = {id(table): one for one, table in stored.large.items()}
-    new: dict[Large, tuple[pa.Table, bytes]] = {}
-    staying: set[int] = set()
+def write_head(stored: StoredBucket, state: BucketState) -> BucketWrite:
+    """What turns the bucket as it was read into one that keeps `state`."""
+    # a chunk that a step has left alone is the very table that was read: nothing need be compared
+    stored_chunks = {id(table): chunk for chunk, table in stored.large.items()}
+    new_chunks: dict[LargeChunk, tuple[pa.Table, bytes]] = {}
+    staying_numbers: set[int] = set()
     tables: dict[str, tuple[tuple[str, ...], list[tuple[int, str] | None]]] = {}
     sink = pa.BufferOutputStream()
-    for name, chunks in kept.tables.items():
-        beside: list[pa.Table] = []
-        places: list[tuple[int, str] | None] = []
+    for name, chunks in state.tables.items():
+        small_chunks: list[pa.Table] = []
+        entries: list[tuple[int, str] | None] = []
         for table in chunks.tables:
-            one = known.get(id(table))
-            if one is None and table.nbytes <= INLINE:
-                beside.append(table)
-                places.append(None)
+            chunk = stored_chunks.get(id(table))
+            if chunk is None and table.nbytes <= INLINE:
+                small_chunks.append(table)
+                entries.append(None)
                 continue
-            if one is None:
+            if chunk is None:
                 content = to_bytes([table])
-                one = Large(stored.following + len(new), blake2b(content, digest_size=16).hexdigest())
-                new[one] = table, content
-            staying.add(one.number)
-            places.append((one.number, one.digest))
-        if beside:
-            _stack(sink, beside)
-        tables[name] = chunks.keys, places
-    marks = (kept.newest, kept.rows_seen, kept.swept)
-    following = stored.following + len(new)
-    listing = json.dumps({"tables": tables, "next": following, "marks": marks})
-    gone = [one for one in stored.large if one.number not in staying]
-    return Written(listing, sink.getvalue().to_pybytes(), new, gone)
+                digest = blake2b(content, digest_size=16).hexdigest()
+                chunk = LargeChunk(stored.next_number + len(new_chunks), digest)
+                new_chunks[chunk] = table, content
+            staying_numbers.add(chunk.number)
+            entries.append((chunk.number, chunk.digest))
+        if small_chunks:
+            _stack(sink, small_chunks)
+        tables[name] = chunks.keys, entries
+    marks = (state.newest, state.rows_seen, state.swept)
+    next_number = stored.next_number + len(new_chunks)
+    listing = json.dumps({"tables": tables, "next": next_number, "marks": marks})
+    gone_chunks = [chunk for chunk in stored.large if chunk.number not in staying_numbers]
+    return BucketWrite(listing, sink.getvalue().to_pybytes(), new_chunks, gone_chunks)
 
 
 def _stack(sink: pa.BufferOutputStream, tables: list[pa.Table]) -> None:

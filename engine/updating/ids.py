@@ -1,4 +1,7 @@
-"""Ids of rows that are made of others: equal parts give equal ids."""
+"""Ids of rows that are made of others: equal parts give equal ids.
+
+They are kept in the state of the operators above, and known to sinks: how they are made must never change.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ import numpy as np
 from engine.updating.groups import Longs
 
 _SPREAD = np.int64(-0x61C8864680B583EB)
+"""2**64 divided by the golden ratio, made odd: what is multiplied by it falls far from its neighbours."""
 
 
 def mixed(numbers: Longs) -> Longs:
     """The numbers with every bit spread over all others."""
     with np.errstate(over="ignore"):
-        once: Longs = (numbers ^ (numbers >> 31)) * _SPREAD
-        return once ^ (once >> 29)
+        multiplied: Longs = (numbers ^ (numbers >> 31)) * _SPREAD
+        return multiplied ^ (multiplied >> 29)
 
 
 def combined(first: Longs, second: Longs) -> Longs:

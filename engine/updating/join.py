@@ -2,6 +2,14 @@
 
 A side is a multiset of rows by the hash of what they are matched by. Rows that can match nothing, because a value is
 NULL, have a hash of their own.
+
+    orders LEFT JOIN clicks ON orders.key = clicks.key
+    rows in      orders +(a, 1)       clicks +(a, x) +(a, y)               clicks -(a, x)
+    rows kept    orders (a, 1) once   clicks (a, x) once, (a, y) once      clicks (a, y) once
+    rows out     +(a, 1, NULL)        -(a, 1, NULL) +(a, 1, x) +(a, 1, y)  -(a, 1, x)
+
+How often a pair goes out is the product of how often its rows are there: what changes is the product after the epoch
+less the product before it. See docs/decisions/updating-state-is-kept-in-buckets.md.
 """
 
 from __future__ import annotations
@@ -18,18 +26,22 @@ from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, WATERMARK
 from engine.plan.nodes import JoinKind
 from engine.plan.nodes.joins import joined_schema
 from engine.schema import Schema, arrow_schema
-from engine.updating.changelog import hidden_added
+from engine.updating.changelog import INSTANT, with_change_columns
 from engine.updating.chunks import Chunks
-from engine.updating.groups import Flags, Longs, flags, group, longs, moments, ranges
+from engine.updating.groups import Flags, Longs, flags, group_rows, longs, moments, ranges
 from engine.updating.ids import mixed
 from engine.updating.serialization import deal, from_bytes, to_bytes
 from engine.updating.state_columns import LAST, MATCH, ROW, WEIGHT
-from engine.updating.step import NEVER, Kept, Outcome
+from engine.updating.step import NEVER, BucketState, StepResult
+from engine.updating.tables import replaced
 
 _SIDES = ("left", "right")
 _KEYS = (MATCH, ROW)
-_FIRST = np.int64(0x1B873593)
-_NOBODY = np.int64(0x2545F4914F6CDD1D)
+_SEED = np.int64(0x1B873593)
+"""What the id of a joined row begins with."""
+_NO_PARTNER = np.int64(0x2545F4914F6CDD1D)
+"""What stands in the id of a joined row for a side without a row: any number will do, but always this one, since ids
+are kept by the operators above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +87,13 @@ class JoinSide:
         for bucket, parts in deal({"rows": counted}, {"rows": longs(counted[MATCH])}):
             yield bucket, to_bytes(parts)
 
-    def step(self, kept: Kept, payloads: Sequence[bytes]) -> Outcome:
+    def step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:
         """One epoch of one bucket."""
         parts: tuple[list[pa.Table], list[pa.Table]] = ([], [])
         for payload in payloads:
             for table in from_bytes(payload):
                 parts[int(table.schema.metadata[b"side"])].append(table.replace_schema_metadata(None))
-        return step(self.spec, kept, parts)
+        return step(self.spec, state, parts)
 
 
 def _counted(rows: pa.Table) -> pa.Table:
@@ -89,44 +101,43 @@ def _counted(rows: pa.Table) -> pa.Table:
     weights = np.ones(rows.num_rows, np.int64)
     if RETRACT in rows.column_names:
         weights -= 2 * flags(rows[RETRACT])
-    found = group(longs(rows[MATCH]), longs(rows[ROW]))
-    counted = rows.take(pa.array(found.firsts))
-    times = {LAST: found.greatest(moments(rows[EVENT_TIME]))}
+    groups = group_rows(longs(rows[MATCH]), longs(rows[ROW]))
+    counted = rows.take(pa.array(groups.first_rows))
+    times = {LAST: groups.greatest_of(moments(rows[EVENT_TIME]))}
     if WATERMARK in rows.column_names:
-        times[WATERMARK] = found.least(longs(rows[WATERMARK]))
+        times[WATERMARK] = groups.least_of(longs(rows[WATERMARK]))
     plain = [name for name in rows.column_names if name not in (RETRACT, EVENT_TIME, WATERMARK)]
-    counted = counted.select(plain).append_column(WEIGHT, pa.array(found.sums(weights)))
+    counted = counted.select(plain).append_column(WEIGHT, pa.array(groups.sum_of(weights)))
     for name, values in times.items():
         counted = counted.append_column(name, pa.array(values))
     return counted
 
 
-def step(spec: JoinSpec, kept: Kept, parts: tuple[Sequence[pa.Table], Sequence[pa.Table]]) -> Outcome:
+def step(spec: JoinSpec, state: BucketState, parts: tuple[Sequence[pa.Table], Sequence[pa.Table]]) -> StepResult:
     """One epoch of one bucket, from what came on both sides: what is kept then, and the rows that go out."""
-    came = [pa.concat_tables(tables).combine_chunks() for tables in parts if tables]
-    newest = max(kept.newest, *(int(longs(table[LAST]).max()) for table in came))
-    watermark = min(int(longs(table[WATERMARK]).min()) for table in came) if spec.has_watermark else None
-    wanted = np.unique(np.concatenate([longs(table[MATCH]) for table in came]))
-    sides = [_side(spec, kept, number, parts[number], wanted, newest) for number in (0, 1)]
-    out = _joined(spec, sides[0], sides[1])
+    arrived = [pa.concat_tables(tables).combine_chunks() for tables in parts if tables]
+    newest = max(state.newest, *(int(longs(table[LAST]).max()) for table in arrived))
+    watermark = min(int(longs(table[WATERMARK]).min()) for table in arrived) if spec.has_watermark else None
+    matches = np.unique(np.concatenate([longs(table[MATCH]) for table in arrived]))
+    left, right = (_side(spec, state, number, parts[number], matches, newest) for number in (0, 1))
+    out = _joined(spec, left, right)
     if watermark is not None:
-        out = out.append_column(WATERMARK, pa.array(np.full(out.num_rows, watermark)).cast(_INSTANT))
-    tables = {name: side.kept for name, side in zip(_SIDES, sides, strict=True)}
-    return Outcome(_without_forgotten(spec, replace(kept, tables=tables, newest=newest)), out)
-
-
-_INSTANT = pa.timestamp("us", tz="UTC")
+        # the smaller of the two sides': the operators above must wait for both
+        out = out.append_column(WATERMARK, pa.array(np.full(out.num_rows, watermark)).cast(INSTANT))
+    tables = dict(zip(_SIDES, (left.chunks, right.chunks), strict=True))
+    return StepResult(_swept(spec, replace(state, tables=tables, newest=newest)), out)
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The rows of one side that have something to do with this epoch, with how often they were there and are."""
+    """The rows of one side that have something to do with this epoch, with how often they were there and are; `chunks`
+    are all rows of the side, as they are to be kept."""
 
     rows: pa.Table
     match: Longs
     old: Longs
     new: Longs
-    kept: Chunks
+    chunks: Chunks
 
     @property
     def changed(self) -> Flags:
@@ -134,45 +145,51 @@ class _Side:
         return differ
 
 
-def _side(spec: JoinSpec, kept: Kept, number: int, came: Sequence[pa.Table], wanted: Longs, newest: int) -> _Side:
-    chunks = kept.tables.get(_SIDES[number], Chunks(_KEYS))
-    shape = _shape(spec, number)
-    found_rows = chunks.find(wanted)
-    there = shape.empty_table() if found_rows is None else found_rows
-    there = there.filter(pa.array(longs(there[LAST]) + spec.ttl >= newest))
-    fresh = [pa.table([table[name] for name in shape.names], schema=shape) for table in came]
-    both = pa.concat_tables([there, *fresh]).combine_chunks()
-    found = group(longs(both[MATCH]), longs(both[ROW]))
-    is_old = np.arange(both.num_rows) < there.num_rows
+def _side(
+    spec: JoinSpec, state: BucketState, number: int, arrived: Sequence[pa.Table], matches: Longs, newest: int
+) -> _Side:
+    chunks = state.tables.get(_SIDES[number], Chunks(_KEYS))
+    schema = _kept_schema(spec, number)
+    stored = chunks.find(matches)
+    before = schema.empty_table() if stored is None else stored
+    before = before.filter(pa.array(longs(before[LAST]) + spec.ttl >= newest))
+    fresh = [pa.table([table[name] for name in schema.names], schema=schema) for table in arrived]
+    both = pa.concat_tables([before, *fresh]).combine_chunks()
+    groups = group_rows(longs(both[MATCH]), longs(both[ROW]))
+    is_old = np.arange(both.num_rows) < before.num_rows
     weights = longs(both[WEIGHT])
-    old, new = found.sums(weights * is_old), np.maximum(found.sums(weights), 0)
-    rows = both.take(pa.array(found.firsts))
-    rows = _replaced(rows, LAST, found.greatest(longs(both[LAST])))
-    rows = _replaced(rows, WEIGHT, new)
+    old, new = groups.sum_of(weights * is_old), np.maximum(groups.sum_of(weights), 0)
+    rows = both.take(pa.array(groups.first_rows))
+    rows = replaced(replaced(rows, LAST, groups.greatest_of(longs(both[LAST]))), WEIGHT, new)
     return _Side(rows, longs(rows[MATCH]), old, new, chunks.add(rows.filter(pa.array(old != new))))
 
 
-def _shape(spec: JoinSpec, number: int) -> pa.Schema:
-    own = [*arrow_schema(spec.sides[number]), *arrow_schema(spec.extra[number])]
-    marks = [pa.field(name, pa.int64()) for name in (MATCH, ROW, ROW_ID)]
-    ends = [pa.field(name, pa.int64()) for name in (WEIGHT, LAST)]
-    return pa.schema([*marks, *own, *ends])
+def _kept_schema(spec: JoinSpec, number: int) -> pa.Schema:
+    columns = [*arrow_schema(spec.sides[number]), *arrow_schema(spec.extra[number])]
+    hashes = [pa.field(name, pa.int64()) for name in (MATCH, ROW, ROW_ID)]
+    counts = [pa.field(name, pa.int64()) for name in (WEIGHT, LAST)]
+    return pa.schema([*hashes, *columns, *counts])
 
 
-def _replaced(rows: pa.Table, name: str, values: Longs) -> pa.Table:
-    return rows.set_column(rows.column_names.index(name), name, pa.array(values, pa.int64()))
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Places of rows of either side, with how many more or fewer times each pair goes out; -1 stands for no row."""
+
+    lefts: Longs
+    rights: Longs
+    weights: Longs
 
 
 def _joined(spec: JoinSpec, left: _Side, right: _Side) -> pa.Table:
     """The changes of the join: of pairs of which a row changed, and of rows that match nothing now or did before."""
     if spec.kind in ("semi", "anti"):
-        return _tested(spec, left, right)
-    changed = np.flatnonzero(left.changed)
-    same = np.flatnonzero(~left.changed)
-    moved = np.flatnonzero(right.changed)
-    first, everything = _pairs(spec, left, right, changed, np.arange(len(right.match)))
-    second, some = _pairs(spec, left, right, same, moved)
-    lefts, rights = np.concatenate([first, second]), np.concatenate([everything, some])
+        return _rows(spec, left, right, _tested(spec, left, right))
+    changed_left, unchanged_left = np.flatnonzero(left.changed), np.flatnonzero(~left.changed)
+    changed_right, all_right = np.flatnonzero(right.changed), np.arange(len(right.match))
+    # every pair of which a row changed, once: changed rows of the left with all, the others with changed ones
+    first = _matches(spec, left, right, changed_left, all_right)
+    second = _matches(spec, left, right, unchanged_left, changed_right)
+    lefts, rights = np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
     weights = left.new[lefts] * right.new[rights] - left.old[lefts] * right.old[rights]
     parts = [(lefts, rights, weights)]
     pads_left, pads_right = spec.padded
@@ -182,86 +199,87 @@ def _joined(spec: JoinSpec, left: _Side, right: _Side) -> pa.Table:
     if pads_right:
         alone = _alone(spec, right, left, turned=True)
         parts.append((np.full(len(alone), -1), np.arange(len(alone)), alone))
-    lefts, rights, weights = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    counts = np.abs(weights)
-    lefts, rights, taken_back = np.repeat(lefts, counts), np.repeat(rights, counts), np.repeat(weights < 0, counts)
-    return _rows(spec, left, right, lefts, rights, taken_back)
+    return _rows(spec, left, right, _Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True))))
 
 
-def _tested(spec: JoinSpec, left: _Side, right: _Side) -> pa.Table:
+def _tested(spec: JoinSpec, left: _Side, right: _Side) -> _Pairs:
     """The changes of the rows of the left that meet a row of the right, or none."""
     alone = _alone(spec, left, right, turned=False)
     weights = alone if spec.kind == "anti" else left.new - left.old - alone
-    lefts = np.repeat(np.arange(len(weights)), np.abs(weights))
-    return _rows(spec, left, right, lefts, np.full(len(lefts), -1), np.repeat(weights < 0, np.abs(weights)))
+    return _Pairs(np.arange(len(weights)), np.full(len(weights), -1), weights)
 
 
-def _pairs(spec: JoinSpec, left: _Side, right: _Side, some: Longs, others: Longs) -> tuple[Longs, Longs]:
+def _matches(spec: JoinSpec, left: _Side, right: _Side, left_rows: Longs, right_rows: Longs) -> tuple[Longs, Longs]:
     """The places of all rows that meet, among some of either side; both are sorted by what they are matched by."""
-    own = right.match[others]
-    low, high = np.searchsorted(own, left.match[some], "left"), np.searchsorted(own, left.match[some], "right")
-    lefts, rights = np.repeat(some, high - low), others[ranges(low, high - low)]
+    sought, sorted_matches = left.match[left_rows], right.match[right_rows]
+    low, high = np.searchsorted(sorted_matches, sought, "left"), np.searchsorted(sorted_matches, sought, "right")
+    lefts, rights = np.repeat(left_rows, high - low), right_rows[ranges(low, high - low)]
     if spec.condition is None or not len(lefts):
         return lefts, rights
-    both = [left.rows.take(pa.array(lefts)), right.rows.take(pa.array(rights))]
-    names = [[*own.names, *extra.names] for own, extra in zip(spec.sides, spec.extra, strict=True)]
-    columns = {name: rows[name].combine_chunks() for rows, own in zip(both, names, strict=True) for name in own}
-    true = flags(evaluate(spec.condition, pa.RecordBatch.from_pydict(columns)))
-    return lefts[true], rights[true]
+    columns: dict[str, pa.Array] = {}
+    for side, places, schema, extra in zip((left, right), (lefts, rights), spec.sides, spec.extra, strict=True):
+        rows = side.rows.take(pa.array(places))
+        columns |= {name: rows[name].combine_chunks() for name in (*schema.names, *extra.names)}
+    is_true = flags(evaluate(spec.condition, pa.RecordBatch.from_pydict(columns)))
+    return lefts[is_true], rights[is_true]
 
 
-def _alone(spec: JoinSpec, one: _Side, other: _Side, *, turned: bool) -> Longs:
-    """How many more or fewer times each row goes out without a partner."""
+def _alone(spec: JoinSpec, side: _Side, other: _Side, *, turned: bool) -> Longs:
+    """How many more or fewer times each row of a side goes out without a partner on the other; it is `turned` where the
+    side is the right one."""
     if spec.condition is None:
-        low, high = np.searchsorted(other.match, one.match, "left"), np.searchsorted(other.match, one.match, "right")
-        before, after = (np.append(0, np.cumsum(weights)) for weights in (other.old, other.new))
-        had, has = before[high] - before[low], after[high] - after[low]
+        low, high = np.searchsorted(other.match, side.match, "left"), np.searchsorted(other.match, side.match, "right")
+        old_sums, new_sums = (np.append(0, np.cumsum(weights)) for weights in (other.old, other.new))
+        old_partners, new_partners = old_sums[high] - old_sums[low], new_sums[high] - new_sums[low]
     else:
-        left, right = (other, one) if turned else (one, other)
-        lefts, rights = _pairs(spec, left, right, np.arange(len(left.match)), np.arange(len(right.match)))
-        own, partners = (rights, lefts) if turned else (lefts, rights)
-        had = np.bincount(own, other.old[partners], len(one.match)).astype(np.int64)
-        has = np.bincount(own, other.new[partners], len(one.match)).astype(np.int64)
-    alone: Longs = one.new * (has == 0) - one.old * (had == 0)
+        left, right = (other, side) if turned else (side, other)
+        lefts, rights = _matches(spec, left, right, np.arange(len(left.match)), np.arange(len(right.match)))
+        rows, partners = (rights, lefts) if turned else (lefts, rights)
+        old_partners = np.bincount(rows, other.old[partners], len(side.match)).astype(np.int64)
+        new_partners = np.bincount(rows, other.new[partners], len(side.match)).astype(np.int64)
+    alone: Longs = side.new * (new_partners == 0) - side.old * (old_partners == 0)
     return alone
 
 
-def _rows(spec: JoinSpec, left: _Side, right: _Side, lefts: Longs, rights: Longs, taken_back: Flags) -> pa.Table:
-    """The rows that go out; a place of -1 stands for no partner."""
-    ids = _FIRST * np.ones(len(lefts), np.int64)
+def _rows(spec: JoinSpec, left: _Side, right: _Side, pairs: _Pairs) -> pa.Table:
+    """The rows that go out for some pairs, each as often as its weight says."""
+    counts = np.abs(pairs.weights)
+    lefts, rights = np.repeat(pairs.lefts, counts), np.repeat(pairs.rights, counts)
+    taken_back = np.repeat(pairs.weights < 0, counts)
+    ids = _SEED * np.ones(len(lefts), np.int64)
     times = np.full(len(lefts), NEVER)
     columns: list[pa.Array] = []
     with np.errstate(over="ignore"):
         for side, schema, places in ((left, spec.left, lefts), (right, spec.right, rights)):
             is_there = places >= 0
-            where = pa.array(places, mask=~is_there)
-            taken = side.rows.take(where) if side.rows.num_rows else _nothing(side.rows, len(places))
-            columns += [taken[name].combine_chunks() for name in schema.names]
-            own = np.where(is_there, longs(taken[ROW_ID].fill_null(0)), _NOBODY)
-            ids = mixed(ids * np.int64(31) + own)
-            times = np.maximum(times, np.where(is_there, longs(taken[LAST].fill_null(0)), NEVER))
+            indices = pa.array(places, mask=~is_there)
+            rows = side.rows.take(indices) if side.rows.num_rows else _nulls(side.rows.schema, len(places))
+            columns += [rows[name].combine_chunks() for name in schema.names]
+            side_ids = np.where(is_there, longs(rows[ROW_ID].fill_null(0)), _NO_PARTNER)
+            ids = mixed(ids * np.int64(31) + side_ids)
+            times = np.maximum(times, np.where(is_there, longs(rows[LAST].fill_null(0)), NEVER))
     names = spec.out.names
-    rows = pa.table(columns[: len(names)], names)
+    joined = pa.table(columns[: len(names)], names)
     if not spec.changes:
-        return rows.append_column(EVENT_TIME, pa.array(times).cast(_INSTANT))
+        return joined.append_column(EVENT_TIME, pa.array(times).cast(INSTANT))
+    # of one id what is taken back goes first: a sink that folds must not meet two versions at once
     order = np.lexsort((~taken_back, ids))
-    rows = rows.take(pa.array(order))
-    return hidden_added(rows, times[order], taken_back[order], ids[order])
+    return with_change_columns(joined.take(pa.array(order)), times[order], taken_back[order], ids[order])
 
 
-def _nothing(rows: pa.Table, count: int) -> pa.Table:
-    return pa.table([pa.nulls(count, field.type) for field in rows.schema], schema=rows.schema)
+def _nulls(schema: pa.Schema, count: int) -> pa.Table:
+    return pa.table([pa.nulls(count, field.type) for field in schema], schema=schema)
 
 
-def _without_forgotten(spec: JoinSpec, kept: Kept) -> Kept:
+def _swept(spec: JoinSpec, state: BucketState) -> BucketState:
     """Rows that came long ago are dropped in silence, now and then."""
-    if kept.newest - kept.swept < max(spec.ttl // 16, 1):
-        return kept
-    tables = dict(kept.tables)
+    if not state.is_due_for_sweep(spec.ttl):
+        return state
+    tables = dict(state.tables)
     for name, chunks in tables.items():
-        if any((longs(table[LAST]) + spec.ttl < kept.newest).any() for table in chunks.tables):
+        if any((longs(table[LAST]) + spec.ttl < state.newest).any() for table in chunks.tables):
             rows = chunks.all()
             assert rows is not None
-            young = rows.filter(pa.array(longs(rows[LAST]) + spec.ttl >= kept.newest))
+            young = rows.filter(pa.array(longs(rows[LAST]) + spec.ttl >= state.newest))
             tables[name] = Chunks(chunks.keys, (young,))
-    return replace(kept, tables=tables, swept=kept.newest)
+    return replace(state, tables=tables, swept=state.newest)

@@ -1,6 +1,12 @@
 """Tables as bytes, and rows dealt out to buckets.
 
 Which bucket a row is in never changes, so a rescale only moves buckets.
+
+    ids            0x00.., 0x0A.., 0xF9..     hashes of the keys
+    their buckets  0, 1, 31                   the uppermost five bits
+    dealt          bucket 0: the first row as bytes, bucket 1: the second, bucket 31: the third
+
+See docs/decisions/updating-state-is-kept-in-buckets.md.
 """
 
 from __future__ import annotations
@@ -10,10 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.updating.groups import Longs, group
+from engine.updating.groups import Longs, group_rows
 
 BUCKETS = 32
-"""Also the most tasks that an operator can be spread over."""
+"""Also the most tasks that an operator can be spread over. Of more each call has fewer rows, and what an epoch costs is
+the number of calls. State is kept by bucket: another number would misread it."""
 _SHIFT = 64 - (BUCKETS - 1).bit_length()
 
 
@@ -46,10 +53,11 @@ def deal(tables: Mapping[str, pa.Table], ids: Mapping[str, Longs]) -> Iterator[t
     """The rows of each bucket that has any, of each table, by the ids of the rows."""
     parts: dict[int, dict[str, pa.Table]] = {}
     for name, table in tables.items():
-        found = group(bucket_of(ids[name]))
-        ordered = table.take(pa.array(found.order))
-        buckets = bucket_of(ids[name])[found.firsts] if found.count else np.zeros(0, np.int64)
-        for bucket, start, end in zip(buckets, found.starts, found.ends, strict=True):
+        buckets_of_rows = bucket_of(ids[name])
+        groups = group_rows(buckets_of_rows)
+        ordered = table.take(pa.array(groups.order))
+        buckets = buckets_of_rows[groups.first_rows] if groups.count else np.zeros(0, np.int64)
+        for bucket, start, end in zip(buckets, groups.starts, groups.ends, strict=True):
             parts.setdefault(int(bucket), {})[name] = ordered.slice(start, end - start)
-    for bucket, own in sorted(parts.items()):
-        yield bucket, [own.get(name, table.slice(0, 0)) for name, table in tables.items()]
+    for bucket, bucket_tables in sorted(parts.items()):
+        yield bucket, [bucket_tables.get(name, table.slice(0, 0)) for name, table in tables.items()]

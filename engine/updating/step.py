@@ -11,11 +11,14 @@ import pyarrow as pa
 from engine.updating.chunks import Chunks
 
 NEVER = -(1 << 62)
-"""Before every event time."""
+"""Before every event time, and far enough from the least number that a time to live can be taken from it."""
+_SWEEPS_IN_TTL = 16
+"""A sweep looks at all that is kept. At a sixteenth of the time to live it costs little, and what it forgets has stayed
+at most a sixteenth longer than it should."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class BucketState:
     """The tables of a bucket, the newest event time it has seen, how many values it has numbered, and when it was last
     swept of what is forgotten."""
 
@@ -24,10 +27,14 @@ class Kept:
     rows_seen: int = 0
     swept: int = NEVER
 
+    def is_due_for_sweep(self, ttl: int) -> bool:
+        """Whether a part of the time to live has passed since the last sweep, in event time: a replay sweeps again."""
+        return self.newest - self.swept >= max(ttl // _SWEEPS_IN_TTL, 1)
+
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepResult:
     """What is kept after a step, and the changes that it sends out."""
 
-    kept: Kept
+    state: BucketState
     out: pa.Table

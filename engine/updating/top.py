@@ -1,7 +1,14 @@
 """The best rows of each partition, or all with their places, as rows come and go.
 
-A partition is a multiset of rows by their hash. Where rows are never taken back, those beyond the last wanted place are
-not kept: nothing could ever make them better. Beside the rows stands when each partition last changed.
+A partition is a multiset of rows by their hash. Where rows are never taken back, those beyond the limit are not kept:
+nothing could ever make them better. Beside the rows stands when each partition last changed.
+
+    row_number() OVER (PARTITION BY k ORDER BY n DESC) <= 2, over rows that can be taken back
+    rows in      +(a, 3) +(a, 9) +(a, 5)       -(a, 9)
+    rows kept    (a, 3) (a, 5) (a, 9)          (a, 3) (a, 5)
+    rows out     +(a, 9) +(a, 5)               -(a, 9) +(a, 3)
+
+See docs/decisions/updating-state-is-kept-in-buckets.md.
 """
 
 from __future__ import annotations
@@ -19,11 +26,12 @@ from engine.schema import Schema, arrow_schema
 from engine.updating.accumulators.base import Sorting
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
-from engine.updating.groups import Longs, flags, group, longs, moments, valid
+from engine.updating.groups import Longs, flags, group_rows, longs, moments, valid
 from engine.updating.ids import combined
 from engine.updating.serialization import deal, from_bytes, to_bytes
 from engine.updating.state_columns import LAST, MATCH, ROW, WEIGHT
-from engine.updating.step import NEVER, Kept, Outcome
+from engine.updating.step import NEVER, BucketState, StepResult
+from engine.updating.tables import replaced
 
 _NAMES = ("rows", "partitions")
 _KEYS = {"rows": (MATCH, ROW), "partitions": (MATCH,)}
@@ -65,103 +73,111 @@ def summed(spec: TopSpec, rows: pa.Table) -> dict[str, pa.Table]:
     if RETRACT in rows.column_names:
         weights -= 2 * flags(rows[RETRACT])
     times = moments(rows[EVENT_TIME])
-    found = group(longs(rows[MATCH]), longs(rows[ROW]))
-    counted = rows.select([MATCH, ROW, *spec.columns]).take(pa.array(found.firsts))
-    counted = counted.append_column(WEIGHT, pa.array(found.sums(weights)))
+    groups = group_rows(longs(rows[MATCH]), longs(rows[ROW]))
+    counted = rows.select([MATCH, ROW, *spec.columns]).take(pa.array(groups.first_rows))
+    counted = counted.append_column(WEIGHT, pa.array(groups.sum_of(weights)))
     if spec.prunes:
-        kept = _wanted(spec, counted, longs(counted[WEIGHT]))
-        counted = _weighing(counted, kept).filter(pa.array(kept > 0))
-    partitions = group(longs(rows[MATCH]))
-    changed = {MATCH: longs(rows[MATCH])[partitions.firsts], LAST: partitions.greatest(times)}
+        within_limit = _counts_within_limit(spec, counted, longs(counted[WEIGHT]))
+        counted = replaced(counted, WEIGHT, within_limit).filter(pa.array(within_limit > 0))
+    partitions = group_rows(longs(rows[MATCH]))
+    changed = {MATCH: longs(rows[MATCH])[partitions.first_rows], LAST: partitions.greatest_of(times)}
     return {"rows": counted, "partitions": pa.table({name: pa.array(values) for name, values in changed.items()})}
 
 
-def step(spec: TopSpec, kept: Kept, parts: Sequence[Mapping[str, pa.Table]]) -> Outcome:
+def step(spec: TopSpec, state: BucketState, parts: Sequence[Mapping[str, pa.Table]]) -> StepResult:
     """One epoch of one bucket: what is kept then, and the changes that go out."""
     arrived = pa.concat_tables([part["partitions"] for part in parts]).combine_chunks()
-    changed = group(longs(arrived[MATCH]))
-    ids, times = longs(arrived[MATCH])[changed.firsts], changed.greatest(longs(arrived[LAST]))
-    newest = max(kept.newest, int(times.max(initial=NEVER)))
-    partitions = kept.tables.get("partitions", Chunks(_KEYS["partitions"]))
+    groups = group_rows(longs(arrived[MATCH]))
+    ids, times = longs(arrived[MATCH])[groups.first_rows], groups.greatest_of(longs(arrived[LAST]))
+    newest = max(state.newest, int(times.max(initial=NEVER)))
+    partitions = state.tables.get("partitions", Chunks(_KEYS["partitions"]))
     forgotten = np.zeros(0, np.int64)
-    known = partitions.find(ids)
-    if known is not None:
-        last, places = longs(known[LAST]), np.searchsorted(ids, longs(known[MATCH]))
+    stored = partitions.find(ids)
+    if stored is not None:
+        last, places = longs(stored[LAST]), np.searchsorted(ids, longs(stored[MATCH]))
         times[places] = np.maximum(times[places], last)
-        forgotten = longs(known[MATCH])[last + spec.ttl < newest]
-    rows = kept.tables.get("rows", Chunks(_KEYS["rows"]))
-    both, old, new = _merged(spec, rows.find(ids), [part["rows"] for part in parts], forgotten)
+        forgotten = longs(stored[MATCH])[last + spec.ttl < newest]
+    rows = state.tables.get("rows", Chunks(_KEYS["rows"]))
+    merged = _merged(spec, rows.find(ids), [part["rows"] for part in parts], forgotten)
     if spec.prunes:
-        new = _wanted(spec, both, new)
-    out = _changes(spec, both, old, new, ids, times)
-    there = np.isin(ids, longs(both[MATCH])[new > 0])
-    stamps = pa.table({MATCH: pa.array(ids), WEIGHT: pa.array(there.astype(np.int64)), LAST: pa.array(times)})
-    differs = pa.array(old != new)
-    tables = {"rows": rows.add(_weighing(both, new).filter(differs)), "partitions": partitions.add(stamps)}
-    return _without_forgotten(spec, replace(kept, tables=tables, newest=newest), out)
+        merged = replace(merged, new=_counts_within_limit(spec, merged.rows, merged.new))
+    out = _changes(spec, merged, ids, times)
+    exists = np.isin(ids, longs(merged.rows[MATCH])[merged.new > 0])
+    stamps = pa.table({MATCH: pa.array(ids), WEIGHT: pa.array(exists.astype(np.int64)), LAST: pa.array(times)})
+    changed = replaced(merged.rows, WEIGHT, merged.new).filter(pa.array(merged.old != merged.new))
+    tables = {"rows": rows.add(changed), "partitions": partitions.add(stamps)}
+    return _swept(spec, replace(state, tables=tables, newest=newest), out)
 
 
-def _merged(
-    spec: TopSpec, there: pa.Table | None, came: Sequence[pa.Table], forgotten: Longs
-) -> tuple[pa.Table, Longs, Longs]:
+@dataclass(frozen=True, slots=True)
+class _Weighed:
     """The rows of some partitions, each once, with how often it was there and is."""
-    own = pa.schema([(MATCH, pa.int64()), (ROW, pa.int64())])
-    kinds = {f"o{index}": came[0].schema.field(f"o{index}").type for index in range(len(spec.order))}
-    shape = pa.schema([*own, *arrow_schema(spec.schema), *kinds.items(), (WEIGHT, pa.int64())])
-    there = shape.empty_table() if there is None else there
-    fresh = [pa.table([table[name] for name in shape.names], schema=shape) for table in came]
-    both = pa.concat_tables([there, *fresh]).combine_chunks()
-    found = group(longs(both[MATCH]), longs(both[ROW]))
-    weights, is_old = longs(both[WEIGHT]), np.arange(both.num_rows) < there.num_rows
+
+    rows: pa.Table
+    old: Longs
+    new: Longs
+
+
+def _merged(spec: TopSpec, stored: pa.Table | None, arrived: Sequence[pa.Table], forgotten: Longs) -> _Weighed:
+    """What is kept of some partitions and what came to them."""
+    hashes = pa.schema([(MATCH, pa.int64()), (ROW, pa.int64())])
+    order_types = {f"o{index}": arrived[0].schema.field(f"o{index}").type for index in range(len(spec.order))}
+    schema = pa.schema([*hashes, *arrow_schema(spec.schema), *order_types.items(), (WEIGHT, pa.int64())])
+    before = schema.empty_table() if stored is None else stored
+    fresh = [pa.table([table[name] for name in schema.names], schema=schema) for table in arrived]
+    both = pa.concat_tables([before, *fresh]).combine_chunks()
+    groups = group_rows(longs(both[MATCH]), longs(both[ROW]))
+    weights, is_old = longs(both[WEIGHT]), np.arange(both.num_rows) < before.num_rows
     stays = ~(is_old & np.isin(longs(both[MATCH]), forgotten))
-    old, new = found.sums(weights * is_old), np.maximum(found.sums(weights * stays), 0)
-    return both.take(pa.array(found.firsts)), old, new
-
-
-def _weighing(rows: pa.Table, weights: Longs) -> pa.Table:
-    return rows.set_column(rows.column_names.index(WEIGHT), WEIGHT, pa.array(weights))
+    old, new = groups.sum_of(weights * is_old), np.maximum(groups.sum_of(weights * stays), 0)
+    return _Weighed(both.take(pa.array(groups.first_rows)), old, new)
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """Rows in their order, partition by partition, with the place of the first copy and how many of them are wanted."""
+    """Rows in their order, partition by partition, with the place of the first copy and how many copies are within the
+    limit."""
 
     rows: Longs
     places: Longs
     counts: Longs
 
 
-def _wanted(spec: TopSpec, rows: pa.Table, weights: Longs) -> Longs:
-    """How often each row is among the wanted ones."""
+def _counts_within_limit(spec: TopSpec, rows: pa.Table, weights: Longs) -> Longs:
+    """How many copies of each row are within the limit."""
     placed = _placed(spec, rows, weights)
-    wanted = np.zeros(len(weights), np.int64)
-    wanted[placed.rows] = placed.counts
-    return wanted
+    counts = np.zeros(len(weights), np.int64)
+    counts[placed.rows] = placed.counts
+    return counts
 
 
 def _placed(spec: TopSpec, rows: pa.Table, weights: Longs) -> _Placed:
-    there = np.flatnonzero(weights > 0)
-    match = longs(rows[MATCH])[there]
-    codes = [_codes(rows[f"o{index}"], one)[there] for index, one in enumerate(spec.order)]
+    existing = np.flatnonzero(weights > 0)
+    match = longs(rows[MATCH])[existing]
+    codes = [_codes(rows[f"o{index}"], sorting)[existing] for index, sorting in enumerate(spec.order)]
     order = np.lexsort((*codes[::-1], match))
-    there, match, weights = there[order], match[order], weights[there[order]]
+    existing, match, weights = existing[order], match[order], weights[existing[order]]
     starts = _starts(match)
-    before = np.cumsum(weights) - weights
-    places = 1 + before - np.repeat(before[starts], np.diff(np.append(starts, len(match))))
+    copies_before = np.cumsum(weights) - weights
+    places = 1 + copies_before - np.repeat(copies_before[starts], np.diff(np.append(starts, len(match))))
     if spec.function != "row_number":
-        peers = _starts(match, *(code[order] for code in codes))
-        sizes = np.diff(np.append(peers, len(match)))
-        if spec.function == "rank":
-            places = np.repeat(places[peers], sizes)
-        else:
-            first = np.searchsorted(peers, starts)
-            number = np.arange(len(peers)) - np.repeat(first, np.diff(np.append(first, len(peers))))
-            places = np.repeat(1 + number, sizes)
+        places = _peer_places(spec, places, starts, _starts(match, *(code[order] for code in codes)))
     counts = weights
     if spec.limit is not None:
         room = np.maximum(spec.limit + 1 - places, 0)
         counts = np.minimum(weights, room) if spec.function == "row_number" else weights * (room > 0)
-    return _Placed(there, places, counts)
+    return _Placed(existing, places, counts)
+
+
+def _peer_places(spec: TopSpec, places: Longs, starts: Longs, peers: Longs) -> Longs:
+    """The places of rows where equal ones share theirs: `starts` is where partitions begin, `peers` where runs of equal
+    rows do. rank() gives all the place of the first of them, dense_rank() the number of the run in its partition."""
+    sizes = np.diff(np.append(peers, len(places)))
+    if spec.function == "rank":
+        return np.repeat(places[peers], sizes)
+    first_runs = np.searchsorted(peers, starts)
+    runs_before = np.repeat(first_runs, np.diff(np.append(first_runs, len(peers))))
+    return np.repeat(1 + np.arange(len(peers)) - runs_before, sizes)
 
 
 def _starts(*keys: Longs) -> Longs:
@@ -176,62 +192,64 @@ def _starts(*keys: Longs) -> Longs:
 def _codes(column: pa.ChunkedArray, sorting: Sorting) -> Longs:
     """Numbers that are ordered as the values are to be; NaN is greater than all other numbers."""
     values = column.combine_chunks()
-    is_there = valid(values)
+    is_valid = valid(values)
     codes = np.full(len(values), -1 if sorting.nulls_first else len(values) + 1)
-    if is_there.any():
+    if is_valid.any():
         ranks = pc.rank(values.drop_null(), sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
-        codes[is_there] = len(values) - ranks if sorting.descending else ranks
+        codes[is_valid] = len(values) - ranks if sorting.descending else ranks
     return codes
 
 
 def _versions(spec: TopSpec, rows: pa.Table, weights: Longs) -> tuple[pa.Table, Longs]:
     """The rows that are out for some weights, with their ids and sorted by them, and the partition of each."""
     placed = _placed(spec, rows, weights)
-    taken = np.repeat(placed.rows, placed.counts)
-    copies = np.arange(len(taken)) - np.repeat(np.cumsum(placed.counts) - placed.counts, placed.counts)
+    indices = np.repeat(placed.rows, placed.counts)
+    copies = np.arange(len(indices)) - np.repeat(np.cumsum(placed.counts) - placed.counts, placed.counts)
     places = np.repeat(placed.places, placed.counts)
     if spec.function == "row_number":
         places = places + copies
-    match = longs(rows[MATCH])[taken]
-    own = places if spec.is_known_by_place else combined(longs(rows[ROW])[taken], copies)
-    ids = combined(match, own)
+    match = longs(rows[MATCH])[indices]
+    ids = combined(match, places if spec.is_known_by_place else combined(longs(rows[ROW])[indices], copies))
     order = np.argsort(ids, kind="stable")
-    found = rows.select(list(spec.schema.names)).take(pa.array(taken[order]))
+    versions = rows.select(list(spec.schema.names)).take(pa.array(indices[order]))
     if spec.is_numbered:
-        found = found.append_column("place", pa.array(places[order]))
-    return found.append_column(ROW_ID, pa.array(ids[order])), match[order]
+        versions = versions.append_column("place", pa.array(places[order]))
+    return versions.append_column(ROW_ID, pa.array(ids[order])), match[order]
 
 
-def _changes(spec: TopSpec, rows: pa.Table, old: Longs, new: Longs, partitions: Longs, times: Longs) -> pa.Table:
-    """What turns the rows of some partitions that were out into those that are to be."""
-    before, owners = _versions(spec, rows, old)
-    after, others = _versions(spec, rows, new)
-    every, firsts = np.unique(np.concatenate([longs(before[ROW_ID]), longs(after[ROW_ID])]), return_index=True)
-    of = np.concatenate([owners, others])[firsts]
-    return changes_between(before, after, every, times[np.searchsorted(partitions, of)])
+def _changes(spec: TopSpec, weighed: _Weighed, partitions: Longs, times: Longs) -> pa.Table:
+    """What turns the rows of some partitions that were out into those that are to be; `times` are those of the
+    partitions."""
+    before, old_partitions = _versions(spec, weighed.rows, weighed.old)
+    after, new_partitions = _versions(spec, weighed.rows, weighed.new)
+    ids, first_rows = np.unique(np.concatenate([longs(before[ROW_ID]), longs(after[ROW_ID])]), return_index=True)
+    partition_of_id = np.concatenate([old_partitions, new_partitions])[first_rows]
+    return changes_between(before, after, ids, times[np.searchsorted(partitions, partition_of_id)])
 
 
-def _without_forgotten(spec: TopSpec, kept: Kept, out: pa.Table) -> Outcome:
-    """Partitions that have not changed for long are taken back; looked for only after a part of that time."""
-    if kept.newest - kept.swept < max(spec.ttl // 16, 1):
-        return Outcome(kept, out)
-    kept = replace(kept, swept=kept.newest)
-    stamps = kept.tables["partitions"].all()
+def _swept(spec: TopSpec, state: BucketState, out: pa.Table) -> StepResult:
+    """Partitions that have not changed for long are taken back; looked for only now and then, since it means looking at
+    all of them."""
+    if not state.is_due_for_sweep(spec.ttl):
+        return StepResult(state, out)
+    state = replace(state, swept=state.newest)
+    stamps = state.tables["partitions"].all()
     assert stamps is not None
-    is_old = longs(stamps[LAST]) + spec.ttl < kept.newest
+    is_old = longs(stamps[LAST]) + spec.ttl < state.newest
     if not is_old.any():
-        return Outcome(kept, out)
-    gone, chunks = longs(stamps[MATCH])[is_old], kept.tables["rows"]
-    rows, left = chunks.find(gone), chunks.find(longs(stamps[MATCH])[~is_old])
+        return StepResult(state, out)
+    forgotten, chunks = longs(stamps[MATCH])[is_old], state.tables["rows"]
+    rows, staying = chunks.find(forgotten), chunks.find(longs(stamps[MATCH])[~is_old])
     assert rows is not None
-    assert left is not None
+    assert staying is not None
     weights = longs(rows[WEIGHT])
-    back = _changes(spec, rows, weights, np.zeros_like(weights), gone, np.full(len(gone), kept.newest))
+    weighed = _Weighed(rows, weights, np.zeros_like(weights))
+    taken_back = _changes(spec, weighed, forgotten, np.full(len(forgotten), state.newest))
     tables = {
-        "rows": Chunks(chunks.keys, (left.combine_chunks(),)),
+        "rows": Chunks(chunks.keys, (staying.combine_chunks(),)),
         "partitions": Chunks(_KEYS["partitions"], (stamps.filter(pa.array(~is_old)).combine_chunks(),)),
     }
-    return Outcome(replace(kept, tables=tables), pa.concat_tables([out, back]))
+    return StepResult(replace(state, tables=tables), pa.concat_tables([out, taken_back]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +265,7 @@ class TopOperator:
         for bucket, parts in deal(tables, ids):
             yield bucket, to_bytes(parts)
 
-    def step(self, kept: Kept, payloads: Sequence[bytes]) -> Outcome:
+    def step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:
         """One epoch of one bucket."""
-        return step(self.spec, kept, [dict(zip(_NAMES, from_bytes(one), strict=True)) for one in payloads])
+        parts = [dict(zip(_NAMES, from_bytes(payload), strict=True)) for payload in payloads]
+        return step(self.spec, state, parts)

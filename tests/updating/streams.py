@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from engine.updating.step import Kept
+from engine.updating.step import BucketState
 
 if TYPE_CHECKING:
     from engine.spark.buckets import Bucketed
@@ -53,7 +53,7 @@ class Buckets:
 
     def __init__(self, operator: Bucketed) -> None:
         self.operator = operator
-        self.kept: dict[int, Kept] = defaultdict(Kept)
+        self.states: dict[int, BucketState] = defaultdict(BucketState)
 
     def run(self, parts: Sequence[tuple[Bucketed, pa.Table]]) -> list[Mapping[str, object]]:
         """One epoch: the changes that go out."""
@@ -62,8 +62,8 @@ class Buckets:
             for bucket, payload in packer.pack(rows) if rows.num_rows else ():
                 payloads[bucket].append(payload)
         out: list[Mapping[str, object]] = []
-        for bucket, own in payloads.items():
-            outcome = self.operator.step(self.kept[bucket], own)
-            self.kept[bucket] = outcome.kept
-            out += outcome.out.to_pylist()
+        for bucket, bucket_payloads in payloads.items():
+            result = self.operator.step(self.states[bucket], bucket_payloads)
+            self.states[bucket] = result.state
+            out += result.out.to_pylist()
         return out

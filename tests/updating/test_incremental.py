@@ -119,10 +119,10 @@ def test_an_object_and_no_rows_are_kept(more: str) -> None:
     for number in range(3):
         running.run([(running.operator, packed([(False, row(number))]))])
 
-    (kept,) = [one for one in running.kept.values() if one.tables]
-    table = kept.tables["rows"].compacted().all()
+    (state,) = [state for state in running.states.values() if state.tables]
+    table = state.tables["rows"].compacted().all()
     assert table is not None
-    assert list(kept.tables) == ["rows"]
+    assert list(state.tables) == ["rows"]
     assert table["m0.0"].null_count == 0
     assert table["m0.1"].null_count == table.num_rows
 
@@ -131,7 +131,7 @@ def test_an_object_that_was_kept_is_one_of_the_class_as_it_is_now() -> None:
     running = buckets(spread(), only_appends=True)
     running.run([(running.operator, packed([(False, row(1)), (False, row(5))]))])
     newer = buckets(spread("    # another text, and so another module\n    unit = 1\n"), only_appends=True)
-    newer.kept = running.kept
+    newer.states = running.states
 
     out = newer.run([(newer.operator, packed([(False, row(9))]))])
 

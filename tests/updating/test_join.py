@@ -140,4 +140,4 @@ def test_rows_meet_only_within_the_time_to_live() -> None:
     assert came(1, 100) == 1
     assert came(1, 101) == 0
     assert came(1, 201) == 0
-    assert [kept.tables["left"].rows for kept in running.kept.values()] == [0]
+    assert [state.tables["left"].rows for state in running.states.values()] == [0]

@@ -130,8 +130,8 @@ def test_rows_that_cannot_be_wanted_any_more_are_not_kept() -> None:
     running.run([(operator, packed([row(value) for value in (1, 2, 3, 4)], only_appends=True))])
     running.run([(operator, packed([row(value) for value in (5, 0)], only_appends=True))])
 
-    [kept] = running.kept.values()
-    rows = kept.tables["rows"].all()
+    [state] = running.states.values()
+    rows = state.tables["rows"].all()
     assert rows is not None
     assert sorted(rows["c1"].to_pylist()) == [4, 5]
 

@@ -58,4 +58,4 @@ class Mergeable:
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """The sum of each column."""
-        return [pa.array(groups.sums(column.to_numpy(zero_copy_only=False))) for column in columns]
+        return [pa.array(groups.sum_of(column.to_numpy(zero_copy_only=False))) for column in columns]

@@ -25,7 +25,7 @@ class Count(Mergeable):
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
         """One column: the count."""
-        return [pa.array(groups.sums(weights * present(arguments, len(weights))))]
+        return [pa.array(groups.sum_of(weights * present(arguments, len(weights))))]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
         """The count itself."""
@@ -42,7 +42,7 @@ class Every(Mergeable):
         """Two columns: how many are true, how many are false."""
         true = flags(arguments[0])
         false = flags(pc.invert(arguments[0]))
-        return [pa.array(groups.sums(weights * true)), pa.array(groups.sums(weights * false))]
+        return [pa.array(groups.sum_of(weights * true)), pa.array(groups.sum_of(weights * false))]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
         """NULL when there is no value."""
@@ -75,4 +75,4 @@ class ExclusiveOr:
 
     def _fold(self, bits: Longs, counts: Longs, groups: Groups) -> list[pa.Array]:
         folded = np.bitwise_xor.reduceat(bits[groups.order], groups.starts) if groups.count else bits[:0]
-        return [pa.array(folded), pa.array(groups.sums(counts))]
+        return [pa.array(folded), pa.array(groups.sum_of(counts))]

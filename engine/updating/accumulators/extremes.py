@@ -32,7 +32,7 @@ class Extreme:
             return [values]
         sortable = _sortable(values)
         order = pc.sort_indices(
-            pa.table({"group": groups.number, "value": sortable}),
+            pa.table({"group": groups.numbers, "value": sortable}),
             sort_keys=[("group", "ascending"), ("value", "ascending")],
         ).to_numpy()
         # NULLs come last in their group, so the values of a group are its first ones

@@ -32,15 +32,15 @@ class Floats:
         values = arguments[0].fill_null(0.0).cast(pa.float64()).to_numpy(zero_copy_only=False)
         odd: list[Flags] = [np.isposinf(values), np.isneginf(values), np.isnan(values)]
         finite: Doubles = np.where(np.isfinite(values), values, 0.0) * weights
-        counts: list[Longs] = [groups.sums(weights * (is_odd & is_valid)) for is_odd in odd] + [
-            groups.sums(weights * is_valid)
+        counts: list[Longs] = [groups.sum_of(weights * (is_odd & is_valid)) for is_odd in odd] + [
+            groups.sum_of(weights * is_valid)
         ]
         return [*_exact([finite], groups), *map(pa.array, counts)]
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """The sums of the sums."""
         sums, lacking, *counts = (column.to_numpy(zero_copy_only=False) for column in columns)
-        return [*_exact([sums, lacking], groups), *(pa.array(groups.sums(count)) for count in counts)]
+        return [*_exact([sums, lacking], groups), *(pa.array(groups.sum_of(count)) for count in counts)]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
         """NULL when there is no number."""

@@ -54,7 +54,7 @@ class Moments:
         *numbers, counts = (column.to_numpy(zero_copy_only=False)[groups.order] for column in columns)
         # parts without rows come last, so that their centres count for nothing
         first = _first_with_rows(counts, groups)
-        shifted = _about(numbers, counts, [centre[first][groups.number] for centre in numbers[:2]])
+        shifted = _about(numbers, counts, [centre[first][groups.numbers] for centre in numbers[:2]])
         summed = [np.add.reduceat(part, groups.starts) for part in shifted[2:]]
         count = np.add.reduceat(counts, groups.starts)
         centres = [centre[first] for centre in numbers[:2]]

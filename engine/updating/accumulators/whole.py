@@ -40,12 +40,12 @@ class Whole:
         """The limbs of each group's sum, and how many numbers are in it."""
         numbers = arguments[0]
         parts = _limbs_of_decimals(numbers) if self.limbs == 4 else _limbs_of_integers(numbers)
-        summed = _carry([groups.sums(part * weights) for part in parts])
-        return [*map(pa.array, summed), pa.array(groups.sums(weights * valid(numbers)))]
+        summed = _carry([groups.sum_of(part * weights) for part in parts])
+        return [*map(pa.array, summed), pa.array(groups.sum_of(weights * valid(numbers)))]
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """The sums of the limbs, carried over."""
-        *limbs, counts = (groups.sums(column.to_numpy(zero_copy_only=False)) for column in columns)
+        *limbs, counts = (groups.sum_of(column.to_numpy(zero_copy_only=False)) for column in columns)
         return [*map(pa.array, _carry(limbs)), pa.array(counts)]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
