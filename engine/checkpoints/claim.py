@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 
 from engine.checkpoints.doctor import examine
 from engine.checkpoints.layout import StatePaths, read_json, read_text, unreadable, write_json, write_text
@@ -45,6 +45,16 @@ class StateLock:
 
 
 @dataclass(frozen=True, slots=True)
+class StatefulQuery:
+    """The query that a state belongs to, as its directory says it."""
+
+    name: str
+    sql: str
+    fingerprint: str
+    parallelism: int
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """What a run holds: its lineage with those before it, its generation, and the width of the state."""
 
@@ -62,11 +72,8 @@ class Claim:
 
 def claim(
     paths: StatePaths,
+    query: StatefulQuery,
     *,
-    name: str,
-    sql: str,
-    fingerprint: str,
-    parallelism: int,
     generation: int | None = None,
     force: bool = False,
     new_lineage: Callable[[], str] = new_id,
@@ -79,17 +86,11 @@ def claim(
     lock = _lock(paths, is_fenced=generation is not None)
     try:
         finish_swap(paths)
-        is_to_start_empty = _is_to_start_empty(paths, fingerprint, force=force)
+        is_to_start_empty = _is_to_start_empty(paths, query.fingerprint, force=force)
         run_generation = _take_generation(paths, generation)
-        content: dict[str, str | int] = {
-            "name": name,
-            "sql": sql,
-            "fingerprint": fingerprint,
-            "parallelism": parallelism,
-        }
         if is_to_start_empty:
-            _start_empty(paths, content, Lineage(new_lineage()))
-        history, width = _settle(paths, content, new_lineage)
+            _start_empty(paths, query, Lineage(new_lineage()))
+        history, width = _settle(paths, query, new_lineage)
     except BaseException:
         if lock:
             lock.release()
@@ -97,17 +98,17 @@ def claim(
     return Claim(history.id, history.parents, run_generation, width, lock)
 
 
-def _settle(paths: StatePaths, content: dict[str, str | int], new_lineage: Callable[[], str]) -> tuple[Lineage, int]:
+def _settle(paths: StatePaths, query: StatefulQuery, new_lineage: Callable[[], str]) -> tuple[Lineage, int]:
     """Write down what the state belongs to; a width that it already has stays, since its state is laid out for it."""
     recorded = read_json(paths.pipeline) or {}
     width = recorded.get("parallelism")
     if isinstance(width, int):
-        content = {**content, "parallelism": width}
-    if recorded != content:
-        write_json(paths.pipeline, content)
+        query = replace(query, parallelism=width)
+    if recorded != asdict(query):
+        write_json(paths.pipeline, asdict(query))
     if not paths.lineage.exists():
         write_lineage(paths.lineage, Lineage(new_lineage()))
-    return read_lineage(paths.lineage), int(content["parallelism"])
+    return read_lineage(paths.lineage), query.parallelism
 
 
 def _check_is_state(paths: StatePaths) -> None:
@@ -175,10 +176,10 @@ def _is_to_start_empty(paths: StatePaths, fingerprint: str, *, force: bool) -> b
     return True
 
 
-def _start_empty(paths: StatePaths, content: Mapping[str, object], lineage: Lineage) -> None:
+def _start_empty(paths: StatePaths, query: StatefulQuery, lineage: Lineage) -> None:
     staging = begin_swap(paths)
     for folder in (paths.checkpoint, paths.sinks, paths.watermarks):
         (staging / folder.name).mkdir()
-    write_json(staging / paths.pipeline.name, content)
+    write_json(staging / paths.pipeline.name, asdict(query))
     write_lineage(staging / paths.lineage.name, lineage)
     commit_swap(paths)

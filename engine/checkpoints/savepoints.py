@@ -37,8 +37,6 @@ from engine.errors import NothingToSaveError, SavepointError, UnreadableStateErr
 ATTEMPTS = 5
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
-read = read_manifest
-
 
 def take(state: Path, savepoint_id: str, *, label: str | None, clock: Callable[[], datetime]) -> SavepointManifest:
     """Save the newest committed epoch; when there is a savepoint with this id already, that is the answer. Needs no

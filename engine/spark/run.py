@@ -28,7 +28,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from engine.checkpoints.claim import Claim, claim
+from engine.checkpoints.claim import Claim, StatefulQuery, claim
 from engine.checkpoints.layout import StatePaths
 from engine.compile import Program, compile_script
 from engine.connectors.base import Epoch, SinkContext, Table
@@ -132,10 +132,7 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
     program = replace(program, tables={name: _filled_in(table) for name, table in program.tables.items()})
     claimed = claim(
         StatePaths(spec.state_dir.absolute()),
-        name=spec.name,
-        sql=spec.sql,
-        fingerprint=program.fingerprint,
-        parallelism=spec.parallelism,
+        StatefulQuery(spec.name, spec.sql, program.fingerprint, spec.parallelism),
         generation=spec.generation,
         force=spec.force,
     )

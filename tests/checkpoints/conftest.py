@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints.claim import claim
+from engine.checkpoints.claim import StatefulQuery, claim
 from engine.checkpoints.layout import StatePaths
 
 CONF = {"spark.sql.shuffle.partitions": "2"}
@@ -54,7 +54,7 @@ def plan(checkpoint: Path, epoch: int) -> None:
 def paths(tmp_path: Path) -> StatePaths:
     """A state with the epochs 0 to 9."""
     state = StatePaths(tmp_path / "state")
-    claim(state, name="clicks", sql="SELECT 1", fingerprint="f1", parallelism=2, new_lineage=lambda: "L1").release()
+    claim(state, StatefulQuery("clicks", "SELECT 1", "f1", 2), new_lineage=lambda: "L1").release()
     for epoch in range(10):
         commit(state.checkpoint, epoch)
     (state.watermarks / "t").mkdir(parents=True)

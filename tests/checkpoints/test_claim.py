@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints.claim import Claim, claim
+from engine.checkpoints.claim import Claim, StatefulQuery, claim
 from engine.checkpoints.doctor import examine
 from engine.checkpoints.layout import StatePaths
 from engine.errors import (
@@ -29,10 +29,7 @@ def take(
     """Claim, and let go at once."""
     held = claim(
         paths,
-        name="clicks",
-        sql="SELECT 1",
-        fingerprint=fingerprint,
-        parallelism=parallelism,
+        StatefulQuery("clicks", "SELECT 1", fingerprint, parallelism),
         generation=generation,
         force=force,
         new_lineage=lambda: new,
@@ -81,7 +78,7 @@ def test_force_changes_nothing_for_the_same_query(paths: StatePaths) -> None:
 
 
 def test_two_at_once_are_one_too_many(paths: StatePaths) -> None:
-    held = claim(paths, name="a", sql="", fingerprint="f1", parallelism=1)
+    held = claim(paths, StatefulQuery("a", "", "f1", 1))
 
     with pytest.raises(StateInUseError):
         take(paths)

@@ -11,7 +11,6 @@ import pytest
 
 from engine.checkpoints import savepoints
 from engine.checkpoints.layout import StatePaths
-from engine.checkpoints.retention import prune_savepoints
 from engine.errors import DamagedSavepointError, NothingToSaveError, SavepointError, SavepointNotFoundError
 from tests.checkpoints.conftest import commit, plan
 
@@ -163,15 +162,6 @@ def test_where_links_cannot_be_files_are_copied(
     savepoints.take(paths.root, "sp_1", label=None, clock=clock)
 
     assert (paths.savepoints / "sp_1" / "checkpoint" / "metadata").stat().st_nlink == 1
-
-
-def test_the_oldest_are_pruned_and_the_only_one_never(paths: StatePaths, clock: Clock) -> None:
-    for number in range(4):
-        savepoints.take(paths.root, f"sp_{number}", label=None, clock=clock)
-
-    assert prune_savepoints(paths.root, 2) == ["sp_0", "sp_1"]
-    assert prune_savepoints(paths.root, 0) == ["sp_2"]
-    assert [manifest.id for manifest in savepoints.list_savepoints(paths.root)] == ["sp_3"]
 
 
 def test_files_that_keep_vanishing_end_in_an_error(paths: StatePaths, clock: Clock) -> None:

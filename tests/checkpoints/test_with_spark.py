@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.checkpoints import savepoints, spark_log
-from engine.checkpoints.claim import claim
+from engine.checkpoints.claim import StatefulQuery, claim
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.rescale import needs_spark, repartition
@@ -48,7 +48,7 @@ class Life:
             before_epoch(number)
             self.rows[number] = sorted(map(str, frame.collect()))
 
-        claim(self.paths, name="life", sql="", fingerprint="f", parallelism=1).release()
+        claim(self.paths, StatefulQuery("life", "", "f", 1)).release()
         events = (
             self.spark.readStream.schema("at timestamp, key int").option("maxFilesPerTrigger", 1).json(str(self.folder))
         )

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from engine import types
 from engine.errors import InvalidValueError, OptionValueError
-from engine.formats.protobuf.messages import LENGTH, TIME, WRAPPERS, FieldDescriptor, is_map
+from engine.formats.protobuf.messages import LENGTH, TIME, WRAPPERS, FieldDescriptor, is_map, type_name
 
 Shape: TypeAlias = Callable[[Any], Any]
 """What makes a field's value of a column's, which is not NULL."""
@@ -40,11 +40,6 @@ _UNSIGNED = {
     FieldDescriptor.TYPE_FIXED64: 64,
 }
 _FLOATS = {FieldDescriptor.TYPE_FLOAT: 32, FieldDescriptor.TYPE_DOUBLE: 64}
-_NAMES = {
-    getattr(FieldDescriptor, name): name.removeprefix("TYPE_").lower()
-    for name in dir(FieldDescriptor)
-    if name.startswith("TYPE_")
-}
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -191,5 +186,5 @@ def _shown(field: Any) -> str:
     elif field.enum_type is not None:
         name = f"{field.enum_type.full_name}, whose values are written as TEXT"
     else:
-        name = _NAMES[field.type]
+        name = type_name(field.type)
     return f"repeated {name}" if field.is_repeated else name

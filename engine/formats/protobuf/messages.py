@@ -16,7 +16,7 @@ except ImportError as missing:
         hint="pip install 'airflow-provider-arroyo[protobuf]'",
     ) from missing
 
-__all__ = ["LENGTH", "TIME", "WRAPPERS", "FieldDescriptor", "is_map", "message", "message_class"]
+__all__ = ["LENGTH", "TIME", "WRAPPERS", "FieldDescriptor", "is_map", "message", "message_class", "type_name"]
 
 TIME = "google.protobuf.Timestamp"
 LENGTH = "google.protobuf.Duration"
@@ -46,6 +46,11 @@ def message_class(options: ProtobufOptions) -> Any:
         raise OptionValueError(
             f"{options.descriptor} has no message {options.message!r}", hint=f"it has {', '.join(names[:20])}"
         ) from error
+
+
+def type_name(kind: int) -> str:
+    """The name of a field's type in a `.proto` file, such as `int64`."""
+    return str(descriptor_pb2.FieldDescriptorProto.Type.Name(kind)).removeprefix("TYPE_").lower()
 
 
 def is_map(field: Any) -> bool:
