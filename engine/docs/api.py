@@ -59,7 +59,7 @@ def _type(about: dict[str, Any]) -> str:
     if "$ref" in about:
         return str(about["$ref"]).rsplit("/", 1)[-1]
     if "anyOf" in about:
-        return " or ".join(_type(one) for one in about["anyOf"])
+        return " or ".join(_type(option) for option in about["anyOf"])
     if "enum" in about:
         return ", ".join(code(str(value)) for value in about["enum"])
     if about.get("type") == "array":

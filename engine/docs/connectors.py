@@ -28,22 +28,24 @@ What nobody can promise:
 - The output of a query that is not deterministic is written once; the state that it leaves behind may come from another
   run of the same epoch."""
 
+VISIBLE = tuple(connector for connector in CONNECTORS if not connector.hidden)
+"""The connectors that users are told of."""
+
 
 def connectors_page() -> str:
     """Every connector that is not hidden, and the options that all tables have."""
-    shown = [connector for connector in CONNECTORS if not connector.hidden]
     overview = table(
         ["connector", "reads", "writes", "is looked up", "guarantee when writing", ""],
         [
             [
-                f"[{one.name}](connectors/{one.name}.md)",
-                "yes" if "source" in one.options else "",
-                "yes" if "sink" in one.options else "",
-                "yes" if "lookup" in one.options else "",
-                one.guarantee if "sink" in one.options else "",
-                one.summary,
+                f"[{connector.name}](connectors/{connector.name}.md)",
+                "yes" if "source" in connector.options else "",
+                "yes" if "sink" in connector.options else "",
+                "yes" if "lookup" in connector.options else "",
+                connector.guarantee if "sink" in connector.options else "",
+                connector.summary,
             ]
-            for one in shown
+            for connector in VISIBLE
         ],
     )
     general = section("Options of every table", options_table(TableOptions))
@@ -53,7 +55,7 @@ def connectors_page() -> str:
 
 def connector_pages() -> dict[str, Callable[[], str]]:
     """A page for every connector that is not hidden, by its path without the ending."""
-    return {f"connectors/{one.name}": partial(connector_page, one) for one in CONNECTORS if not one.hidden}
+    return {f"connectors/{connector.name}": partial(connector_page, connector) for connector in VISIBLE}
 
 
 def connector_page(connector: Connector) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.connectors import CONNECTORS
+from engine.docs.connectors import VISIBLE
 from engine.docs.markdown import code, page, section
 from engine.docs.models import options_table
 from engine.formats import FORMATS
@@ -15,6 +15,6 @@ def formats_page() -> str:
 
 
 def _format(form: Format) -> str:
-    carried = ", ".join(code(one.name) for one in CONNECTORS if form.name in one.formats and not one.hidden)
+    carried = ", ".join(code(connector.name) for connector in VISIBLE if form.name in connector.formats)
     listing = options_table(form.options, without=frozenset({"format"}))
     return section(form.name, form.summary, f"Carried by {carried}." if carried else "", listing or "No options.")

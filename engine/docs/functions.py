@@ -25,9 +25,9 @@ def functions_page() -> str:
 def _listing(functions: list[Function] | list[AggregateFunction]) -> str:
     return table(
         ["call", "gives", "also called"],
-        [[code(each.usage), each.doc, ", ".join(map(code, each.aliases))] for each in functions],
+        [[code(function.usage), function.doc, ", ".join(map(code, function.aliases))] for function in functions],
     )
 
 
 def _over_listing(functions: list[OverFunction]) -> str:
-    return table(["call", "gives"], [[code(each.usage), each.doc] for each in functions])
+    return table(["call", "gives"], [[code(function.usage), function.doc] for function in functions])

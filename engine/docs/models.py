@@ -51,7 +51,7 @@ def spell_type(annotation: Any) -> str:
     if origin is Literal:
         return ", ".join(code(str(value)) for value in inside)
     if origin in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(spell_type(one) for one in inside if one is not type(None)))
+        return " or ".join(dict.fromkeys(spell_type(option) for option in inside if option is not type(None)))
     if origin in (tuple, list):
         return f"list of {spell_type(inside[0])}"
     if isinstance(annotation, type) and issubclass(annotation, Enum):

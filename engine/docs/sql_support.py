@@ -13,7 +13,7 @@ from engine.compile import compile_script
 from engine.docs.markdown import code, page, section, table
 from engine.errors import ScriptRefused
 
-_WHO: Mapping[str, Literal["both", "we", "Arroyo"]] = {
+_ACCEPTED_BY: Mapping[str, Literal["both", "we", "Arroyo"]] = {
     "--:": "both",
     "--+": "we",
     "--!": "Arroyo",
@@ -29,7 +29,7 @@ class Feature:
     group: str
     name: str
     sample: str
-    who: Literal["both", "we", "Arroyo"]
+    accepted_by: Literal["both", "we", "Arroyo"]
     """Who accepts it, as far as it is known of Arroyo; `both` may refuse it, too."""
 
 
@@ -47,9 +47,9 @@ def sql_support_page() -> str:
         [
             section(
                 group,
-                table(["feature", "", "in Arroyo", "sample"], [_row(events, feature) for feature in some]),
+                table(_COLUMNS, [_row(events, feature) for feature in members]),
             )
-            for group, some in groups
+            for group, members in groups
         ],
     )
 
@@ -75,11 +75,11 @@ def _features(group: str) -> Iterator[Feature]:
     title, *samples = re.split(r"\n(?=--[:+!] )", group)
     for sample in samples:
         name, script = sample.split("\n", 1)
-        yield Feature(title.strip(), name[3:].strip(), script.strip(), _WHO[name[:3]])
+        yield Feature(title.strip(), name[3:].strip(), script.strip(), _ACCEPTED_BY[name[:3]])
 
 
 def _row(events: str, feature: Feature) -> list[str]:
     refused = refusal(events, feature)
     answer = "yes" if refused is None else f"no: {code(refused)}"
-    reference = {"we": "no", "Arroyo": "yes", "both": "" if refused else "yes"}[feature.who]
+    reference = {"we": "no", "Arroyo": "yes", "both": "" if refused else "yes"}[feature.accepted_by]
     return [feature.name, answer, reference, code(" ".join(feature.sample.split()).replace("`", "´"))]

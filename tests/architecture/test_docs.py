@@ -80,6 +80,6 @@ def test_the_page_of_supported_sql_claims_no_more_than_is_accepted() -> None:
     events, features = read_features((ROOT / "engine" / "docs" / "features.sql").read_text())
     refused = {feature.name for feature in features if refusal(events, feature) is not None}
 
-    assert [feature.name for feature in features if feature.who == "we" and feature.name in refused] == []
-    assert [one.name for one in features if one.who == "Arroyo" and one.name not in refused] == []
+    assert [feature.name for feature in features if feature.accepted_by == "we" and feature.name in refused] == []
+    assert [one.name for one in features if one.accepted_by == "Arroyo" and one.name not in refused] == []
     assert len({feature.name for feature in features}) == len(features) >= 80
