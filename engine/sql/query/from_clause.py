@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from sqlglot import exp
 
@@ -55,15 +55,15 @@ def _read_joined(
     if len(joins) > MAX_LEVELS:
         raise TooLargeError(f"{len(joins)} joins in one FROM", hint=f"at most {MAX_LEVELS} are planned")
     complaints = Complaints()
-    items: list[FromItem | None] = []
+    items: list[FromItem] = []
     for node in (first, *(join.this for join in joins)):
-        items.append(None)
         with complaints.collect(queries.script.position(node)):
-            items[-1] = _read_item(queries, node, is_first=node is first, is_alone=not joins)
+            items.append(_read_item(queries, node, is_first=node is first, is_alone=not joins))
     complaints.raise_any()
-    rows = items[0]
-    if not isinstance(rows, ScopedRows) or None in items:
+    if len(items) != 1 + len(joins):
         raise BrokenTableError("a side of the join")
+    rows = items[0]
+    assert isinstance(rows, ScopedRows), "what needs rows before it is refused in the first place"
     for join, item in zip(joins, items[1:], strict=True):
         clause = JoinClause(queries.script, join, where, queries.updating_ttl)
         with errors_located(queries.script.position(join.this)):
@@ -71,7 +71,7 @@ def _read_joined(
     return rows
 
 
-def _join_item(queries: QueryReader, clause: JoinClause, left: ScopedRows, item: FromItem | None) -> ScopedRows:
+def _join_item(queries: QueryReader, clause: JoinClause, left: ScopedRows, item: FromItem) -> ScopedRows:
     match item:
         case ScopedRows():
             return clause.join(left, item)
@@ -82,7 +82,7 @@ def _join_item(queries: QueryReader, clause: JoinClause, left: ScopedRows, item:
             return join_elements(queries.script, clause.node, left, item)
         case LookupTable():
             return join_lookup(clause, left, item, clause.node.this.alias_or_name)
-    raise BrokenTableError("a side of the join")
+    assert_never(item)
 
 
 def _read_item(queries: QueryReader, node: exp.Expr, *, is_first: bool, is_alone: bool) -> FromItem:

@@ -1,12 +1,12 @@
 """LATERAL (sub-query) in FROM: what looks at the rows before it is joined to them by what it looks at.
 
-    FROM events e, LATERAL (SELECT ... FROM clicks c WHERE c.key = e.key) AS t
+    FROM events e, LATERAL (SELECT ... FROM clicks c WHERE c.key = e.key) AS t      what stands in the list decides:
 
-    SELECT c.page, c.n + e.n    its rows: a join on key = key, and the columns that read both are computed above it
-    SELECT count(*), max(c.at)  one row of aggregates, even of nothing: a join with groups, see `scalar_subqueries`
-    SELECT c.page, count(*) ... GROUP BY c.page      groups within each match: grouped by c.key too, and joined by it
-    SELECT e.n * 2 AS double    without FROM: columns of the rows before it
-    nothing of e                a sub-query like any other
+    c.page, c.n + e.n                     rows: a join on key = key; what reads both sides is computed above it
+    count(*), max(c.at)                   one row, even of nothing: a join with groups, see `scalar_subqueries`
+    c.page, count(*) ... GROUP BY c.page  groups of each match: grouped by c.key as well, and joined by it
+    e.n * 2 AS double, without FROM       columns of the rows before it
+    nothing of e, here and in WHERE       a sub-query like any other
 
 Nothing is run once for each row: a stream has no rows to begin again with.
 """
