@@ -28,7 +28,7 @@ class Complaints:
     def add(self, error: EngineError, at: TextPosition | None = None) -> None:
         """Note one error, once."""
         error.at = error.at or at
-        # What a table is used for is translated once per use, so the same fault may come again.
+        # The same fault may be met more than once, as in a query that several others are made of.
         is_known = any(
             (noted.code, noted.at, noted.message) == (error.code, error.at, error.message) for noted in self._errors
         )

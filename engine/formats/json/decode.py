@@ -1,7 +1,7 @@
 """JSON to rows: whole blocks the fast way, and only what is unusual one record at a time.
 
     a block of 1 MB     narrow tables: a decoder made for its columns (`decode_structs.py`); else Arrow's own reader
-                        (`decode_blocks.py`). Ten thousands of records as usual are done here.
+                        (`decode_blocks.py`). A block of usual records is done here.
     is unusual          it is cut into 8 parts, and each is tried again, down to 32 kB
     a part of 32 kB     goes record by record (`decode_rows.py`), which tells bad records from odd ones
 

@@ -2,7 +2,7 @@
 
 For `id BIGINT NOT NULL, tags TEXT[]`:
 
-    {"id": "7", "tags": ["a", 1]}   7, [a, 1]: text that is a number will do for one, and the reverse
+    {"id": "7", "tags": ["a", 1]}   7, ["a", "1"]: a text that is a number is read as one, and the reverse
     {"id": 7.5}                     column 'id': expected BIGINT, found 7.5
     {"tags": []}                    column 'id': it is NOT NULL, and the record has no such field
     (a blank line)                  no record

@@ -40,7 +40,7 @@ def tokens_of(text: str, line_starts: Sequence[int]) -> list[Token]:
     try:
         tokens: list[Token] = Arroyo().tokenize(text)
     except TokenError as error:
-        # The tokenizer says neither what it missed nor where, but for some faults in a text.
+        # The text of the cause is all that the tokenizer says; of an open comment it says nothing.
         cause = str(error.__cause__)
         offset = re.search(r"from \d+:(\d+)", cause)
         quote = re.match(r"Missing (\S+)", cause)
