@@ -47,7 +47,7 @@ class Reachable:
 
 def resolve(host: str, port: int) -> Sequence[str]:
     """The addresses of a host."""
-    return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    return [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 def check_url(url: str, environ: Mapping[str, str], lookup: Resolve = resolve) -> Reachable:
@@ -59,7 +59,7 @@ def check_url(url: str, environ: Mapping[str, str], lookup: Resolve = resolve) -
         addresses = lookup(host, port)
     except OSError as wrong:
         raise TargetUnavailableError(f"the host {host!r} is not known: {wrong}", hint="is its name right?") from wrong
-    allowed = [one.strip().lower() for one in environ.get(ALLOWED, "").split(",") if one.strip()]
+    allowed = [name.strip().lower() for name in environ.get(ALLOWED, "").split(",") if name.strip()]
     for address in addresses:
         if host.lower() not in allowed and not _is_open(address, allowed):
             raise AddressRefusedError(
@@ -78,4 +78,5 @@ def _is_open(text: str, allowed: Sequence[str]) -> bool:
         address = address.ipv4_mapped
     if address.is_global and not address.is_multicast:
         return True
-    return any(address in ip_network(one, strict=False) for one in allowed if one[0].isdigit() or ":" in one)
+    networks = [name for name in allowed if name[0].isdigit() or ":" in name]
+    return any(address in ip_network(network, strict=False) for network in networks)

@@ -59,18 +59,18 @@ class DeadLetterFile:
             ) from wrong
 
     def _name(self) -> str:
-        what = json.dumps([self.partition, self.start, self.end], sort_keys=True)
-        return hashlib.sha256(what.encode()).hexdigest()[:16]
+        text = json.dumps([self.partition, self.start, self.end], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _line(self, dead_letter: DeadLetter) -> bytes:
         try:
             record = {"record": dead_letter.record.decode()}
         except UnicodeDecodeError:
             record = {"record_base64": base64.b64encode(dead_letter.record).decode()}
-        said = {
+        content = {
             "table": self.table,
             "partition": self.partition,
             "origin": dead_letter.origin,
             "error": dead_letter.error,
         }
-        return json.dumps({**said, **record}, ensure_ascii=False).encode() + b"\n"
+        return json.dumps({**content, **record}, ensure_ascii=False).encode() + b"\n"

@@ -91,10 +91,10 @@ class GeneratedSource:
         first, last = _number(start, "n"), _number(end, "n")
         if first >= last:
             return ()
-        pieces = max(1, min(tasks, (last - first) // _SMALLEST_SLICE))
-        cuts = [first + (last - first) * number // pieces for number in range(pieces + 1)]
-        places: list[Position] = [{**_fields(end), "n": cut} for cut in cuts]
-        return tuple(Slice(partition, one, other) for one, other in pairwise(places))
+        count = max(1, min(tasks, (last - first) // _SMALLEST_SLICE))
+        cuts = [first + (last - first) * number // count for number in range(count + 1)]
+        positions: list[Position] = [{**_fields(end), "n": cut} for cut in cuts]
+        return tuple(Slice(partition, cut, next_cut) for cut, next_cut in pairwise(positions))
 
     def read(self, piece: Slice) -> Iterator[Chunk]:
         """The rows of a range of the counter. Their times come from where the range ends: the start may be older
@@ -106,23 +106,25 @@ class GeneratedSource:
             yield Chunk(self._with_metadata(self._make(numbers, micros), micros))
 
     def _advance(self, at: Position, max_rows: int | None) -> Position:
-        made = _number(at, "n")
-        most = made + (_ROWS_PER_EPOCH if max_rows is None else max_rows)
+        first = _number(at, "n")
+        most = first + (_ROWS_PER_EPOCH if max_rows is None else max_rows)
         if self._pace.count is not None:
             most = min(most, self._pace.count)
-        if most <= made:
+        if most <= first:
             return at
         now = self._clock()
-        known = _fields(at)
-        origin = _number(at, "origin") if "origin" in known else now - self._first_step()
+        fields = _fields(at)
+        origin = _number(at, "origin") if "origin" in fields else now - self._first_step()
         if self._pace.rate is not None:
-            owed = made + self._pace.rate * _MOST_OWED / MICROS
+            owed = first + self._pace.rate * _MOST_OWED / MICROS
             origin = max(origin, now - int(owed * MICROS / self._pace.rate))
             most = min(most, int((now - origin) * self._pace.rate / MICROS))
-        if most <= made:
+        if most <= first:
             return at
-        first = {} if self._pace.spacing is None or self._pace.start else {"first": known.get("first", now)}
-        return {"n": most, "origin": origin, **first}
+        first_time: dict[str, Position] = {}
+        if self._pace.spacing is not None and not self._pace.start:
+            first_time = {"first": fields.get("first", now)}
+        return {"n": most, "origin": origin, **first_time}
 
     def _first_step(self) -> int:
         """How long before the first step row 0 was due: long enough for one row, so that the origin is kept."""

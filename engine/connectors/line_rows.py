@@ -41,7 +41,8 @@ class LineReader:
             if decoded.bad and self.table.bad_data == "dead_letter":
                 first = lines_before(path, compression, byte) + 1
                 dead_letters = tuple(
-                    DeadLetter(f"{path}, line {first + one.index}", one.reason, one.raw) for one in decoded.bad
+                    DeadLetter(f"{path}, line {first + record.index}", record.reason, record.raw)
+                    for record in decoded.bad
                 )
             yield from chunks(self._with_metadata(decoded, path, line), len(decoded.bad), dead_letters)
             byte += len(block)

@@ -1,8 +1,16 @@
-"""Remembering what a lookup has found, up to a number of bytes and for a length of time."""
+"""Remembering what a lookup has found, up to a number of bytes and for a length of time.
+
+    room for 4 answers, were they counted instead of their bytes
+    young {a, b}, old {c, d}    the keys a, c, e are wanted
+    a is in the young generation; c is in the old one, and moves to the young; e is asked of the table, and remembered
+    young {a, b, c, e}          is more than half, so it becomes the old one; d, which nobody wanted, is forgotten
+
+See `docs/decisions/lookups-happen-when-a-row-passes.md`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -27,12 +35,32 @@ class _Generation:
         """About what it holds in memory; keys are counted as if each were a short text."""
         return int(self.rows.nbytes) + len(self.index) * _PER_KEY
 
-    def add(self, keys: list[object], rows: pa.RecordBatch, numbers: list[int], times: list[float]) -> None:
+    def add(self, keys: list[object], rows: pa.RecordBatch, numbers: Sequence[int], times: Sequence[float]) -> None:
         """Remember answers; a key that was there already is believed anew."""
         first = self.rows.num_rows
         self.rows = pa.concat_batches([self.rows, rows])
         for key, number, time in zip(keys, numbers, times, strict=True):
             self.index[key] = (_ABSENT if number == _ABSENT else first + number, time)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """The keys of one call, as Arrow and as values, and when it came."""
+
+    keys: pa.Array
+    values: list[object]
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Hits:
+    """What a generation knows: the answer, the positions of the keys that it is about and when each was asked for, and
+    the positions of those that it does not know."""
+
+    answer: LookupResult
+    positions: Sequence[int]
+    times: Sequence[float]
+    missing: Sequence[int]
 
 
 class CachedLookup:
@@ -62,17 +90,17 @@ class CachedLookup:
 
     def fetch(self, keys: pa.Array) -> LookupResult:
         """The rows of these keys, remembered ones first."""
-        now = self._clock()
-        asked: list[object] = keys.to_pylist()
-        parts: list[LookupResult] = []
-        unknown = self._take(self._young, asked, range(len(asked)), now, parts, keep=False)
-        unknown = self._take(self._old, asked, unknown, now, parts, keep=True)
-        if unknown:
-            parts.append(self._ask(keys, asked, unknown, now))
+        request = _Request(keys, keys.to_pylist(), self._clock())
+        young = self._hits(self._young, request, range(len(keys)))
+        old = self._hits(self._old, request, young.missing)
+        self._remember(request, old.positions, old.answer, old.times)
+        answers = [young.answer, old.answer]
+        if old.missing:
+            answers.append(self._ask(request, old.missing))
         self._forget()
         return LookupResult(
-            pa.concat_batches([part.rows for part in parts]) if parts else self._empty,
-            pa.concat_arrays([part.keys for part in parts]) if parts else pa.array([], pa.int64()),
+            pa.concat_batches([answer.rows for answer in answers]),
+            pa.concat_arrays([answer.keys for answer in answers]),
         )
 
     def close(self) -> None:
@@ -85,39 +113,36 @@ class CachedLookup:
         if self._old.bytes > self._max_bytes:
             self._old = _Generation(self._empty)
 
-    def _take(
-        self, known: _Generation, asked: list[object], wanted: range | list[int], now: float, parts: list[LookupResult],
-        *, keep: bool,
-    ) -> list[int]:  # fmt: skip
-        """Add the answers that a generation has; the positions of the keys that it does not know."""
+    def _hits(self, generation: _Generation, request: _Request, positions: Sequence[int]) -> _Hits:
+        """What a generation knows about some of the keys."""
         missing: list[int] = []
-        positions: list[int] = []
+        hits: list[int] = []
         entries: list[tuple[int, float]] = []
-        for position in wanted:
-            entry = known.index.get(asked[position])
-            if entry is None or (self._ttl is not None and now - entry[1] >= self._ttl):
+        for position in positions:
+            entry = generation.index.get(request.values[position])
+            if entry is None or (self._ttl is not None and request.time - entry[1] >= self._ttl):
                 missing.append(position)
             else:
-                positions.append(position)
+                hits.append(position)
                 entries.append(entry)
-        there = [(position, number) for position, (number, _) in zip(positions, entries, strict=True) if number >= 0]
-        rows = known.rows.take(pa.array([number for _, number in there], pa.int64()))
-        parts.append(LookupResult(rows, pa.array([position for position, _ in there], pa.int64())))
-        if keep and positions:
-            self._remember(asked, positions, parts[-1], [time for _, time in entries])
-        return missing
+        with_rows = [(position, number) for position, (number, _) in zip(hits, entries, strict=True) if number >= 0]
+        rows = generation.rows.take(pa.array([number for _, number in with_rows], pa.int64()))
+        answer = LookupResult(rows, pa.array([position for position, _ in with_rows], pa.int64()))
+        return _Hits(answer, hits, [time for _, time in entries], missing)
 
-    def _ask(self, keys: pa.Array, asked: list[object], wanted: list[int], now: float) -> LookupResult:
-        positions = pa.array(wanted, pa.int64())
-        found = self._inner.fetch(keys.take(positions))
-        answer = LookupResult(found.rows, positions.take(found.keys))
-        if self._ttl is None:
-            wanted = answer.keys.to_pylist()  # that there is no row is not believed for ever
-        self._remember(asked, wanted, answer, [now] * len(wanted))
+    def _ask(self, request: _Request, positions: Sequence[int]) -> LookupResult:
+        indices = pa.array(positions, pa.int64())
+        result = self._inner.fetch(request.keys.take(indices))
+        answer = LookupResult(result.rows, indices.take(result.keys))
+        # without a time to live, only rows are remembered: that there is none would be believed for ever
+        remembered = positions if self._ttl is not None else answer.keys.to_pylist()
+        self._remember(request, remembered, answer, [request.time] * len(remembered))
         return answer
 
-    def _remember(self, asked: list[object], wanted: list[int], answer: LookupResult, times: list[float]) -> None:
-        numbers = dict(zip(answer.keys.to_pylist(), range(answer.rows.num_rows), strict=True))
-        self._young.add(
-            [asked[one] for one in wanted], answer.rows, [numbers.get(one, _ABSENT) for one in wanted], times
-        )
+    def _remember(
+        self, request: _Request, positions: Sequence[int], answer: LookupResult, times: Sequence[float]
+    ) -> None:
+        if positions:
+            numbers = dict(zip(answer.keys.to_pylist(), range(answer.rows.num_rows), strict=True))
+            keys = [request.values[position] for position in positions]
+            self._young.add(keys, answer.rows, [numbers.get(position, _ABSENT) for position in positions], times)

@@ -44,10 +44,10 @@ def look_up(lookup: Lookup, columns: Schema, keys: pa.Array) -> pa.StructArray:
     """For each key a struct of the wanted columns of its row; NULL where the key is NULL or has no row."""
     encoded = keys.dictionary_encode()
     schema = arrow_schema(columns)
-    found = lookup.fetch(encoded.dictionary)
-    row_of_key = pc.index_in(pa.array(range(len(encoded.dictionary)), pa.int64()), value_set=found.keys)
+    result = lookup.fetch(encoded.dictionary)
+    row_of_key = pc.index_in(pa.array(range(len(encoded.dictionary)), pa.int64()), value_set=result.keys)
     rows = row_of_key.take(encoded.indices)
-    values = [found.rows.column(field.name).cast(field.type).take(rows) for field in schema]
+    values = [result.rows.column(field.name).cast(field.type).take(rows) for field in schema]
     return pa.StructArray.from_arrays(values, fields=list(schema), mask=rows.is_null())
 
 
@@ -62,8 +62,8 @@ def narrowed(table: Table, columns: Schema) -> Table:
 
 def _open(table: Table) -> Lookup:
     opener = connector_of(table).open_lookup
-    if opener is None or table.cache is None:
-        raise AssertionError(table.connector)
+    assert opener is not None, table.connector
+    assert table.cache is not None, table.name
     lookup = opener(table)
     if lookup.is_local or not table.cache.max_bytes:
         return lookup

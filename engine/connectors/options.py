@@ -30,7 +30,7 @@ from engine.option_values import ByteCount, OffOrInterval, Unreadable, read_valu
 from engine.option_values import OptionValue as OptionValue  # noqa: PLC0414 - what a `GivenOption` holds
 
 O = TypeVar("O", bound=BaseModel)  # noqa: E741 - the O of Options
-Given: TypeAlias = "Sequence[GivenOption]"
+Assignments: TypeAlias = "Sequence[GivenOption]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,31 +126,33 @@ class ReadOptions:
     connector: Options
 
 
-def split_options(given: Given) -> SplitOptions:
+def split_options(options: Assignments) -> SplitOptions:
     """Sort options by whom they are for: `format` to every table, `json.*` to the format, the rest to the connector."""
     general = {name_of(name, info) for name, info in TableOptions.model_fields.items()}
-    prefixes = tuple(f"{each.prefix}." for each in FORMATS)
+    prefixes = tuple(f"{form.prefix}." for form in FORMATS)
     return SplitOptions(
-        tuple(option for option in given if option.name in general),
-        tuple(option for option in given if option.name not in general and option.name.startswith(prefixes)),
-        tuple(option for option in given if option.name not in general and not option.name.startswith(prefixes)),
+        tuple(option for option in options if option.name in general),
+        tuple(option for option in options if option.name not in general and option.name.startswith(prefixes)),
+        tuple(option for option in options if option.name not in general and not option.name.startswith(prefixes)),
     )
 
 
-def parse_options(model: type[O], given: Given, *, table: str, at: TextPosition | None = None) -> O:
+def parse_options(model: type[O], assignments: Assignments, *, table: str, at: TextPosition | None = None) -> O:
     """The options as `model` declares them. Raises `ScriptRefused` with every complaint there is."""
-    options, complaints = _read(model, given, table, at)
-    unknown = _unknown([(option, known_names(model)) for option in given if option.name not in known_names(model)])
+    options, complaints = _read(model, assignments, table, at)
+    unknown = _unknown(
+        [(option, known_names(model)) for option in assignments if option.name not in known_names(model)]
+    )
     if options is None or complaints or unknown:
         raise ScriptRefused([*unknown, *complaints])
     return options
 
 
 def read_table_options(
-    connector: Connector, given: Given, *, table: str, at: TextPosition | None = None, lookup: bool = False
+    connector: Connector, assignments: Assignments, *, table: str, at: TextPosition | None = None, lookup: bool = False
 ) -> ReadOptions:
     """All options of a table of `connector`, with every complaint about any of them in one `ScriptRefused`."""
-    split = split_options(given)
+    split = split_options(assignments)
     general, complaints = _read(TableOptions, split.general, table, at)
     direction, wrong = _direction(connector, split.general, table, at, lookup=lookup)
     complaints += wrong
@@ -183,44 +185,46 @@ class _Format:
 def _format(
     connector: Connector, split: SplitOptions, table: str, at: TextPosition | None
 ) -> tuple[_Format | None, list[EngineError]]:
-    given = next((option for option in split.general if option.name == "format"), None)
-    name = str(given.value) if given else connector.default_format
-    place = given.at if given else at
+    option = next((option for option in split.general if option.name == "format"), None)
+    name = str(option.value) if option else connector.default_format
+    position = option.at if option else at
     if not connector.formats:
-        if given is None:
+        if option is None:
             return _Format(None, None), []
-        return None, [OptionValueError(f"connector {connector.name!r} has no format", hint="leave it out", at=place)]
-    listing = ", ".join(f"'{each}'" for each in sorted(connector.formats))
+        return None, [OptionValueError(f"connector {connector.name!r} has no format", hint="leave it out", at=position)]
+    listing = ", ".join(f"'{format_name}'" for format_name in sorted(connector.formats))
     if name is None:
-        return None, [MissingOptionError("required option 'format' not set", hint=f"it is one of {listing}", at=place)]
-    form = next((each for each in FORMATS if each.name == name and name in connector.formats), None)
+        return None, [
+            MissingOptionError("required option 'format' not set", hint=f"it is one of {listing}", at=position)
+        ]
+    form = next((form for form in FORMATS if form.name == name and name in connector.formats), None)
     if form is None:
         message = f"connector {connector.name!r} cannot carry the format {name!r}"
-        return None, [OptionValueError(message, hint=f"it carries {listing}", at=place)]
-    known = known_names(form.options)
-    mine = [option for option in split.format if option.name in known]
-    value, complaints = _read(form.options, mine, table, at)
+        return None, [OptionValueError(message, hint=f"it carries {listing}", at=position)]
+    names = known_names(form.options)
+    options = [option for option in split.format if option.name in names]
+    value, complaints = _read(form.options, options, table, at)
     return _Format(value, form.options), complaints
 
 
 def _direction(
-    connector: Connector, general: Given, table: str, at: TextPosition | None, *, lookup: bool
+    connector: Connector, general: Assignments, table: str, at: TextPosition | None, *, lookup: bool
 ) -> tuple[Direction | None, list[EngineError]]:
-    given = next((option for option in general if option.name == "type"), None)
+    option = next((option for option in general if option.name == "type"), None)
     possible = tuple(connector.options)
-    listing = " or ".join(f"'{each}'" for each in possible)
-    if given is None:
+    listing = " or ".join(f"'{direction}'" for direction in possible)
+    if option is None:
         if lookup and "lookup" in possible:
             return "lookup", []
         if len(possible) == 1:
             return possible[0], []
         hint = f"add type = {listing} to the WITH clause of {table}"
         return None, [MissingOptionError("required option 'type' not set", hint=hint, at=at)]
-    found = next((each for each in possible if each == given.value), None)
-    if found is None:
-        message = f"connector {connector.name!r} has no type {given.value!r}"
-        return None, [OptionValueError(message, hint=f"it can be {listing}", at=given.at)]
-    return found, []
+    direction = next((direction for direction in possible if direction == option.value), None)
+    if direction is None:
+        message = f"connector {connector.name!r} has no type {option.value!r}"
+        return None, [OptionValueError(message, hint=f"it can be {listing}", at=option.at)]
+    return direction, []
 
 
 def name_of(name: str, info: FieldInfo) -> str:
@@ -233,14 +237,16 @@ def known_names(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(name_of(name, info) for name, info in model.model_fields.items())
 
 
-def _read(model: type[O], given: Given, table: str, at: TextPosition | None) -> tuple[O | None, list[EngineError]]:
+def _read(
+    model: type[O], assignments: Assignments, table: str, at: TextPosition | None
+) -> tuple[O | None, list[EngineError]]:
     """The options, and what is wrong with them; options that the model does not know are passed over."""
     fields = {name_of(name, info): info for name, info in model.model_fields.items()}
-    places = {option.name: option.at for option in given}
+    places = {option.name: option.at for option in assignments}
     values: dict[str, object] = {}
     wrong: set[str] = set()
     complaints: list[EngineError] = []
-    for option in given:
+    for option in assignments:
         if option.name not in fields:
             continue
         if option.name in values:
@@ -285,9 +291,9 @@ def _unknown(strangers: Sequence[tuple[GivenOption, frozenset[str]]]) -> list[En
     strangers = sorted(strangers, key=lambda stranger: stranger[0].at)
     listing = ", ".join(f"'{option.name}'" for option, _ in strangers)
     close = [get_close_matches(option.name, sorted(names), n=1) for option, names in strangers]
-    meant = ", ".join(f"'{match[0]}'" for match in close if match)
-    known = ", ".join(f"'{name}'" for name in sorted(strangers[0][1]) if name != "format")
-    hint = f"did you mean {meant}?" if meant else f"there are {known}"
+    suggestions = ", ".join(f"'{match[0]}'" for match in close if match)
+    names_there_are = ", ".join(f"'{name}'" for name in sorted(strangers[0][1]) if name != "format")
+    hint = f"did you mean {suggestions}?" if suggestions else f"there are {names_there_are}"
     place = strangers[0][0].at
     return [UnknownOptionError(f"unknown options provided in WITH clause: {listing}", hint=hint, at=place)]
 

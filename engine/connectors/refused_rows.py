@@ -36,7 +36,7 @@ def keep_refused(table: Table, directory: Path, epoch: Epoch, dead_letters: Sequ
     """Keep all rows of an epoch that were refused where the table says, if it says so; `directory` is the sink's own.
     To be called before the epoch is recorded, also when no row was refused."""
     if table.dead_letter_table is not None:
-        _leave(directory, epoch, dead_letters)
+        _write(directory, epoch, dead_letters)
     elif table.dead_letter_directory is not None:
         file = DeadLetterFile(table.dead_letter_directory, table.name, epoch.lineage, epoch.number, epoch.number)
         file.add(dead_letters)
@@ -45,7 +45,7 @@ def keep_refused(table: Table, directory: Path, epoch: Epoch, dead_letters: Sequ
 
 def refused_rows_of(directory: Path, epoch: Epoch) -> RefusedRows | None:
     """What a sink has left of an epoch that it has recorded; None when it was nothing."""
-    entry = next((one for one in reversed(read_ledger(directory)) if is_same_epoch(one, epoch)), None)
+    entry = next((entry for entry in reversed(read_ledger(directory)) if is_same_epoch(entry, epoch)), None)
     if entry is None:
         return None
     try:
@@ -61,18 +61,18 @@ def forget_refused(directory: Path, epoch: Epoch) -> None:
     histories before it."""
     parents = {lineage for lineage, _ in epoch.parents}
     for path in _folder(directory).glob("*.json"):
-        number, rest = path.stem.split("-", 1)
-        lineage = rest.rsplit("-", 1)[0]
+        number, owner = path.stem.split("-", 1)
+        lineage = owner.rsplit("-", 1)[0]
         if lineage in parents or (lineage == epoch.lineage and int(number) <= epoch.number):
             path.unlink(missing_ok=True)
 
 
-def _leave(directory: Path, epoch: Epoch, dead_letters: Sequence[DeadLetter]) -> None:
+def _write(directory: Path, epoch: Epoch, dead_letters: Sequence[DeadLetter]) -> None:
     path = _path(directory, epoch, epoch.generation)
     if not dead_letters:
         path.unlink(missing_ok=True)
         return
-    lines = [[one.origin, one.error, base64.b64encode(one.record).decode()] for one in dead_letters]
+    lines = [[letter.origin, letter.error, base64.b64encode(letter.record).decode()] for letter in dead_letters]
     content = {"at": time.time_ns() // 1000, "letters": lines}
     with staging(directory, epoch):
         replace_durably(path, json.dumps(content).encode())

@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from pydantic import Field as Option
 from pydantic import SecretStr
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
+    from engine.formats.base import FormatOptions
     from engine.formats.registry import SchemaKind
 
 
@@ -41,6 +42,13 @@ class RegistryOptions(Options):
     )
 
 
+@runtime_checkable
+class RegistryFormat(Protocol):
+    """The options of a format whose records may begin with a registry's five bytes."""
+
+    confluent_schema_registry: bool
+
+
 @dataclass(frozen=True, slots=True)
 class TableSubject:
     """Where a registry knows a table's records."""
@@ -53,18 +61,22 @@ def registry_complaint(table: Table) -> str | None:
     """Why a table cannot be read or written without a registry, or None."""
     assert isinstance(table.options, RegistryOptions)
     form = table.format
-    if not getattr(form, "confluent_schema_registry", False) or table.options.registry_endpoint is not None:
+    if form is None or not _uses_registry(form) or table.options.registry_endpoint is not None:
         return None
-    if form is not None and (form.format == "avro" or table.direction == "sink"):
+    if form.format == "avro" or table.direction == "sink":
         return f"'{form.format}.confluent_schema_registry' needs a registry: name it with 'schema_registry.endpoint'"
     return None
+
+
+def _uses_registry(form: FormatOptions) -> bool:
+    return isinstance(form, RegistryFormat) and form.confluent_schema_registry
 
 
 def subject_of(table: Table, topic: str) -> TableSubject | None:
     """Where a registry knows the records of a table; None when it uses none."""
     options = table.options
     assert isinstance(options, RegistryOptions)
-    if options.registry_endpoint is None or not getattr(table.format, "confluent_schema_registry", False):
+    if options.registry_endpoint is None or table.format is None or not _uses_registry(table.format):
         return None
     secret = "" if options.registry_secret is None else options.registry_secret.get_secret_value()
     return TableSubject(

@@ -54,8 +54,8 @@ def complaint_about(info: FieldInfo, value: object) -> str | None:
 def fill_in(options: M, environ: Mapping[str, str]) -> M:
     """The options with every reference replaced by what it stands for."""
     filled: dict[str, object] = {}
-    for name in type(options).model_fields:
-        match getattr(options, name):
+    for name, value in options:
+        match value:
             case SecretStr() as secret if _REFERENCE.search(secret.get_secret_value()):
                 filled[name] = SecretStr(_filled(secret.get_secret_value(), environ))
             case str() as text if _REFERENCE.search(text):
@@ -64,7 +64,7 @@ def fill_in(options: M, environ: Mapping[str, str]) -> M:
 
 
 def _filled(text: str, environ: Mapping[str, str]) -> str:
-    return _REFERENCE.sub(lambda found: _value(found[2], environ, is_secret=found[1] is not None), text)
+    return _REFERENCE.sub(lambda match: _value(match[2], environ, is_secret=match[1] is not None), text)
 
 
 def _value(name: str, environ: Mapping[str, str], *, is_secret: bool) -> str:
@@ -75,6 +75,6 @@ def _value(name: str, environ: Mapping[str, str], *, is_secret: bool) -> str:
         file = Path(environ[SECRETS_DIR]) / name
         if file.is_file():
             return file.read_text().rstrip("\r\n")
-    what = f"secret {name!r}" if is_secret else f"variable {name!r}"
+    subject = f"secret {name!r}" if is_secret else f"variable {name!r}"
     hint = f"set {variable} where the job is started"
-    raise SecretNotFoundError(f"there is no {what}", hint=f"{hint}, or put it into a file" if is_secret else hint)
+    raise SecretNotFoundError(f"there is no {subject}", hint=f"{hint}, or put it into a file" if is_secret else hint)

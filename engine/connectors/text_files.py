@@ -21,7 +21,7 @@ _COUNTED = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A place between two lines: a byte of the uncompressed text, and whether the file ends there."""
+    """Where one line ends and the next begins: a byte of the uncompressed text, and whether the file ends there."""
 
     byte: int
     is_end: bool
@@ -75,57 +75,57 @@ def open_text(path: Path, compression: Compression, start: int = 0) -> BinaryIO 
 
 def read_blocks(path: Path, compression: Compression, start: int, end: int | None) -> Iterator[bytes]:
     """The text between two bytes that begin lines, in blocks of whole lines; None is the end of the file."""
-    left = end - start if end is not None else None
-    rest = b""
+    remaining = end - start if end is not None else None
+    unfinished = b""
     try:
         with open_text(path, compression, start) as file:
-            while left is None or left > 0:
-                read = file.read(BLOCK if left is None else min(BLOCK, left))
+            while remaining is None or remaining > 0:
+                read = file.read(BLOCK if remaining is None else min(BLOCK, remaining))
                 if not read:
                     break
-                if left is not None:
-                    left -= len(read)
+                if remaining is not None:
+                    remaining -= len(read)
                 newline = read.rfind(b"\n") + 1
                 if newline:
-                    yield b"".join((rest, memoryview(read)[:newline]))
-                    rest = read[newline:]
+                    yield b"".join((unfinished, memoryview(read)[:newline]))
+                    unfinished = read[newline:]
                 else:
-                    rest += read
+                    unfinished += read
     except (OSError, pa.ArrowException) as wrong:
         raise UnreadableFileError(
             f"{path} cannot be read: {wrong}", hint="is it compressed as its name says?"
         ) from wrong
-    if left:
+    if remaining:
         raise _shrunk(path)
-    if rest:
-        yield rest
+    if unfinished:
+        yield unfinished
 
 
 def step(path: Path, compression: Compression, start: int, lines: int) -> tuple[Cut, int]:
-    """The place so many lines further, or the end of the file, and how many lines there are in between."""
+    """The cut so many lines further, or the end of the file, and how many lines there are in between."""
     at, counted, is_open = start, 0, False
     with open_text(path, compression, start) as file:
         while read := file.read(_COUNTED):
-            found = read.count(b"\n")
-            if counted + found >= lines:
+            newlines = read.count(b"\n")
+            if counted + newlines >= lines:
                 within = _after_newline(read, lines - counted)
                 is_end = within == len(read) and not file.read(1)
                 return Cut(at + within, is_end), lines
-            counted += found
+            counted += newlines
             at += len(read)
             is_open = not read.endswith(b"\n")
     return Cut(at, True), counted + is_open
 
 
-def spread(path: Path, start: int, end: int, pieces: int) -> list[int]:
-    """At most `pieces` + 1 bytes from `start` to `end` that begin lines, about equally far apart."""
+def spread(path: Path, start: int, end: int, parts: int) -> list[int]:
+    """At most `parts` + 1 bytes from `start` to `end` that begin lines, about equally far apart."""
     cuts = [start]
     with path.open("rb") as file:
-        for number in range(1, pieces):
-            wanted = start + (end - start) * number // pieces
-            if wanted <= cuts[-1]:
+        for number in range(1, parts):
+            target = start + (end - start) * number // parts
+            if target <= cuts[-1]:
                 continue
-            file.seek(wanted - 1)
+            file.seek(target - 1)
             file.readline()
             if cuts[-1] < file.tell() < end:
                 cuts.append(file.tell())

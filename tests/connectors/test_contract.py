@@ -96,7 +96,7 @@ def of(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
         "single_file.source._SMALLEST_SLICE",
-        "filesystem.source._SMALLEST_PIECE",
+        "filesystem.source._SMALLEST_RANGE",
         "generated._SMALLEST_SLICE",
     ):
         monkeypatch.setattr(f"engine.connectors.{name}", 16)

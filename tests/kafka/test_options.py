@@ -113,7 +113,7 @@ def test_passwords_are_not_shown() -> None:
         ({"client_configs": "ssl.ca.location=/etc/passwd"}, "cannot be set from a script"),
         ({"client_configs": "acks=0"}, "cannot be set from a script"),
         ({"client_configs": "isolation.level=read_uncommitted"}, "cannot be set from a script"),
-        ({"client_configs": "linger.ms"}, "'linger.ms' is no name=value"),
+        ({"client_configs": "linger.ms"}, "'linger.ms' is not written as name=value"),
         ({"client_configs": "linger.ms=1,linger.ms=2"}, "given twice"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

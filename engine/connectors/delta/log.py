@@ -1,7 +1,13 @@
 """The log of a Delta table: what a sink has added to it is told by a transaction of its own in the same commit.
 
+    version 5     add day=1/0000000007-3f.parquet       transaction job/orders/3f = 7
+    a run repeats epoch 7: it reads transaction 7, and commits nothing
+    version 6     remove day=1/0000000007-3f.parquet    transaction job/orders/3f = 2**62
+    that was a restore to epoch 5: a run of the old history that wakes up finds every epoch of its own in the table
+
 The transaction's version is the epoch. It is read and written on one and the same handle, so of two who have read the
 same version only one commits. A restored pipeline has a transaction of its own; it closes that of the history it left.
+See `docs/decisions/files-are-built-of-segments.md`.
 """
 
 from __future__ import annotations
@@ -69,13 +75,13 @@ class DeltaLog:
                 partition_by=list(self.keys) or None,
                 storage_options=dict(self.storage),
             )
-            theirs = {field.name: field.type for field in table.schema().fields}
-            ours = {field.name: field.type for field in Schema.from_arrow(self.schema).fields}
-            divided = tuple(table.metadata().partition_columns)
-        if theirs != ours or divided != self.keys:
-            said = ", ".join(f"{name} {kind.type}" for name, kind in theirs.items())
+            columns = {field.name: field.type for field in table.schema().fields}
+            declared = {field.name: field.type for field in Schema.from_arrow(self.schema).fields}
+            keys = tuple(table.metadata().partition_columns)
+        if columns != declared or keys != self.keys:
+            listing = ", ".join(f"{name} {kind.type}" for name, kind in columns.items())
             raise UnwritableTargetError(
-                f"the Delta table {self.uri} has other columns: {said}; divided by {', '.join(divided) or 'none'}",
+                f"the Delta table {self.uri} has other columns: {listing}; partitioned by {', '.join(keys) or 'none'}",
                 hint="write into another path, or declare columns and 'partitioning.fields' as they are there",
             )
 
@@ -95,8 +101,10 @@ class DeltaLog:
         doomed = set(names)
 
         def actions(table: DeltaTable) -> list[AddAction | RemoveAction]:
-            found = doomed & _names(table)
-            return [RemoveAction(path=name, data_change=True, deletion_timestamp=now // 1000) for name in sorted(found)]
+            present = doomed & _names(table)
+            return [
+                RemoveAction(path=name, data_change=True, deletion_timestamp=now // 1000) for name in sorted(present)
+            ]
 
         self._commit(application_of(self.app, lineage), _CLOSED, actions, epoch, always=bool(doomed))
 
@@ -110,19 +118,19 @@ class DeltaLog:
         always: bool = False,
     ) -> None:
         """Commit these actions together with the version, unless it is there."""
-        about = {"lineage": epoch.lineage, "epoch": str(epoch.number), "generation": str(epoch.generation)}
+        metadata = {"lineage": epoch.lineage, "epoch": str(epoch.number), "generation": str(epoch.generation)}
         refused: Exception | None = None
         for _ in range(_TIMES):
             with self._errors_explained():
                 table = DeltaTable(self.uri, storage_options=dict(self.storage))
-                wanted = actions(table)
-                known = table.transaction_version(name)
-                if known is not None and known >= version and not (always and wanted):
+                changes = actions(table)
+                committed = table.transaction_version(name)
+                if committed is not None and committed >= version and not (always and changes):
                     return
-                properties = CommitProperties(custom_metadata=about, app_transactions=[Transaction(name, version)])
+                properties = CommitProperties(custom_metadata=metadata, app_transactions=[Transaction(name, version)])
                 try:
                     table.create_write_transaction(
-                        wanted, "append", table.schema(), partition_by=list(self.keys) or None,
+                        changes, "append", table.schema(), partition_by=list(self.keys) or None,
                         commit_properties=properties,
                     )  # fmt: skip
                 except CommitFailedError as wrong:

@@ -94,11 +94,11 @@ def _storage(location: Location, options: StorageOptions) -> Mapping[str, str]:
         "AWS_SECRET_ACCESS_KEY": options.secret_access_key,
         "AWS_SESSION_TOKEN": options.session_token,
     }
-    given = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": options.region or ("us-east-1" if endpoint else None)}
-    given |= {name: secret.get_secret_value() for name, secret in secrets.items() if secret is not None}
+    settings = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": options.region or ("us-east-1" if endpoint else None)}
+    settings |= {name: secret.get_secret_value() for name, secret in secrets.items() if secret is not None}
     if endpoint and endpoint.startswith("http:"):
-        given["AWS_ALLOW_HTTP"] = "true"
-    return {"aws_conditional_put": "etag"} | {name: value for name, value in given.items() if value is not None}
+        settings["AWS_ALLOW_HTTP"] = "true"
+    return {"aws_conditional_put": "etag"} | {name: value for name, value in settings.items() if value is not None}
 
 
 def _keys(name: str) -> dict[str, str | None]:

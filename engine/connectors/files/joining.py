@@ -1,7 +1,10 @@
 """Making one file of the segments of one partition; the same segments always give the same bytes.
 
+    segment 1    PAR1 [A] [B] footer: A at 4, B at 54      segment 2    PAR1 [C] footer: C at 4
+    the file     PAR1 [A] [B] [C] footer: A at 4, B at 54, C at 104
+
 Row groups of Parquet that are large enough are copied as they are, which is as fast as copying a file. Many small ones
-are decoded and gathered into large ones.
+are decoded and gathered into large ones. See `docs/decisions/files-are-built-of-segments.md`.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from engine.schema import Schema, arrow_schema
 _FEW = 8
 """So many segments are copied however small they are: what the tasks of one epoch wrote."""
 _LARGE = 4 * 1024 * 1024
+"""A segment of this size has row groups that are worth copying as they are."""
 _CHUNK = 1024 * 1024
 
 
@@ -43,26 +47,26 @@ def _join_parquet(form: ParquetOptions, schema: Schema, segments: Sequence[Path]
     if len(segments) <= _FEW:
         _copy_groups(segments, draft)
         return
-    pieces: list[Path] = []
+    sources: list[Path] = []
     gathered: list[Path] = []
     try:
-        for is_large, some in groupby(segments, key=lambda path: path.stat().st_size >= _LARGE):
+        for is_large, paths in groupby(segments, key=lambda path: path.stat().st_size >= _LARGE):
             if is_large:
-                pieces += some
+                sources += paths
                 continue
             gathered.append(draft.with_name(f"{draft.name}.{len(gathered)}"))
-            pieces.append(gathered[-1])
-            _gather(form, schema, list(some), gathered[-1])
-        _copy_groups(pieces, draft)
+            sources.append(gathered[-1])
+            _gather(form, schema, list(paths), gathered[-1])
+        _copy_groups(sources, draft)
     finally:
-        for piece in gathered:
-            piece.unlink(missing_ok=True)
+        for path in gathered:
+            path.unlink(missing_ok=True)
 
 
-def _gather(form: ParquetOptions, schema: Schema, segments: Sequence[Path], piece: Path) -> None:
+def _gather(form: ParquetOptions, schema: Schema, segments: Sequence[Path], target: Path) -> None:
     """Decode small files into row groups of the size that was asked for."""
     waiting: list[pa.Table] = []
-    with pq.ParquetWriter(piece, arrow_schema(schema), compression=form.compression) as writer:
+    with pq.ParquetWriter(target, arrow_schema(schema), compression=form.compression) as writer:
         for segment in segments:
             with pq.ParquetFile(segment) as part:
                 waiting += [part.read_row_group(group, use_threads=False) for group in range(part.num_row_groups)]
@@ -83,9 +87,9 @@ def _copy_groups(segments: Sequence[Path], draft: Path) -> None:
                 end, footer = _read_footer(part)
                 footers.append(footer.moved(whole.tell() - len(MAGIC)))
                 part.seek(len(MAGIC))
-                left = end - len(MAGIC)
-                while left:
-                    left -= whole.write(part.read(min(left, _CHUNK)))
+                remaining = end - len(MAGIC)
+                while remaining:
+                    remaining -= whole.write(part.read(min(remaining, _CHUNK)))
         whole.write(footers[0].joined(footers[1:]).to_bytes())
 
 

@@ -1,7 +1,12 @@
-"""The files of a directory in an order that does not change, and places in that order.
+"""The files of a directory in an order that does not change, and positions in that order.
 
-A place says how many files, and bytes of files, there are up to it. So a range of places knows how much it
-must find: when a file in it was added, changed or taken away since, that is seen, and nothing is read wrongly.
+    a (10 bytes), b (20), c (30)
+    {"file": "b", "seen": 2, "bytes": 30, "at": 5}     behind 5 bytes of b; the 2 files up to it have 30 bytes
+    {"file": "c", "seen": 3, "bytes": 60}              behind the end of c
+    between the two: b from byte 5, and all of c
+
+A position says how many files, and bytes of files, there are up to it. So a range knows how much it must find: when a
+file in it was added, changed or removed since, that is seen, and nothing is read wrongly.
 """
 
 from __future__ import annotations
@@ -59,7 +64,7 @@ class FilePosition:
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """A piece of one file, from some byte or row to another; None is the file's end."""
+    """A part of one file, from some byte or row to another; None is the file's end."""
 
     name: str
     start: int
@@ -78,23 +83,23 @@ def list_files(root: Path, pattern: str | None, *, by_time: bool, until: int | N
         return [ListedFile(Key(status.st_mtime_ns if by_time else 0, ""), status.st_size)]
     if not root.is_dir():
         raise missing(root)
-    wanted = re.compile(pattern or "")
-    found = []
+    expression = re.compile(pattern or "")
+    files = []
     for path in _walk(root):
         name = path.relative_to(root).as_posix()
-        if not wanted.search(name):
+        if not expression.search(name):
             continue
         try:
             status = path.stat()
         except FileNotFoundError:
             continue
         if until is None or status.st_mtime_ns <= until:
-            found.append(ListedFile(Key(status.st_mtime_ns if by_time else 0, name), status.st_size))
-    return sorted(found, key=lambda file: file.key)
+            files.append(ListedFile(Key(status.st_mtime_ns if by_time else 0, name), status.st_size))
+    return sorted(files, key=lambda file: file.key)
 
 
 def ranges_between(files: Sequence[ListedFile], start: FilePosition, end: FilePosition) -> list[FileRange]:
-    """What lies between two places. Raises when the files there are not those that were there."""
+    """What lies between two positions. Raises when the files there are not those that were there."""
     if end.key is None:
         return []
     within = [file for file in files if (start.key is None or file.key > start.key) and file.key <= end.key]
@@ -109,30 +114,30 @@ def ranges_between(files: Sequence[ListedFile], start: FilePosition, end: FilePo
         if current is None:
             raise FilesChangedError(f"the file {start.key.name!r} was read half and is gone", hint="put it back")
         within.insert(0, current)
-    found = []
+    ranges = []
     for file in within:
         first = start.at if file.key == start.key else 0
         last = end.at if file.key == end.key and not end.is_done else None
         if last is None or last > first:
-            found.append(FileRange(file.key.name, first, last, file.size, file.size))
-    return found
+            ranges.append(FileRange(file.key.name, first, last, file.size, file.size))
+    return ranges
 
 
-def to_position(place: FilePosition) -> Position:
-    """A place as it stands in the offset log."""
-    if place.key is None:
+def to_position(position: FilePosition) -> Position:
+    """A position as it stands in the offset log."""
+    if position.key is None:
         return {}
-    where: dict[str, Position] = {"file": place.key.name, "seen": place.seen, "bytes": place.bytes}
-    if place.key.time:
-        where["time"] = place.key.time
-    return where if place.is_done else {**where, "at": place.at}
+    content: dict[str, Position] = {"file": position.key.name, "seen": position.seen, "bytes": position.bytes}
+    if position.key.time:
+        content["time"] = position.key.time
+    return content if position.is_done else {**content, "at": position.at}
 
 
 def from_position(position: Position) -> FilePosition:
-    """The place that a position names."""
+    """A position read back from the offset log."""
     match position:
-        case {"file": str(name), "seen": int(seen), "bytes": int(size), **rest}:
-            time, at = rest.get("time", 0), rest.get("at")
+        case {"file": str(name), "seen": int(seen), "bytes": int(size), **more}:
+            time, at = more.get("time", 0), more.get("at")
             assert isinstance(time, int)
             assert at is None or isinstance(at, int)
             return FilePosition(Key(time, name), at or 0, at is None, seen, size)

@@ -1,7 +1,12 @@
 """The footer of a Parquet file as plain values: what Thrift's compact protocol says, read and written again.
 
+    one file         {2: schema, 3: 5 rows, 4: [group at byte 4]}, 100 bytes of row groups
+    another          {2: schema, 3: 2 rows, 4: [group at byte 4]}
+    both as one      {2: schema, 3: 7 rows, 4: [group at byte 4, group at byte 104]}
+
 Of several files of one schema one can be made without decoding them: their row groups are copied as they are, and every
-offset in the footer moves along. Only the numbers below are looked at; all the rest is written as it was read.
+offset in the footer moves along. Only the numbers below are looked at; all the rest is written as it was read. See
+`docs/decisions/files-are-built-of-segments.md`.
 """
 
 from __future__ import annotations
@@ -44,11 +49,11 @@ class Footer:
         """The footer of a file whose row groups lie so many bytes further."""
         return Footer(self.fields | {_GROUPS: _each(self.fields[_GROUPS], lambda group: _moved_group(group, by))})
 
-    def joined(self, others: list[Footer]) -> Footer:
+    def joined(self, footers: list[Footer]) -> Footer:
         """The footer of a file with the row groups of several, in order."""
-        every = [group for one in (self, *others) for group in one.fields[_GROUPS][1][1]]
-        numbered = [group | {_ORDINAL: (4, at)} if at < 2**15 else _without(group) for at, group in enumerate(every)]
-        rows = sum(one.fields[_ROWS][1] for one in (self, *others))
+        groups = [group for footer in (self, *footers) for group in footer.fields[_GROUPS][1][1]]
+        numbered = [group | {_ORDINAL: (4, at)} if at < 2**15 else _without(group) for at, group in enumerate(groups)]
+        rows = sum(footer.fields[_ROWS][1] for footer in (self, *footers))
         return replace(self, fields=self.fields | {_ROWS: (6, rows), _GROUPS: (_LIST, (_STRUCT, numbered))})
 
     def to_bytes(self) -> bytes:
@@ -138,11 +143,11 @@ class _Reader:
 def _write_struct(out: bytearray, fields: Fields) -> None:
     before = 0
     for number, (kind, value) in sorted(fields.items()):
-        told = (_TRUE if value else _FALSE) if kind in (_TRUE, _FALSE) else kind
+        written_kind = (_TRUE if value else _FALSE) if kind in (_TRUE, _FALSE) else kind
         if 0 < number - before < 16:
-            out.append((number - before) << 4 | told)
+            out.append((number - before) << 4 | written_kind)
         else:
-            out.append(told)
+            out.append(written_kind)
             _write_zigzag(out, number)
         before = number
         if kind not in (_TRUE, _FALSE):
@@ -163,8 +168,8 @@ def _write_value(out: bytearray, kind: int, value: Any) -> None:
         out.append(min(len(values), 15) << 4 | element)
         if len(values) >= 15:
             _write_varint(out, len(values))
-        for each in values:
-            _write_value(out, element, each)
+        for element_value in values:
+            _write_value(out, element, element_value)
     elif kind == _DOUBLE:
         out += value
     else:

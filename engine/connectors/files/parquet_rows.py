@@ -41,8 +41,8 @@ def read_rows(table: Table, path: Path, start: int, end: int | None) -> Iterator
         names = _columns(table, path, file.schema_arrow)
         groups, at = _groups(file.metadata, start, end)
         last = file.metadata.num_rows if end is None else end
-        wanted = [name for name in names if name is not None]
-        for batch in file.iter_batches(ROWS_PER_BATCH, groups, wanted, use_threads=False):
+        present = [name for name in names if name is not None]
+        for batch in file.iter_batches(ROWS_PER_BATCH, groups, present, use_threads=False):
             skip = max(0, start - at)
             rows = batch.slice(skip, max(0, min(batch.num_rows, last - at) - skip))
             at += batch.num_rows
@@ -63,15 +63,15 @@ def _groups(metadata: pq.FileMetaData, start: int, end: int | None) -> tuple[lis
     return groups, first
 
 
-def _columns(table: Table, path: Path, found: pa.Schema) -> list[str | None]:
+def _columns(table: Table, path: Path, file_schema: pa.Schema) -> list[str | None]:
     """What each of the table's columns is called in the file, or None when the file lacks it."""
-    by_name = {name.lower(): name for name in found.names}
+    by_name = {name.lower(): name for name in file_schema.names}
     names = [by_name.get(field.name.lower()) for field in table.schema]
     for field, name in zip(table.schema, names, strict=True):
         if name is None and not field.nullable:
             raise UnreadableFileError(
                 f"{path} has no column {field.name!r}, which is NOT NULL in {table.name}",
-                hint=f"it has {', '.join(found.names)}",
+                hint=f"it has {', '.join(file_schema.names)}",
             )
     return names
 
@@ -82,7 +82,7 @@ def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | Non
         pa.nulls(rows.num_rows, field.type) if name is None else _cast(rows.column(name), field, path)
         for field, name in zip(target, names, strict=True)
     ]
-    taken = pa.RecordBatch.from_arrays(arrays, schema=target)
+    batch = pa.RecordBatch.from_arrays(arrays, schema=target)
     dropped = 0
     dead_letters: tuple[DeadLetter, ...] = ()
     holes = [
@@ -98,13 +98,13 @@ def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | Non
                 hint="mend the file, or leave such rows out with bad_data = 'drop' or 'dead_letter'",
             )
         dropped = pc.sum(bad).as_py()
-        dead_letters = _dead_letters(table, path, taken, bad, last) if table.bad_data == "dead_letter" else ()
-        taken = taken.filter(pc.invert(bad))
+        dead_letters = _dead_letters(table, path, batch, bad, last) if table.bad_data == "dead_letter" else ()
+        batch = batch.filter(pc.invert(bad))
     for name, key in table.metadata:
         if key != "filename":
             raise UnreadableFileError(f"Parquet files have no {key!r}", hint="leave the metadata column out")
-        taken = taken.append_column(name, pa.repeat(pa.scalar(str(path)), taken.num_rows))
-    return Chunk(taken, dropped, dead_letters)
+        batch = batch.append_column(name, pa.repeat(pa.scalar(str(path)), batch.num_rows))
+    return Chunk(batch, dropped, dead_letters)
 
 
 def _dead_letters(table: Table, path: Path, rows: pa.RecordBatch, bad: pa.Array, last: int) -> tuple[DeadLetter, ...]:

@@ -1,4 +1,9 @@
-"""Which directory a row belongs to: by its event time, by the values of columns, or by both."""
+"""Which directory a row belongs to: by its event time, by the values of columns, or by both.
+
+partitioning.fields = (country), partitioning.time_pattern = '%Y-%m-%d'
+n=1, country='de', 2024-01-31 10:00    ->  2024-01-31/country=de, which is over at 2024-02-01 00:00
+n=2, country=NULL, 2024-01-31 11:00    ->  2024-01-31/country=__HIVE_DEFAULT_PARTITION__
+"""
 
 from __future__ import annotations
 
@@ -16,12 +21,12 @@ from engine.schema import Schema
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _SAFE = " !$'()*+,;@&-._~"
-_HOUR = 3_600_000_000
+"""What stays as it is in the name of a directory, besides letters and digits. `/`, `=` and `%` have a meaning there."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """Rows of one directory; and when its time is over, where directories are named by time."""
+    """Rows of one directory, and when its time is over, where directories are named by time."""
 
     directory: str
     rows: pa.RecordBatch
@@ -82,8 +87,8 @@ class Partitioner:
 
     @staticmethod
     def _index(schema: Schema, name: str) -> int:
-        for index, found in enumerate(schema.names):
-            if found.lower() == name.lower():
+        for index, column in enumerate(schema.names):
+            if column.lower() == name.lower():
                 return index
         raise UnwritableTargetError(
             f"'partitioning.fields' names {name!r}, which is no column of the table",

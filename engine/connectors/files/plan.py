@@ -1,6 +1,11 @@
 """What an epoch publishes and what it leaves open.
 
+    before      open: day=1 [a], begun at 10:00                       rolling_policy.interval = '10 minutes'
+    epoch 8     at 10:12, segments c of day=1 and d of day=2
+    manifest    publishes day=1/0000000008-3f.json = a + c            open: day=2 [d], begun at 10:12
+
 That is a pure function of how the sink stood, the epoch's segments, one look at the clocks, and chance.
+See `docs/decisions/files-are-built-of-segments.md`.
 """
 
 from __future__ import annotations
@@ -51,15 +56,15 @@ def plan(
     moment = Moment(now, epoch.watermark, epoch.is_last)
     files = grow(before.open, segments, now)
     final = [file for file in files if is_due(file, layout.policy, moment)]
-    still = tuple(file for file in files if file not in final)
+    open_files = tuple(file for file in files if file not in final)
     folders = _latest([*before.incomplete, *filter(None, map(layout.folder, segments))])
-    complete = [folder for folder in folders if moment.has_passed(folder.until) and not _is_open(folder, still)]
+    complete = [folder for folder in folders if moment.has_passed(folder.until) and not _is_open(folder, open_files)]
     published = [_published(file, layout, stem(layout.strategy, epoch, now, chance)) for file in final]
     markers = [f"{folder.name}/{MARKER}" for folder in complete]
     published += [PublishedFile(name, 0, ()) for name in markers if not is_marked(name)]
     incomplete = tuple(folder for folder in folders if folder not in complete)
     return EpochManifest(
-        epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(published), still, incomplete
+        epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(published), open_files, incomplete
     )
 
 

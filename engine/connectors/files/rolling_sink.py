@@ -1,8 +1,13 @@
 """Writing files, exactly once, one per directory whenever it rolls.
 
+    epoch 7   the tasks stage    day=1: a (3 rows)   day=2: b (2 rows)
+              manifest 7 says    open: day=1 [a], day=2 [b]               nothing can be read yet
+    epoch 8   the tasks stage    day=1: c (4 rows)
+              manifest 8 says    day=1/0000000008-3f.json = a + c         open: day=2 [b]
+
 What an epoch publishes, and what it leaves open for later epochs, is decided by creating its manifest; of two drivers
 one succeeds. Everything after that can be repeated: a file is made whole of its segments and put into its location, and
-one that is there already must be equal.
+one that is there already must be equal. See `docs/decisions/files-are-built-of-segments.md`.
 """
 
 from __future__ import annotations
@@ -83,7 +88,7 @@ class RollingFilesSink:
             before = open_files_after(self._directory, permit)
             manifest = self._take(permit, before, from_messages(messages))
         except (OSError, DeliveryError, UnwritableTargetError) as wrong:
-            # a successor may have tidied up what this run had decided to publish
+            # a successor may have tidied up what this run had decided to publish: then say that, not what is missing
             check_fence(self._directory, epoch)
             if isinstance(wrong, OSError):
                 raise unwritable(self._directory, wrong) from wrong
@@ -100,12 +105,14 @@ class RollingFilesSink:
 
     def _take(self, permit: WritePermit, before: OpenFiles, segments: Sequence[Segment]) -> EpochManifest:
         epoch = permit.epoch
+        # once for a run: what an earlier run left half done is cleared away before the first epoch of this one
         if permit.after is None or permit.after.generation != epoch.generation:
             self._target.begin(permit)
         self._withdraw_abandoned(epoch)
         reach(Point.BEFORE_WRITE, epoch.number)
         planned = plan(epoch, before, segments, self._layout, self._clock(), self._chance, self._target.has)
         planned = gather(planned, self._directory, epoch, self._join)
+        # the manifest must not outlive the segments that it names, were the machine to stop right behind it
         sync_names(self._directory, epoch)
         reach(Point.BEFORE_DECISION, epoch.number)
         manifest = decide_manifest(self._directory, planned)

@@ -5,6 +5,14 @@ whoever put it there has left with it; so an answer that was lost does no harm, 
 
 It is sent in parts, were it only one: an upload that was begun can be aborted, and with it a run that stands still just
 before the end, which nobody can do to an object that is put at once. Only empty ones are.
+
+    a run that falls asleep            its successor
+    begins an upload
+    looks at its fence: it holds
+                                       raises the fence, aborts the uploads of that run's keys, deletes the objects
+    completes the upload: refused, there is no such upload; it stops at its fence
+
+See `docs/decisions/files-are-built-of-segments.md`.
 """
 
 from __future__ import annotations
@@ -36,6 +44,7 @@ _DIGEST = "arroyo-sha256"
 _GRACE = timedelta(days=1)
 """How old an unfinished upload must be before it counts as forgotten; a file takes minutes, not hours."""
 _AT_ONCE = 4
+"""Parts that are sent side by side: enough to hide the answers' delay, few enough for a driver's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +81,8 @@ class Bucket:
     def is_fresh(self) -> bool:
         """Whether no key begins with the prefix."""
         with errors_explained(self._prefix):
-            found = self._client.list_objects_v2(Bucket=self._prefix.bucket, Prefix=self._prefix.key(""), MaxKeys=1)
-        return not found["KeyCount"]
+            answer = self._client.list_objects_v2(Bucket=self._prefix.bucket, Prefix=self._prefix.key(""), MaxKeys=1)
+        return not answer["KeyCount"]
 
     def has(self, name: str) -> bool:
         """Whether there is an object of that name."""
@@ -173,12 +182,12 @@ class Bucket:
 
     def _compare(self, name: str, file: _File) -> None:
         """What is there must be what was to be put there."""
-        found = self._head(name)
-        if found is None:
+        head = self._head(name)
+        if head is None:
             raise TargetUnavailableError(
                 f"{self._prefix}: {name} was said to be there, and is not", hint="the next attempt will find out"
             )
-        if (found["ContentLength"], found["Metadata"].get(_DIGEST)) != (file.size, file.digest):
+        if (head["ContentLength"], head["Metadata"].get(_DIGEST)) != (file.size, file.digest):
             raise OutputChangedError(
                 f"{self._prefix}: {name} is there already and has other contents",
                 hint="it was changed, or another job writes to the same place; move it away and start again",

@@ -97,10 +97,10 @@ class TimedFileSinkOptions(FileSinkOptions):
     @property
     def policy(self) -> RollingPolicy:
         """When a file becomes final."""
-        given = super().policy
+        policy = super().policy
         if self.watermark_expiration is None:
-            return replace(given, at_watermark=self.time_pattern is not None and not given.is_every_epoch)
-        return replace(given, at_watermark=self.watermark_expiration)
+            return replace(policy, at_watermark=self.time_pattern is not None and not policy.is_every_epoch)
+        return replace(policy, at_watermark=self.watermark_expiration)
 
     @field_validator("time_pattern")
     @classmethod

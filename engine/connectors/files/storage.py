@@ -47,22 +47,21 @@ Location: TypeAlias = Path | Prefix
 
 def read_location(text: str) -> Location:
     """The location that a path names; ValueError, with what is wrong, when it is none that can be written."""
-    found = _SCHEME.match(text)
-    if found is None:
+    if _SCHEME.match(text) is None:
         return Path(text)
     if text.lower().startswith("file://"):
         return Path(text[len("file://") :])
-    endpoint, rest = None, text[len("s3://") :]
+    endpoint, path = None, text[len("s3://") :]
     if text.lower().startswith(("s3::https://", "s3::http://")):
         parts = urlsplit(text[len("s3::") :])
         if parts.username is not None or parts.password is not None:
             raise ValueError(
                 "keys belong into 'storage.access_key_id' and 'storage.secret_access_key', which never print"
             )
-        endpoint, rest = f"{parts.scheme}://{parts.netloc}", parts.path.lstrip("/")
+        endpoint, path = f"{parts.scheme}://{parts.netloc}", parts.path.lstrip("/")
     elif not text.lower().startswith("s3://"):
         raise ValueError(f"{text.split(':', 1)[0]}: cannot be written; name a directory, s3:// or s3::https://")
-    bucket, _, prefix = rest.partition("/")
+    bucket, _, prefix = path.partition("/")
     if not _BUCKET.fullmatch(bucket):
         raise ValueError("it names no bucket: write s3://bucket/prefix or s3::https://endpoint/bucket/prefix")
     return Prefix(bucket, prefix.strip("/"), endpoint)

@@ -1,4 +1,9 @@
-"""Directories that are named by event time: what they are called, and when one of them is over."""
+"""Directories that are named by event time: what they are called, and when one of them is over.
+
+%Y/%m/%d    2024-01-31 10:00   ->  over at 2024-02-01 00:00
+%Y-W%W      2024-01-03 10:00   ->  over at 2024-01-08 00:00, a Monday
+static      2024-01-31 10:00   ->  never over: the pattern tells no times apart
+"""
 
 from __future__ import annotations
 
@@ -31,7 +36,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def unit_of(pattern: str) -> Unit | None:
     """The finest unit that a pattern of strftime tells apart; None when it tells nothing apart."""
     letters = set(_DIRECTIVE.findall(pattern.replace("%%", "")))
-    return next((unit for unit, mine in _DIRECTIVES if letters & set(mine)), "second" if letters else None)
+    return next((unit for unit, directives in _DIRECTIVES if letters & set(directives)), "second" if letters else None)
 
 
 def end_of(instant: datetime, pattern: str) -> int | None:

@@ -27,28 +27,28 @@ class FilesystemLookup:
     def __init__(self, table: Table, options: FilesystemLookupOptions) -> None:
         self._table = table
         self._options = options
-        self._seen: list[ListedFile] | None = None
+        self._files: list[ListedFile] | None = None
         self._empty = pa.RecordBatch.from_pylist([], schema=arrow_schema(row_schema(table, METADATA)))
         self._rows = self._empty
         self._numbers: dict[object, int] = {}
 
     def refresh(self) -> None:
         """Read the files when their names, sizes or times are not those of the last reading."""
-        found = list_files(self._options.path, self._options.regex_pattern, by_time=True)
-        if found == self._seen:
+        files = list_files(self._options.path, self._options.regex_pattern, by_time=True)
+        if files == self._files:
             return
         self._rows = pa.concat_batches(
-            [self._empty, *(chunk.rows for file in found for chunk in self._read(self._path(file)))]
+            [self._empty, *(chunk.rows for file in files for chunk in self._read(self._path(file)))]
         )
         self._numbers = self._numbered()
-        self._seen = found
+        self._files = files
 
     def fetch(self, keys: pa.Array) -> LookupResult:
         """The rows of these keys."""
         numbers = [self._numbers.get(key) for key in keys.to_pylist()]
-        there = [position for position, number in enumerate(numbers) if number is not None]
-        rows = self._rows.take(pa.array([numbers[position] for position in there], pa.int64()))
-        return LookupResult(rows, pa.array(there, pa.int64()))
+        present = [position for position, number in enumerate(numbers) if number is not None]
+        rows = self._rows.take(pa.array([numbers[position] for position in present], pa.int64()))
+        return LookupResult(rows, pa.array(present, pa.int64()))
 
     def close(self) -> None:
         """No file is open between readings."""

@@ -23,8 +23,7 @@ _SCHEME = re.compile(r"([a-z0-9]+)::?//|([a-z0-9]+)::", re.IGNORECASE)
 def _local(value: object) -> object:
     """A path of this machine, from a plain path or a file: URL."""
     text = str(value)
-    found = _SCHEME.match(text)
-    if found is None:
+    if _SCHEME.match(text) is None:
         return value
     if text.lower().startswith("file://"):
         return text[len("file://") :]

@@ -1,4 +1,4 @@
-"""Reading the files of a directory. They are one partition: in order, cut into pieces for the tasks."""
+"""Reading the files of a directory. They are one partition: in order, cut into ranges for the tasks."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from engine.connectors.line_rows import line_reader
 from engine.connectors.text_files import Compression, compression_of, missing, spread, step
 
 _PARTITION = "files"
-_SMALLEST_PIECE = 1024 * 1024
-_PIECES_PER_TASK = 8
+_SMALLEST_RANGE = 1024 * 1024
+_RANGES_PER_TASK = 8
 
 
 class FilesystemSource:
@@ -58,21 +58,21 @@ class FilesystemSource:
 
     def is_finished(self, partition: str, at: Position) -> bool:
         """Whether every file is read and none is waited for."""
-        place = from_position(at)
-        return self.bounded and place.is_done and not any(_is_after(file, place) for file in self._list())
+        position = from_position(at)
+        return self.bounded and position.is_done and not any(_is_after(file, position) for file in self._list())
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
-        """The files between two positions, large ones cut, dealt out in order. A slice names its pieces itself, so
+        """The files between two positions, large ones cut, dealt out in order. A slice names its ranges itself, so
         that its task need not look for the files again."""
         if start == end:
             return ()
         whole = ranges_between(self._list(settled=False), from_position(start), from_position(end))
         # cut finer than needed, so that the hands can be dealt about equal shares
-        wanted = max(_SMALLEST_PIECE, sum(piece.weight for piece in whole) // max(tasks, 1) // _PIECES_PER_TASK)
-        pieces = [part for piece in whole for part in self._cut(self._fixed(piece), wanted)]
+        size = max(_SMALLEST_RANGE, sum(file_range.weight for file_range in whole) // max(tasks, 1) // _RANGES_PER_TASK)
+        ranges = [part for file_range in whole for part in self._cut(self._fixed(file_range), size)]
         return tuple(
-            Slice(partition, {"pieces": [[piece.name, piece.start, piece.end] for piece in _merged(group)]}, end)
-            for group in _deal(pieces, tasks)
+            Slice(partition, {"pieces": [[part.name, part.start, part.end] for part in _merged(group)]}, end)
+            for group in _deal(ranges, tasks)
         )
 
     def read(self, piece: Slice) -> Iterator[Chunk]:
@@ -87,66 +87,66 @@ class FilesystemSource:
     def _pieces(self, piece: Slice) -> Iterator[tuple[str, int, int | None]]:
         assert isinstance(piece.start, dict)
         if "pieces" not in piece.start:
-            for found in ranges_between(
+            for file_range in ranges_between(
                 self._list(settled=False), from_position(piece.start), from_position(piece.end)
             ):
-                yield found.name, found.start, found.end
+                yield file_range.name, file_range.start, file_range.end
             return
         named = piece.start["pieces"]
         assert isinstance(named, list)
-        for each in named:
-            match each:
+        for content in named:
+            match content:
                 case [str(name), int(start), int() | None as end]:
                     yield name, start, end
 
-    def _advance(self, place: FilePosition, max_rows: int | None) -> FilePosition:
-        left = max_rows
+    def _advance(self, position: FilePosition, max_rows: int | None) -> FilePosition:
+        remaining = max_rows
         files = self._list()
-        while left is None or left > 0:
-            if place.is_done:
-                following = next((file for file in files if _is_after(file, place)), None)
+        while remaining is None or remaining > 0:
+            if position.is_done:
+                following = next((file for file in files if _is_after(file, position)), None)
                 if following is None:
-                    return place
+                    return position
                 files = files[files.index(following) + 1 :]
-                place = place.enter(following)
-            if left is None:
-                place = place.leave()
+                position = position.enter(following)
+            if remaining is None:
+                position = position.leave()
             else:
-                place, rows = self._step(place, left)
-                left -= rows
-        return place
+                position, rows = self._step(position, remaining)
+                remaining -= rows
+        return position
 
-    def _step(self, place: FilePosition, rows: int) -> tuple[FilePosition, int]:
+    def _step(self, position: FilePosition, rows: int) -> tuple[FilePosition, int]:
         """At most so many rows further within one file."""
-        assert place.key is not None
-        path = self._path(place.key.name)
+        assert position.key is not None
+        path = self._path(position.key.name)
         if self._is_parquet:
             total = count_rows(path)
-            if place.at + rows >= total:
-                return place.leave(), total - place.at
-            return place.move(place.at + rows), rows
-        cut, counted = step(path, self._compression(path), place.at, rows)
-        return (place.leave() if cut.is_end else place.move(cut.byte)), counted
+            if position.at + rows >= total:
+                return position.leave(), total - position.at
+            return position.move(position.at + rows), rows
+        cut, counted = step(path, self._compression(path), position.at, rows)
+        return (position.leave() if cut.is_end else position.move(cut.byte)), counted
 
-    def _fixed(self, piece: FileRange) -> FileRange:
-        """The piece with the end that its file had when it was listed: what is appended later is not its."""
-        if piece.end is not None or self._is_parquet or self._compression(self._path(piece.name)) != "none":
-            return piece
-        return replace(piece, end=piece.size)
+    def _fixed(self, file_range: FileRange) -> FileRange:
+        """The range with the end that its file had when it was listed: what is appended later is not its."""
+        if file_range.end is not None or self._is_parquet or self._compression(self._path(file_range.name)) != "none":
+            return file_range
+        return replace(file_range, end=file_range.size)
 
-    def _cut(self, piece: FileRange, wanted: int) -> Iterator[FileRange]:
-        """A piece of a file as pieces of about the wanted size, where it can be cut."""
-        path = self._path(piece.name)
-        if piece.weight <= wanted or not (self._is_parquet or self._compression(path) == "none"):
-            yield piece
+    def _cut(self, file_range: FileRange, size: int) -> Iterator[FileRange]:
+        """A range as ranges of about that size, where its file can be cut."""
+        path = self._path(file_range.name)
+        if file_range.weight <= size or not (self._is_parquet or self._compression(path) == "none"):
+            yield file_range
             return
         if self._is_parquet:
-            cuts = [piece.start, *group_ends(path, piece.start, piece.end)]
+            cuts = [file_range.start, *group_ends(path, file_range.start, file_range.end)]
         else:
-            end = piece.size if piece.end is None else piece.end
-            cuts = spread(path, piece.start, end, -(-(end - piece.start) // wanted))
+            end = file_range.size if file_range.end is None else file_range.end
+            cuts = spread(path, file_range.start, end, -(-(end - file_range.start) // size))
         for start, end in pairwise(cuts):
-            yield replace(piece, start=start, end=end, weight=piece.weight // (len(cuts) - 1))
+            yield replace(file_range, start=start, end=end, weight=file_range.weight // (len(cuts) - 1))
 
     def _list(self, *, settled: bool = True) -> list[ListedFile]:
         watch = self._options.watch
@@ -160,29 +160,30 @@ class FilesystemSource:
         return self._options.compression or compression_of(path)
 
 
-def _merged(pieces: Sequence[FileRange]) -> list[FileRange]:
+def _merged(ranges: Sequence[FileRange]) -> list[FileRange]:
     """The same with neighbours joined again."""
     joined: list[FileRange] = []
-    for piece in pieces:
-        if joined and joined[-1].name == piece.name and joined[-1].end == piece.start:
+    for file_range in ranges:
+        if joined and joined[-1].name == file_range.name and joined[-1].end == file_range.start:
             last = joined.pop()
-            piece = replace(piece, start=last.start, weight=last.weight + piece.weight)  # noqa: PLW2901 - it grew
-        joined.append(piece)
+            joined.append(replace(file_range, start=last.start, weight=last.weight + file_range.weight))
+        else:
+            joined.append(file_range)
     return joined
 
 
-def _is_after(file: ListedFile, place: FilePosition) -> bool:
-    return place.key is None or file.key > place.key
+def _is_after(file: ListedFile, position: FilePosition) -> bool:
+    return position.key is None or file.key > position.key
 
 
-def _deal(pieces: Sequence[FileRange], hands: int) -> list[list[FileRange]]:
-    """The pieces in order, in at most `hands` groups of about equal weight."""
-    share = sum(piece.weight for piece in pieces) / max(hands, 1)
+def _deal(ranges: Sequence[FileRange], hands: int) -> list[list[FileRange]]:
+    """The ranges in order, in at most `hands` groups of about equal weight."""
+    share = sum(file_range.weight for file_range in ranges) / max(hands, 1)
     groups: list[list[FileRange]] = []
     dealt = 0
-    for piece in pieces:
-        if not groups or dealt + piece.weight / 2 > share * len(groups):
+    for file_range in ranges:
+        if not groups or dealt + file_range.weight / 2 > share * len(groups):
             groups.append([])
-        groups[-1].append(piece)
-        dealt += piece.weight
+        groups[-1].append(file_range)
+        dealt += file_range.weight
     return groups

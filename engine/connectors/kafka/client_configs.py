@@ -63,15 +63,15 @@ PAIR = re.compile(r"\s*([A-Za-z][A-Za-z0-9._]*)\s*=\s*(.*?)\s*\Z", re.DOTALL)
 
 def read_client_configs(text: str) -> dict[str, str]:
     """The options in `name=value,name=value`. Raises ValueError for what is no pair, or no option a script may set."""
-    found: dict[str, str] = {}
+    configs: dict[str, str] = {}
     for part in filter(str.strip, text.split(",")):
         pair = PAIR.match(part)
         if pair is None:
-            raise ValueError(f"{part.strip()!r} is no name=value")
+            raise ValueError(f"{part.strip()!r} is not written as name=value")
         name = pair[1].lower()
         if name not in TUNING:
             raise ValueError(f"{pair[1]!r} cannot be set from a script")
-        if name in found:
+        if name in configs:
             raise ValueError(f"{pair[1]!r} is given twice")
-        found[name] = pair[2]
-    return found
+        configs[name] = pair[2]
+    return configs

@@ -58,11 +58,11 @@ class KafkaOptions(RegistryOptions):
 
     @model_validator(mode="after")
     def _login_is_whole(self) -> KafkaOptions:
-        given = [name for name in ("mechanism", "username", "password") if getattr(self, f"auth_{name}") is not None]
+        login = (self.auth_mechanism, self.auth_username, self.auth_password)
         if self.auth_type == "sasl":
             if self.auth_username is None or self.auth_password is None:
                 raise ValueError("auth.type = 'sasl' needs 'auth.username' and 'auth.password'")
-        elif given:
+        elif any(part is not None for part in login):
             raise ValueError("a login needs auth.type = 'sasl'")
         if (self.auth_type == "aws_msk_iam") != (self.auth_region is not None):
             raise ValueError("auth.type = 'aws_msk_iam' and 'auth.region' go together")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine import types
 from engine.connectors.base import Connector, Table
-from engine.connectors.nexmark.options import _NATURAL_SPACING, NexmarkOptions
+from engine.connectors.nexmark.options import NATURAL_SPACING, NexmarkOptions
 from engine.schema import Field, Schema
 from engine.types import BIGINT, TEXT, TIMESTAMP, Member, Struct
 
@@ -27,7 +27,7 @@ def _open_source(table: Table) -> GeneratedSource:
         count = by_time if count is None else min(count, by_time)
     spacing = options.event_time_interval
     if options.event_rate is None and spacing is None:
-        spacing = _NATURAL_SPACING
+        spacing = NATURAL_SPACING
     micros = (spacing or timedelta(seconds=1 / (options.event_rate or 1))) / timedelta(microseconds=1)
     pace = Pace(options.event_rate, count, spacing, options.start_time)
     return GeneratedSource(table, pace, EventMaker(table.schema.names, options.seed, micros))

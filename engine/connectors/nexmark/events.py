@@ -175,8 +175,8 @@ def _scatter(
     mask: npt.NDArray[np.bool_], make: Callable[[Numbers, Numbers], pa.StructArray], numbers: Numbers, micros: Numbers
 ) -> pa.StructArray:
     """The structs of the events where `mask` holds, null elsewhere."""
-    made = make(numbers[mask], micros[mask])
-    return made.take(pa.array(np.cumsum(mask) - 1, pa.int64(), mask=~mask))
+    events = make(numbers[mask], micros[mask])
+    return events.take(pa.array(np.cumsum(mask) - 1, pa.int64(), mask=~mask))
 
 
 def _last_person(numbers: Numbers) -> Numbers:
@@ -208,8 +208,8 @@ def _below(numbers: Numbers, seed: int, lane: int, limit: Numbers | int) -> Numb
         word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         word ^= word >> np.uint64(31)
     # 63 bits, so that the rest of the arithmetic can stay signed
-    rest: Numbers = (word >> np.uint64(1)).astype(np.int64) % limit
-    return rest
+    remainder: Numbers = (word >> np.uint64(1)).astype(np.int64) % limit
+    return remainder
 
 
 def _texts(seed: int, lane: int, shortest: int, longest: int) -> pa.StringArray:
@@ -235,7 +235,7 @@ def _join(*parts: pa.StringArray | str) -> pa.StringArray:
 
 
 def _spaced(parts: list[pa.StringArray]) -> list[pa.StringArray | str]:
-    return [each for part in parts for each in (" ", part)][1:]
+    return [text for part in parts for text in (" ", part)][1:]
 
 
 def _struct(**columns: pa.Array) -> pa.StructArray:

@@ -10,7 +10,8 @@ from pydantic import model_validator
 from engine.connectors.base import Options
 from engine.option_values import MicrosOrInterval
 
-_NATURAL_SPACING = timedelta(microseconds=100)
+NATURAL_SPACING = timedelta(microseconds=100)
+"""How far apart events are that have no rate."""
 
 
 class NexmarkOptions(Options):

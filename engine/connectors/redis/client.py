@@ -33,20 +33,20 @@ def connect(options: RedisOptions) -> Client:
     password = None if options.password is None else options.password.get_secret_value()
     retry = Retry(ExponentialBackoff(cap=1.0, base=0.05), _TIMES)
     if options.address is not None:
-        own = {name: value for name, value in (("username", user), ("password", password)) if value is not None}
+        login = {name: value for name, value in (("username", user), ("password", password)) if value is not None}
         return redis.Redis.from_url(
-            _url(options.address), retry=retry, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS, **own
+            _url(options.address), retry=retry, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS, **login
         )
-    addresses = [_url(one.strip()) for one in (options.cluster_addresses or "").split(",") if one.strip()]
-    places = [urlsplit(one) for one in addresses]
+    addresses = [_url(address.strip()) for address in (options.cluster_addresses or "").split(",") if address.strip()]
+    nodes = [urlsplit(address) for address in addresses]
     return RedisCluster(
-        startup_nodes=[_node(one.hostname or "localhost", one.port or 6379) for one in places],
+        startup_nodes=[_node(node.hostname or "localhost", node.port or 6379) for node in nodes],
         username=user,
         password=password,
         retry=retry,
         socket_timeout=_SECONDS,
         socket_connect_timeout=_SECONDS,
-        ssl=any(one.startswith("rediss:") for one in addresses),
+        ssl=any(address.startswith("rediss:") for address in addresses),
     )
 
 
@@ -56,8 +56,8 @@ def errors_explained(options: RedisOptions, kind: type[EngineError] = LookupFail
     try:
         yield
     except (redis.RedisError, OSError) as wrong:
-        place = options.address or options.cluster_addresses or ""
-        shown = re.sub(r"//[^/@]*@", "//...@", place)
+        addresses = options.address or options.cluster_addresses or ""
+        shown = re.sub(r"//[^/@]*@", "//...@", addresses)
         raise kind(
             f"Redis at {shown} does not answer: {wrong}", hint="is it up, and are user and password right?"
         ) from wrong

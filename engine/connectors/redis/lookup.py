@@ -32,13 +32,13 @@ class RedisLookup:
 
     def fetch(self, keys: pa.Array) -> LookupResult:
         """The rows of these keys."""
-        asked: list[str] = keys.to_pylist()
+        names: list[str] = keys.to_pylist()
         values: list[bytes | None] = []
         with errors_explained(self._options):
             self._client = self._client or connect(self._options)
-            for start in range(0, len(asked), _AT_ONCE):
-                names = [self._options.key_prefix + key for key in asked[start : start + _AT_ONCE]]
-                values += _get(self._client, names)
+            for start in range(0, len(names), _AT_ONCE):
+                prefixed = [self._options.key_prefix + name for name in names[start : start + _AT_ONCE]]
+                values += _get(self._client, prefixed)
         return self._rows(keys, pa.array(values, pa.binary()))
 
     def close(self) -> None:
@@ -48,8 +48,8 @@ class RedisLookup:
 
     def _rows(self, keys: pa.Array, values: pa.Array) -> LookupResult:
         if self._decoder is None:
-            there = pa.array([at for at, value in enumerate(values) if value.is_valid], pa.int64())
-            return LookupResult(self._with_key([], [], keys.take(there)), there)
+            present = pa.array([index for index, value in enumerate(values) if value.is_valid], pa.int64())
+            return LookupResult(self._with_key([], [], keys.take(present)), present)
         decoded = self._decoder.decode_messages(values)
         if decoded.bad and self._table.bad_data == "fail":
             raise self._bad(keys, decoded)
@@ -60,8 +60,8 @@ class RedisLookup:
         return LookupResult(self._with_key(list(decoded.rows.columns), names, keys.take(origin)), origin)
 
     def _with_key(self, columns: list[pa.Array], names: list[str], keys: pa.Array) -> pa.RecordBatch:
-        own = [name for name, _ in self._table.metadata]
-        return pa.RecordBatch.from_arrays([*columns, *(keys for _ in own)], names=[*names, *own])
+        key_names = [name for name, _ in self._table.metadata]
+        return pa.RecordBatch.from_arrays([*columns, *(keys for _ in key_names)], names=[*names, *key_names])
 
     def _bad(self, keys: pa.Array, decoded: Decoded) -> BadRecordError:
         first = decoded.bad[0]
@@ -77,5 +77,5 @@ def _get(client: Client, names: list[str]) -> list[bytes | None]:
     """The values of some keys; of a cluster each node is asked for its own."""
     from redis.cluster import RedisCluster  # noqa: PLC0415 - whoever got here has it
 
-    found = client.mget_nonatomic(names) if isinstance(client, RedisCluster) else client.mget(names)
-    return [value if value is None or isinstance(value, bytes) else value.encode() for value in found]
+    values = client.mget_nonatomic(names) if isinstance(client, RedisCluster) else client.mget(names)
+    return [value if value is None or isinstance(value, bytes) else value.encode() for value in values]

@@ -62,9 +62,8 @@ class RedisSinkOptions(RedisOptions):
 
     @model_validator(mode="after")
     def _fit_the_target(self) -> RedisSinkOptions:
-        given = self.model_fields_set
         for name, target in (("ttl_secs", "string"), ("max_length", "list"), ("operation", "list")):
-            if name in given and self.target != target:
+            if name in self.model_fields_set and self.target != target:
                 raise ValueError(f"'target.{name}' is only for target = '{target}'")
         if (self.field_column is not None) != (self.target == "hash"):
             raise ValueError("'target.field_column' is needed for target = 'hash', and only there")

@@ -1,5 +1,8 @@
 """Writing to Redis, at least once: tasks stage an epoch's commands in segments, and the driver sends them.
 
+    target = 'string', target.key_prefix = 'user.', target.key_column = 'id'
+    row id='7', name='Ann'    staged as ("user.7", NULL, {"id": "7", "name": "Ann"})    sent as SET user.7 {...}
+
 Strings and hashes come out the same when an epoch is sent twice, which happens after a crash between the sending and
 the ledger; values of a list are then there twice.
 """
@@ -66,9 +69,9 @@ class RedisSink:
                     push(key, value)
                 if options.max_length is not None:
                     at_end = options.operation == "append"
-                    kept = (-options.max_length, -1) if at_end else (0, options.max_length - 1)
+                    range_kept = (-options.max_length, -1) if at_end else (0, options.max_length - 1)
                     for key in dict.fromkeys(keys):
-                        commands.ltrim(key, *kept)
+                        commands.ltrim(key, *range_kept)
         commands.execute()
 
 
@@ -84,9 +87,11 @@ class RedisWriter:
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Stage some rows."""
-        rest = self._column(rows, self._options.key_column)
+        key_ends = self._column(rows, self._options.key_column)
         prefix = self._options.key_prefix
-        keys = pa.repeat(prefix, rows.num_rows) if rest is None else pc.binary_join_element_wise(prefix, rest, "")
+        keys = (
+            pa.repeat(prefix, rows.num_rows) if key_ends is None else pc.binary_join_element_wise(prefix, key_ends, "")
+        )
         fields = self._column(rows, self._options.field_column)
         fields = pa.nulls(rows.num_rows, pa.string()) if fields is None else fields
         values = self._encoder.encode_messages(rows)

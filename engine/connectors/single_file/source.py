@@ -39,48 +39,48 @@ class SingleFileSource:
 
     def is_finished(self, partition: str, at: Position) -> bool:
         """Whether the file is read."""
-        byte, is_end = _take(at)
+        byte, is_end = _from_position(at)
         return is_end or (self._compression == "none" and byte >= size_of(self._path))
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
         """The range cut between lines; a compressed file is not cut."""
         if start == end:
             return ()
-        first, last = _take(start)[0], _take(end)[0]
+        first, last = _from_position(start)[0], _from_position(end)[0]
         if self._compression != "none" or last - first <= _SMALLEST_SLICE:
             return (Slice(partition, start, end),)
-        pieces = min(tasks, -(-(last - first) // _SMALLEST_SLICE))
-        cuts: list[Position] = [{"byte": byte} for byte in spread(self._path, first, last, pieces)]
+        count = min(tasks, -(-(last - first) // _SMALLEST_SLICE))
+        cuts: list[Position] = [{"byte": byte} for byte in spread(self._path, first, last, count)]
         cuts[-1] = end
-        return tuple(Slice(partition, one, next_one) for one, next_one in pairwise(cuts))
+        return tuple(Slice(partition, cut, next_cut) for cut, next_cut in pairwise(cuts))
 
     def read(self, piece: Slice) -> Iterator[Chunk]:
         """The rows of a slice."""
-        start, is_over = _take(piece.start)
-        end, is_end = _take(piece.end)
+        start, is_over = _from_position(piece.start)
+        end, is_end = _from_position(piece.end)
         if is_over or piece.start == piece.end:
             return iter(())
         to_end = is_end and self._compression != "none"
         return line_reader(self._table).read(self._path, self._compression, start, None if to_end else end)
 
     def _advance(self, at: Position, max_rows: int | None) -> Position:
-        byte, is_end = _take(at)
+        byte, is_end = _from_position(at)
         if is_end:
             return at
         if max_rows is not None:
             cut, _ = step(self._path, self._compression, byte, max_rows)
-            return _give(cut) if cut.is_end or cut.byte > byte else at
+            return _to_position(cut) if cut.is_end or cut.byte > byte else at
         if self._compression != "none":
             return {"byte": byte, "end": True}
         return {"byte": max(byte, size_of(self._path)), "end": True}
 
 
-def _take(position: Position) -> tuple[int, bool]:
+def _from_position(position: Position) -> tuple[int, bool]:
     assert isinstance(position, dict)
     byte = position["byte"]
     assert isinstance(byte, int)
     return byte, bool(position.get("end"))
 
 
-def _give(cut: Cut) -> Position:
+def _to_position(cut: Cut) -> Position:
     return {"byte": cut.byte, "end": True} if cut.is_end else {"byte": cut.byte}

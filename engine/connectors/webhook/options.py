@@ -46,9 +46,9 @@ class WebhookOptions(Options):
 def read_headers(text: str) -> dict[str, str]:
     """The headers of `name: value, name: value`."""
     headers = {}
-    for one in filter(None, (part.strip() for part in text.split(","))):
-        name, colon, value = one.partition(":")
-        if not colon or not name.strip() or any(mark in one for mark in "\r\n"):
+    for header in filter(None, (part.strip() for part in text.split(","))):
+        name, colon, value = header.partition(":")
+        if not colon or not name.strip() or any(mark in header for mark in "\r\n"):
             raise ValueError("headers are written as 'name: value, name: value'")
         headers[name.strip()] = value.strip()
     return headers

@@ -1,5 +1,8 @@
 """Posting rows, at least once: tasks stage an epoch's rows in segments, and the driver posts them.
 
+    epoch 7 of table orders: rows a, b, c     POST a: 200     POST b: 503, and again: 200     POST c: 422
+    bad_data = 'dead_letter': c is kept with "the answer is 422 ..."; the epoch is recorded with 2 rows, 1 refused
+
 A row that is posted again, by a retry or after a crash, has the same `Idempotency-Key`: a hash of the history, the
 sink, the epoch, and the row's place in it.
 """
@@ -124,17 +127,17 @@ class Poster:
                     extensions={"sni_hostname": self.target.server_name},
                 )
             except httpx.TransportError as wrong:
-                said = f"no answer: {type(wrong).__name__} {wrong}".rstrip()
+                reason = f"no answer: {type(wrong).__name__} {wrong}".rstrip()
             else:
                 if answer.is_success:
                     return None
-                said = f"the answer is {answer.status_code} {answer.reason_phrase}: {answer.text[:200]}"
+                reason = f"the answer is {answer.status_code} {answer.reason_phrase}: {answer.text[:200]}"
                 if answer.status_code not in _AGAIN and answer.status_code < 500:
-                    return said
+                    return reason
                 wait = max(wait, _retry_after(answer))
             if self.clock() + wait > end:
                 raise TargetUnavailableError(
-                    f"{self.options.endpoint} does not take rows; {said}",
+                    f"{self.options.endpoint} does not accept rows; {reason}",
                     hint="is it up? what was posted is posted again, with the same Idempotency-Key, at the next start",
                 )
             await self.sleep(wait)

@@ -70,9 +70,9 @@ class Brokers:
         names = self.options.topics or self._matching()
         if not names:
             return {}
-        wanted = TopicCollection(list(names))
-        found = self._answers(lambda left: self._client().describe_topics(wanted, request_timeout=left))
-        return {name: (len(about.partitions), _known_id(about)) for name, about in found.items()}
+        collection = TopicCollection(list(names))
+        topics = self._answers(lambda seconds: self._client().describe_topics(collection, request_timeout=seconds))
+        return {name: (len(topic.partitions), _known_id(topic)) for name, topic in topics.items()}
 
     def ends(self, partitions: Collection[str], *, all_of_them: bool = False) -> dict[str, int]:
         """Where each partition ends, for a reader of committed records before the first open transaction. A partition
@@ -87,56 +87,58 @@ class Brokers:
         """What the consumer group has committed; partitions without a commit are left out."""
         if not partitions:
             return {}
-        asked = [TopicPartition(*split_name(one)) for one in partitions]
-        found = self._ask(lambda left: self._watcher().committed(asked, left))
-        return {partition_name(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+        targets = [TopicPartition(*split_name(name)) for name in partitions]
+        commits = self._ask(lambda seconds: self._watcher().committed(targets, seconds))
+        return {
+            partition_name(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0
+        }
 
     def commit(self, offsets: Mapping[str, int]) -> None:
         """Commit to the group, for whoever watches it; nobody waits for it, and that it fails harms nothing."""
-        places = [TopicPartition(*split_name(name), offset) for name, offset in offsets.items()]
-        if places:
-            self._watcher().commit(offsets=places, asynchronous=True)
+        commits = [TopicPartition(*split_name(name), offset) for name, offset in offsets.items()]
+        if commits:
+            self._watcher().commit(offsets=commits, asynchronous=True)
             self._watcher().poll(0)
 
     def record_size(self, at: Mapping[str, int]) -> float:
         """About how many bytes a record has, by some that lie at these offsets."""
         with errors_explained(self.options, SourceUnavailableError):
             self._watcher().assign([TopicPartition(*split_name(name), offset) for name, offset in at.items()])
-            seen = self._watcher().consume(_SAMPLE * len(at), _SAMPLE_SECONDS)
+            sample = self._watcher().consume(_SAMPLE * len(at), _SAMPLE_SECONDS)
             self._watcher().unassign()
-        sizes = [len(one.value() or b"") + len(one.key() or b"") for one in seen if one.error() is None]
+        sizes = [len(record.value() or b"") + len(record.key() or b"") for record in sample if record.error() is None]
         return max(1.0, sum(sizes) / len(sizes)) if sizes else _USUAL_SIZE
 
     def _matching(self) -> list[str]:
         pattern = re.compile(self.options.topic_pattern or "")
-        known = self._ask(lambda left: self._client().list_topics(timeout=left)).topics
-        return sorted(name for name in known if pattern.fullmatch(name) and not name.startswith("__"))
+        topics = self._ask(lambda seconds: self._client().list_topics(timeout=seconds)).topics
+        return sorted(name for name in topics if pattern.fullmatch(name) and not name.startswith("__"))
 
     def _offsets(self, partitions: Collection[str], all_of_them: bool, spec: OffsetSpec) -> dict[str, int]:
         isolation = IsolationLevel.READ_COMMITTED if self.options.is_committed else IsolationLevel.READ_UNCOMMITTED
-        asked = {TopicPartition(*split_name(one)): spec for one in partitions}
-        if not asked:
+        specs = {TopicPartition(*split_name(name)): spec for name in partitions}
+        if not specs:
             return {}
-        found = self._answers(
-            lambda left: self._client().list_offsets(asked, isolation_level=isolation, request_timeout=left),
+        offsets = self._answers(
+            lambda seconds: self._client().list_offsets(specs, isolation_level=isolation, request_timeout=seconds),
             _SOON | _MISSING if all_of_them else _SOON,
         )
-        return {partition_name(at.topic, at.partition): info.offset for at, info in found.items()}
+        return {partition_name(at.topic, at.partition): info.offset for at, info in offsets.items()}
 
     def _answers(self, request: Callable[[float], Mapping[K, Future[V]]], soon: frozenset[int] = _SOON) -> dict[K, V]:
         """The answers by what was asked about, without those about what is not there."""
 
-        def answered(left: float) -> dict[K, V]:
-            found: dict[K, V] = {}
-            for about, future in request(left).items():
+        def answers(seconds: float) -> dict[K, V]:
+            results: dict[K, V] = {}
+            for subject, future in request(seconds).items():
                 try:
-                    found[about] = future.result()
+                    results[subject] = future.result()
                 except KafkaException as wrong:
                     if wrong.args[0].code() not in _MISSING - soon:
                         raise
-            return found
+            return results
 
-        return self._ask(answered, soon)
+        return self._ask(answers, soon)
 
     def _ask(self, request: Callable[[float], V], soon: frozenset[int] = _SOON) -> V:
         """The answer to a request, which is given the seconds that are left. It is made again while the error is one of

@@ -1,4 +1,9 @@
-"""Reading a range of offsets, over a connection that a worker process keeps."""
+"""Reading a range of offsets, over a connection that a worker process keeps.
+
+read(orders/0, 100 to 200)    records 100 to 194, then none: 195 to 199 were aborted; the client says that it is at 200
+read(orders/0, 200 to 300)    begins where the one before has ended, so what was fetched meanwhile is used
+read(orders/0, 500 to 600)    begins elsewhere: the partition is assigned anew
+"""
 
 from __future__ import annotations
 
@@ -34,75 +39,75 @@ _TUNING = {
 @dataclass(slots=True)
 class RecordReader:
     """Reads one range after the other. When a range begins where the one before ended, what was fetched meanwhile is
-    used: `standing` is that place, and `ahead` are records behind it that have been handed out already."""
+    used: `resumes_at` is that position, and `ahead` are records behind it that have been handed out already."""
 
     options: KafkaSourceOptions
     consumer: Consumer
     client_errors: list[KafkaError]
-    standing: tuple[str, int, int] | None = None
+    resumes_at: tuple[str, int, int] | None = None
     ahead: list[Message] = field(default_factory=list)
 
     def read(self, topic: str, partition: int, start: int, end: int) -> Iterator[Messages]:
         """The records from offset `start` up to `end`. There may be none: aborted records are not given, and then only
-        the place that the client has reached says that the range is over."""
-        self._go(topic, partition, start)
-        at, lost, found = start, 0, list[Message]()
+        the position that the client has reached says that the range is over."""
+        self._assign(topic, partition, start)
+        at, lost, batch = start, 0, list[Message]()
         deadline = time.monotonic() + self.patience
         while at < end:
-            messages = self._some(min(end - at, _AT_ONCE))
+            messages = self._next_messages(min(end - at, _AT_ONCE))
             events = [message for message in messages if message.error() is not None]
             records = [message for message in messages if message.error() is None] if events else messages
             if records:
                 at = (records[-1].offset() or 0) + 1
                 cut = bisect_left(records, end, key=_offset) if at > end else len(records)
-                found += records[:cut]
+                batch += records[:cut]
                 self.ahead = records[cut:]
-            reached = self._reached(topic, partition, at, end, events)
-            lost += reached.lost
-            if records or reached.at > at:
+            progress = self._progress(topic, partition, at, end, events)
+            lost += progress.lost
+            if records or progress.at > at:
                 deadline = time.monotonic() + self.patience
-            at = reached.at
+            at = progress.at
             if at < end and time.monotonic() > deadline:
                 raise self._silence(topic, partition, at)
-            if len(found) >= _AT_ONCE:
-                yield Messages(topic, partition, found, lost)
-                found, lost = [], 0
-        if found or lost:
-            yield Messages(topic, partition, found, lost)
-        self._rest(topic, partition, end)
+            if len(batch) >= _AT_ONCE:
+                yield Messages(topic, partition, batch, lost)
+                batch, lost = [], 0
+        if batch or lost:
+            yield Messages(topic, partition, batch, lost)
+        self._settle(topic, partition, end)
 
     @property
     def patience(self) -> float:
         """For how many seconds a broker may give nothing."""
         return self.options.broker_timeout.total_seconds()
 
-    def _go(self, topic: str, partition: int, start: int) -> None:
+    def _assign(self, topic: str, partition: int, start: int) -> None:
         """Let the next record be the one at `start`."""
-        if self.standing != (topic, partition, start):
+        if self.resumes_at != (topic, partition, start):
             self.ahead = []
             with errors_explained(self.options, SourceUnavailableError):
                 self.consumer.assign([TopicPartition(topic, partition, start)])
-        self.standing = None
+        self.resumes_at = None
         self.client_errors.clear()
 
-    def _rest(self, topic: str, partition: int, end: int) -> None:
+    def _settle(self, topic: str, partition: int, end: int) -> None:
         """Stay where records wait. At the end of the partition let go, so that nothing is asked of the brokers while
         nothing is to be read."""
-        _, known = self.consumer.get_watermark_offsets(TopicPartition(topic, partition), cached=True)
-        if self.ahead or known > end:
-            self.standing = (topic, partition, end)
+        _, last = self.consumer.get_watermark_offsets(TopicPartition(topic, partition), cached=True)
+        if self.ahead or last > end:
+            self.resumes_at = (topic, partition, end)
         else:
             self.consumer.unassign()
 
-    def _some(self, most: int) -> list[Message]:
+    def _next_messages(self, most: int) -> list[Message]:
         """What has come already, or else the next thing that comes."""
         if self.ahead:
-            taken, self.ahead = self.ahead, []
-            return taken
+            messages, self.ahead = self.ahead, []
+            return messages
         with errors_explained(self.options, SourceUnavailableError):
             return self.consumer.consume(most, 0) or self.consumer.consume(1, _POLL_SECONDS)
 
-    def _reached(self, topic: str, partition: int, at: int, end: int, events: list[Message]) -> _Reached:
+    def _progress(self, topic: str, partition: int, at: int, end: int, events: list[Message]) -> _Progress:
         lost = 0
         for event in events:
             error = event.error()
@@ -111,14 +116,14 @@ class RecordReader:
                 case KafkaError._PARTITION_EOF:  # noqa: SLF001 - the client's name for it
                     at = max(at, event.offset() or 0)
                 case KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - as above
-                    left = self._first_left(topic, partition, at, end)
-                    lost, at = lost + left - at, left
-                    self._go(topic, partition, left)
+                    first = self._first_offset(topic, partition, at, end)
+                    lost, at = lost + first - at, first
+                    self._assign(topic, partition, first)
                 case _:
                     self.client_errors.append(error)
-        return _Reached(at, lost)
+        return _Progress(at, lost)
 
-    def _first_left(self, topic: str, partition: int, at: int, end: int) -> int:
+    def _first_offset(self, topic: str, partition: int, at: int, end: int) -> int:
         """The first offset of a range that the partition still has, or the end of the range."""
         with errors_explained(self.options, SourceUnavailableError):
             first, _ = self.consumer.get_watermark_offsets(TopicPartition(topic, partition), self.patience)
@@ -140,7 +145,7 @@ class RecordReader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reached:
+class _Progress:
     at: int
     lost: int
 

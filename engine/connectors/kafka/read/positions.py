@@ -1,4 +1,9 @@
-"""Where a reader of Kafka stands, and how far it may go: pure."""
+"""The position of a reader in Kafka, and how far it may go: pure.
+
+{"offset": 10, "topic_id": "Gn3x..."}     the next record is number 10 of the topic that has this id
+
+of 100 and 10 records that wait, share() gives 19 and 3 when an epoch may have 22
+"""
 
 from __future__ import annotations
 
@@ -52,11 +57,12 @@ def share(backlog: Mapping[str, int], limit: int | None) -> dict[str, int]:
     if limit is None or sum(backlog.values()) <= limit:
         return dict(backlog)
     waiting = [name for name, rows in backlog.items() if rows]
-    first = dict.fromkeys(waiting, 1) if limit >= len(waiting) else {}
-    others = {name: rows - first.get(name, 0) for name, rows in backlog.items()}
-    total, room = sum(others.values()), limit - len(first)
-    shares = {name: first.get(name, 0) + rows * room // total for name, rows in others.items()}
-    rest = limit - sum(shares.values())
-    for name in sorted(others, key=lambda one: (-(others[one] * room % total), one))[:rest]:
+    firsts = dict.fromkeys(waiting, 1) if limit >= len(waiting) else {}
+    remaining = {name: rows - firsts.get(name, 0) for name, rows in backlog.items()}
+    total, room = sum(remaining.values()), limit - len(firsts)
+    shares = {name: firsts.get(name, 0) + rows * room // total for name, rows in remaining.items()}
+    # what the division has left over goes to those that lost most by it
+    surplus = limit - sum(shares.values())
+    for name in sorted(remaining, key=lambda name: (-(remaining[name] * room % total), name))[:surplus]:
         shares[name] += 1
     return shares

@@ -34,7 +34,9 @@ class RowMaker:
         decoded = self._decoder.decode_messages(payloads)
         dead_letters: tuple[DeadLetter, ...] = ()
         if decoded.bad and self._table.bad_data != "drop":
-            bad = tuple(DeadLetter(_found_at(records, one, origin), one.reason, one.raw) for one in decoded.bad)
+            bad = tuple(
+                DeadLetter(_origin_of(records, record, origin), record.reason, record.raw) for record in decoded.bad
+            )
             if self._table.bad_data == "fail":
                 raise _refusal(bad[0])
             dead_letters = bad
@@ -47,7 +49,7 @@ class RowMaker:
         return Chunk(rows, len(decoded.bad) + records.lost, dead_letters)
 
 
-def _found_at(records: Records, record: BadRecord, origin: pa.Int64Array | None) -> str:
+def _origin_of(records: Records, record: BadRecord, origin: pa.Int64Array | None) -> str:
     offset = records.offset(record.index if origin is None else origin[record.index].as_py())
     return f"topic {records.topic!r}, partition {records.partition}, offset {offset}"
 

@@ -3,6 +3,10 @@
 A position is the next offset of a partition, with the id of its topic. Where the partitions begin is written down
 before they are read, since 'latest' is another place every time one asks. An epoch ends at the last stable offset: what
 lies before it is never changed by a transaction that ends later.
+
+    at      {"orders/0": {"offset": 10, ...}, "orders/1": {"offset": 10, ...}}
+    ends    orders/0 at 110, orders/1 at 20, and source.max_rows_per_epoch = 22: 100 and 10 records wait
+    next    {"orders/0": {"offset": 29, ...}, "orders/1": {"offset": 13, ...}}
 """
 
 from __future__ import annotations
@@ -85,15 +89,15 @@ class KafkaSource:
         if self._looked is not None and self._clock() - self._looked < _LOOK_AGAIN:
             return at
         self._looked = self._clock()
-        places = {name: ReadPosition.from_json(position) for name, position in at.items()}
-        ends = self._ends = self._brokers.ends(list(places))
-        moving = [name for name, place in places.items() if ends.get(name) != place.offset]
+        positions = {name: ReadPosition.from_json(position) for name, position in at.items()}
+        ends = self._ends = self._brokers.ends(list(positions))
+        moving = [name for name, position in positions.items() if ends.get(name) != position.offset]
         if not moving:
             return at
         self._discover()
         starts = self._brokers.starts(moving)
-        first = {name: self._checked(name, places[name], starts.get(name), ends.get(name)) for name in moving}
-        waiting = {name: max(0, ends.get(name, 0) - place.offset) for name, place in first.items()}
+        first = {name: self._checked(name, positions[name], starts.get(name), ends.get(name)) for name in moving}
+        waiting = {name: max(0, ends.get(name, 0) - position.offset) for name, position in first.items()}
         limit = self._limit(first, waiting, max_rows)
         if self._is_put_off(sum(waiting.values()), limit):
             return at
@@ -102,7 +106,10 @@ class KafkaSource:
 
     def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
         """What comes after those offsets, up to the last stable ones. Offsets without a record are counted too."""
-        return {name: max(0, self._ends.get(name, 0) - ReadPosition.from_json(one).offset) for name, one in at.items()}
+        return {
+            name: max(0, self._ends.get(name, 0) - ReadPosition.from_json(position).offset)
+            for name, position in at.items()
+        }
 
     def is_finished(self, partition: str, at: Position) -> bool:
         """Never: a topic has no end."""
@@ -116,10 +123,10 @@ class KafkaSource:
         begin = first.offset if first.topic_id == last.topic_id else 0
         if begin >= last.offset:
             return ()
-        pieces = max(1, min(tasks, (last.offset - begin) // _SMALLEST_SLICE))
-        cuts = [begin + (last.offset - begin) * number // pieces for number in range(pieces + 1)]
-        places = [ReadPosition(cut, last.topic_id).to_json() for cut in cuts]
-        return [Slice(partition, one, other) for one, other in pairwise(places)]
+        count = max(1, min(tasks, (last.offset - begin) // _SMALLEST_SLICE))
+        offsets = [begin + (last.offset - begin) * number // count for number in range(count + 1)]
+        cuts = [ReadPosition(offset, last.topic_id).to_json() for offset in offsets]
+        return [Slice(partition, cut, next_cut) for cut, next_cut in pairwise(cuts)]
 
     def read(self, piece: Slice) -> Iterator[Chunk]:
         """The rows of a range of offsets. Control records and aborted ones leave gaps; records without a value are
@@ -135,60 +142,60 @@ class KafkaSource:
         self._brokers.commit({name: ReadPosition.from_json(position).offset for name, position in at.items()})
 
     def _discover(self) -> None:
-        found = self._brokers.topics()
+        topics = self._brokers.topics()
         self._discovered = self._clock()
         self._topics = {
             topic: {partition_name(topic, number): topic_id for number in range(count)}
-            for topic, (count, topic_id) in sorted(found.items())
+            for topic, (count, topic_id) in sorted(topics.items())
         }
 
     def _topic_id(self, partition: str) -> str | None:
         return self._topics.get(split_name(partition)[0], {}).get(partition)
 
-    def _checked(self, name: str, place: ReadPosition, start: int | None, end: int | None) -> ReadPosition:
+    def _checked(self, name: str, position: ReadPosition, start: int | None, end: int | None) -> ReadPosition:
         """From where a partition is read on. Raises when records are gone, unless the table goes on without them."""
         topic, number = split_name(name)
         goes_on = self._options.on_data_loss == "continue"
         if start is None or end is None:
             if goes_on or (name in self._topics.get(topic, {}) and self._may_mend(name)):
-                return place
+                return position
             raise MissingTopicError(
-                f"partition {number} of topic {topic!r}, read up to offset {place.offset}, is not there any more",
+                f"partition {number} of topic {topic!r}, read up to offset {position.offset}, is not there any more",
                 hint=f"was the topic deleted? Make it again, or {_GO_ON}",
             )
-        if not self._check_topic(name, place):
+        if not self._check_topic(name, position):
             return ReadPosition(start, self._topic_id(name))
-        if end < place.offset:
+        if end < position.offset:
             if self._may_mend(name):
-                return place
+                return position
             if not goes_on:
                 raise RecordsLostError(
-                    f"partition {number} of topic {topic!r} ends at offset {end}, and was read up to {place.offset}",
+                    f"partition {number} of topic {topic!r} ends at offset {end}, and was read up to {position.offset}",
                     hint=f"has a broker lost records? Once that is clear, {_GO_ON}",
                 )
-            return ReadPosition(end, place.topic_id)
+            return ReadPosition(end, position.topic_id)
         self._broken.pop(name, None)
-        if start > place.offset and not goes_on:
+        if start > position.offset and not goes_on:
             raise RecordsLostError(
-                f"partition {number} of topic {topic!r} begins at offset {start}, and was read up to {place.offset}: "
-                f"{start - place.offset} records are gone",
+                f"partition {number} of topic {topic!r} begins at offset {start}, and was read up to "
+                f"{position.offset}: {start - position.offset} records are gone",
                 hint=f"{_GO_ON}; let the topic keep records for longer than a pipeline may stand still",
             )
-        return place
+        return position
 
     def _may_mend(self, partition: str) -> bool:
         """Whether what is wrong with a partition may be a change of its leader that is under way."""
         return self._clock() - self._broken.setdefault(partition, self._clock()) < _CHANGE_OF_LEADER
 
-    def _check_topic(self, partition: str, place: ReadPosition) -> bool:
-        """Whether the topic is still the one that the place is of. Raises when it is not, unless the table goes on."""
-        known = self._topic_id(partition)
-        if known == place.topic_id or known is None or place.topic_id is None:
+    def _check_topic(self, partition: str, position: ReadPosition) -> bool:
+        """Whether the topic is still that of the position. Raises when it is not, unless the table goes on."""
+        topic_id = self._topic_id(partition)
+        if topic_id == position.topic_id or topic_id is None or position.topic_id is None:
             return True
         if self._options.on_data_loss == "fail":
             topic, number = split_name(partition)
             raise TopicRecreatedError(
-                f"topic {topic!r} was deleted and made again after partition {number} was read up to {place.offset}",
+                f"topic {topic!r} was deleted and made again after partition {number} was read up to {position.offset}",
                 hint=f"{_GO_ON}, from the first one of the new topic",
             )
         return False
@@ -208,6 +215,8 @@ class KafkaSource:
     def _limit(self, first: Mapping[str, ReadPosition], waiting: Mapping[str, int], max_rows: int | None) -> int:
         limit = min(self._options.max_rows, max_rows or self._options.max_rows)
         if self._options.max_bytes is not None:
-            size = self._brokers.record_size({name: place.offset for name, place in first.items() if waiting[name]})
+            size = self._brokers.record_size(
+                {name: position.offset for name, position in first.items() if waiting[name]}
+            )
             limit = min(limit, max(1, int(self._options.max_bytes / size)))
         return limit

@@ -65,22 +65,22 @@ class KafkaSparkRead:
 
 
 def _login(options: KafkaSourceOptions) -> Mapping[str, str]:
-    found: dict[str, str] = {"kafka.security.protocol": options.protocol}
+    config: dict[str, str] = {"kafka.security.protocol": options.protocol}
     if options.auth_username is not None and options.auth_password is not None:
         mechanism = options.auth_mechanism or "PLAIN"
         module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
-        user, password = (_quoted(one) for one in (options.auth_username, options.auth_password.get_secret_value()))
+        user, password = map(_quoted, (options.auth_username, options.auth_password.get_secret_value()))
         login = f"org.apache.kafka.common.security.{module} required username={user} password={password};"
-        found |= {"kafka.sasl.mechanism": mechanism, "kafka.sasl.jaas.config": login}
+        config |= {"kafka.sasl.mechanism": mechanism, "kafka.sasl.jaas.config": login}
     if options.ssl_ca is not None:
-        found |= {"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.certificates": options.ssl_ca}
+        config |= {"kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.certificates": options.ssl_ca}
     if options.ssl_certificate is not None and options.ssl_key is not None:
-        found |= {
+        config |= {
             "kafka.ssl.keystore.type": "PEM",
             "kafka.ssl.keystore.certificate.chain": options.ssl_certificate,
             "kafka.ssl.keystore.key": options.ssl_key.get_secret_value(),
         }
-    return found
+    return config
 
 
 def _quoted(text: str) -> str:

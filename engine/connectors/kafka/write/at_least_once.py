@@ -41,7 +41,7 @@ class AtLeastOnceSink:
         client = producer_config(self._options)
         maker = RecordMaker(self._table, self._options)
         size_limit = size_limit_of(self._table, client)
-        with _giving_up(self._options.topic):
+        with _errors_explained(self._options.topic):
             session = _session_for(tuple(sorted(client.items())))
         large = partial(ArrowSegment, self._directory, epoch, task, RECORDS, LARGE)
         return AtLeastOnceWriter(maker, size_limit, self._options.topic, session, epoch, large)
@@ -50,9 +50,11 @@ class AtLeastOnceSink:
         """Note that the epoch was sent, so that it is not sent again if it was the last before a crash."""
         permit = permit_at_least_once(self._directory, epoch)
         if permit is not None:
-            sent = [_Sent(**json.loads(message)) for message in messages]
-            self._keep_oversized(epoch, [self._directory / one.large for one in sent if one.large is not None])
-            permit.record(sum(one.rows for one in sent), refused=sum(one.refused for one in sent))
+            reports = [_TaskReport(**json.loads(message)) for message in messages]
+            self._keep_oversized(
+                epoch, [self._directory / report.large for report in reports if report.large is not None]
+            )
+            permit.record(sum(report.rows for report in reports), refused=sum(report.refused for report in reports))
         reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory, epoch)
 
@@ -65,7 +67,7 @@ class AtLeastOnceSink:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _TaskReport:
     """What a task has done: the rows that it has sent, those that are too large, and the segment that has them."""
 
     rows: int
@@ -98,35 +100,35 @@ class AtLeastOnceWriter:
         """Send some rows."""
         records = self._maker.make(rows)
         if self._size_limit is not None:
-            records, large = self._size_limit.split(records)
-            self._keep_oversized(large)
-        with _giving_up(self._topic):
+            records, oversized = self._size_limit.split(records)
+            self._keep_oversized(oversized)
+        with _errors_explained(self._topic):
             self._rows += self._session.send(self._topic, records)
         reach(Point.WHILE_WRITING, self._epoch.number)
 
     def close(self) -> bytes:
         """Wait until the broker has all of them, and say what was sent."""
         deadline = time.monotonic() + FLUSH_SECONDS
-        with _giving_up(self._topic):
+        with _errors_explained(self._topic):
             while self._session.producer.flush(1):
                 self._session.raise_failure()
                 if time.monotonic() > deadline:
                     raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))  # noqa: SLF001 - so named
             self._session.raise_failure()
-        sent = _Sent(self._rows)
+        report = _TaskReport(self._rows)
         if self._large is not None:
             segment = self._large.close()
-            sent = _Sent(self._rows, segment.rows, segment.path)
-        return json.dumps(asdict(sent)).encode()
+            report = _TaskReport(self._rows, segment.rows, segment.path)
+        return json.dumps(asdict(report)).encode()
 
-    def _keep_oversized(self, large: pa.RecordBatch) -> None:
-        if large.num_rows:
+    def _keep_oversized(self, oversized: pa.RecordBatch) -> None:
+        if oversized.num_rows:
             self._large = self._large or self._open_large()
-            self._large.write(large)
+            self._large.write(oversized)
 
 
 @contextmanager
-def _giving_up(topic: str) -> Iterator[None]:
+def _errors_explained(topic: str) -> Iterator[None]:
     try:
         yield
     except KafkaException as wrong:

@@ -60,39 +60,39 @@ def is_worth_another_try(wrong: KafkaException) -> bool:
 def write_failure(wrong: KafkaException, topic: str) -> EngineError:
     """The error for a user."""
     error: KafkaError = wrong.args[0]
-    code, said = error.code(), error.str()
+    code, reason = error.code(), error.str()
     if code in _MISSING:
         return MissingTopicError(
-            f"there is no topic {topic!r}: {said}", hint="create it, or check the option 'topic'; then start again"
+            f"there is no topic {topic!r}: {reason}", hint="create it, or check the option 'topic'; then start again"
         )
     if code in _TOO_LARGE:
         return RecordTooLargeError(
-            f"a record is larger than the topic {topic!r} takes: {said}",
+            f"a record is larger than topic {topic!r} accepts: {reason}",
             hint="raise 'max.message.bytes' of the topic and 'message.max.bytes' in client_configs, or have bad_data = "
             "'drop' or 'dead_letter' leave out what is larger than 'message.max.bytes'",
         )
     if code in _INVALID:
         return TargetRefusedError(
-            f"the topic {topic!r} does not take a record: {said}",
+            f"topic {topic!r} does not accept a record: {reason}",
             hint="does its time lie further in the future than 'message.timestamp.after.max.ms' of the topic allows "
             "(name another column with 'sink.timestamp_field'), or is the topic compacted and the record without key?",
         )
     if code in _REFUSED:
         return TargetRefusedError(
-            f"Kafka refuses to let this job write to {topic!r}: {said}",
+            f"Kafka refuses to let this job write to {topic!r}: {reason}",
             hint="check user and password; exactly once needs, besides Write on the topic, Write and Describe on the "
             "transactional ids, and Read on the groups, that begin with 'sink.transactional_id_prefix'",
         )
     if is_distrust(error):
-        return TargetRefusedError(f"Kafka and this job do not trust each other: {said}", hint=HINT)
+        return TargetRefusedError(f"Kafka and this job do not trust each other: {reason}", hint=HINT)
     if code == KafkaError._INVALID_ARG:
         return refused_options(error)
     if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
         return TargetRefusedError(
-            f"the broker allows no transactions that are as long as 'sink.transaction_timeout': {said}",
+            f"the broker allows no transactions that are as long as 'sink.transaction_timeout': {reason}",
             hint="lower the option, or raise the broker's 'transaction.max.timeout.ms'",
         )
     return TargetUnavailableError(
-        f"Kafka has not taken the records for {topic!r}: {said}",
+        f"Kafka did not accept the records for {topic!r}: {reason}",
         hint="is it up, and can it be reached? Nothing is lost: a restart writes what is missing",
     )

@@ -1,7 +1,11 @@
 """The sink's ledger in Kafka: the offset of a consumer group without members, written in the data's transaction.
 
+    group arroyo.job.table.3f2a.0, topic orders, partition 0:
+    offset 8, metadata {"L": "3f2a...", "N": 7, "H": "...", "G": 2, "rows": 3}     epoch 7 is written, 8 is the next
+
 Group and transaction have the same name. The offset is the next epoch, its metadata the entry; it stands at partition
-0 of the topic that is written, so whoever deletes the topic deletes the ledger with it.
+0 of the topic that is written, so whoever deletes the topic deletes the ledger with it. See
+`docs/decisions/kafka-is-written-in-staged-transactions.md`.
 """
 
 from __future__ import annotations
@@ -24,8 +28,8 @@ class KafkaLedger:
 
     def __init__(self, client: ClientConfig, name: str, topic: str) -> None:
         # read_committed makes the broker wait with its answer until no transaction has the offset open
-        own = {"group.id": name, "enable.auto.commit": False, "isolation.level": "read_committed"}
-        self._consumer = Consumer({**client, **own})
+        config = {"group.id": name, "enable.auto.commit": False, "isolation.level": "read_committed"}
+        self._consumer = Consumer({**client, **config})
         self._name = name
         self._topic = topic
 
@@ -42,26 +46,26 @@ class KafkaLedger:
 
     def read(self) -> list[LedgerEntry]:
         """The newest entry; none when there is no ledger."""
-        [found] = self._consumer.committed([TopicPartition(self._topic, 0)], SECONDS)
-        if found.offset == OFFSET_INVALID:
+        [committed] = self._consumer.committed([TopicPartition(self._topic, 0)], SECONDS)
+        if committed.offset == OFFSET_INVALID:
             return []
         with suppress(ValueError, TypeError, KeyError):
-            return [_from_text(found.metadata or "")]
+            return [_from_text(committed.metadata or "")]
         raise LedgerForeignError(
             f"the group {self._name!r} has an offset of {self._topic!r} that no sink has written",
             hint="give the sink names of its own with 'sink.transactional_id_prefix', or delete the group",
         )
 
-    def place_of(self, entry: LedgerEntry) -> TopicPartition:
+    def offset_of(self, entry: LedgerEntry) -> TopicPartition:
         """An entry as the offset that a transaction commits."""
         return TopicPartition(self._topic, 0, entry.epoch + 1, metadata=_to_text(entry))
 
 
 def _to_text(entry: LedgerEntry) -> str:
-    named = {"L": entry.lineage, "N": entry.epoch, "H": entry.offsets, "G": entry.generation, "rows": entry.rows}
-    return json.dumps(named, separators=(",", ":"))
+    fields = {"L": entry.lineage, "N": entry.epoch, "H": entry.offsets, "G": entry.generation, "rows": entry.rows}
+    return json.dumps(fields, separators=(",", ":"))
 
 
 def _from_text(text: str) -> LedgerEntry:
-    named = json.loads(text)
-    return LedgerEntry(str(named["L"]), int(named["N"]), str(named["H"]), int(named["G"]), int(named["rows"]))
+    fields = json.loads(text)
+    return LedgerEntry(str(fields["L"]), int(fields["N"]), str(fields["H"]), int(fields["G"]), int(fields["rows"]))

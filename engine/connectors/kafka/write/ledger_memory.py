@@ -35,9 +35,9 @@ class LedgerMemory:
 
     def with_taken(self, parts: set[int], now: datetime) -> LedgerMemory:
         """The same after these parts were written."""
-        known = set(self.taken)
-        refreshed = now.isoformat() if parts >= known or not known else self.refreshed
-        return replace(self, taken=tuple(sorted(known | parts)), refreshed=refreshed)
+        before = set(self.taken)
+        refreshed = now.isoformat() if parts >= before or not before else self.refreshed
+        return replace(self, taken=tuple(sorted(before | parts)), refreshed=refreshed)
 
 
 def name_of(prefix: str, job: str, table: str, epoch: Epoch) -> str:
@@ -51,7 +51,7 @@ def recall(directory: Path, name: str, topic: str, epoch: Epoch) -> LedgerMemory
     """What is remembered of this history and topic: its own names, though the given ones may have changed."""
     try:
         content = json.loads((directory / "kafka.json").read_bytes())
-        found = LedgerMemory(**{**content, "taken": tuple(content["taken"])})
+        memory = LedgerMemory(**{**content, "taken": tuple(content["taken"])})
     except FileNotFoundError:
         return LedgerMemory(name, topic, epoch.lineage)
     except (ValueError, TypeError, KeyError) as broken:
@@ -59,8 +59,8 @@ def recall(directory: Path, name: str, topic: str, epoch: Epoch) -> LedgerMemory
             f"{directory / 'kafka.json'} cannot be read: {broken}",
             hint="put it back from a copy, or restore a savepoint",
         ) from broken
-    same = (found.lineage, found.topic) == (epoch.lineage, topic)
-    return found if same else LedgerMemory(name, topic, epoch.lineage)
+    is_same = (memory.lineage, memory.topic) == (epoch.lineage, topic)
+    return memory if is_same else LedgerMemory(name, topic, epoch.lineage)
 
 
 def remember(directory: Path, memory: LedgerMemory) -> None:

@@ -81,12 +81,12 @@ class KafkaSinkOptions(KafkaOptions):
 
 def check_columns(table: Table, options: KafkaSinkOptions) -> str | None:
     """What is wrong with the columns that the options name, in words, or None."""
-    wanted = (
+    named_columns = (
         ("sink.key_field", options.key_field, "a TEXT", _is_text),
         ("sink.timestamp_field", options.timestamp_field, "a TIMESTAMP", _is_timestamp),
         ("sink.headers_field", options.headers_field, "a STRUCT of TEXT and BYTEA", _is_headers),
     )
-    for option, name, kind, fits in wanted:
+    for option, name, kind, fits in named_columns:
         column = None if name is None else table.schema.find(name)
         if name is not None and (column is None or not fits(column.type)):
             return f"'{option}' must name {kind} column of the table, and {name!r} is none"

@@ -25,18 +25,18 @@ _AROUND_HEADER = 16
 
 @dataclass(frozen=True, slots=True)
 class SizeLimit:
-    """Lets records through that are not too large."""
+    """How large the records of a table may be."""
 
     table: Table
     limit: int
 
     def split(self, records: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """The records that fit, and those that do not."""
+        """The records within the limit, and those above it."""
         is_large = pc.greater(_sizes(records), self.limit)
         return records.filter(pc.invert(is_large)), records.filter(is_large)
 
     def keep_oversized(self, directory: Path, epoch: Epoch, batches: Iterable[pa.RecordBatch]) -> None:
-        """Keep the records of an epoch that do not fit where the table says, and say how many they are."""
+        """Keep the records of an epoch that are too large where the table says, and say how many they are."""
         dead_letters = [dead_letter for records in batches for dead_letter in self._dead_letters(records)]
         keep_refused(self.table, directory, epoch, dead_letters)
         if dead_letters:
@@ -50,7 +50,7 @@ class SizeLimit:
 
 
 def size_limit_of(table: Table, client: ClientConfig) -> SizeLimit | None:
-    """What a table's records go through; None where one that is too large stops the job."""
+    """How large a table's records may be; None where one that is too large stops the job."""
     limit = client.get("message.max.bytes", _USUAL)
     return None if table.bad_data == "fail" else SizeLimit(table, int(str(limit)))
 
@@ -59,11 +59,11 @@ def _sizes(records: pa.RecordBatch) -> pa.Int64Array:
     sizes = pc.add(_length(records.column("key")), _length(records.column("value")))
     headers = records.column("headers")
     if headers.null_count < len(headers):
-        each = [
-            sum(len(one["name"].encode()) + len(one["value"] or b"") + _AROUND_HEADER for one in named or ())
-            for named in headers.to_pylist()
+        header_sizes = [
+            sum(len(header["name"].encode()) + len(header["value"] or b"") + _AROUND_HEADER for header in record or ())
+            for record in headers.to_pylist()
         ]
-        sizes = pc.add(sizes, pa.array(each, pa.int64()))
+        sizes = pc.add(sizes, pa.array(header_sizes, pa.int64()))
     return pc.add(sizes, _AROUND)
 
 

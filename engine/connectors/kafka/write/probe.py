@@ -41,7 +41,7 @@ def _complaint(owner: ClientConfig, client: ClientConfig, name: str, topic: str)
         raise KafkaException(error)
     with KafkaLedger(client, name, topic) as ledger:
         first.begin_transaction()
-        first.send_offsets_to_transaction([ledger.place_of(LedgerEntry("probe", 0, "", 0))], ledger.group, SECONDS)
+        first.send_offsets_to_transaction([ledger.offset_of(LedgerEntry("probe", 0, "", 0))], ledger.group, SECONDS)
         second = ProducerSession(owner).producer
         second.init_transactions(SECONDS)
         if ledger.read():

@@ -1,4 +1,8 @@
-"""Producers, which send records on threads of their own, and what they complain about."""
+"""Producers, which send records on threads of their own, and what they complain about.
+
+session.send(topic, records)     hands them over; record 3 fails later, on a thread of the client's
+session.send(topic, more)        raises the failure of record 3, as would `raise_failure`; the session is over
+"""
 
 from __future__ import annotations
 
@@ -45,19 +49,19 @@ class ProducerSession:
 
     def __init__(self, client: ClientConfig) -> None:
         self.failure: KafkaError | None = None
-        own = {"on_delivery": self._delivered, "error_cb": self._complained, "logger": _SILENT}
-        self.producer = Producer({**client, **own})
+        callbacks = {"on_delivery": self._delivered, "error_cb": self._complained, "logger": _SILENT}
+        self.producer = Producer({**client, **callbacks})
 
     def send(self, topic: str, records: pa.RecordBatch) -> int:
         """Hand over records, waiting for room as long as there is none; how many they were."""
         keys, values, timestamps, headers = (column.to_pylist() for column in records.columns)
         if records.column("headers").null_count == len(headers):
             for key, value, timestamp in zip(keys, values, timestamps, strict=True):
-                self._send_one(topic, key, value, timestamp, None)
+                self._send_record(topic, key, value, timestamp, None)
         else:
-            for key, value, timestamp, named in zip(keys, values, timestamps, headers, strict=True):
-                pairs = [(one["name"], one["value"]) for one in named or ()]
-                self._send_one(topic, key, value, timestamp, pairs)
+            for key, value, timestamp, pairs in zip(keys, values, timestamps, headers, strict=True):
+                named = [(header["name"], header["value"]) for header in pairs or ()]
+                self._send_record(topic, key, value, timestamp, named)
         self.raise_failure()
         return len(headers)
 
@@ -81,7 +85,7 @@ class ProducerSession:
             else:
                 return
 
-    def _send_one(
+    def _send_record(
         self,
         topic: str,
         key: bytes | None,

@@ -69,8 +69,8 @@ class RecordMaker:
         names = [field.name for field in column.type]
         values = [part.cast(pa.binary()).to_pylist() for part in column.flatten()]
         headers = [
-            [{"name": name, "value": value} for name, value in zip(names, each, strict=True) if value is not None]
-            for each in zip(*values, strict=True)
+            [{"name": name, "value": value} for name, value in zip(names, row, strict=True) if value is not None]
+            for row in zip(*values, strict=True)
         ]
         return pa.array(headers, RECORDS.field("headers").type)
 
@@ -82,8 +82,8 @@ class RecordMaker:
 
 def _named_headers(column: pa.ListArray) -> pa.ListArray:
     headers = [
-        [{"name": name, "value": value} for name, value in map(dict.values, each or ()) if name is not None]
-        for each in column.to_pylist()
+        [{"name": name, "value": value} for name, value in map(dict.values, row or ()) if name is not None]
+        for row in column.to_pylist()
     ]
     return pa.array(headers, RECORDS.field("headers").type)
 

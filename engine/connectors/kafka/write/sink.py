@@ -1,7 +1,13 @@
 """Writing to Kafka exactly once: tasks stage an epoch's records, and the driver sends them in transactions.
 
+    epoch 7, two tasks, sink.parallelism = 2, keys k1 to k4
+    task 0 stages     part 0: k1 k3     part 1: k2             task 1 stages     part 0: k1     part 1: k4
+    manifest 7        part 0 = both segments, 3 rows           part 1 = both segments, 2 rows
+    transactions      part 0: k1 k3 k1, and ledger entry 7     part 1: k2 k4, and ledger entry 7
+
 What an epoch writes is decided by creating its manifest, so whoever runs it again writes the very same records. Whether
-Kafka has them already is said by the ledger, which is committed with them; see `kafka.transaction`.
+Kafka has them already is said by the ledger, which is committed with them; see `transaction.py` and
+`docs/decisions/kafka-is-written-in-staged-transactions.md`.
 """
 
 from __future__ import annotations
@@ -52,12 +58,12 @@ class ExactlyOnceSink:
             planned = self._plan(epoch, from_messages(messages))
             sync_names(self._directory, epoch)
             manifest = decide_manifest(self._directory, planned)
-            large = [file for file in manifest.files if file.name == LARGE]
+            oversized = [file for file in manifest.files if file.name == LARGE]
             parts = {int(file.name): file for file in manifest.files if file.name != LARGE}
-            self._keep_oversized(epoch, large)
-            self._take(epoch, parts)
+            self._keep_oversized(epoch, oversized)
+            self._write(epoch, parts)
             reach(Point.AFTER_WRITE, epoch.number)
-            refused = sum(file.rows for file in large)
+            refused = sum(file.rows for file in oversized)
             permit.record(sum(file.rows for file in parts.values()), refused=refused)
             forget_before(self._directory, permit)
         reach(Point.AFTER_LEDGER, epoch.number)
@@ -68,34 +74,35 @@ class ExactlyOnceSink:
         done, whatever the options say by then."""
         files = []
         for part in (*map(str, range(self._options.parallelism)), *((LARGE,) if self._size_limit else ())):
-            mine = [segment for segment in segments if segment.partition == part]
-            rows = sum(segment.rows for segment in mine)
-            files.append(PublishedFile(part, rows, tuple(segment.path for segment in mine)))
+            staged = [segment for segment in segments if segment.partition == part]
+            rows = sum(segment.rows for segment in staged)
+            files.append(PublishedFile(part, rows, tuple(segment.path for segment in staged)))
         return EpochManifest(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(files))
 
-    def _keep_oversized(self, epoch: Epoch, large: Sequence[PublishedFile]) -> None:
+    def _keep_oversized(self, epoch: Epoch, oversized: Sequence[PublishedFile]) -> None:
         """Keep what is too large, before the rest is sent: whoever does it again keeps the same."""
         if self._size_limit is not None:
-            paths = [self._directory / segment for file in large for segment in file.segments]
+            paths = [self._directory / segment for file in oversized for segment in file.segments]
             records = (records for path in paths for records in staged_records(path))
             self._size_limit.keep_oversized(self._directory, epoch, records)
 
-    def _take(self, epoch: Epoch, files: Mapping[int, PublishedFile]) -> None:
+    def _write(self, epoch: Epoch, files: Mapping[int, PublishedFile]) -> None:
         name = name_of(self._options.transactional_id_prefix, self._job, self._table.name, epoch)
         memory = recall(self._directory, name, self._options.topic, epoch)
         now = self._clock()
-        wanted = {number for number, file in files.items() if file.rows}
+        numbers = {number for number, file in files.items() if file.rows}
         if memory.is_stale(now):
-            wanted |= set(memory.taken)
-        if not wanted:
+            # the rows are none, the entry is new: that is what keeps the broker from forgetting the ledger
+            numbers |= set(memory.taken)
+        if not numbers:
             return
         if not memory.taken:
             check_broker(self._client, self._options.transactional_id_prefix, self._options.topic)
-        parts = [self._part(memory, number, files.get(number)) for number in sorted(wanted)]
-        self._take_all(parts, epoch)
-        known = memory.with_taken(wanted, now)
-        if known != memory:
-            remember(self._directory, known)
+        parts = [self._part(memory, number, files.get(number)) for number in sorted(numbers)]
+        self._write_parts(parts, epoch)
+        updated = memory.with_taken(numbers, now)
+        if updated != memory:
+            remember(self._directory, updated)
 
     def _part(self, memory: LedgerMemory, number: int, file: PublishedFile | None) -> TransactionPart:
         return TransactionPart(
@@ -106,12 +113,12 @@ class ExactlyOnceSink:
             must_have_ledger=number in memory.taken,
         )
 
-    def _take_all(self, parts: Sequence[TransactionPart], epoch: Epoch) -> None:
-        def take(part: TransactionPart) -> None:
+    def _write_parts(self, parts: Sequence[TransactionPart], epoch: Epoch) -> None:
+        def write(part: TransactionPart) -> None:
             write_part(self._client, part, self._directory, epoch, self._options.transaction_timeout)
             reach(Point.WHILE_PUBLISHING, epoch.number)
 
         # the client's own threads do most of the work, outside of Python's lock
         with ThreadPoolExecutor(len(parts)) as threads:
-            for done in [threads.submit(take, part) for part in parts]:
-                done.result()
+            for future in [threads.submit(write, part) for part in parts]:
+                future.result()

@@ -1,5 +1,11 @@
 """Records of an epoch on their way to Kafka, staged in segments: one per task and part, and one per task for those that
-are too large."""
+are too large.
+
+    task 1, two parts, keys k1 k2 NULL k1, and k4 with a value that is too large
+    segment of part 0: k1 k1     of part 1: k2, and NULL, which goes where the task's number says     "large": k4
+
+See `docs/decisions/kafka-is-written-in-staged-transactions.md`.
+"""
 
 from __future__ import annotations
 
@@ -38,20 +44,20 @@ class StagingWriter:
         """Stage some rows."""
         records = self._maker.make(rows)
         if self._size_limit is not None:
-            records, large = self._size_limit.split(records)
-            self._take(LARGE, large)
+            records, oversized = self._size_limit.split(records)
+            self._stage(LARGE, oversized)
         if self._parts == 1:
-            self._take("0", records)
+            self._stage("0", records)
             return
         parts = pa.array(parts_of(records.column("key"), self._task, self._parts))
         for part in pc.unique(parts).to_pylist():
-            self._take(str(part), records.filter(pc.equal(parts, part)))
+            self._stage(str(part), records.filter(pc.equal(parts, part)))
 
     def close(self) -> bytes:
         """Make the segments durable and name them."""
         return to_message(segment.close(sync=True) for _, segment in sorted(self._segments.items()))
 
-    def _take(self, part: str, records: pa.RecordBatch) -> None:
+    def _stage(self, part: str, records: pa.RecordBatch) -> None:
         if records.num_rows:
             if part not in self._segments:
                 self._segments[part] = ArrowSegment(self._directory, self._epoch, self._task, RECORDS, part)

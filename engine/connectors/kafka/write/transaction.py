@@ -1,8 +1,17 @@
 """One part of an epoch into Kafka, once: fence, read the ledger, write the records and the ledger, commit.
 
+    init_transactions    fences off older producers of the name, and aborts what they have open
+    read the ledger      entry 6: epoch 7 is to be written      entry 7: another attempt has committed it, so be done
+    write                the records of the part, and entry 7 as the offset of a group
+    commit               readers get both or neither
+
+In this order: were the ledger read before the fence, an older producer could still commit between the two, and the part
+would be there twice.
+
 Every attempt has a producer of its own. Its `init_transactions` aborts what an older one has open and gives it a new
 epoch, without which a commit request that was delayed on its way could commit a later transaction. Whatever an attempt
 does not learn, the next one learns from the ledger.
+See `docs/decisions/kafka-is-written-in-staged-transactions.md`.
 """
 
 from __future__ import annotations
@@ -30,6 +39,7 @@ from engine.errors import LedgerLostError, OutputChangedError
 
 ATTEMPTS = 3
 _MARGIN = timedelta(seconds=5)
+"""How long before its timeout a commit is given up: what is answered later is of a transaction that is aborted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,7 @@ def write_part(client: ClientConfig, part: TransactionPart, directory: Path, epo
     """See to it that Kafka has the part, once. Raises an error of ours, which says whether another run may succeed."""
     attempt = 1
     while True:
+        # a run that has been replaced must not fence off the one that has replaced it
         check_fence(directory, epoch)
         try:
             _attempt(client, part, directory, epoch, timeout)
@@ -76,16 +87,16 @@ def _attempt(client: ClientConfig, part: TransactionPart, directory: Path, epoch
     with KafkaLedger(client, part.name, part.topic) as ledger:
         if not _is_to_be_written(ledger.read(), part, directory, epoch):
             return
-        begun = time.monotonic()
+        start = time.monotonic()
         producer.begin_transaction()
         try:
             _write(session, part, epoch)
             entry = LedgerEntry(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, part.rows)
-            producer.send_offsets_to_transaction([ledger.place_of(entry)], ledger.group, SECONDS)
+            producer.send_offsets_to_transaction([ledger.offset_of(entry)], ledger.group, SECONDS)
             reach(Point.BEFORE_DECISION, epoch.number)
             # it also flushes, and fails if a record did; while the answer may come it is asked for
-            left = (timeout - _MARGIN).total_seconds() - (time.monotonic() - begun)
-            session.retry(producer.commit_transaction, max(1.0, left))
+            remaining = (timeout - _MARGIN).total_seconds() - (time.monotonic() - start)
+            session.retry(producer.commit_transaction, max(1.0, remaining))
         except BaseException:
             # readers need not wait for the timeout; a transaction that cannot be aborted now is by the next fence
             with suppress(KafkaException):
