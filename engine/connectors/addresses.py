@@ -25,9 +25,9 @@ def web_url(value: str) -> str:
     """A URL that an option may name. Raises ValueError when it is none, or holds what must not print."""
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("it must begin with http:// or https:// and name a host")
+        raise ValueError("it must begin with http:// or https://, followed by a host")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("a URL is printed, so user and password belong into options of their own")
+        raise ValueError("a URL is printed, so user and password belong in options of their own")
     return value
 
 
@@ -58,13 +58,13 @@ def check_url(url: str, environ: Mapping[str, str], lookup: Resolve = resolve) -
     try:
         addresses = lookup(host, port)
     except OSError as wrong:
-        raise TargetUnavailableError(f"the host {host!r} is not known: {wrong}", hint="is its name right?") from wrong
+        raise TargetUnavailableError(f"host {host!r} cannot be resolved: {wrong}", hint="check its name") from wrong
     allowed = [name.strip().lower() for name in environ.get(ALLOWED, "").split(",") if name.strip()]
     for address in addresses:
         if host.lower() not in allowed and not _is_open(address, allowed):
             raise AddressRefusedError(
                 f"{host} is {address}, which is not a public address",
-                hint=f"if pipelines may talk to it, name it where the job is started: {ALLOWED}={host}",
+                hint=f"if pipelines may connect to it, allow it where the job is started: {ALLOWED}={host}",
             )
     address = addresses[0]
     shown = f"[{address}]" if ":" in address else address

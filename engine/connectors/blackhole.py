@@ -39,7 +39,7 @@ def _open_sink(table: Table, context: SinkContext) -> Blackhole:
 
 BLACKHOLE = Connector(
     name="blackhole",
-    summary="Drops every row; for measuring and for trying out.",
+    summary="Drops every row; useful for measurements and for trying things out.",
     options={"sink": BlackholeOptions},
     open_sink=_open_sink,
     drops_all=True,

@@ -25,11 +25,13 @@ class ImpulseOptions(Options):
 
     event_rate: float = Option(gt=0, description="Rows per second.")
     event_time_interval: MicrosOrInterval | None = Option(
-        None, description="Distance of event times, a bare number in microseconds; without it the wall clock."
+        None,
+        description="Interval between event times; a bare number is in microseconds. By default event times "
+        "follow the wall clock.",
     )
-    message_count: int | None = Option(None, ge=0, description="How many rows there are; without it, endlessly many.")
+    message_count: int | None = Option(None, ge=0, description="Number of rows. The default is no limit.")
     start_time: datetime | None = Option(
-        None, description="Event time of the first row; without it, when the pipeline first started."
+        None, description="Event time of the first row. The default is the time at which the pipeline first started."
     )
 
 
@@ -52,7 +54,7 @@ def _rows(names: tuple[str, ...], numbers: Numbers) -> pa.RecordBatch:
 
 IMPULSE = Connector(
     name="impulse",
-    summary="Counts from zero, at a given rate.",
+    summary="Generates a counter that starts at zero, at a given rate.",
     options={"source": ImpulseOptions},
     schema=Schema((Field("counter", _COUNTER, nullable=False), Field("subtask_index", _COUNTER, nullable=False))),
     metadata={"timestamp": Field("timestamp", types.TIMESTAMP, nullable=False)},

@@ -84,5 +84,5 @@ def bad_record(path: Path, first_line: int, record: BadRecord) -> BadRecordError
     shown = record.raw[:120].decode("utf-8", "replace") + ("..." if len(record.raw) > 120 else "")
     return BadRecordError(
         f"{path}, line {first_line + record.index}: {record.reason}. The record is: {shown}",
-        hint="mend the record, or leave such records out with bad_data = 'drop' or 'dead_letter'",
+        hint="correct the record, or leave such records out with bad_data = 'drop' or 'dead_letter'",
     )

@@ -45,49 +45,61 @@ class GivenOption:
 class TableOptions(Options):
     """The options every table has, whatever its connector."""
 
-    connector: str | None = Field(None, description="What the table reads or writes; without it, a memory table.")
-    connection_profile: str | None = Field(None, description="Name of a CREATE CONNECTION whose options it takes.")
-    type: Direction | None = Field(None, description="`source`, `sink` or `lookup`, where the connector has several.")
-    format: str | None = Field(None, description="How a record is written as bytes.")
-    framing: Literal["newline"] | None = Field(None, description="How a message is split into records.")
+    connector: str | None = Field(
+        None, description="Connector that the table reads from or writes to. Without it the table is held in memory."
+    )
+    connection_profile: str | None = Field(
+        None, description="Name of a CREATE CONNECTION whose options the table takes."
+    )
+    type: Direction | None = Field(
+        None, description="Direction of the table, `source`, `sink` or `lookup`, if the connector has more than one."
+    )
+    format: str | None = Field(None, description="Format of the records.")
+    framing: Literal["newline"] | None = Field(None, description="How a message is split into several records.")
     framing_newline_max_length: int | None = Field(
-        None, alias="framing.newline.max_length", ge=1, description="Longer records are cut to this many bytes."
+        None,
+        alias="framing.newline.max_length",
+        ge=1,
+        description="Maximum length of a record in bytes; longer records are cut.",
     )
     bad_data: BadData = Field(
         "fail",
-        description="What a record that cannot be decoded, or a row that a sink cannot write, does: end the run, be "
-        "dropped and counted, or that and be kept, in `dead_letter.path` or `dead_letter.table`.",
+        description="What happens to a record that cannot be decoded, or a row that a sink cannot write: the "
+        "run fails, the record is dropped and counted, or it is also kept in `dead_letter.path` "
+        "or `dead_letter.table`.",
     )
     dead_letter_path: Path | None = Field(
         None,
         alias="dead_letter.path",
-        description="Directory that takes such records as JSON lines, each with its origin and what is wrong with it.",
+        description="Directory for such records, as JSON lines with their origin and the error.",
     )
     dead_letter_table: str | None = Field(
         None,
         alias="dead_letter.table",
         min_length=1,
-        description="Sink of the same script that takes them once each, instead of a directory. Its columns are some "
-        "of source TEXT (the table), partition TEXT, origin TEXT, error TEXT, record TEXT or BYTEA.",
+        description="Sink of the same script for such records, instead of a directory; each is written once. "
+        "Its columns are any of source TEXT (the table), partition TEXT, origin TEXT, error TEXT, "
+        "and record TEXT or BYTEA.",
     )
-    event_time_field: str | None = Field(None, description="Column that is the event time.")
-    watermark_field: str | None = Field(None, description="Column whose value is the watermark.")
-    idle_micros: int | None = Field(None, description="Older spelling of `idle_time`, in microseconds; -1 is off.")
+    event_time_field: str | None = Field(None, description="Column that holds the event time.")
+    watermark_field: str | None = Field(None, description="Column that holds the watermark.")
+    idle_micros: int | None = Field(None, description="Older spelling of `idle_time`, in microseconds; -1 means never.")
     idle_time: OffOrInterval = Field(
-        timedelta(minutes=5), description="How long a partition without rows holds the watermark back; -1 is for ever."
+        timedelta(minutes=5),
+        description="How long a partition without rows holds back the watermark; -1 means for ever.",
     )
-    late_rows: str = Field("drop", description="`drop`, or the table that takes the rows that came too late.")
+    late_rows: str = Field("drop", description="`drop`, or the table that takes the rows that arrive too late.")
     lookup_cache_max_bytes: ByteCount = Field(
         8 * 1024 * 1024,
         alias="lookup.cache.max_bytes",
         ge=0,
-        description="How much of a lookup table each worker remembers; 0 is nothing.",
+        description="How much of a lookup table each worker caches; 0 turns the cache off.",
     )
     lookup_cache_ttl: timedelta | None = Field(
         None,
         alias="lookup.cache.ttl",
-        description="How long a looked-up row is believed, and that there is none; without it, a row is believed for "
-        "ever and a missing one is asked for again.",
+        description="How long a cached row, or its absence, stays valid. By default rows stay valid for ever "
+        "and absence is not cached.",
     )
 
     @model_validator(mode="after")
@@ -95,7 +107,7 @@ class TableOptions(Options):
         targets = [self.dead_letter_path, self.dead_letter_table]
         if sum(target is not None for target in targets) != (1 if self.bad_data == "dead_letter" else 0):
             raise ValueError(
-                "'dead_letter.path' or 'dead_letter.table' is needed with bad_data = 'dead_letter', and only there"
+                "'dead_letter.path' or 'dead_letter.table' is required with bad_data = 'dead_letter', and only there"
             )
         return self
 
@@ -191,7 +203,11 @@ def _format(
     if not connector.formats:
         if option is None:
             return _Format(None, None), []
-        return None, [OptionValueError(f"connector {connector.name!r} has no format", hint="leave it out", at=position)]
+        return None, [
+            OptionValueError(
+                f"connector {connector.name!r} has no format", hint="remove the option 'format'", at=position
+            )
+        ]
     listing = ", ".join(f"'{format_name}'" for format_name in sorted(connector.formats))
     if name is None:
         return None, [
@@ -199,8 +215,8 @@ def _format(
         ]
     form = next((form for form in FORMATS if form.name == name and name in connector.formats), None)
     if form is None:
-        message = f"connector {connector.name!r} cannot carry the format {name!r}"
-        return None, [OptionValueError(message, hint=f"it carries {listing}", at=position)]
+        message = f"connector {connector.name!r} does not support the format {name!r}"
+        return None, [OptionValueError(message, hint=f"it supports {listing}", at=position)]
     names = known_names(form.options)
     options = [option for option in split.format if option.name in names]
     value, complaints = _read(form.options, options, table, at)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class PreviewOptions(Options):
     """How much to keep."""
 
-    rows: int = Option(1000, ge=1, description="How many of the newest rows are kept.")
+    rows: int = Option(1000, ge=1, description="Number of newest rows to keep.")
 
 
 class Preview:

@@ -28,17 +28,20 @@ class RegistryOptions(Options):
     """Which schema registry describes the records, and who asks it."""
 
     registry_endpoint: WebUrl | None = Option(
-        None, alias="schema_registry.endpoint", description="The URL of the schema registry."
+        None, alias="schema_registry.endpoint", description="URL of the schema registry."
     )
-    registry_key: str | None = Option(None, alias="schema_registry.api_key", description="Who asks it.")
+    registry_key: str | None = Option(
+        None, alias="schema_registry.api_key", description="User, or API key, for the schema registry."
+    )
     registry_secret: SecretStr | None = Option(
-        None, alias="schema_registry.api_secret", description="With which password."
+        None, alias="schema_registry.api_secret", description="Password, or API secret, for the schema registry."
     )
     value_subject: str | None = Option(
         None,
         alias="value.subject",
         min_length=1,
-        description="The name under which it knows a table's records; without it the topic and `-value`.",
+        description="Subject under which the registry knows the table's records. The default is the topic "
+        "followed by `-value`.",
     )
 
 
@@ -64,7 +67,7 @@ def registry_complaint(table: Table) -> str | None:
     if form is None or not _uses_registry(form) or table.options.registry_endpoint is not None:
         return None
     if form.format == "avro" or table.direction == "sink":
-        return f"'{form.format}.confluent_schema_registry' needs a registry: name it with 'schema_registry.endpoint'"
+        return f"'{form.format}.confluent_schema_registry' needs a schema registry: set 'schema_registry.endpoint'"
     return None
 
 
@@ -95,7 +98,7 @@ class HttpRegistry:
             from confluent_kafka.schema_registry import SchemaRegistryClient  # noqa: PLC0415
         except ImportError as missing:
             raise MissingPackageError(
-                f"a schema registry needs a Python package that is not there: {missing.name}",
+                f"a schema registry needs the Python package {missing.name}",
                 hint="pip install 'airflow-provider-arroyo[kafka]'",
             ) from missing
 
@@ -131,11 +134,12 @@ class HttpRegistry:
             yield
         except (httpx2.TransportError, ValueError, TypeError, LookupError, AttributeError) as wrong:  # no answer of one
             raise SchemaRegistryError(
-                f"the schema registry {self._endpoint} does not answer: {wrong}", hint="is it up, and the URL right?"
+                f"the schema registry {self._endpoint} does not answer: {wrong}",
+                hint="check that it is up and that the URL is right",
             ) from wrong
         except Refusal as wrong:
             status = wrong.http_status_code
-            hint = "are api_key and api_secret right?" if status in (401, 403) else _HINTS[method]
+            hint = "check api_key and api_secret" if status in (401, 403) else _HINTS[method]
             raise SchemaRegistryError(
                 f"the schema registry {self._endpoint} refuses a request: {status} {wrong.error_message}", hint=hint
             ) from wrong
@@ -143,8 +147,8 @@ class HttpRegistry:
 
 _PATIENCE = {"timeout": 10.0, "max.retries": 3, "retries.wait.ms": 200}
 _HINTS = {
-    "GET": "was the record written with another registry?",
-    "POST": "a schema must be compatible with those before it; change the columns, or take another 'value.subject'",
+    "GET": "check whether the record was written with another registry",
+    "POST": "a schema must be compatible with earlier ones; change the columns, or use another 'value.subject'",
 }
 
 

@@ -40,12 +40,12 @@ def complaint_about(info: FieldInfo, value: object) -> str | None:
     """What is wrong with the references in an option's value, in words, or None."""
     for kind, name in _REFERENCE.findall(value) if isinstance(value, str) else ():
         if not _NAME.fullmatch(name):
-            return f"{name!r} is no name of a secret or variable; a name is letters, digits and underscores"
+            return f"{name!r} is not a valid name of a secret or variable; use letters, digits and underscores"
         if kind and not is_secret(info):
-            return "it is shown in plans and logs, so no secret may stand in it"
+            return "it is shown in plans and logs, so it must not contain a secret"
         if not kind and not name.startswith(VARIABLE_PREFIX):
             return (
-                f"the variable {name!r} cannot be read: only those that begin with {VARIABLE_PREFIX} can; "
+                f"the variable {name!r} cannot be read: only variables that begin with {VARIABLE_PREFIX} can; "
                 f"for a secret write {{{{ secret:NAME }}}} and set {SECRET_PREFIX}NAME where the job is started"
             )
     return None
@@ -77,4 +77,6 @@ def _value(name: str, environ: Mapping[str, str], *, is_secret: bool) -> str:
             return file.read_text().rstrip("\r\n")
     subject = f"secret {name!r}" if is_secret else f"variable {name!r}"
     hint = f"set {variable} where the job is started"
-    raise SecretNotFoundError(f"there is no {subject}", hint=f"{hint}, or put it into a file" if is_secret else hint)
+    raise SecretNotFoundError(
+        f"{subject} does not exist", hint=f"{hint}, or put it into a file of ARROYO_SECRETS_DIR" if is_secret else hint
+    )

@@ -49,7 +49,7 @@ class Stdout:
 
 STDOUT = Connector(
     name="stdout",
-    summary="Prints each row as a line.",
+    summary="Prints each row as a line on standard output.",
     options={"sink": StdoutOptions},
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     default_format="json",

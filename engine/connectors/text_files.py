@@ -41,9 +41,11 @@ def size_of(path: Path) -> int:
     """The size of a file that must exist and be readable."""
     try:
         if path.is_dir():
-            raise UnreadableFileError(f"{path} is a directory", hint="name a file, or use connector = 'filesystem'")
+            raise UnreadableFileError(
+                f"{path} is a directory", hint="use the path of a file, or connector = 'filesystem'"
+            )
         if not os.access(path, os.R_OK) and path.exists():
-            raise UnreadableFileError(f"{path} may not be read", hint="give the process leave to read it")
+            raise UnreadableFileError(f"{path} cannot be read: permission denied", hint="let the process read it")
         return path.stat().st_size
     except FileNotFoundError:
         raise missing(path) from None
@@ -93,7 +95,7 @@ def read_blocks(path: Path, compression: Compression, start: int, end: int | Non
                     unfinished += read
     except (OSError, pa.ArrowException) as wrong:
         raise UnreadableFileError(
-            f"{path} cannot be read: {wrong}", hint="is it compressed as its name says?"
+            f"{path} cannot be read: {wrong}", hint="check that it is compressed as its name says"
         ) from wrong
     if remaining:
         raise _shrunk(path)
@@ -150,5 +152,5 @@ def _after_newline(text: bytes, number: int) -> int:
 def _shrunk(path: Path) -> FilesChangedError:
     return FilesChangedError(
         f"{path} is shorter than when it was read before",
-        hint="files must not change while a job reads them; put the file back, or start with a fresh state directory",
+        hint="files must not change while a job reads them; put the file back, or start with a new state directory",
     )

@@ -196,7 +196,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     [
         (NUMBERS, ("town",), "names 'town'; the table's columns are n, name"),
         (Schema((Field("n", BIGINT), Field("at", TIMESTAMP))), ("at",), "'at' is TIMESTAMP"),
-        (NUMBERS, ("n", "name"), "nothing is left for the files"),
+        (NUMBERS, ("n", "name"), "no column is left for the files"),
         (Schema((Field("n", BIGINT), Field("gap", Interval()))), (), "cannot hold column 'gap' of type INTERVAL"),
         (NUMBERS, ("name",), None),
     ],

@@ -153,7 +153,7 @@ def test_complaints_about_all_parts_of_a_table_come_together() -> None:
         ({"path": "x", "format": "json"}, "required option 'type' not set"),
         ({"path": "x", "type": "source"}, "required option 'format' not set"),
         ({"path": "x", "type": "lookup", "format": "json"}, "connector 'single_file' has no type 'lookup'"),
-        ({"path": "x", "type": "sink", "format": "avro"}, "connector 'single_file' cannot carry the format 'avro'"),
+        ({"path": "x", "type": "sink", "format": "avro"}, "connector 'single_file' does not support the format 'avro'"),
     ],
 )
 def test_a_table_without_direction_or_format_is_refused(options: dict[str, str], message: str) -> None:

@@ -246,7 +246,7 @@ def test_rows_of_open_files_that_are_gone_are_missed(damage: str, error: type[En
     ("options", "said"),
     [
         ({"rolling_policy__watermark_expiration": True}, "needs 'partitioning.time_pattern'"),
-        ({"rolling_policy__interval": "0 seconds"}, "longer than nothing"),
+        ({"rolling_policy__interval": "0 seconds"}, "greater than zero"),
         ({"rolling_policy__file_size": "0"}, "greater than 0"),
         ({"filename__strategy": "random"}, "'serial', 'uuid', 'uuid_v7' or 'ulid'"),
     ],

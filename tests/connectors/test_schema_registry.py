@@ -44,7 +44,7 @@ def test_refusals_are_told(stub: Stub) -> None:
         ask(stub).schema_of(5)
     with pytest.raises(SchemaRegistryError, match="409 Schema is incompatible") as refused:
         ask(stub).register("s", "AVRO", "incompatible")
-    assert "compatible with those before it" in str(refused.value.hint)
+    assert "compatible with earlier ones" in str(refused.value.hint)
 
 
 def test_what_may_pass_is_asked_again(stub: Stub) -> None:

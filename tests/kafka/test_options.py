@@ -96,23 +96,23 @@ def test_passwords_are_not_shown() -> None:
     ("more", "says"),
     [
         ({"auth__type": "sasl"}, "needs 'auth.username' and 'auth.password'"),
-        ({**LOGIN, "auth__protocol": "SSL"}, "cannot be spoken over"),
+        ({**LOGIN, "auth__protocol": "SSL"}, "is not possible with"),
         ({"auth__username": "me"}, "a login needs auth.type = 'sasl'"),
         ({"auth__protocol": "SASL_SSL"}, "a login needs auth.type = 'sasl'"),
         ({"auth__type": "aws_msk_iam"}, "go together"),
         ({"auth__region": "eu-west-1"}, "go together"),
         ({**MSK, "auth__username": "me"}, "a login needs auth.type = 'sasl'"),
-        ({**MSK, "auth__protocol": "SSL"}, "cannot be spoken over"),
+        ({**MSK, "auth__protocol": "SSL"}, "is not possible with"),
         ({"ssl__key": "K"}, "go together"),
-        ({"client_configs": "plugin.library.paths=/tmp/x"}, "'plugin.library.paths' cannot be set from a script"),
-        ({"client_configs": "linger.ms=5,Debug=all"}, "'Debug' cannot be set from a script"),
-        ({"client_configs": "transactional.id=x"}, "'transactional.id' cannot be set from a script"),
-        ({"client_configs": "enable.idempotence=false"}, "'enable.idempotence' cannot be set from a script"),
-        ({"client_configs": "sasl.oauthbearer.token.endpoint.url=http://x"}, "cannot be set from a script"),
-        ({"client_configs": "ssl.engine.location=/x"}, "cannot be set from a script"),
-        ({"client_configs": "ssl.ca.location=/etc/passwd"}, "cannot be set from a script"),
-        ({"client_configs": "acks=0"}, "cannot be set from a script"),
-        ({"client_configs": "isolation.level=read_uncommitted"}, "cannot be set from a script"),
+        ({"client_configs": "plugin.library.paths=/tmp/x"}, "'plugin.library.paths' cannot be set in a script"),
+        ({"client_configs": "linger.ms=5,Debug=all"}, "'Debug' cannot be set in a script"),
+        ({"client_configs": "transactional.id=x"}, "'transactional.id' cannot be set in a script"),
+        ({"client_configs": "enable.idempotence=false"}, "'enable.idempotence' cannot be set in a script"),
+        ({"client_configs": "sasl.oauthbearer.token.endpoint.url=http://x"}, "cannot be set in a script"),
+        ({"client_configs": "ssl.engine.location=/x"}, "cannot be set in a script"),
+        ({"client_configs": "ssl.ca.location=/etc/passwd"}, "cannot be set in a script"),
+        ({"client_configs": "acks=0"}, "cannot be set in a script"),
+        ({"client_configs": "isolation.level=read_uncommitted"}, "cannot be set in a script"),
         ({"client_configs": "linger.ms"}, "'linger.ms' is not written as name=value"),
         ({"client_configs": "linger.ms=1,linger.ms=2"}, "given twice"),
     ],
@@ -136,5 +136,5 @@ def test_an_error_of_the_client_says_which_brokers_and_what_to_look_at() -> None
     login = explain(options(), KafkaError(KafkaError._AUTHENTICATION), TargetUnavailableError)
 
     assert "one:9092,two:9092" in down.message
-    assert "can it be reached" in (down.hint or "")
+    assert "can be reached" in (down.hint or "")
     assert "auth.password" in (login.hint or "")

@@ -201,7 +201,7 @@ def test_a_broker_that_is_gone_is_named_and_a_restart_goes_on(
     finally:
         broker.restart()
     assert refused.value.retryable
-    assert "has not taken" in refused.value.message
+    assert "did not accept" in refused.value.message
 
     run(of, tmp_path)
 

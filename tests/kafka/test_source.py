@@ -368,7 +368,7 @@ def test_a_topic_that_was_made_again_is_noticed_even_when_it_has_as_many_records
     last = kafka_source(kafka_table(broker, topic)).advance(first, None)
     broker.delete_topic(topic)
     strict = kafka_source(kafka_table(broker, topic))
-    with pytest.raises(MissingTopicError, match="read up to offset 2, is not there any more"):
+    with pytest.raises(MissingTopicError, match="read up to offset 2, does not exist any more"):
         strict.advance(last, None)
 
     broker.create_topic(topic)
@@ -421,7 +421,7 @@ def test_brokers_that_do_not_answer_are_named_and_may_be_asked_again(monkeypatch
         with pytest.raises(SourceUnavailableError, match=f"Kafka at 127.0.0.1:{port}") as refused:
             asking()
         assert refused.value.retryable
-        assert "is it up" in (refused.value.hint or "")
+        assert "it is up" in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize("by_pattern", [False, True])

@@ -30,9 +30,9 @@ def _check(table: Table) -> str | None:
         if column is None:
             return f"'partitioning.fields' names {name!r}; the table's columns are {', '.join(table.schema.names)}"
         if not isinstance(column.type, _KEYS):
-            return f"a Delta table is divided by texts, whole numbers, booleans and dates; {name!r} is {column.type}"
+            return f"a Delta table is partitioned by text, whole numbers, booleans or dates; {name!r} is {column.type}"
     if len(table.options.fields) >= len(table.schema):
-        return "'partitioning.fields' names every column, so nothing is left for the files"
+        return "'partitioning.fields' names every column, so no column is left for the files"
     strange = next((field for field in table.schema if isinstance(field.type, types.Interval)), None)
     return f"a Delta table cannot hold column {strange.name!r} of type {strange.type}" if strange else None
 
@@ -43,7 +43,8 @@ def _wakes_after(options: Options) -> timedelta | None:
 
 DELTA = Connector(
     name="delta",
-    summary="Adds rows to a Delta table, each exactly once, here or in a bucket; the table is made when there is none.",
+    summary="Adds rows to a Delta table, each exactly once, in a directory or a bucket. The table is "
+    "created if it does not exist.",
     options={"sink": DeltaOptions},
     carries=frozenset({RecordKind.PARQUET_FILE}),
     default_format="parquet",
@@ -52,10 +53,10 @@ DELTA = Connector(
     open_sink=_open_sink,
     guarantee="exactly-once",
     limits=(
-        "A restore to an older savepoint removes from the table what came later; older versions of the table, and "
-        "whoever has read them, still have it.",
-        "Whoever deletes the table's log, or the pipeline's own segments and manifests, ends the guarantee; the "
-        "pipeline stops rather than guess.",
-        "Many small epochs make many versions and small files: give a `rolling_policy`.",
+        "Restoring an older savepoint removes the rows that were added after it from the table. "
+        "Older versions of the table, and whoever has read them, still have these rows.",
+        "The guarantee ends if somebody deletes the table's log, or the pipeline's own segments and "
+        "manifests. The pipeline then fails instead of guessing.",
+        "Many small epochs make many versions and small files; set a `rolling_policy` to avoid that.",
     ),
 )

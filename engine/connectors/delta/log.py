@@ -81,8 +81,9 @@ class DeltaLog:
         if columns != declared or keys != self.keys:
             listing = ", ".join(f"{name} {kind.type}" for name, kind in columns.items())
             raise UnwritableTargetError(
-                f"the Delta table {self.uri} has other columns: {listing}; partitioned by {', '.join(keys) or 'none'}",
-                hint="write into another path, or declare columns and 'partitioning.fields' as they are there",
+                f"the Delta table {self.uri} has different columns: {listing}; "
+                f"partitioned by {', '.join(keys) or 'none'}",
+                hint="write to another path, or declare the columns and 'partitioning.fields' that the table has",
             )
 
     def add(self, epoch: Epoch, files: Sequence[DataFile], now: int) -> None:
@@ -138,7 +139,8 @@ class DeltaLog:
                 else:
                     return
         raise TargetUnavailableError(
-            f"the Delta table {self.uri} refuses commits: {refused}", hint="others commit too often; try again"
+            f"the Delta table {self.uri} refuses commits: {refused}",
+            hint="other writers commit too often; try again later",
         ) from refused
 
     @contextmanager
@@ -148,7 +150,7 @@ class DeltaLog:
         except TableNotFoundError as wrong:
             raise UnwritableTargetError(
                 f"there is no Delta table at {self.uri} any more",
-                hint="put it back, or start with a fresh state directory to write everything anew",
+                hint="put it back, or start with a new state directory to write everything again",
             ) from wrong
         except CommitFailedError:
             raise

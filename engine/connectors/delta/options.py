@@ -14,8 +14,8 @@ class DeltaOptions(FileSinkOptions, StorageOptions):
     with the pipeline's state."""
 
     path: WritablePath = Option(
-        description="The table's directory; it is made when there is no table. Or `s3://bucket/prefix`, or at another "
-        "server `s3::https://endpoint/bucket/prefix`."
+        description="Directory of the table, which is created if it does not exist; or a bucket: "
+        "`s3://bucket/prefix`, or on another server `s3::https://endpoint/bucket/prefix`."
     )
 
     @property

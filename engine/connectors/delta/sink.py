@@ -63,7 +63,7 @@ class DeltaTarget:
         if any(entry.rows for entry in permit.ledger) and not self.log.exists():
             raise LedgerLostError(
                 f"there is no Delta table at {self.log.uri} any more",
-                hint="put it back, or start with a fresh state directory to write everything anew",
+                hint="put it back, or start with a new state directory to write everything again",
             )
         self.files.begin(permit)
         self.log.create()

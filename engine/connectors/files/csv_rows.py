@@ -43,7 +43,7 @@ def read_csv(table: Table, path: Path, compression: Compression) -> Iterator[Chu
         shown = ", ".join(str(texts.column(at)[first]) for at in range(len(names)))[:120]
         raise BadRecordError(
             f"{path}, record {first + 1}: {bad[first]}. The record is: {shown}",
-            hint="mend the record, or leave such records out with bad_data = 'drop'",
+            hint="correct the record, or leave such records out with bad_data = 'drop'",
         )
     rows = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(table.schema))
     if bad:
@@ -71,7 +71,7 @@ def _texts(table: Table, options: CsvOptions, path: Path, compression: Compressi
     except (OSError, pa.ArrowException) as wrong:
         if "Empty CSV file" in str(wrong):
             return [], pa.RecordBatch.from_pylist([])
-        raise UnreadableFileError(f"{path} cannot be read as CSV: {wrong}", hint="see the options csv.*") from wrong
+        raise UnreadableFileError(f"{path} cannot be read as CSV: {wrong}", hint="check the options csv.*") from wrong
     rows = read.combine_chunks().to_batches()[0]
     if not options.header:
         return [name.lower() for name in table.schema.names[: rows.num_columns]], rows

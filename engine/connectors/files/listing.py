@@ -107,12 +107,12 @@ def ranges_between(files: Sequence[ListedFile], start: FilePosition, end: FilePo
         raise FilesChangedError(
             f"{end.seen - start.seen} files of {end.bytes - start.bytes} bytes were planned to be read up to"
             f" {end.key.name!r}, and now there are {len(within)} of {sum(file.size for file in within)} bytes",
-            hint="files must not change while a job reads them: put them back, or start with a fresh state directory",
+            hint="files must not change while a job reads them: put them back, or start with a new state directory",
         )
     if start.key is not None and not start.is_done:
         current = next((file for file in files if file.key == start.key), None)
         if current is None:
-            raise FilesChangedError(f"the file {start.key.name!r} was read half and is gone", hint="put it back")
+            raise FilesChangedError(f"the file {start.key.name!r} was read in part and is gone", hint="put it back")
         within.insert(0, current)
     ranges = []
     for file in within:

@@ -95,7 +95,7 @@ def _chunk(table: Table, path: Path, rows: pa.RecordBatch, names: list[str | Non
         if table.bad_data == "fail":
             raise BadRecordError(
                 f"{path}, among rows {last - rows.num_rows + 1} to {last}: a NOT NULL column of {table.name} is null",
-                hint="mend the file, or leave such rows out with bad_data = 'drop' or 'dead_letter'",
+                hint="correct the file, or leave such rows out with bad_data = 'drop' or 'dead_letter'",
             )
         dropped = pc.sum(bad).as_py()
         dead_letters = _dead_letters(table, path, batch, bad, last) if table.bad_data == "dead_letter" else ()
@@ -126,7 +126,8 @@ def _cast(array: pa.Array, field: pa.Field, path: Path) -> pa.Array:
         return array.cast(field.type)
     except pa.ArrowException as wrong:
         raise UnreadableFileError(
-            f"{path}: column {field.name!r} is {array.type} there and cannot be taken as {field.type}: {wrong}",
+            f"{path}: column {field.name!r} has type {array.type} in the file, which cannot be read as {field.type}: "
+            f"{wrong}",
             hint="declare the column with the type it has in the file, and cast it in the query",
         ) from wrong
 
@@ -135,4 +136,6 @@ def _open(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path)
     except (OSError, pa.ArrowException) as wrong:
-        raise UnreadableFileError(f"{path} cannot be read as Parquet: {wrong}", hint="is it whole?") from wrong
+        raise UnreadableFileError(
+            f"{path} cannot be read as Parquet: {wrong}", hint="check that the file is complete"
+        ) from wrong

@@ -89,14 +89,15 @@ def errors_explained(prefix: Prefix) -> Iterator[None]:
         yield
     except NoCredentialsError as wrong:
         raise UnwritableTargetError(
-            f"{prefix} cannot be written: nobody has said who asks",
+            f"{prefix} cannot be written: there are no credentials",
             hint="set 'storage.access_key_id' and 'storage.secret_access_key', or give the driver a role or a profile",
         ) from wrong
     except (ClientError, BotoCoreError) as wrong:
         if code_of(wrong) in _REFUSED:
             raise UnwritableTargetError(
-                f"{prefix} cannot be written: {wrong}", hint="check the bucket's name, the keys, and what they may do"
+                f"{prefix} cannot be written: {wrong}",
+                hint="check the name of the bucket, the keys and their permissions",
             ) from wrong
         raise TargetUnavailableError(
-            f"{prefix} does not answer: {wrong}", hint="is the server up, and the URL right?"
+            f"{prefix} does not answer: {wrong}", hint="check that the server is up and the URL is right"
         ) from wrong

@@ -185,12 +185,13 @@ class Bucket:
         head = self._head(name)
         if head is None:
             raise TargetUnavailableError(
-                f"{self._prefix}: {name} was said to be there, and is not", hint="the next attempt will find out"
+                f"{self._prefix}: {name} was reported to exist, and does not",
+                hint="start again; the next attempt looks once more",
             )
         if (head["ContentLength"], head["Metadata"].get(_DIGEST)) != (file.size, file.digest):
             raise OutputChangedError(
-                f"{self._prefix}: {name} is there already and has other contents",
-                hint="it was changed, or another job writes to the same place; move it away and start again",
+                f"{self._prefix}: {name} exists already with different contents",
+                hint="it was changed, or another job writes to the same location; move it away and start again",
             )
 
     def _head(self, name: str) -> Any:

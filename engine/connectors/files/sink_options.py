@@ -18,35 +18,38 @@ class FileSinkOptions(Options):
     """How rows are spread over files."""
 
     fields: tuple[str, ...] = Option(
-        (), alias="partitioning.fields", description="Columns whose values make directories, `column=value`."
+        (),
+        alias="partitioning.fields",
+        description="Columns to partition by; each value becomes a directory `column=value`.",
     )
     file_size: ByteCount | None = Option(
         None,
         gt=0,
         alias="rolling_policy.file_size",
-        description="A file of this size becomes final; it is larger by what its last epoch brings.",
+        description="Size at which a file becomes final. It may grow beyond that by the rows of one epoch.",
     )
     interval: timedelta | None = Option(
-        None, alias="rolling_policy.interval", description="A file becomes final this long after its first row."
+        None, alias="rolling_policy.interval", description="How long after its first row a file becomes final."
     )
     inactivity_interval: timedelta | None = Option(
         None,
         alias="rolling_policy.inactivity_interval",
-        description="A file becomes final when no row has come for it for this long.",
+        description="How long after its last row a file becomes final.",
     )
     shuffle_by_partition: bool = Option(
         False,
         alias="shuffle_by_partition.enabled",
-        description="Accepted for compatibility: whatever is said here, all tasks write into one file per directory.",
+        description="Accepted for compatibility and ignored: all tasks always write into one file per directory.",
     )
-    prefix: str = Option("", alias="filename.prefix", description="What file names start with.")
+    prefix: str = Option("", alias="filename.prefix", description="Beginning of every file name.")
     suffix: str | None = Option(
-        None, alias="filename.suffix", description="What file names end with, instead of the format's own."
+        None, alias="filename.suffix", description="End of every file name, instead of the format's own suffix."
     )
     strategy: Strategy = Option(
         "serial",
         alias="filename.strategy",
-        description="What stands between: the number of the epoch, or a random id; `uuid_v7` and `ulid` sort by time.",
+        description="What the rest of a file name is: the number of the epoch, or a random id. Names with "
+        "`uuid_v7` and `ulid` sort by time.",
     )
 
     @property
@@ -64,14 +67,14 @@ class FileSinkOptions(Options):
     @classmethod
     def _is_positive(cls, value: timedelta | None) -> timedelta | None:
         if value is not None and value <= timedelta(0):
-            raise ValueError("it must be longer than nothing")
+            raise ValueError("it must be greater than zero")
         return value
 
     @field_validator("prefix", "suffix")
     @classmethod
     def _is_name(cls, value: str | None) -> str | None:
         if value is not None and "/" in value:
-            raise ValueError("it must be part of a file's name")
+            raise ValueError("it must be a part of a file name, without '/'")
         return value
 
 
@@ -79,19 +82,22 @@ class TimedFileSinkOptions(FileSinkOptions):
     """The same, with directories of event time."""
 
     time_pattern: str | None = Option(
-        None, alias="partitioning.time_pattern", description="Directory by event time, as strftime writes it."
+        None,
+        alias="partitioning.time_pattern",
+        description="Directory for each event time, as a `strftime` pattern such as `%Y/%m/%d`.",
     )
     watermark_expiration: bool | None = Option(
         None,
         alias="rolling_policy.watermark_expiration",
-        description="Whether the files of a directory of time become final when the watermark says that its time is "
-        "over. Unless said otherwise they do when another `rolling_policy` keeps files open.",
+        description="Whether the files of a time directory become final when the watermark has passed its "
+        "end. The default is true if another `rolling_policy` keeps files open.",
     )
     complete_marker: bool = Option(
         True,
         alias="partitioning.complete_marker",
-        description="Whether an empty file `_SUCCESS` is put into a directory of time when the watermark says that it "
-        "is over and all its files are final. Rows that come later still, if the query lets them, are added behind it.",
+        description="Whether an empty file `_SUCCESS` is added to a time directory when the watermark has "
+        "passed its end and all its files are final. Rows that arrive later, if the query lets "
+        "them through, are still added to it.",
     )
 
     @property

@@ -56,14 +56,14 @@ def read_location(text: str) -> Location:
         parts = urlsplit(text[len("s3::") :])
         if parts.username is not None or parts.password is not None:
             raise ValueError(
-                "keys belong into 'storage.access_key_id' and 'storage.secret_access_key', which never print"
+                "a URL is printed, so keys belong in 'storage.access_key_id' and 'storage.secret_access_key'"
             )
         endpoint, path = f"{parts.scheme}://{parts.netloc}", parts.path.lstrip("/")
     elif not text.lower().startswith("s3://"):
-        raise ValueError(f"{text.split(':', 1)[0]}: cannot be written; name a directory, s3:// or s3::https://")
+        raise ValueError(f"{text.split(':', 1)[0]}: cannot be written to; use a directory, s3://... or s3::https://...")
     bucket, _, prefix = path.partition("/")
     if not _BUCKET.fullmatch(bucket):
-        raise ValueError("it names no bucket: write s3://bucket/prefix or s3::https://endpoint/bucket/prefix")
+        raise ValueError("it does not name a bucket; write s3://bucket/prefix or s3::https://endpoint/bucket/prefix")
     return Prefix(bucket, prefix.strip("/"), endpoint)
 
 
@@ -80,28 +80,30 @@ class StorageOptions(Options):
     """How a bucket is asked. What is not said is found as Amazon's own tools find it: variables, files, roles."""
 
     endpoint: str | None = Option(
-        None, alias="storage.endpoint", description="Of a bucket: the server's URL, where it is not in the path."
+        None, alias="storage.endpoint", description="For a bucket: URL of the server, if the path does not name it."
     )
-    region: str | None = Option(None, alias="storage.region", description="Of a bucket: its region.")
+    region: str | None = Option(None, alias="storage.region", description="For a bucket: its region.")
     access_key_id: SecretStr | None = Option(
-        None, alias="storage.access_key_id", description="Of a bucket: who asks. Without it, whoever the driver is."
+        None,
+        alias="storage.access_key_id",
+        description="For a bucket: id of the access key. By default the driver's own credentials are used.",
     )
     secret_access_key: SecretStr | None = Option(
-        None, alias="storage.secret_access_key", description="Of a bucket: the key that belongs to it."
+        None, alias="storage.secret_access_key", description="For a bucket: secret that belongs to the access key."
     )
     session_token: SecretStr | None = Option(
-        None, alias="storage.session_token", description="Of a bucket: the token that goes with keys for a time."
+        None, alias="storage.session_token", description="For a bucket: session token, for temporary access keys."
     )
     part_size: ByteCount = Option(
         32 * 1024 * 1024,
         ge=_SMALLEST_PART,
         alias="multipart.target_part_size",
-        description="Of a bucket: larger files are sent in parts of this size, smaller ones at once.",
+        description="For a bucket: size of the parts in which a file is uploaded.",
     )
     max_parts: int = Option(
         1000,
         ge=1,
         le=10_000,
         alias="multipart.max_parts",
-        description="Of a bucket: of how many parts a file may be; parts of larger files are larger.",
+        description="For a bucket: maximum number of parts of a file; the parts of larger files are larger.",
     )

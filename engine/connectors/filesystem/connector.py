@@ -63,7 +63,7 @@ def _wakes_after(options: Options) -> timedelta | None:
 
 FILESYSTEM = Connector(
     name="filesystem",
-    summary="Reads the files of a directory, looks rows up in them, and writes files exactly once.",
+    summary="Reads files from a directory, looks up rows in files, and writes files exactly once.",
     options={"source": FilesystemSourceOptions, "sink": FilesystemSinkOptions, "lookup": FilesystemLookupOptions},
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT, RecordKind.PARQUET_FILE, RecordKind.CSV_FILE}),
     metadata=METADATA,
@@ -75,15 +75,17 @@ FILESYSTEM = Connector(
     open_lookup=_open_lookup,
     guarantee="exactly-once",
     limits=(
-        "The files of one epoch do not appear all at once in a bare directory; wait for the watermark, or for the "
-        "marker of a complete partition.",
-        "Where a `rolling_policy` keeps files open, the watermark may have passed rows that cannot be read yet; with "
-        "`partitioning.time_pattern` the directories that it has passed are whole.",
-        "A directory of time that no row came for is not made, and so not marked; rows that come behind the mark are "
-        "added.",
-        "A store that cannot be told to overwrite nothing is asked beforehand, and two runs that ask at the same "
-        "moment are not told apart; random names, `filename.strategy`, keep them from meeting.",
-        "A rule of the store that deletes unfinished uploads, or whoever deletes the pipeline's own segments and "
-        "manifests, ends the guarantee; the pipeline stops rather than guess.",
+        "The files of an epoch do not appear all at once. Wait for the watermark, or for the marker "
+        "of a complete partition.",
+        "If a `rolling_policy` keeps files open, the watermark may have passed rows that cannot be "
+        "read yet. With `partitioning.time_pattern`, directories that the watermark has passed are "
+        "complete.",
+        "A time directory without rows is not created, and so has no marker. Rows that arrive after "
+        "the marker are added to the directory.",
+        "If a store does not support conditional writes, the sink first asks whether an object "
+        "exists. Two runs that ask at the same moment can then overwrite each other's files; random "
+        "names (`filename.strategy`) prevent that.",
+        "The guarantee ends if the store is set to delete unfinished uploads, or if somebody deletes "
+        "the pipeline's own segments and manifests. The pipeline then fails instead of guessing.",
     ),
 )

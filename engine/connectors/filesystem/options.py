@@ -27,7 +27,7 @@ def _local(value: object) -> object:
         return value
     if text.lower().startswith("file://"):
         return text[len("file://") :]
-    raise ValueError(f"{text.split(':', 1)[0]}: cannot be reached yet; name a directory of this machine")
+    raise ValueError(f"{text.split(':', 1)[0]}: cannot be read yet; use a directory of this machine")
 
 
 LocalPath = Annotated[Path, BeforeValidator(_local)]
@@ -37,30 +37,40 @@ LocalPath = Annotated[Path, BeforeValidator(_local)]
 class FilesystemSourceOptions(Options):
     """Which files, and whether to wait for more."""
 
-    path: LocalPath = Option(description="The directory, or one file in it; directories inside are read too.")
+    path: LocalPath = Option(description="Directory to read, including its subdirectories, or a single file.")
     regex_pattern: Pattern | None = Option(
-        None, alias="source.regex_pattern", description="Only files whose path below `path` has a match."
+        None,
+        alias="source.regex_pattern",
+        description="Regular expression; only files whose path below `path` contains a match are read.",
     )
     compression: Literal["none", "gzip", "zstd"] | None = Option(
-        None, alias="source.compression", description="Of JSON files; without it, what the file's name says."
+        None,
+        alias="source.compression",
+        description="Compression of files of lines. By default the file's name says it.",
     )
-    watch: bool = Option(False, alias="source.watch", description="Go on with new files instead of ending.")
+    watch: bool = Option(
+        False, alias="source.watch", description="Whether to wait for new files instead of ending after the last one."
+    )
     settle_time: timedelta = Option(
         timedelta(seconds=1),
         alias="source.settle_time",
-        description="How long a file must have been left alone before a watching source takes it.",
+        description="How long a file must have been unchanged before a watching source reads it.",
     )
 
 
 class FilesystemLookupOptions(Options):
     """Which files hold the rows that are looked up."""
 
-    path: LocalPath = Option(description="One file, or the directory of several; they are read again when they change.")
+    path: LocalPath = Option(description="Directory or file with the rows; files are read again when they change.")
     regex_pattern: Pattern | None = Option(
-        None, alias="lookup.regex_pattern", description="Only files whose path below `path` has a match."
+        None,
+        alias="lookup.regex_pattern",
+        description="Regular expression; only files whose path below `path` contains a match are read.",
     )
     compression: Literal["none", "gzip", "zstd"] | None = Option(
-        None, alias="lookup.compression", description="Of JSON and CSV files; without it, what the file's name says."
+        None,
+        alias="lookup.compression",
+        description="Compression of files of lines and of CSV files. By default the file's name says it.",
     )
 
 
@@ -70,8 +80,8 @@ class FilesystemSinkOptions(TimedFileSinkOptions, StorageOptions):
     be filled after a stop. At the end of the input all files become final."""
 
     path: WritablePath = Option(
-        description="The directory, which is made when it is not there; or `s3://bucket/prefix`, or at another server "
-        "`s3::https://endpoint/bucket/prefix`."
+        description="Directory to write to, created if it does not exist; or a bucket: `s3://bucket/prefix`, "
+        "or on another server `s3::https://endpoint/bucket/prefix`."
     )
 
     @property

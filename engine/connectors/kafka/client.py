@@ -78,18 +78,18 @@ def explain(options: KafkaOptions, error: KafkaError, kind: type[EngineError]) -
     if is_distrust(error):
         hint = HINT
     elif code in _LOGIN and options.auth_type == "aws_msk_iam":
-        hint = "which AWS credentials are there where the pipeline runs, and may they connect to this cluster?"
+        hint = "check which AWS credentials the pipeline has, and whether they may connect to this cluster"
     elif code in _LOGIN:
-        hint = "are auth.mechanism, auth.username and auth.password right, and may this user do it?"
+        hint = "check auth.mechanism, auth.username and auth.password, and the permissions of this user"
     else:
-        hint = "is it up, can it be reached from here, and are auth.protocol and auth.type right?"
+        hint = "check that it is up and can be reached from here, and that auth.protocol and auth.type are right"
     return kind(f"Kafka at {options.bootstrap_servers}: {error.str()}", hint=hint)
 
 
 def refused_options(error: KafkaError) -> OptionValueError:
     """The error of options that fit a script and not the client: certificates that it cannot read, and the like."""
     return OptionValueError(
-        f"the Kafka client refuses its options: {error.str()}", hint="check the options ssl.*, and client_configs"
+        f"the Kafka client rejects its options: {error.str()}", hint="check the options ssl.*, and client_configs"
     )
 
 

@@ -70,7 +70,7 @@ def read_client_configs(text: str) -> dict[str, str]:
             raise ValueError(f"{part.strip()!r} is not written as name=value")
         name = pair[1].lower()
         if name not in TUNING:
-            raise ValueError(f"{pair[1]!r} cannot be set from a script")
+            raise ValueError(f"{pair[1]!r} cannot be set in a script")
         if name in configs:
             raise ValueError(f"{pair[1]!r} is given twice")
         configs[name] = pair[2]

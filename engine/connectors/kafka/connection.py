@@ -17,37 +17,44 @@ Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 class KafkaOptions(RegistryOptions):
     """Which brokers, and who asks them."""
 
-    bootstrap_servers: str = Option(description="Some of the brokers, `host:port`, comma-separated.", min_length=1)
+    bootstrap_servers: str = Option(
+        description="Addresses of some of the brokers, as comma-separated `host:port` pairs.", min_length=1
+    )
     auth_type: Literal["none", "sasl", "aws_msk_iam"] = Option(
         "none",
         alias="auth.type",
-        description="Whether the brokers want a user and a password, or, as those of Amazon MSK, somebody whom AWS "
-        "knows: by its usual chain of credentials, wherever the pipeline runs. That needs the extra `msk`.",
+        description="How to log in: not at all, with a user and a password (`sasl`), or with AWS credentials "
+        "(`aws_msk_iam`, for Amazon MSK), which are looked up where the pipeline runs in the way "
+        "AWS's own tools do. `aws_msk_iam` needs the extra `msk`.",
     )
     auth_protocol: Protocol | None = Option(
         None,
         alias="auth.protocol",
-        description="How to talk to them; without it SASL_SSL with a login, and PLAINTEXT without one.",
+        description="Protocol of the connection. The default is SASL_SSL with a login and PLAINTEXT without one.",
     )
     auth_mechanism: Mechanism | None = Option(
-        None, alias="auth.mechanism", description="How the login is spoken; without it PLAIN."
+        None, alias="auth.mechanism", description="SASL mechanism of the login. The default is PLAIN."
     )
-    auth_username: str | None = Option(None, alias="auth.username", description="Who logs in.")
-    auth_password: SecretStr | None = Option(None, alias="auth.password", description="With which password.")
+    auth_username: str | None = Option(None, alias="auth.username", description="User who logs in.")
+    auth_password: SecretStr | None = Option(None, alias="auth.password", description="Password of that user.")
     auth_region: str | None = Option(
-        None, alias="auth.region", description="The AWS region of the brokers, for `aws_msk_iam`."
+        None, alias="auth.region", description="AWS region of the brokers, for `aws_msk_iam`."
     )
     ssl_ca: str | None = Option(
-        None, alias="ssl.ca", description="Certificates to trust, as PEM text; without it, those of the machine."
+        None,
+        alias="ssl.ca",
+        description="Certificates to trust, as PEM text. The default is those that the machine trusts.",
     )
     ssl_certificate: str | None = Option(
-        None, alias="ssl.certificate", description="The client's own certificate, as PEM text."
+        None, alias="ssl.certificate", description="Certificate that the client shows, as PEM text."
     )
-    ssl_key: SecretStr | None = Option(None, alias="ssl.key", description="The key of that certificate, as PEM text.")
+    ssl_key: SecretStr | None = Option(
+        None, alias="ssl.key", description="Private key of that certificate, as PEM text."
+    )
     client_configs: str = Option(
         "",
-        description="Further options of the client, `name=value,name=value`. Only those that cannot change what is "
-        "guaranteed, load code or open files are taken.",
+        description="Further options of the Kafka client, as `name=value,name=value`. Options that could "
+        "weaken a guarantee, load code or open files are refused.",
     )
 
     @field_validator("client_configs")
@@ -69,7 +76,7 @@ class KafkaOptions(RegistryOptions):
         if self.auth_type == "none" and (self.auth_protocol or "").startswith("SASL"):
             raise ValueError("a login needs auth.type = 'sasl'")
         if self.auth_type != "none" and self.auth_protocol in ("PLAINTEXT", "SSL"):
-            raise ValueError(f"a login cannot be spoken over auth.protocol = '{self.auth_protocol}'")
+            raise ValueError(f"a login is not possible with auth.protocol = '{self.auth_protocol}'")
         if (self.ssl_certificate is None) != (self.ssl_key is None):
             raise ValueError("'ssl.certificate' and 'ssl.key' go together")
         return self

@@ -49,7 +49,7 @@ def _check(table: Table) -> str | None:
 
 KAFKA = Connector(
     name="kafka",
-    summary="Reads topics of Kafka, and writes rows to one, at least once or in transactions.",
+    summary="Reads topics of Kafka, and writes rows to a topic, at least once or exactly once.",
     options={"source": KafkaSourceOptions, "sink": KafkaSinkOptions},
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT, RecordKind.BYTES}),
     metadata=METADATA,
@@ -62,22 +62,26 @@ KAFKA = Connector(
     open_sink=_open_sink,
     guarantee="exactly-once",
     limits=(
-        "`rows_waiting` of an epoch counts up to the last stable offset; what lies behind an open transaction is "
-        "neither counted nor read.",
-        "Without `sink.commit_mode = 'exactly_once'` an epoch that is run again after a crash is written again.",
-        "Exactly once holds for readers of committed records. They wait for an open transaction, at most for "
-        "`sink.transaction_timeout` when a job died and is not started again.",
-        "With `sink.parallelism` above 1 a part of an epoch may be seen before the rest.",
-        "Restoring an older savepoint writes again what came after it.",
-        "Whoever deletes the groups that begin with `sink.transactional_id_prefix`, or the topic, ends the guarantee, "
-        "and so does a job that stands still for longer than the broker's `offsets.retention.minutes`; the pipeline "
-        "stops rather than guess, and a restored savepoint goes on.",
-        "Brokers that lose what they have acknowledged (`min.insync.replicas` of 1, unclean elections) lose it for us, "
-        "too. Brokers that do not abort what an older producer has open are refused.",
-        "A row that is larger than the client's `message.max.bytes` (1,000,000 unless `client_configs` say otherwise) "
-        "stops the job, or is left out with `bad_data = 'drop'` and kept with `bad_data = 'dead_letter'`. One that is "
-        "smaller, and too large for the topic, stops it always.",
-        "Records have the event time unless `sink.timestamp_field` says otherwise, and brokers delete by it: give a "
-        "topic for old rows a `retention.ms` that keeps them.",
+        "`rows_waiting` of an epoch counts only up to the last stable offset. Records behind an open "
+        "transaction are neither counted nor read.",
+        "Without `sink.commit_mode = 'exactly_once'`, an epoch that is run again after a crash is written again.",
+        "Exactly once holds for readers that use `read_committed`. An open transaction makes them "
+        "wait, at most for `sink.transaction_timeout` if a job has died and is not started again.",
+        "If `sink.parallelism` is greater than 1, readers may see a part of an epoch before the rest.",
+        "Restoring an older savepoint writes again what was written after it.",
+        "The guarantee ends if somebody deletes the topic or the groups whose names begin with "
+        "`sink.transactional_id_prefix`, or if a job is stopped for longer than the broker's "
+        "`offsets.retention.minutes`. The pipeline then fails instead of guessing; restoring a "
+        "savepoint lets it go on.",
+        "Brokers that lose what they have acknowledged (`min.insync.replicas` of 1, unclean leader "
+        "elections) lose records of ours, too. Brokers that do not abort the open transactions of a "
+        "replaced producer are refused.",
+        "A row that is larger than the client's `message.max.bytes` (1,000,000 by default; see "
+        "`client_configs`) stops the job, or is left out with `bad_data = 'drop'` and kept with "
+        "`bad_data = 'dead_letter'`. A smaller row that is too large for the topic always stops the "
+        "job.",
+        "Unless `sink.timestamp_field` is set, a record's timestamp is the event time, and brokers "
+        "delete records by their timestamp. Set a sufficient `retention.ms` on topics that receive "
+        "old rows.",
     ),
 )

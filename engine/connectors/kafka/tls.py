@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaError
 
-HINT = "are ssl.ca, ssl.certificate and ssl.key right, and does the broker trust the authority of that certificate?"
+HINT = "check ssl.ca, ssl.certificate and ssl.key, and that the broker trusts the authority of that certificate"
 _CODES = frozenset({KafkaError._SSL, KafkaError._TRANSPORT})  # noqa: SLF001 - the client's names for its own errors
 _SIGNS = ("certificate", "unknown ca", "handshake failure")
 

@@ -73,7 +73,7 @@ BID = Struct(
 
 NEXMARK = Connector(
     name="nexmark",
-    summary="Makes the events of the Nexmark benchmark: 1 person and 3 auctions to 46 bids.",
+    summary="Generates the events of the Nexmark benchmark: 1 person and 3 auctions for every 46 bids.",
     options={"source": NexmarkOptions},
     schema=Schema((Field("person", PERSON), Field("auction", AUCTION), Field("bid", BID))),
     metadata={"timestamp": Field("timestamp", types.TIMESTAMP, nullable=False)},

@@ -18,16 +18,21 @@ class NexmarkOptions(Options):
     """How fast events come, and how many."""
 
     event_rate: float | None = Option(
-        None, gt=0, description="Events per second; may be left out with `message_count`: as fast as possible then."
+        None,
+        gt=0,
+        description="Events per second. It may be left out only with `message_count`: then events come as "
+        "fast as possible.",
     )
     runtime: float | None = Option(None, gt=0, description="Seconds until the last event.")
-    message_count: int | None = Option(None, ge=0, description="How many events there are.")
-    seed: int = Option(0, description="Another seed gives other events.")
+    message_count: int | None = Option(None, ge=0, description="Number of events. The default is no limit.")
+    seed: int = Option(0, description="Seed of the random values; different seeds give different events.")
     start_time: datetime | None = Option(
-        None, description="Event time of the first event; without it, when the pipeline first started."
+        None, description="Event time of the first event. The default is the time at which the pipeline first started."
     )
     event_time_interval: MicrosOrInterval | None = Option(
-        None, description="Distance of event times; without it the rate's, or 100 microseconds."
+        None,
+        description="Interval between event times; a bare number is in microseconds. The default follows from "
+        "`event_rate`, or is 100 microseconds without one.",
     )
 
     @model_validator(mode="after")

@@ -59,7 +59,8 @@ def errors_explained(options: RedisOptions, kind: type[EngineError] = LookupFail
         addresses = options.address or options.cluster_addresses or ""
         shown = re.sub(r"//[^/@]*@", "//...@", addresses)
         raise kind(
-            f"Redis at {shown} does not answer: {wrong}", hint="is it up, and are user and password right?"
+            f"Redis at {shown} does not answer: {wrong}",
+            hint="check that it is up, and that user and password are right",
         ) from wrong
 
 

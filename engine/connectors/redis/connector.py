@@ -34,7 +34,7 @@ def _check(table: Table) -> str | None:
         for name in filter(None, (table.options.key_column, table.options.field_column)):
             column = table.schema.find(name)
             if column is None or column.nullable or column.type != types.TEXT:
-                return f"column {name!r} makes keys, so it must be a TEXT NOT NULL of the table"
+                return f"column {name!r} is part of a key, so it must be a TEXT NOT NULL column of the table"
     if table.direction == "lookup" and dict(table.metadata).get("".join(table.primary_key)) != "key":
         return "the PRIMARY KEY of a Redis table must be its key: write `k TEXT METADATA FROM 'key' PRIMARY KEY`"
     return None
@@ -42,7 +42,7 @@ def _check(table: Table) -> str | None:
 
 REDIS = Connector(
     name="redis",
-    summary="Looks rows up in Redis, each the string value of a key, and writes rows as strings, lists or hashes.",
+    summary="Looks up rows in Redis by key, and writes rows as strings, lists or hashes.",
     options={"sink": RedisSinkOptions, "lookup": RedisLookupOptions},
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     carries_changes=False,
@@ -52,8 +52,9 @@ REDIS = Connector(
     open_lookup=_open_lookup,
     guarantee="at-least-once",
     limits=(
-        "Strings and hashes come out the same when an epoch is sent again after a crash; values of a list are then "
-        "there twice.",
-        "A Redis that loses what it has acknowledged, as with appendfsync everysec or a failover, loses it unnoticed.",
+        "When an epoch is sent again after a crash, strings and hashes come out the same, but the "
+        "values of a list are there twice.",
+        "A Redis server that loses writes it has acknowledged (`appendfsync everysec`, a failover) "
+        "loses them unnoticed.",
     ),
 )

@@ -69,7 +69,7 @@ class RedisLookup:
         name = self._options.key_prefix + keys[first.index].as_py()
         return BadRecordError(
             f"table {self._table.name}, key {name!r}: {first.reason}. The value is: {shown}",
-            hint="mend the value, or take such keys as missing with bad_data = 'drop'",
+            hint="correct the value, or treat such keys as missing with bad_data = 'drop'",
         )
 
 

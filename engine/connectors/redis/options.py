@@ -14,13 +14,17 @@ class RedisOptions(Options):
     """Which server, and who asks it."""
 
     address: str | None = Option(
-        None, description="The server, `redis://host:port/database`; `rediss://` is encrypted. Or `cluster.addresses`."
+        None,
+        description="Server, as `redis://host:port/database`, or `rediss://...` for an encrypted connection. "
+        "Exactly one of this and `cluster.addresses` must be set.",
     )
     cluster_addresses: str | None = Option(
-        None, alias="cluster.addresses", description="Some nodes of a cluster, `redis://host:port`, comma-separated."
+        None,
+        alias="cluster.addresses",
+        description="Some nodes of a cluster, as comma-separated `redis://host:port` addresses.",
     )
-    username: str | None = Option(None, description="Who asks, where the server knows users.")
-    password: SecretStr | None = Option(None, description="The password, or the server's only one.")
+    username: str | None = Option(None, description="User who logs in, if the server has users.")
+    password: SecretStr | None = Option(None, description="Password of that user, or of the server.")
 
     @model_validator(mode="after")
     def _one_place(self) -> RedisOptions:
@@ -32,32 +36,32 @@ class RedisOptions(Options):
 class RedisLookupOptions(RedisOptions):
     """Where the rows are looked up."""
 
-    key_prefix: str = Option("", alias="target.key_prefix", description="What Redis has before every key.")
+    key_prefix: str = Option("", alias="target.key_prefix", description="Prefix of every key in Redis.")
 
 
 class RedisSinkOptions(RedisOptions):
     """How rows are written. Rows of an epoch that is run again are written again."""
 
     target: Literal["string", "list", "hash"] = Option(
-        description="What a row becomes: a string of its own, a value in a list, or a field in a hash."
+        description="What each row becomes: a string under its own key, a value in a list, or a field of a hash."
     )
-    key_prefix: str = Option(alias="target.key_prefix", description="What every key begins with.")
+    key_prefix: str = Option(alias="target.key_prefix", description="Prefix of every key.")
     key_column: str | None = Option(
         None,
         alias="target.key_column",
-        description="TEXT NOT NULL column with the rest of the key.",
+        description="TEXT NOT NULL column whose value follows the prefix in the key.",
     )
     field_column: str | None = Option(
-        None, alias="target.field_column", description="TEXT NOT NULL column with the field of a hash."
+        None, alias="target.field_column", description="TEXT NOT NULL column whose value is the field of the hash."
     )
     ttl_secs: int | None = Option(
-        None, alias="target.ttl_secs", gt=0, description="After how many seconds Redis forgets a string."
+        None, alias="target.ttl_secs", gt=0, description="Seconds after which Redis deletes a string."
     )
     max_length: int | None = Option(
-        None, alias="target.max_length", gt=0, description="How many values a list keeps; the oldest go."
+        None, alias="target.max_length", gt=0, description="Maximum number of values in a list; the oldest are removed."
     )
     operation: Literal["append", "prepend"] = Option(
-        "append", alias="target.operation", description="At which end of a list values are added."
+        "append", alias="target.operation", description="End of the list at which values are added."
     )
 
     @model_validator(mode="after")

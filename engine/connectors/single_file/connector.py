@@ -31,7 +31,7 @@ def _open_sink(table: Table, context: SinkContext) -> SingleFileSink:
 
 SINGLE_FILE = Connector(
     name="single_file",
-    summary="Reads or writes one file of lines; the sink cuts the file back to what was committed.",
+    summary="Reads or writes a single file of lines. After a crash the sink cuts the file back to what was committed.",
     options={"source": SingleFileOptions, "sink": SingleFileOptions},
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     metadata={
@@ -41,5 +41,5 @@ SINGLE_FILE = Connector(
     open_source=_open_source,
     open_sink=_open_sink,
     guarantee="exactly-once",
-    limits=("A reader that looks while an epoch is written may see a part of it, which a crash would cut off again.",),
+    limits=("Readers may see a part of an epoch while it is written; after a crash that part is cut off again.",),
 )

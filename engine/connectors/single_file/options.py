@@ -12,5 +12,5 @@ from engine.connectors.base import Options
 class SingleFileOptions(Options):
     """Which file."""
 
-    path: Path = Option(description="The file. Names ending in .gz or .zst are compressed.")
-    wait_for_control: bool = Option(True, description="Accepted for compatibility; nothing waits.")
+    path: Path = Option(description="Path of the file. A name that ends in .gz or .zst means that it is compressed.")
+    wait_for_control: bool = Option(True, description="Accepted for compatibility and ignored.")

@@ -72,5 +72,5 @@ class SingleFileSink:
 def _shortened(path: Path, length: int) -> OutputChangedError:
     return OutputChangedError(
         f"{path} is shorter than the {length} bytes that were committed to it",
-        hint="put the file back, or start with a fresh state directory to write everything anew",
+        hint="put the file back, or start with a new state directory to write everything again",
     )

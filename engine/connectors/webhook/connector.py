@@ -21,19 +21,21 @@ def _open_sink(table: Table, context: SinkContext) -> WebhookSink:
 
 WEBHOOK = Connector(
     name="webhook",
-    summary="Posts each row to a URL, with a key by which the receiver can tell a row that is sent again.",
+    summary="Posts each row to a URL, with a key by which the receiver recognizes a row that is sent again.",
     options={"sink": WebhookOptions},
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     default_format="json",
     open_sink=_open_sink,
     guarantee="at-least-once",
     limits=(
-        "A row that is posted again, by a retry or after a crash, has the same `Idempotency-Key`, by which the "
-        "receiver can leave it out; the key is a hash of history, table, epoch and the row's place in the epoch.",
+        "A row that is posted again, by a retry or after a crash, has the same `Idempotency-Key`, by "
+        "which the receiver can ignore it. The key is a hash of the pipeline's history, the table, "
+        "the epoch and the row's position in the epoch.",
         "Rows arrive in order only with `sink.max_in_flight = 1`.",
-        "A row that the receiver refuses (4xx, but for 408, 425 and 429) stops the job, or is left out with "
-        "`bad_data = 'drop'` and kept with `bad_data = 'dead_letter'`.",
-        "Hosts that are not public must be named where the job is started: `ARROYO_NET_ALLOW=host,10.0.0.0/8`.",
+        "A row that the receiver refuses (4xx other than 408, 425 and 429) stops the job, or is left "
+        "out with `bad_data = 'drop'` and kept with `bad_data = 'dead_letter'`.",
+        "Hosts with addresses that are not public must be allowed where the job is started: "
+        "`ARROYO_NET_ALLOW=host,10.0.0.0/8`.",
     ),
     may_refuse_rows=True,
 )

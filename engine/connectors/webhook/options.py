@@ -14,26 +14,28 @@ from engine.connectors.base import Options
 class WebhookOptions(Options):
     """Where rows are posted to, and how patiently."""
 
-    endpoint: WebUrl = Option(description="The URL that rows are posted to; a redirect is not followed.")
+    endpoint: WebUrl = Option(description="URL to which rows are posted. Redirects are not followed.")
     headers: SecretStr = Option(
-        SecretStr(""), description="Further headers, `name: value, name: value`; they may hold secrets and never print."
+        SecretStr(""),
+        description="Further HTTP headers, as `name: value, name: value`. They may hold secrets and are never printed.",
     )
     max_in_flight: int = Option(
         50,
         alias="sink.max_in_flight",
         ge=1,
         le=1000,
-        description="How many rows are on their way at once; 1 keeps order.",
+        description="Maximum number of requests at the same time; with 1, rows arrive in order.",
     )
     timeout: timedelta = Option(
         timedelta(seconds=30),
         alias="sink.timeout",
-        description="How long one answer may take before it is asked again.",
+        description="How long to wait for an answer before the request is repeated.",
     )
     retry_timeout: timedelta = Option(
         timedelta(minutes=5),
         alias="sink.retry_timeout",
-        description="How long one row is tried again when the answer is 408, 429, 5xx or none; then the run stops.",
+        description="How long a row is retried when there is no answer, or the answer is 408, 425, 429 or "
+        "5xx. After that the run stops.",
     )
 
     @field_validator("headers")

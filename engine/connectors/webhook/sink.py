@@ -65,7 +65,7 @@ class WebhookSink:
             raise RowRefusedError(
                 f"{self._options.endpoint} refuses {len(refused)} of the epoch's rows; {refused[0].origin}: "
                 f"{refused[0].error}",
-                hint="mend the receiver and start again, or leave such rows out with bad_data = 'drop' or "
+                hint="correct the receiver and start again, or leave such rows out with bad_data = 'drop' or "
                 "'dead_letter'",
             )
         keep_refused(self._table, self._directory, epoch, refused)
@@ -138,7 +138,7 @@ class Poster:
             if self.clock() + wait > end:
                 raise TargetUnavailableError(
                     f"{self.options.endpoint} does not accept rows; {reason}",
-                    hint="is it up? what was posted is posted again, with the same Idempotency-Key, at the next start",
+                    hint="check that it is up; the next start posts everything again, with the same Idempotency-Key",
                 )
             await self.sleep(wait)
         raise AssertionError

@@ -140,7 +140,7 @@ class RecordReader:
         return SourceUnavailableError(
             f"Kafka at {self.options.bootstrap_servers} has not given offset {at} of partition {partition} of topic "
             f"{topic!r} for {self.patience:.0f} seconds",
-            hint="is the broker that leads this partition up?",
+            hint="check that the broker that leads this partition is up",
         )
 
 

@@ -26,73 +26,77 @@ class KafkaSourceOptions(KafkaOptions):
         | {"max_rows", "max_bytes", "fill_time", "discovery_interval", "broker_timeout", "reader"}
     )
 
-    topic: str | None = Option(None, description="The topic, or several, comma-separated.")
+    topic: str | None = Option(None, description="Topic to read, or several, comma-separated.")
     topic_pattern: Pattern | None = Option(
         None,
         alias="source.topic_pattern",
-        description="Instead of `topic`: every topic whose whole name matches this regular expression.",
+        description="Regular expression, instead of `topic`: every topic whose whole name matches is read.",
     )
     offset: Literal["latest", "earliest", "group"] = Option(
         "latest",
         alias="source.offset",
-        description="Where a pipeline without a checkpoint begins: behind the last record, at the first one, or where "
-        "the consumer group is, which without a commit is at the first one. Partitions that are found later "
-        "are read from their first record.",
+        description="Where a pipeline without a checkpoint begins: at the end of each partition, at its first "
+        "record, or at the offset that the consumer group has committed (the first record if it "
+        "has committed none). Partitions that appear later are read from their first record.",
     )
     read_mode: Literal["read_committed", "read_uncommitted"] = Option(
         "read_committed",
         alias="source.read_mode",
-        description="Whether records of transactions that are open or were aborted are left out.",
+        description="Whether records of open and aborted transactions are left out (`read_committed`) or read as well.",
     )
     group_id: str | None = Option(
         None,
         alias="source.group_id",
         min_length=1,
-        description="The consumer group that is told how far the table was read, for those who watch it; the pipeline "
-        "itself goes by its checkpoint. Without it `arroyo`, the pipeline and the table, joined by dashes.",
+        description="Consumer group to which the pipeline commits how far it has read, for monitoring; the "
+        "pipeline itself goes by its checkpoint. The default is `arroyo`, the pipeline's name and "
+        "the table's name, joined by dashes.",
     )
     group_id_prefix: str | None = Option(
-        None, alias="source.group_id_prefix", min_length=1, description="Instead of `arroyo` in that name."
+        None,
+        alias="source.group_id_prefix",
+        min_length=1,
+        description="Prefix of the default consumer group, instead of `arroyo`.",
     )
     on_data_loss: Literal["fail", "continue"] = Option(
         "fail",
-        description="What happens when records that were not read yet are gone: the pipeline stops, or goes on with "
-        "those that are there and counts the others as dropped.",
+        description="What happens when records are gone before they were read: the pipeline fails, or "
+        "continues with the records that are left and counts the missing ones as dropped.",
     )
     max_rows: int = Option(
-        2_000_000, alias="source.max_rows_per_epoch", gt=0, description="How many records an epoch reads at most."
+        2_000_000, alias="source.max_rows_per_epoch", gt=0, description="Maximum number of records in an epoch."
     )
     max_bytes: ByteCount | None = Option(
         None,
         alias="source.max_bytes_per_epoch",
         gt=0,
-        description="About how many bytes of records an epoch reads at most, by the size of some of them.",
+        description="Approximate maximum size of the records in an epoch, estimated from a sample.",
     )
     fill_time: timedelta = Option(
         timedelta(0),
         alias="source.fill_time",
         ge=timedelta(0),
-        description="For how long an epoch may be put off until as many records wait as it may read; by default it "
-        "begins as soon as there is one. Fewer epochs cost less, and rows come later.",
+        description="How long an epoch may wait until it is full. By default it begins as soon as there is a "
+        "record. Fewer, larger epochs cost less, but rows arrive later.",
     )
     discovery_interval: timedelta = Option(
         timedelta(seconds=10),
         alias="source.discovery_interval",
-        description="How often the brokers are asked for new partitions and topics.",
+        description="How often the brokers are asked for new topics and partitions.",
     )
 
     reader: Literal["python", "jvm"] = Option(
         "python",
         alias="source.reader",
-        description="Who reads the records: our own reader, or Spark's on the JVM, where its archives are: among "
-        "Spark's, or named by the variable ARROYO_JARS, comma-separated. Ours is the faster one. Spark's takes no "
-        "client_configs and no `aws_msk_iam`, and reads only for pipelines without windows, and without joins or "
-        "aggregates of rows that change.",
+        description="Which reader is used: ours (`python`), which is faster, or Spark's on the JVM (`jvm`), "
+        "whose JAR files must be among Spark's or be named, comma-separated, by the variable "
+        "ARROYO_JARS. Spark's reader supports neither `client_configs` nor `aws_msk_iam`, and "
+        "only pipelines without windows and without joins or aggregates of changing rows.",
     )
     broker_timeout: timedelta = Option(
         timedelta(seconds=30),
         alias="source.broker_timeout",
-        description="For how long brokers may fail to answer before the pipeline stops with an error that may pass.",
+        description="How long brokers may fail to answer before the pipeline stops with an error that can be retried.",
     )
 
     @field_validator("topic")
@@ -100,7 +104,9 @@ class KafkaSourceOptions(KafkaOptions):
     def _are_topics(cls, value: str | None) -> str | None:
         for name in () if value is None else value.split(","):
             if not _TOPIC.fullmatch(name.strip()):
-                raise ValueError(f"{name.strip()!r} is no name of a topic; source.topic_pattern takes an expression")
+                raise ValueError(
+                    f"{name.strip()!r} is not a valid topic name; for a regular expression use source.topic_pattern"
+                )
         return value
 
     @model_validator(mode="after")
@@ -108,9 +114,9 @@ class KafkaSourceOptions(KafkaOptions):
         if (self.topic is None) == (self.topic_pattern is None):
             raise ValueError("exactly one of 'topic' and 'source.topic_pattern' must be set")
         if self.group_id is not None and self.group_id_prefix is not None:
-            raise ValueError("'source.group_id' is a whole name and takes no 'source.group_id_prefix'")
+            raise ValueError("'source.group_id' and 'source.group_id_prefix' exclude each other")
         if self.reader == "jvm" and (self.client_configs or self.auth_type == "aws_msk_iam"):
-            raise ValueError("source.reader = 'jvm' takes no client_configs and no auth.type = 'aws_msk_iam'")
+            raise ValueError("source.reader = 'jvm' supports neither client_configs nor auth.type = 'aws_msk_iam'")
         return self
 
     @property

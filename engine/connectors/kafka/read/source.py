@@ -72,7 +72,7 @@ class KafkaSource:
         if is_first and missing:
             raise MissingTopicError(
                 f"there is no topic {missing[0]!r} at {self._options.bootstrap_servers}",
-                hint="make it, or is its name written as the brokers know it?",
+                hint="create it, or check the option 'topic'",
             )
         if is_first and self._options.offset == "latest":
             offsets = self._brokers.ends(partitions, all_of_them=True)
@@ -160,8 +160,8 @@ class KafkaSource:
             if goes_on or (name in self._topics.get(topic, {}) and self._may_mend(name)):
                 return position
             raise MissingTopicError(
-                f"partition {number} of topic {topic!r}, read up to offset {position.offset}, is not there any more",
-                hint=f"was the topic deleted? Make it again, or {_GO_ON}",
+                f"partition {number} of topic {topic!r}, read up to offset {position.offset}, does not exist any more",
+                hint=f"if the topic was deleted, create it again, or {_GO_ON}",
             )
         if not self._check_topic(name, position):
             return ReadPosition(start, self._topic_id(name))
@@ -171,7 +171,7 @@ class KafkaSource:
             if not goes_on:
                 raise RecordsLostError(
                     f"partition {number} of topic {topic!r} ends at offset {end}, and was read up to {position.offset}",
-                    hint=f"has a broker lost records? Once that is clear, {_GO_ON}",
+                    hint=f"find out whether a broker has lost records; then {_GO_ON}",
                 )
             return ReadPosition(end, position.topic_id)
         self._broken.pop(name, None)
@@ -195,7 +195,8 @@ class KafkaSource:
         if self._options.on_data_loss == "fail":
             topic, number = split_name(partition)
             raise TopicRecreatedError(
-                f"topic {topic!r} was deleted and made again after partition {number} was read up to {position.offset}",
+                f"topic {topic!r} was deleted and created again after partition {number} was read up to "
+                f"{position.offset}",
                 hint=f"{_GO_ON}, from the first one of the new topic",
             )
         return False

@@ -74,13 +74,14 @@ def write_failure(wrong: KafkaException, topic: str) -> EngineError:
     if code in _INVALID:
         return TargetRefusedError(
             f"topic {topic!r} does not accept a record: {reason}",
-            hint="does its time lie further in the future than 'message.timestamp.after.max.ms' of the topic allows "
-            "(name another column with 'sink.timestamp_field'), or is the topic compacted and the record without key?",
+            hint="check whether its timestamp is further in the future than 'message.timestamp.after.max.ms' of the "
+            "topic allows (name another column with 'sink.timestamp_field'), or the topic is compacted and the record has "
+            "no key",
         )
     if code in _REFUSED:
         return TargetRefusedError(
             f"Kafka refuses to let this job write to {topic!r}: {reason}",
-            hint="check user and password; exactly once needs, besides Write on the topic, Write and Describe on the "
+            hint="check user and password; besides Write on the topic, exactly once needs Write and Describe on the "
             "transactional ids, and Read on the groups, that begin with 'sink.transactional_id_prefix'",
         )
     if is_distrust(error):
@@ -89,10 +90,10 @@ def write_failure(wrong: KafkaException, topic: str) -> EngineError:
         return refused_options(error)
     if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
         return TargetRefusedError(
-            f"the broker allows no transactions that are as long as 'sink.transaction_timeout': {reason}",
+            f"the broker does not allow transactions as long as 'sink.transaction_timeout': {reason}",
             hint="lower the option, or raise the broker's 'transaction.max.timeout.ms'",
         )
     return TargetUnavailableError(
         f"Kafka did not accept the records for {topic!r}: {reason}",
-        hint="is it up, and can it be reached? Nothing is lost: a restart writes what is missing",
+        hint="check that it is up and can be reached; nothing is lost, a restart writes what is missing",
     )

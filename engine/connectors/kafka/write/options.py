@@ -18,43 +18,49 @@ _SHORTEST, _LONGEST = timedelta(seconds=10), timedelta(minutes=15)
 class KafkaSinkOptions(KafkaOptions):
     """Where the records go, and what is promised."""
 
-    topic: str = Option(min_length=1, description="The topic; it must be there.")
+    topic: str = Option(min_length=1, description="Topic to write to; it must exist.")
     commit_mode: Literal["at_least_once", "exactly_once"] = Option(
         "at_least_once",
         alias="sink.commit_mode",
-        description="Whether an epoch that is run again after a crash is written again, or in one transaction with "
-        "the note that it is written.",
+        description="What happens when an epoch is run again after a crash: with `at_least_once` its records "
+        "are written again; with `exactly_once` they are written in transactions, and only once.",
     )
-    key_field: str | None = Option(None, alias="sink.key_field", description="TEXT column that is the record's key.")
+    key_field: str | None = Option(
+        None, alias="sink.key_field", description="TEXT column whose value is the record's key."
+    )
     timestamp_field: str | None = Option(
         None,
         alias="sink.timestamp_field",
-        description="TIMESTAMP column that is the record's time, instead of the event time. NULL, and what lies before "
-        "1970, is the time of writing.",
+        description="TIMESTAMP column whose value is the record's timestamp, instead of the event time. NULL "
+        "and times before 1970 become the time of writing.",
     )
     headers_field: str | None = Option(
         None,
         alias="sink.headers_field",
-        description="Column with the record's headers: a STRUCT of TEXT and BYTEA whose members are the headers, or an "
-        "ARRAY of STRUCTs of a name and a value. NULL leaves one out.",
+        description="Column with the record's headers: a STRUCT of TEXT and BYTEA members, one for each "
+        "header, or an ARRAY of STRUCTs of a name and a value. Headers that are NULL are left "
+        "out.",
     )
     parallelism: int = Option(
         1,
         alias="sink.parallelism",
         ge=1,
         le=64,
-        description="Exactly once: in how many transactions at a time. With 1, readers see an epoch whole or not.",
+        description="For `exactly_once`: number of transactions that run at the same time. With 1, readers "
+        "see an epoch as a whole or not at all.",
     )
     transaction_timeout: timedelta = Option(
         timedelta(minutes=2),
         alias="sink.transaction_timeout",
-        description="Exactly once: how long a transaction may take, and a dead job can keep readers waiting.",
+        description="For `exactly_once`: maximum duration of a transaction, and so the longest time for which "
+        "a job that has died can block readers.",
     )
     transactional_id_prefix: str = Option(
         "arroyo.",
         alias="sink.transactional_id_prefix",
         max_length=64,
-        description="Exactly once: what the names of transactions and of the groups with the ledger begin with.",
+        description="For `exactly_once`: prefix of the transactional ids, and of the consumer groups that "
+        "hold the ledger.",
     )
 
     @field_validator("topic")
@@ -89,7 +95,7 @@ def check_columns(table: Table, options: KafkaSinkOptions) -> str | None:
     for option, name, kind, fits in named_columns:
         column = None if name is None else table.schema.find(name)
         if name is not None and (column is None or not fits(column.type)):
-            return f"'{option}' must name {kind} column of the table, and {name!r} is none"
+            return f"'{option}' must name {kind} column of the table, and {name!r} is not one"
     return None
 
 

@@ -28,7 +28,7 @@ def check_broker(client: ClientConfig, prefix: str, topic: str) -> None:
     if complaint is not None:
         raise TransactionsUnsafeError(
             f"the broker cannot write exactly once: {complaint}",
-            hint="use sink.commit_mode = 'at_least_once', or a broker that keeps Kafka's transactions",
+            hint="use sink.commit_mode = 'at_least_once', or a broker that implements Kafka's transactions",
         )
 
 

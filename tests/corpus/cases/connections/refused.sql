@@ -2,10 +2,10 @@
 --: error option.missing 13:19 required option 'connector' not set
 --: error option.bad_value 14:33 there is no connector 'carrier_pigeon'
 --: error option.unknown 15:76 'target' is not an option of all redis tables
---: error option.bad_value 16:52 option 'address': the variable 'HOME' cannot be read: only those that begin with ARROYO_VAR_ can; for a secret write {{ secret:NAME }} and set ARROYO_SECRET_NAME where the job is started
---: error option.bad_value 16:84 option 'password': 'A B' is no name of a secret or variable; a name is letters, digits and underscores
+--: error option.bad_value 16:52 option 'address': the variable 'HOME' cannot be read: only variables that begin with ARROYO_VAR_ can; for a secret write {{ secret:NAME }} and set ARROYO_SECRET_NAME where the job is started
+--: error option.bad_value 16:84 option 'password': 'A B' is not a valid name of a secret or variable; use letters, digits and underscores
 --: error sql.duplicate_name 17:19 connection 'Cache' is declared twice
---: error option.bad_value 18:51 option 'address': it is shown in plans and logs, so no secret may stand in it
+--: error option.bad_value 18:51 option 'address': it is shown in plans and logs, so it must not contain a secret
 --: error option.wrong_type 18:90 expected with option 'password' to be a string, but it was something else
 --: error option.bad_value 19:74 there is no connection 'cash'
 --: error option.bad_value 20:32 connection 'cache' is for connector 'redis', not 'stdout'

@@ -4,7 +4,7 @@
 --: error option.bad_value 20:24 table c: the PRIMARY KEY of a Redis table must be its key: write `k TEXT METADATA FROM 'key' PRIMARY KEY`
 --: error sql.table_column 21:27 incorrect data type for metadata field 'key'; expected TEXT, but found BIGINT
 --: error option.bad_value 22:24 table e: the PRIMARY KEY of a Redis table must be its key: write `k TEXT METADATA FROM 'key' PRIMARY KEY`
---: error option.bad_value 23:121 connector 'redis' cannot carry the format 'parquet'
+--: error option.bad_value 23:121 connector 'redis' does not support the format 'parquet'
 --: error option.wrong_type 25:60 expected with option 'lookup.cache.ttl' to be an interval, but it was 'soon'
 --: error option.wrong_type 25:89 expected with option 'lookup.cache.max_bytes' to be a number of bytes like '128mb', but it was 'much'
 --: error option.unknown 25:124 unknown options provided in WITH clause: 'target.prefix'
@@ -12,8 +12,8 @@
 --: error option.bad_value 28:14 'target.field_column' is needed for target = 'hash', and only there
 --: error option.bad_value 29:14 'target.ttl_secs' is only for target = 'string'
 --: error option.bad_value 30:14 'target.max_length' is only for target = 'list'
---: error option.bad_value 34:13 table l: column 'k' makes keys, so it must be a TEXT NOT NULL of the table
---: error option.bad_value 35:13 table m: column 'nothing' makes keys, so it must be a TEXT NOT NULL of the table
+--: error option.bad_value 34:13 table l: column 'k' is part of a key, so it must be a TEXT NOT NULL column of the table
+--: error option.bad_value 35:13 table m: column 'nothing' is part of a key, so it must be a TEXT NOT NULL column of the table
 CREATE TEMPORARY TABLE a (id TEXT METADATA FROM 'key' PRIMARY KEY, name TEXT) WITH (connector = 'redis', format = 'json');
 CREATE TEMPORARY TABLE b (id TEXT METADATA FROM 'key' PRIMARY KEY, name TEXT)
 WITH (connector = 'redis', address = 'a', 'cluster.addresses' = 'b', format = 'json');

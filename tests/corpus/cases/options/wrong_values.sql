@@ -3,7 +3,7 @@
 --: error option.wrong_type 16:66 expected with option 'message_count' to be an unsigned integer, but it was '-1'
 --: error option.bad_value 17:62 option 'event_rate' is given twice
 --: error option.bad_value 18:30 there is no connector 'filesystm'
---: error option.bad_value 19:86 connector 'filesystem' cannot carry the format 'jsn'
+--: error option.bad_value 19:86 connector 'filesystem' does not support the format 'jsn'
 --: error option.wrong_type 20:30 invalid with option: connector; expected an `=` delimited key-value pair
 --: error option.wrong_type 20:41 invalid with option: path; expected an `=` delimited key-value pair
 --: error option.bad_value 21:55 connector 'blackhole' has no format
