@@ -51,7 +51,7 @@ def look_up(lookup: Lookup, columns: Schema, keys: pa.Array) -> pa.StructArray:
     return pa.StructArray.from_arrays(values, fields=list(schema), mask=rows.is_null())
 
 
-def narrowed(table: Table, columns: Schema) -> Table:
+def narrow_table(table: Table, columns: Schema) -> Table:
     """The table with only the columns that are wanted, and its key."""
     needed = {*columns.names, *table.primary_key}
     fields = tuple(field for field in table.schema if field.name in needed)

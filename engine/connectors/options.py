@@ -27,14 +27,14 @@ from engine.errors import (
 from engine.formats import FORMATS
 from engine.formats.base import FormatOptions
 from engine.option_values import ByteCount, OffOrInterval, Unreadable, read_value
-from engine.option_values import OptionValue as OptionValue  # noqa: PLC0414 - what a `GivenOption` holds
+from engine.option_values import OptionValue as OptionValue  # noqa: PLC0414 - what a `WithOption` holds
 
 O = TypeVar("O", bound=BaseModel)  # noqa: E741 - the O of Options
-Assignments: TypeAlias = "Sequence[GivenOption]"
+WithOptions: TypeAlias = "Sequence[WithOption]"
 
 
 @dataclass(frozen=True, slots=True)
-class GivenOption:
+class WithOption:
     """One `name = value` of a WITH clause, as it was typed."""
 
     name: str
@@ -123,9 +123,9 @@ class TableOptions(Options):
 class SplitOptions:
     """The options of one table, by whom they are for."""
 
-    general: tuple[GivenOption, ...]
-    format: tuple[GivenOption, ...]
-    connector: tuple[GivenOption, ...]
+    general: tuple[WithOption, ...]
+    format: tuple[WithOption, ...]
+    connector: tuple[WithOption, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class ReadOptions:
     connector: Options
 
 
-def split_options(options: Assignments) -> SplitOptions:
+def split_options(options: WithOptions) -> SplitOptions:
     """Sort options by whom they are for: `format` to every table, `json.*` to the format, the rest to the connector."""
     general = {name_of(name, info) for name, info in TableOptions.model_fields.items()}
     prefixes = tuple(f"{form.prefix}." for form in FORMATS)
@@ -149,11 +149,11 @@ def split_options(options: Assignments) -> SplitOptions:
     )
 
 
-def parse_options(model: type[O], assignments: Assignments, *, table: str, at: TextPosition | None = None) -> O:
+def parse_options(model: type[O], with_options: WithOptions, *, table: str, at: TextPosition | None = None) -> O:
     """The options as `model` declares them. Raises `ScriptRefused` with every complaint there is."""
-    options, complaints = _read(model, assignments, table, at)
+    options, complaints = _read(model, with_options, table, at)
     unknown = _unknown(
-        [(option, known_names(model)) for option in assignments if option.name not in known_names(model)]
+        [(option, known_names(model)) for option in with_options if option.name not in known_names(model)]
     )
     if options is None or complaints or unknown:
         raise ScriptRefused([*unknown, *complaints])
@@ -161,10 +161,10 @@ def parse_options(model: type[O], assignments: Assignments, *, table: str, at: T
 
 
 def read_table_options(
-    connector: Connector, assignments: Assignments, *, table: str, at: TextPosition | None = None, lookup: bool = False
+    connector: Connector, with_options: WithOptions, *, table: str, at: TextPosition | None = None, lookup: bool = False
 ) -> ReadOptions:
     """All options of a table of `connector`, with every complaint about any of them in one `ScriptRefused`."""
-    split = split_options(assignments)
+    split = split_options(with_options)
     general, complaints = _read(TableOptions, split.general, table, at)
     direction, wrong = _direction(connector, split.general, table, at, lookup=lookup)
     complaints += wrong
@@ -224,7 +224,7 @@ def _format(
 
 
 def _direction(
-    connector: Connector, general: Assignments, table: str, at: TextPosition | None, *, lookup: bool
+    connector: Connector, general: WithOptions, table: str, at: TextPosition | None, *, lookup: bool
 ) -> tuple[Direction | None, list[EngineError]]:
     option = next((option for option in general if option.name == "type"), None)
     possible = tuple(connector.options)
@@ -254,15 +254,15 @@ def known_names(model: type[BaseModel]) -> frozenset[str]:
 
 
 def _read(
-    model: type[O], assignments: Assignments, table: str, at: TextPosition | None
+    model: type[O], with_options: WithOptions, table: str, at: TextPosition | None
 ) -> tuple[O | None, list[EngineError]]:
     """The options, and what is wrong with them; options that the model does not know are passed over."""
     fields = {name_of(name, info): info for name, info in model.model_fields.items()}
-    places = {option.name: option.at for option in assignments}
+    places = {option.name: option.at for option in with_options}
     values: dict[str, object] = {}
     wrong: set[str] = set()
     complaints: list[EngineError] = []
-    for option in assignments:
+    for option in with_options:
         if option.name not in fields:
             continue
         if option.name in values:
@@ -301,7 +301,7 @@ def _complaint(
     return OptionValueError(f"option '{name}': {text}" if name else text, at=places.get(name, at))
 
 
-def _unknown(strangers: Sequence[tuple[GivenOption, frozenset[str]]]) -> list[EngineError]:
+def _unknown(strangers: Sequence[tuple[WithOption, frozenset[str]]]) -> list[EngineError]:
     if not strangers:
         return []
     strangers = sorted(strangers, key=lambda stranger: stranger[0].at)

@@ -20,7 +20,7 @@ _COUNTED = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class LineCut:
     """Where one line ends and the next begins: a byte of the uncompressed text, and whether the file ends there."""
 
     byte: int
@@ -48,10 +48,10 @@ def size_of(path: Path) -> int:
             raise UnreadableFileError(f"{path} cannot be read: permission denied", hint="let the process read it")
         return path.stat().st_size
     except FileNotFoundError:
-        raise missing(path) from None
+        raise missing_file(path) from None
 
 
-def missing(path: Path) -> MissingFileError:
+def missing_file(path: Path) -> MissingFileError:
     """The error of a path that is not there."""
     where = path.resolve()
     return MissingFileError(
@@ -103,7 +103,7 @@ def read_blocks(path: Path, compression: Compression, start: int, end: int | Non
         yield unfinished
 
 
-def step(path: Path, compression: Compression, start: int, lines: int) -> tuple[Cut, int]:
+def skip_lines(path: Path, compression: Compression, start: int, lines: int) -> tuple[LineCut, int]:
     """The cut so many lines further, or the end of the file, and how many lines there are in between."""
     at, counted, is_open = start, 0, False
     with open_text(path, compression, start) as file:
@@ -112,14 +112,14 @@ def step(path: Path, compression: Compression, start: int, lines: int) -> tuple[
             if counted + newlines >= lines:
                 within = _after_newline(read, lines - counted)
                 is_end = within == len(read) and not file.read(1)
-                return Cut(at + within, is_end), lines
+                return LineCut(at + within, is_end), lines
             counted += newlines
             at += len(read)
             is_open = not read.endswith(b"\n")
-    return Cut(at, True), counted + is_open
+    return LineCut(at, True), counted + is_open
 
 
-def spread(path: Path, start: int, end: int, parts: int) -> list[int]:
+def cut_points(path: Path, start: int, end: int, parts: int) -> list[int]:
     """At most `parts` + 1 bytes from `start` to `end` that begin lines, about equally far apart."""
     cuts = [start]
     with path.open("rb") as file:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from engine.connectors import find_connector
 from engine.connectors.base import Connector, Position, Sink, SinkContext, Source, Table
-from engine.connectors.options import GivenOption, OptionValue, read_table_options
+from engine.connectors.options import OptionValue, WithOption, read_table_options
 from engine.delivery.epoch import Epoch
 from engine.errors import TextPosition
 from engine.schema import Field, Schema, arrow_schema
@@ -21,10 +21,10 @@ NUMBERS = Schema((Field("n", BIGINT, nullable=False), Field("name", TEXT)))
 Row = dict[str, Any]
 
 
-def given(**options: OptionValue | Path) -> list[GivenOption]:
+def given(**options: OptionValue | Path) -> list[WithOption]:
     """Options as if they had been typed, one per column; two underscores stand for a dot."""
     return [
-        GivenOption(
+        WithOption(
             name.replace("__", "."), str(value) if isinstance(value, Path) else value, TextPosition(1, column + 1)
         )
         for column, (name, value) in enumerate(options.items())

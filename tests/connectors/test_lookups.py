@@ -20,7 +20,7 @@ from engine import types
 from engine.connectors import CONNECTORS, connector_of
 from engine.connectors.base import Cache, Lookup, LookupResult, Table
 from engine.connectors.lookup_cache import CachedLookup
-from engine.connectors.lookups import LookupSpec, look_up, narrowed, open_lookup
+from engine.connectors.lookups import LookupSpec, look_up, narrow_table, open_lookup
 from engine.errors import BadRecordError, DuplicateKeyError, MissingFileError, UnreadableFileError
 from engine.schema import Field, Schema, arrow_schema
 from tests.connectors.tables import table
@@ -320,7 +320,7 @@ def test_a_worker_opens_a_table_once_for_each_start_of_a_query(tmp_path: Path) -
 def test_only_the_wanted_columns_and_the_key_are_decoded(tmp_path: Path) -> None:
     of = lookup_table(tmp_path, MANY)
 
-    assert narrowed(of, Schema((MANY.fields[3],))).schema.names == ("id", "size")
+    assert narrow_table(of, Schema((MANY.fields[3],))).schema.names == ("id", "size")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from engine.connectors.base import Options
-from engine.connectors.options import GivenOption, TableOptions, parse_options, read_table_options, split_options
+from engine.connectors.options import TableOptions, WithOption, parse_options, read_table_options, split_options
 from engine.errors import EngineError, ScriptRefused, TextPosition
 from engine.formats.json.options import JsonOptions
 from engine.option_values import ByteCount, MicrosOrInterval
@@ -28,7 +28,7 @@ class Everything(Options):
     dotted: str | None = Field(None, alias="a.b", description="d")
 
 
-def complaints(*options: GivenOption) -> list[EngineError]:
+def complaints(*options: WithOption) -> list[EngineError]:
     with pytest.raises(ScriptRefused) as refused:
         parse_options(Everything, options, table="t", at=TextPosition(9, 9))
     return list(refused.value.complaints)

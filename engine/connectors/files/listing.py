@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.connectors.base import Position
-from engine.connectors.text_files import missing
+from engine.connectors.text_files import missing_file
 from engine.errors import FilesChangedError, UnreadableFileError
 
 
@@ -82,7 +82,7 @@ def list_files(root: Path, pattern: str | None, *, by_time: bool, until: int | N
         status = root.stat()
         return [ListedFile(Key(status.st_mtime_ns if by_time else 0, ""), status.st_size)]
     if not root.is_dir():
-        raise missing(root)
+        raise missing_file(root)
     expression = re.compile(pattern or "")
     files = []
     for path in _walk(root):

@@ -43,25 +43,33 @@ class Layout:
         return TimeDirectory("/".join(parts[: len(parts) - self.depth]), segment.until)
 
 
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a plan depends on besides the pipeline: the time in microseconds, chance, and which directories are told to
+    be complete already."""
+
+    now: int
+    chance: Chance
+    is_marked: Callable[[str], bool]
+
+
 def plan(
     epoch: Epoch,
     before: OpenFiles,
     segments: Sequence[Segment],
     layout: Layout,
-    now: int,
-    chance: Chance,
-    is_marked: Callable[[str], bool],
+    outside: Outside,
 ) -> EpochManifest:
-    """The manifest of an epoch. `is_marked` says whether a directory is told to be complete already."""
-    moment = Moment(now, epoch.watermark, epoch.is_last)
-    files = grow(before.open, segments, now)
+    """The manifest of an epoch."""
+    moment = Moment(outside.now, epoch.watermark, epoch.is_last)
+    files = grow(before.open, segments, outside.now)
     final = [file for file in files if is_due(file, layout.policy, moment)]
     open_files = tuple(file for file in files if file not in final)
     folders = _latest([*before.incomplete, *filter(None, map(layout.folder, segments))])
     complete = [folder for folder in folders if moment.has_passed(folder.until) and not _is_open(folder, open_files)]
-    published = [_published(file, layout, stem(layout.strategy, epoch, now, chance)) for file in final]
+    published = [_published(file, layout, stem(layout.strategy, epoch, outside.now, outside.chance)) for file in final]
     markers = [f"{folder.name}/{MARKER}" for folder in complete]
-    published += [PublishedFile(name, 0, ()) for name in markers if not is_marked(name)]
+    published += [PublishedFile(name, 0, ()) for name in markers if not outside.is_marked(name)]
     incomplete = tuple(folder for folder in folders if folder not in complete)
     return EpochManifest(
         epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(published), open_files, incomplete

@@ -23,9 +23,8 @@ import pyarrow as pa
 from engine.connectors.base import Epoch, SinkContext, Table
 from engine.connectors.files.gathering import gather
 from engine.connectors.files.joining import join_segments
-from engine.connectors.files.names import Chance
 from engine.connectors.files.partitions import Partitioner
-from engine.connectors.files.plan import Layout, plan
+from engine.connectors.files.plan import Layout, Outside, plan
 from engine.connectors.files.segments import FileSegments
 from engine.connectors.files.storage import Location, StorageOptions
 from engine.connectors.files.target import Directory, Target
@@ -62,7 +61,6 @@ class RollingFilesSink:
         directory: Path,
         *,
         clock: Callable[[], int] = _now,
-        chance: Chance = secrets.token_bytes,
     ) -> None:
         self._table = table
         self._layout = layout
@@ -70,7 +68,6 @@ class RollingFilesSink:
         self._target = target
         self._directory = directory
         self._clock = clock
-        self._chance = chance
 
     def open(self, epoch: Epoch, task: int) -> RollingFilesWriter:
         """A writer of one segment per partition."""
@@ -110,7 +107,8 @@ class RollingFilesSink:
             self._target.begin(permit)
         self._withdraw_abandoned(epoch)
         reach(Point.BEFORE_WRITE, epoch.number)
-        planned = plan(epoch, before, segments, self._layout, self._clock(), self._chance, self._target.has)
+        outside = Outside(self._clock(), secrets.token_bytes, self._target.has)
+        planned = plan(epoch, before, segments, self._layout, outside)
         planned = gather(planned, self._directory, epoch, self._join)
         # the manifest must not outlive the segments that it names, were the machine to stop right behind it
         sync_names(self._directory, epoch)

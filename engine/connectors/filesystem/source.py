@@ -21,7 +21,7 @@ from engine.connectors.files.listing import (
 from engine.connectors.files.parquet_rows import count_rows, group_ends, read_rows
 from engine.connectors.filesystem.options import FilesystemSourceOptions
 from engine.connectors.line_rows import line_reader
-from engine.connectors.text_files import Compression, compression_of, missing, spread, step
+from engine.connectors.text_files import Compression, compression_of, cut_points, missing_file, skip_lines
 
 _PARTITION = "files"
 _SMALLEST_RANGE = 1024 * 1024
@@ -47,7 +47,7 @@ class FilesystemSource:
     def start(self, partition: str) -> Position:
         """Before the first file; the directory must be there."""
         if not self._options.path.exists():
-            raise missing(self._options.path)
+            raise missing_file(self._options.path)
         return to_position(FilePosition())
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
@@ -62,17 +62,17 @@ class FilesystemSource:
         return self.bounded and position.is_done and not any(_is_after(file, position) for file in self._list())
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
-        """The files between two positions, large ones cut, dealt out in order. A slice names its ranges itself, so
+        """The files between two positions, large ones cut, divided in order. A slice names its ranges itself, so
         that its task need not look for the files again."""
         if start == end:
             return ()
         whole = ranges_between(self._list(settled=False), from_position(start), from_position(end))
-        # cut finer than needed, so that the hands can be dealt about equal shares
+        # cut finer than needed, so that the tasks can get about equal shares
         size = max(_SMALLEST_RANGE, sum(file_range.weight for file_range in whole) // max(tasks, 1) // _RANGES_PER_TASK)
         ranges = [part for file_range in whole for part in self._cut(self._fixed(file_range), size)]
         return tuple(
             Slice(partition, {"pieces": [[part.name, part.start, part.end] for part in _merged(group)]}, end)
-            for group in _deal(ranges, tasks)
+            for group in _divide(ranges, tasks)
         )
 
     def read(self, piece: Slice) -> Iterator[Chunk]:
@@ -125,7 +125,7 @@ class FilesystemSource:
             if position.at + rows >= total:
                 return position.leave(), total - position.at
             return position.move(position.at + rows), rows
-        cut, counted = step(path, self._compression(path), position.at, rows)
+        cut, counted = skip_lines(path, self._compression(path), position.at, rows)
         return (position.leave() if cut.is_end else position.move(cut.byte)), counted
 
     def _fixed(self, file_range: FileRange) -> FileRange:
@@ -144,7 +144,7 @@ class FilesystemSource:
             cuts = [file_range.start, *group_ends(path, file_range.start, file_range.end)]
         else:
             end = file_range.size if file_range.end is None else file_range.end
-            cuts = spread(path, file_range.start, end, -(-(end - file_range.start) // size))
+            cuts = cut_points(path, file_range.start, end, -(-(end - file_range.start) // size))
         for start, end in pairwise(cuts):
             yield replace(file_range, start=start, end=end, weight=file_range.weight // (len(cuts) - 1))
 
@@ -176,14 +176,14 @@ def _is_after(file: ListedFile, position: FilePosition) -> bool:
     return position.key is None or file.key > position.key
 
 
-def _deal(ranges: Sequence[FileRange], hands: int) -> list[list[FileRange]]:
-    """The ranges in order, in at most `hands` groups of about equal weight."""
-    share = sum(file_range.weight for file_range in ranges) / max(hands, 1)
+def _divide(ranges: Sequence[FileRange], tasks: int) -> list[list[FileRange]]:
+    """The ranges in order, in at most `tasks` groups of about equal weight."""
+    share = sum(file_range.weight for file_range in ranges) / max(tasks, 1)
     groups: list[list[FileRange]] = []
-    dealt = 0
+    assigned_weight = 0
     for file_range in ranges:
-        if not groups or dealt + file_range.weight / 2 > share * len(groups):
+        if not groups or assigned_weight + file_range.weight / 2 > share * len(groups):
             groups.append([])
         groups[-1].append(file_range)
-        dealt += file_range.weight
+        assigned_weight += file_range.weight
     return groups

@@ -46,7 +46,7 @@ class SingleFileSink:
         drop_segments(self._directory, epoch)
 
     def _append(self, permit: WritePermit, segments: Sequence[Segment]) -> int:
-        """Cut the file back to what the ledger says, append, and say how long it is now."""
+        """LineCut the file back to what the ledger says, append, and say how long it is now."""
         base = permit.after.length if permit.after else 0
         with writing(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.connectors.base import Chunk, Position, Slice, Table
 from engine.connectors.line_rows import line_reader
-from engine.connectors.text_files import Cut, compression_of, size_of, spread, step
+from engine.connectors.text_files import LineCut, compression_of, cut_points, size_of, skip_lines
 
 _PARTITION = "0"
 _SMALLEST_SLICE = 1024 * 1024
@@ -50,7 +50,7 @@ class SingleFileSource:
         if self._compression != "none" or last - first <= _SMALLEST_SLICE:
             return (Slice(partition, start, end),)
         count = min(tasks, -(-(last - first) // _SMALLEST_SLICE))
-        cuts: list[Position] = [{"byte": byte} for byte in spread(self._path, first, last, count)]
+        cuts: list[Position] = [{"byte": byte} for byte in cut_points(self._path, first, last, count)]
         cuts[-1] = end
         return tuple(Slice(partition, cut, next_cut) for cut, next_cut in pairwise(cuts))
 
@@ -68,7 +68,7 @@ class SingleFileSource:
         if is_end:
             return at
         if max_rows is not None:
-            cut, _ = step(self._path, self._compression, byte, max_rows)
+            cut, _ = skip_lines(self._path, self._compression, byte, max_rows)
             return _to_position(cut) if cut.is_end or cut.byte > byte else at
         if self._compression != "none":
             return {"byte": byte, "end": True}
@@ -82,5 +82,5 @@ def _from_position(position: Position) -> tuple[int, bool]:
     return byte, bool(position.get("end"))
 
 
-def _to_position(cut: Cut) -> Position:
+def _to_position(cut: LineCut) -> Position:
     return {"byte": cut.byte, "end": True} if cut.is_end else {"byte": cut.byte}

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.connectors.base import Table
-from engine.connectors.lookups import LookupSpec, look_up, narrowed, open_lookup
+from engine.connectors.lookups import LookupSpec, look_up, narrow_table, open_lookup
 from engine.plan.hidden import hidden_in
 from engine.plan.nodes import LookupJoin
 from engine.spark.lower.rows import quoted
@@ -28,7 +28,7 @@ def lower_lookup_join(node: LookupJoin, rows: DataFrame, table: Table) -> DataFr
     the JVM; that it is not deterministic keeps Spark from asking twice."""
     from pyspark.sql.pandas.functions import arrow_udf  # noqa: PLC0415 - it imports pandas
 
-    spec = LookupSpec(narrowed(table, node.columns), node.columns, uuid4().hex)
+    spec = LookupSpec(narrow_table(table, node.columns), node.columns, uuid4().hex)
     kind = spark_schema(node.columns)
     find = arrow_udf(_finder(spec), kind).asNondeterministic()  # type: ignore[call-overload]  # it can give structs
     found = rows.withColumn(_ROW, find(F.expr(to_sql(node.key))))

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from engine.connectors import CONNECTORS
 from engine.connectors.base import Connector
-from engine.connectors.options import GivenOption, known_names
+from engine.connectors.options import WithOption, known_names
 from engine.errors import (
     DuplicateNameError,
     EngineError,
@@ -41,7 +41,7 @@ class Connection:
 
     name: str
     connector: str
-    options: tuple[GivenOption, ...]
+    options: tuple[WithOption, ...]
     is_own: bool = True
 
 
@@ -102,7 +102,7 @@ def read_connections(text: str) -> dict[str, Connection]:
     return connections
 
 
-def with_connection(options: Sequence[GivenOption], connections: Connections) -> list[GivenOption]:
+def with_connection(options: Sequence[WithOption], connections: Connections) -> list[WithOption]:
     """The options of a table together with those of the connection that it names."""
     named = option_named("connection_profile", options)
     if named is None:
@@ -123,7 +123,7 @@ def with_connection(options: Sequence[GivenOption], connections: Connections) ->
         raise OptionValueError(message, hint="set it in only one of the two", at=twice.at)
     merged = [option for option in options if option is not named]
     if kind is None:
-        merged.insert(0, GivenOption("connector", connection.connector, named.at))
+        merged.insert(0, WithOption("connector", connection.connector, named.at))
     # Those of the administrator's file have positions in that file, which mean nothing in the script.
     shared = [option if connection.is_own else replace(option, at=named.at) for option in connection.options]
     return merged + shared

@@ -16,7 +16,7 @@ from sqlglot import exp
 from engine import types
 from engine.connectors import CONNECTORS, find_connector
 from engine.connectors.base import Cache, Connector
-from engine.connectors.options import GivenOption, ReadOptions, read_table_options
+from engine.connectors.options import ReadOptions, WithOption, read_table_options
 from engine.errors import MemoryTableError, MissingOptionError, OptionValueError, TableColumnError, TextPosition
 from engine.schema import Schema
 from engine.sql.catalog import Entry, LookupTable, MemoryTable, SinkTable
@@ -63,7 +63,7 @@ def declare_table(node: exp.Create, script: Script, connections: Connections) ->
     return _entry(Declaration(target.name, connector, columns, read, script, at, positions))
 
 
-def _connector(option: GivenOption, complaints: Complaints) -> Connector:
+def _connector(option: WithOption, complaints: Complaints) -> Connector:
     connector = find_connector(str(option.value))
     if connector is None:
         names = ", ".join(declared.name for declared in CONNECTORS if not declared.hidden)
@@ -75,7 +75,7 @@ def _connector(option: GivenOption, complaints: Complaints) -> Connector:
     return connector
 
 
-def _memory_table(name: str, columns: TableColumns, options: Sequence[GivenOption]) -> MemoryTable:
+def _memory_table(name: str, columns: TableColumns, options: Sequence[WithOption]) -> MemoryTable:
     if any(option.name != "connector" for option in options):
         raise MemoryTableError(
             "Memory tables do not allow with options; to create a connection table set the 'connector' option"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from engine.connectors.options import GivenOption
+from engine.connectors.options import WithOption
 from engine.errors import OptionTypeError, OptionValueError, TextPosition
 from engine.option_values import OptionValue
 from engine.sql.complaints import Complaints
@@ -21,9 +21,9 @@ from engine.sql.text.dialect import BareOption
 from engine.sql.text.parse import Script
 
 
-def given_options(node: exp.Create, script: Script, complaints: Complaints, at: TextPosition) -> list[GivenOption]:
+def given_options(node: exp.Create, script: Script, complaints: Complaints, at: TextPosition) -> list[WithOption]:
     """The options in the order of the text; one that cannot be read goes to the complaints."""
-    options: list[GivenOption] = []
+    options: list[WithOption] = []
     properties = node.args.get("properties")
     for item in properties.expressions if properties else []:
         position = script.position(item) or at
@@ -34,7 +34,7 @@ def given_options(node: exp.Create, script: Script, complaints: Complaints, at: 
                 shown = item.this if isinstance(item, BareOption) else item.sql()
                 raise OptionTypeError(f"invalid with option: {shown}; expected an `=` delimited key-value pair")
             name = _dotted(item.this) if isinstance(item.this, exp.Expr) else str(item.this)
-            options.append(GivenOption(name, _option_value(item.args["value"], name), position))
+            options.append(WithOption(name, _option_value(item.args["value"], name), position))
     return options
 
 
@@ -67,7 +67,7 @@ def _option_value(node: exp.Expr, name: str) -> OptionValue:
     )
 
 
-def as_lookup(options: Sequence[GivenOption], at: TextPosition) -> list[GivenOption]:
+def as_lookup(options: Sequence[WithOption], at: TextPosition) -> list[WithOption]:
     """The options of a temporary table, which is a lookup table without saying so."""
     kind = option_named("type", options)
     if kind is not None and kind.value != "lookup":
@@ -75,10 +75,10 @@ def as_lookup(options: Sequence[GivenOption], at: TextPosition) -> list[GivenOpt
             f"Cannot have a temporary table with type '{kind.value}'; temporary tables must be type 'lookup'",
             at=kind.at,
         )
-    return [*options, *([] if kind else [GivenOption("type", "lookup", at)])]
+    return [*options, *([] if kind else [WithOption("type", "lookup", at)])]
 
 
-def option_named(name: str, options: Sequence[GivenOption]) -> GivenOption | None:
+def option_named(name: str, options: Sequence[WithOption]) -> WithOption | None:
     """The option of that name, if it is given."""
     return next((option for option in options if option.name == name), None)
 

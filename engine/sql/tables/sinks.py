@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from engine.connectors import CONNECTORS, connector_of
 from engine.connectors.base import Table
-from engine.connectors.options import GivenOption, read_table_options
+from engine.connectors.options import WithOption, read_table_options
 from engine.errors import OptionValueError, TextPosition, UpdatingQueryError
 from engine.formats import find_format
 from engine.formats.debezium.format import DEBEZIUM_JSON
@@ -48,5 +48,5 @@ def anonymous_sink(name: str, connector: str, columns: Schema) -> Table:
     """The sink for the rows of a bare SELECT."""
     declared = next(candidate for candidate in CONNECTORS if candidate.name == connector)
     at = TextPosition(1, 1)
-    options = read_table_options(declared, [GivenOption("type", "sink", at)], table=name, at=at)
+    options = read_table_options(declared, [WithOption("type", "sink", at)], table=name, at=at)
     return Table(name, connector, "sink", options.connector, columns, options.format)

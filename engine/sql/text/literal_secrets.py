@@ -11,7 +11,7 @@ from functools import cache
 from sqlglot import exp
 
 from engine.connectors import CONNECTORS
-from engine.connectors.options import GivenOption, name_of
+from engine.connectors.options import WithOption, name_of
 from engine.connectors.secret_values import SECRET_PREFIX, is_secret, refers_to_secret
 from engine.errors import LiteralSecretError
 from engine.formats import FORMATS
@@ -35,7 +35,7 @@ def literal_secrets(script: Script) -> list[LiteralSecretError]:
     ]
 
 
-def _is_literal_secret(option: GivenOption) -> bool:
+def _is_literal_secret(option: WithOption) -> bool:
     return option.name in _secret_names() and bool(option.value) and not refers_to_secret(option.value)
 
 

@@ -75,8 +75,8 @@ def write_failure(wrong: KafkaException, topic: str) -> EngineError:
         return TargetRefusedError(
             f"topic {topic!r} does not accept a record: {reason}",
             hint="check whether its timestamp is further in the future than 'message.timestamp.after.max.ms' of the "
-            "topic allows (name another column with 'sink.timestamp_field'), or the topic is compacted and the record has "
-            "no key",
+            "topic allows (name another column with 'sink.timestamp_field'), or the topic is compacted and the record "
+            "has no key",
         )
     if code in _REFUSED:
         return TargetRefusedError(
