@@ -129,14 +129,14 @@ class Source(Protocol):
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
         """The range cut into at most `tasks` pieces that can be read independently; in order."""
 
-    def read(self, piece: Slice) -> Iterator[Chunk]:
+    def read(self, task_slice: Slice) -> Iterator[Chunk]:
         """The rows of a slice, in order, in chunks of at most 8,192 rows times a small factor."""
 
 
 @runtime_checkable
 class HasMovingStart(Protocol):
-    """A source whose partitions do not begin at the same place every time one asks. Where they begin is written down
-    before anything is read, so that a replay begins there too."""
+    """A source whose partitions do not begin at the same position every time they are asked for. Where they begin is
+    written down before anything is read, so that a replay begins there too."""
 
     def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
         """Where partitions begin that were not there before; it `is_first` when the pipeline has read nothing yet."""
@@ -254,7 +254,7 @@ class SinkContext:
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """A kind of place rows come from or go to."""
+    """What rows come from or go to, and how."""
 
     name: str
     summary: str

@@ -96,13 +96,13 @@ class GeneratedSource:
         positions: list[Position] = [{**_fields(end), "n": cut} for cut in cuts]
         return tuple(Slice(partition, cut, next_cut) for cut, next_cut in pairwise(positions))
 
-    def read(self, piece: Slice) -> Iterator[Chunk]:
+    def read(self, task_slice: Slice) -> Iterator[Chunk]:
         """The rows of a range of the counter. Their times come from where the range ends: the start may be older
         than the origin."""
-        first, last = _number(piece.start, "n"), _number(piece.end, "n")
+        first, last = _number(task_slice.start, "n"), _number(task_slice.end, "n")
         for start in range(first, last, self._batch):
             numbers = np.arange(start, min(start + self._batch, last), dtype=np.int64)
-            micros = self._times(numbers, piece.end)
+            micros = self._times(numbers, task_slice.end)
             yield Chunk(self._with_metadata(self._make(numbers, micros), micros))
 
     def _advance(self, at: Position, max_rows: int | None) -> Position:

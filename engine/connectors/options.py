@@ -310,8 +310,8 @@ def _unknown(strangers: Sequence[tuple[WithOption, frozenset[str]]]) -> list[Eng
     suggestions = ", ".join(f"'{match[0]}'" for match in close if match)
     names_there_are = ", ".join(f"'{name}'" for name in sorted(strangers[0][1]) if name != "format")
     hint = f"did you mean {suggestions}?" if suggestions else f"there are {names_there_are}"
-    place = strangers[0][0].at
-    return [UnknownOptionError(f"unknown options provided in WITH clause: {listing}", hint=hint, at=place)]
+    position = strangers[0][0].at
+    return [UnknownOptionError(f"unknown options provided in WITH clause: {listing}", hint=hint, at=position)]
 
 
 def _spelled(name: str) -> str:

@@ -154,9 +154,9 @@ _HINTS = {
 
 def _go_where_it_was_checked(environ: Mapping[str, str], request: httpx2.Request) -> None:
     """Send a request to the address that its host has now, when scripts may go there, and to no other."""
-    place = check_url(str(request.url), environ)
-    request.url = request.url.join(place.url)
-    request.extensions = {**request.extensions, "sni_hostname": place.server_name}
+    address = check_url(str(request.url), environ)
+    request.url = request.url.join(address.url)
+    request.extensions = {**request.extensions, "sni_hostname": address.server_name}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What a Delta table may be told."""
+"""The options of a Delta table."""
 
 from __future__ import annotations
 

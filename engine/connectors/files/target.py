@@ -15,11 +15,11 @@ from engine.delivery.publish import publish, withdraw
 from engine.delivery.writing import writing
 
 Build: TypeAlias = Callable[[Path], object]
-"""Makes a file at a place of this machine; the same file every time."""
+"""Makes a file at a path of this machine; the same file every time."""
 
 
 class Target(Protocol):
-    """A place with files, by their names below it."""
+    """A location with files, by their names below it."""
 
     def is_fresh(self) -> bool:
         """Whether it holds nothing."""
@@ -35,7 +35,7 @@ class Target(Protocol):
         """How long a file is that is there."""
 
     def begin(self, permit: WritePermit) -> None:
-        """Make the place and clear away what earlier runs have left unfinished. Called when a run takes its first
+        """Make the location and clear away what earlier runs have left unfinished. Called when a run takes its first
         epoch."""
 
     def withdraw(self, epoch: Epoch, manifest: EpochManifest) -> None:

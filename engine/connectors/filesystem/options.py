@@ -1,4 +1,4 @@
-"""What a table in a directory of files may be told."""
+"""The options of a table in a directory of files."""
 
 from __future__ import annotations
 

@@ -75,24 +75,24 @@ class FilesystemSource:
             for group in _divide(ranges, tasks)
         )
 
-    def read(self, piece: Slice) -> Iterator[Chunk]:
+    def read(self, task_slice: Slice) -> Iterator[Chunk]:
         """The rows of a slice."""
-        for name, start, end in self._pieces(piece):
+        for name, start, end in self._ranges_of(task_slice):
             path = self._path(name)
             if self._is_parquet:
                 yield from read_rows(self._table, path, start, end)
             else:
                 yield from line_reader(self._table).read(path, self._compression(path), start, end)
 
-    def _pieces(self, piece: Slice) -> Iterator[tuple[str, int, int | None]]:
-        assert isinstance(piece.start, dict)
-        if "pieces" not in piece.start:
+    def _ranges_of(self, task_slice: Slice) -> Iterator[tuple[str, int, int | None]]:
+        assert isinstance(task_slice.start, dict)
+        if "pieces" not in task_slice.start:
             for file_range in ranges_between(
-                self._list(settled=False), from_position(piece.start), from_position(piece.end)
+                self._list(settled=False), from_position(task_slice.start), from_position(task_slice.end)
             ):
                 yield file_range.name, file_range.start, file_range.end
             return
-        named = piece.start["pieces"]
+        named = task_slice.start["pieces"]
         assert isinstance(named, list)
         for content in named:
             match content:

@@ -1,4 +1,4 @@
-"""What a table of Nexmark's events may be told."""
+"""The options of a table of Nexmark's events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table in Redis may be told."""
+"""The options of a table in Redis."""
 
 from __future__ import annotations
 

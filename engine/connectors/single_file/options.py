@@ -1,4 +1,4 @@
-"""What a table in one file may be told."""
+"""The options of a table in one file."""
 
 from __future__ import annotations
 

@@ -54,11 +54,11 @@ class SingleFileSource:
         cuts[-1] = end
         return tuple(Slice(partition, cut, next_cut) for cut, next_cut in pairwise(cuts))
 
-    def read(self, piece: Slice) -> Iterator[Chunk]:
+    def read(self, task_slice: Slice) -> Iterator[Chunk]:
         """The rows of a slice."""
-        start, is_over = _from_position(piece.start)
-        end, is_end = _from_position(piece.end)
-        if is_over or piece.start == piece.end:
+        start, is_over = _from_position(task_slice.start)
+        end, is_end = _from_position(task_slice.end)
+        if is_over or task_slice.start == task_slice.end:
             return iter(())
         to_end = is_end and self._compression != "none"
         return line_reader(self._table).read(self._path, self._compression, start, None if to_end else end)

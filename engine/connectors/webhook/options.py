@@ -1,4 +1,4 @@
-"""What a table that posts its rows may be told."""
+"""The options of a table whose rows are posted to a URL."""
 
 from __future__ import annotations
 

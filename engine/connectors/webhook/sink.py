@@ -4,7 +4,7 @@
     bad_data = 'dead_letter': c is kept with "the answer is 422 ..."; the epoch is recorded with 2 rows, 1 refused
 
 A row that is posted again, by a retry or after a crash, has the same `Idempotency-Key`: a hash of the history, the
-sink, the epoch, and the row's place in it.
+sink, the epoch, and the row's position in it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a table that reads Kafka may be told, and what a record has around its value."""
+"""The options of a table that reads Kafka, and what a record has around its value."""
 
 from __future__ import annotations
 

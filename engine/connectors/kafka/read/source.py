@@ -128,12 +128,12 @@ class KafkaSource:
         cuts = [ReadPosition(offset, last.topic_id).to_json() for offset in offsets]
         return [Slice(partition, cut, next_cut) for cut, next_cut in pairwise(cuts)]
 
-    def read(self, piece: Slice) -> Iterator[Chunk]:
+    def read(self, task_slice: Slice) -> Iterator[Chunk]:
         """The rows of a range of offsets. Control records and aborted ones leave gaps; records without a value are
         skipped."""
         make = RowMaker(self._table)
-        topic, number = split_name(piece.partition)
-        first, last = ReadPosition.from_json(piece.start).offset, ReadPosition.from_json(piece.end).offset
+        topic, number = split_name(task_slice.partition)
+        first, last = ReadPosition.from_json(task_slice.start).offset, ReadPosition.from_json(task_slice.end).offset
         for records in reader_of(self._options, self._group).read(topic, number, first, last):
             yield make.chunk(records)
 

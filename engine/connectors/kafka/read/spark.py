@@ -42,10 +42,10 @@ class KafkaSparkRead:
     def options_of(self, slices: Sequence[Slice]) -> Mapping[str, str]:
         """Which records, and how to reach them."""
         starts, ends = dict[str, dict[str, int]](), dict[str, dict[str, int]]()
-        for piece in slices:
-            topic, number = split_name(piece.partition)
-            starts.setdefault(topic, {})[str(number)] = ReadPosition.from_json(piece.start).offset
-            ends.setdefault(topic, {})[str(number)] = ReadPosition.from_json(piece.end).offset
+        for task_slice in slices:
+            topic, number = split_name(task_slice.partition)
+            starts.setdefault(topic, {})[str(number)] = ReadPosition.from_json(task_slice.start).offset
+            ends.setdefault(topic, {})[str(number)] = ReadPosition.from_json(task_slice.end).offset
         return {
             "assign": json.dumps({topic: [int(number) for number in numbers] for topic, numbers in ends.items()}),
             "startingOffsets": json.dumps(starts),

@@ -1,4 +1,4 @@
-"""What a table that writes to Kafka may be told."""
+"""The options of a table that writes to Kafka."""
 
 from __future__ import annotations
 
