@@ -25,61 +25,61 @@ class Page(BaseModel, Generic[T]):
     """Some of a list, and whether there is more."""
 
     data: list[T]
-    has_more: bool = False
+    has_more: bool = Field(default=False, description="Whether the list goes on.")
 
 
 class Pipeline(BaseModel):
     """A pipeline, and where its job stands."""
 
-    id: str
-    name: str
-    query: str
-    version: int
-    udfs: list[str]
-    settings: dict[str, str]
-    parallelism: int
-    checkpoint_interval_micros: int | None
-    stop: StopMode
-    created_at: int
-    state: State
-    action: StopMode | None
-    action_text: str
-    action_in_progress: bool
-    graph: dict[str, Any]
-    fingerprint: str
-    digest: str
-    job_id: str
-    state_dir: str
+    id: str = Field(description="What names the pipeline for good.")
+    name: str = Field(description="What its owner calls it.")
+    query: str = Field(description="The SQL text of the newest version.")
+    version: int = Field(description="The number of that version.")
+    udfs: list[str] = Field(description="The Python files of functions that the query may use.")
+    settings: dict[str, str] = Field(description="The settings of its runs.")
+    parallelism: int = Field(description="How many tasks work side by side.")
+    checkpoint_interval_micros: int | None = Field(description="The least time from one epoch to the next.")
+    stop: StopMode = Field(description="How its job is to stop; `none` lets it run.")
+    created_at: int = Field(description="When it was deployed first.")
+    state: State = Field(description="Where its job stands.")
+    action: StopMode | None = Field(description="The stop mode that a button would ask for.")
+    action_text: str = Field(description="What such a button would say.")
+    action_in_progress: bool = Field(description="Whether the job is on its way to another state.")
+    graph: dict[str, Any] = Field(description="The plan, as nodes and edges.")
+    fingerprint: str = Field(description="What the state is bound to.")
+    digest: str = Field(description="The same for deployments that say the same.")
+    job_id: str = Field(description="Its job.")
+    state_dir: str = Field(description="The directory of its state.")
 
 
 class Job(BaseModel):
     """One life of a pipeline on the control plane."""
 
     id: str
-    pipeline_id: str
-    running_desired: bool
-    state: State
-    run_id: int
-    start_time: int | None
-    finish_time: int | None
-    tasks: int | None
-    failure_message: str | None
-    failure_code: str | None
-    failure_hint: str | None
-    restarts: int
-    watermark: int | None
-    epoch: int | None
-    created_at: int
+    pipeline_id: str = Field(description="Its pipeline.")
+    running_desired: bool = Field(description="Whether it is to run.")
+    state: State = Field(description="Where it stands.")
+    run_id: int = Field(description="The number of its newest run; one more at every start.")
+    start_time: int | None = Field(description="When that run was started.")
+    finish_time: int | None = Field(description="When the job came to rest.")
+    tasks: int | None = Field(description="The parallelism of the newest run.")
+    failure_message: str | None = Field(description="Why it failed last.")
+    failure_code: str | None = Field(description="The code of that error.")
+    failure_hint: str | None = Field(description="What to do about it.")
+    restarts: int = Field(description="Failures in a row since the last healthy run.")
+    watermark: int | None = Field(description="How far the committed output is complete.")
+    epoch: int | None = Field(description="The newest committed epoch.")
+    created_at: int = Field(description="When the pipeline was deployed first.")
 
 
 class CommittedEpoch(BaseModel):
     """What an answer says of a committed epoch beside its figures."""
 
-    epoch: int
+    epoch: int = Field(description="Its number.")
     backend: str = "spark"
     checkpoint_type: str = "scheduled"
-    start_time: int
-    finish_time: int
+    start_time: int = Field(description="When it began.")
+    finish_time: int = Field(description="When it was committed.")
     events: list[dict[str, Any]] = []
 
 
@@ -96,46 +96,48 @@ class Savepoint(BaseModel):
     """A kept copy of a checkpoint."""
 
     id: str
-    pipeline_id: str
-    label: str | None
-    state: Literal["pending", "completed", "failed"]
-    epoch: int | None
-    watermark: int | None
-    parallelism: int | None
-    path: str
-    bytes: int | None
-    created_at: int
-    failure_message: str | None
+    pipeline_id: str = Field(description="Its pipeline.")
+    label: str | None = Field(description="What its owner calls it.")
+    state: Literal["pending", "completed", "failed"] = Field(description="What has become of taking it.")
+    epoch: int | None = Field(description="The last epoch that it holds.")
+    watermark: int | None = Field(description="How far the output is complete at that epoch.")
+    parallelism: int | None = Field(description="The parallelism of the state that it holds.")
+    path: str = Field(description="Its directory.")
+    bytes: int | None = Field(description="The size of its files.")
+    created_at: int = Field(description="When it was asked for.")
+    failure_message: str | None = Field(description="Why it could not be taken.")
 
 
 class Watermark(BaseModel):
     """How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about."""
 
-    watermark: int | None
-    epoch: int | None
-    passed: bool | None
-    state: State
-    sources: dict[str, int | None]
+    watermark: int | None = Field(
+        description="How far the committed output is complete; far in the future once the job has finished."
+    )
+    epoch: int | None = Field(description="The newest committed epoch.")
+    passed: bool | None = Field(description="Whether the watermark has reached the instant `past`; null without one.")
+    state: State = Field(description="Where the job stands.")
+    sources: dict[str, int | None] = Field(description="The watermark of each source table.")
 
 
 class LogMessage(BaseModel):
     """Something that happened to a job."""
 
     id: int
-    created_at: int
-    level: str
-    message: str
-    code: str | None
-    details: str | None
-    run_id: int | None
+    created_at: int = Field(description="When it happened.")
+    level: str = Field(description="`info`, `warn` or `error`.")
+    message: str = Field(description="What happened.")
+    code: str | None = Field(description="The code of the error.")
+    details: str | None = Field(description="What to do about it.")
+    run_id: int | None = Field(description="The run that it happened to.")
 
 
 class Ping(BaseModel):
     """Who answers at this address."""
 
     pong: bool = True
-    version: str
-    instance: str
+    version: str = Field(description="The version of the engine.")
+    instance: str = Field(description="Another one after every start of the control plane.")
 
 
 def pipeline(record: JobRecord, version: Version, directory: DataDirectory) -> Pipeline:

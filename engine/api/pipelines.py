@@ -36,7 +36,7 @@ class Udf(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    definition: str
+    definition: str = Field(description="The source text.")
     language: Literal["python"] = "python"
 
 
@@ -45,14 +45,21 @@ class Deployment(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    query: str = Field(min_length=1)
-    parallelism: Parallelism = 1
-    checkpoint_interval_micros: Interval | None = None
-    udfs: tuple[str | Udf, ...] = ()
-    settings: dict[str, str] = {}
-    stop: StopMode = "none"
-    idempotency_key: str | None = Field(default=None, max_length=256)
-    force: bool = False
+    query: str = Field(min_length=1, description="The SQL text.")
+    parallelism: Parallelism = Field(default=1, description="How many tasks work side by side.")
+    checkpoint_interval_micros: Interval | None = Field(
+        default=None,
+        description="The least time from one epoch to the next; without one, epochs follow each other at once.",
+    )
+    udfs: tuple[str | Udf, ...] = Field(default=(), description="Files of Python functions that the query may use.")
+    settings: dict[str, str] = Field(
+        default={}, description="The settings of its runs: memory, master, quick, max_epoch_rows."
+    )
+    stop: StopMode = Field(default="none", description="How its job is to stop; `none` lets it run.")
+    idempotency_key: str | None = Field(
+        default=None, max_length=256, description="Makes a deployment that is sent twice happen once."
+    )
+    force: bool = Field(default=False, description="Whether to give up the state that another query has left.")
 
     def to_spec(self) -> Spec:
         """The part that makes a version."""
@@ -67,8 +74,8 @@ class Change(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    stop: StopMode | None = None
-    parallelism: Parallelism | None = None
+    stop: StopMode | None = Field(default=None, description="How to stop, or `none` to run.")
+    parallelism: Parallelism | None = Field(default=None, description="How many tasks are to work side by side.")
 
 
 class RestartRequest(BaseModel):
@@ -76,7 +83,7 @@ class RestartRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    force: bool = False
+    force: bool = Field(default=False, description="Whether to give up the current epoch.")
 
 
 @ROUTER.put("/by-name/{name}", responses={201: {"model": answers.Pipeline}})

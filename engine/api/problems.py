@@ -8,7 +8,7 @@ from http import HTTPStatus
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from engine.errors import EngineError, ScriptRefused
@@ -54,10 +54,10 @@ class Span(BaseModel):
 class Complaint(BaseModel):
     """One thing that is wrong."""
 
-    code: str
-    message: str
-    hint: str | None = None
-    span: Span | None = None
+    code: str = Field(description="The code of the error.")
+    message: str = Field(description="What is wrong.")
+    hint: str | None = Field(default=None, description="What to do next.")
+    span: Span | None = Field(default=None, description="Where in the script.")
 
 
 class Problem(BaseModel):
@@ -65,13 +65,13 @@ class Problem(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"description": "RFC 9457, with the engine's error code."})
 
-    type: str
-    title: str
-    status: int
-    code: str
-    detail: str
-    hint: str | None = None
-    errors: list[Complaint] = []
+    type: str = Field(description="The code, as a URN.")
+    title: str = Field(description="The reason phrase of the status.")
+    status: int = Field(description="The HTTP status.")
+    code: str = Field(description="The code of the error.")
+    detail: str = Field(description="What is wrong.")
+    hint: str | None = Field(default=None, description="What to do next.")
+    errors: list[Complaint] = Field(default=[], description="Each thing that is wrong, when there are several.")
 
 
 def complaints_of(error: EngineError) -> list[Complaint]:

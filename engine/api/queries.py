@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from engine.api.context import ContextDep
 from engine.api.pipelines import Udf
@@ -21,15 +21,15 @@ class Question(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    query: str
-    udfs: tuple[str | Udf, ...] = ()
+    query: str = Field(description="The SQL text.")
+    udfs: tuple[str | Udf, ...] = Field(default=(), description="Files of Python functions that the query may use.")
 
 
 class Verdict(BaseModel):
     """The graph of the plan, or everything that is wrong with the query."""
 
-    graph: dict[str, Any] | None = None
-    errors: list[Complaint] | None = None
+    graph: dict[str, Any] | None = Field(default=None, description="The plan, as nodes and edges.")
+    errors: list[Complaint] | None = Field(default=None, description="Everything that is wrong.")
 
 
 @ROUTER.post("/validate_query", response_model_exclude_none=True)

@@ -31,7 +31,7 @@ class SavepointRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    label: str | None = Field(default=None, max_length=256)
+    label: str | None = Field(default=None, max_length=256, description="What to call it.")
 
 
 class RestoreRequest(BaseModel):
@@ -39,8 +39,8 @@ class RestoreRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    savepoint_id: str
-    allow_replay: bool = False
+    savepoint_id: str = Field(description="The savepoint.")
+    allow_replay: bool = Field(default=False, description="Whether output may be written again.")
 
 
 @ROUTER.post("/savepoints", status_code=202, responses={201: {"model": answers.Savepoint}})

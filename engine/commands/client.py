@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from engine.errors import EngineError, UnreachableError
 from engine.jobs.address import API_PREFIX
@@ -44,18 +44,16 @@ class Client:
 
     def get(self, path: str, query: Mapping[str, str | int | float] | None = None, hold: float = 0.0) -> Json:
         """Read something; `hold` is how long the server may keep the request on top of the usual time."""
-        return self._send("GET", path, query=query, hold=hold)
+        return self._send("GET", path + (f"?{urlencode(query)}" if query else ""), hold=hold)
 
     def send(self, method: str, path: str, body: Mapping[str, Json] | None, *, key: str | None = None) -> Json:
         """Change something; `key` makes it happen once, however often it is sent."""
-        return self._send(method, path, body=body, headers={} if key is None else {"Idempotency-Key": key})
+        return self._send(method, path, body, {} if key is None else {"Idempotency-Key": key})
 
     def _send(
         self,
         method: str,
         path: str,
-        *,
-        query: Mapping[str, str | int | float] | None = None,
         body: Mapping[str, Json] | None = None,
         headers: Mapping[str, str] | None = None,
         hold: float = 0.0,
@@ -67,7 +65,6 @@ class Client:
             answer = httpx.request(
                 method,
                 httpx.URL(self.url).join(API_PREFIX + path),
-                params=query or None,
                 json=body,
                 headers={"Authorization": f"Bearer {self.token}", **(headers or {})},
                 timeout=self.timeout + hold,

@@ -57,7 +57,7 @@ class Home:
     _reports: list[EpochReport] = field(default_factory=list)
     """Those that no answered call has carried yet."""
     _guard: threading.Lock = field(default_factory=threading.Lock)
-    _bell: threading.Event = field(default_factory=threading.Event)
+    _wakeup: threading.Event = field(default_factory=threading.Event)
     _state: str = "starting"
     _closing: bool = False
     _is_lost: bool = False
@@ -74,7 +74,7 @@ class Home:
     def started(self) -> None:
         """The query runs."""
         self._state = "running"
-        self._bell.set()
+        self._wakeup.set()
 
     def report(self, epoch: EpochReport) -> None:
         """An epoch was committed; it is reported as soon as may be, and never lost while this process lives."""
@@ -84,12 +84,12 @@ class Home:
 
     def call_now(self) -> None:
         """Do not wait for the next heartbeat's time."""
-        self._bell.set()
+        self._wakeup.set()
 
     def close(self, goodbye: Goodbye) -> None:
         """Send what was not reported yet, and the last word."""
         self._closing = True
-        self._bell.set()
+        self._wakeup.set()
         if self._thread is not None:
             self._thread.join(timeout=_TIMEOUT + 1)
         failure = goodbye.failure
@@ -113,7 +113,7 @@ class Home:
         while not self._closing:
             begin = time.monotonic()
             # Cleared before the reports are read: one that comes in between rings for the next heartbeat.
-            self._bell.clear()
+            self._wakeup.clear()
             with self._guard:
                 batch = list(self._reports)
             if self._call("heartbeat", {"state": self._state, "reports": [to_wire(report) for report in batch]}):
@@ -121,7 +121,7 @@ class Home:
                     del self._reports[: len(batch)]
             self._check_lease()
             time.sleep(max(0.0, min(_CLOSEST, interval) - (time.monotonic() - begin)))
-            self._bell.wait(interval)
+            self._wakeup.wait(interval)
 
     def _call(self, word: str, body: Mapping[str, Any]) -> bool:
         """One call home; whether it was answered. The address is read anew each time: it may have changed."""

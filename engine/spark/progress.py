@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from engine.epoch_report import EpochReport
@@ -11,19 +12,34 @@ from engine.spark.planner import Offset
 from engine.spark.watermarks import END_OF_TIME
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenEpoch:
+    """What the sinks have done with an epoch: the rows that were for them, and those they have left out so far."""
+
+    rows: int
+    refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableCounters:
+    """What Spark does not count of a table, up to the offset at which an epoch ends."""
+
+    dropped: Callable[[Offset], int]
+    """Its dropped records so far."""
+    rows: Callable[[Offset], int | None]
+    """Its rows in that epoch; None when Spark's own count is to be taken."""
+
+
 def read_progress(
     progress: Mapping[str, object],
     scans: Mapping[str, int],
-    rows_out: int,
+    written: WrittenEpoch,
+    counters: TableCounters,
     *,
     closes_windows: bool,
-    dropped: Callable[[Offset], int] = lambda offset: offset.dropped,
-    counted: Callable[[Offset], int | None] = lambda _: None,
-    refused: int = 0,
 ) -> EpochReport:
     """The report of an epoch from Spark's progress, as a dict read from its JSON. `scans` says how often each table is
-    read in an epoch: Spark counts its rows every time, unless others have `counted` them. `dropped` counts a table's
-    dropped records up to an offset; `refused` are rows that sinks have left out."""
+    read in an epoch: Spark counts its rows every time."""
     sources = _list(progress["sources"])
     ends = [_offset(source["endOffset"]) for source in sources]
     offsets = {offset.table: offset for offset in ends}
@@ -32,7 +48,9 @@ def read_progress(
     settled = _settled(progress) if closes_windows else _least(marks)
     pairs = zip(sources, ends, strict=True)
     rows_in = sum(
-        _rows(source, scans.get(end.table, 1), has_heartbeat=closes_windows) if (rows := counted(end)) is None else rows
+        _rows(source, scans.get(end.table, 1), has_heartbeat=closes_windows)
+        if (rows := counters.rows(end)) is None
+        else rows
         for source, end in pairs
     )
     durations = progress.get("durationMs")
@@ -42,13 +60,13 @@ def read_progress(
     return EpochReport(
         epoch=int(str(progress["batchId"])),
         rows_in=rows_in,
-        rows_out=rows_out,
+        rows_out=written.rows,
         rows_per_second=rows_in / duration.total_seconds() if duration else 0.0,
         duration=duration,
         watermark=_instant(settled),
         source_watermarks={name: _instant(mark) for name, mark in marks.items()},
         late_rows=_late(progress),
-        dropped_rows=refused + sum(dropped(offset) for offset in offsets.values()),
+        dropped_rows=written.refused + sum(counters.dropped(offset) for offset in offsets.values()),
         rows_waiting=_waiting(offsets.values()),
         state_changes=sum(
             int(str(operator["numRowsUpdated"])) + int(str(operator["numRowsRemoved"])) for operator in operators

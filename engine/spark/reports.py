@@ -14,16 +14,8 @@ from engine.plan.nodes import Scan
 from engine.plan.tree import walk
 from engine.spark import notes
 from engine.spark.planner import Offset
-from engine.spark.progress import read_progress
+from engine.spark.progress import TableCounters, WrittenEpoch, read_progress
 from engine.spark.scans import format_name
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenEpoch:
-    """What the sinks have done with an epoch: the rows that were for them, and those they have left out so far."""
-
-    rows: int
-    refused: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +30,9 @@ class Reporter:
         return read_progress(
             progress,
             self._scans(),
-            written.rows,
+            written,
+            TableCounters(self._dropped, self._counted),
             closes_windows=self.program.parts.closes_windows,
-            dropped=self._dropped,
-            refused=written.refused,
-            counted=self._counted,
         )
 
     def _scans(self) -> Mapping[str, int]:

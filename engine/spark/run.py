@@ -41,7 +41,8 @@ from engine.spark.dead_letter_tables import DeadLetterTable
 from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
 from engine.spark.offsets import hash_offsets, read_ends, read_settled
-from engine.spark.reports import Reporter, WrittenEpoch
+from engine.spark.progress import WrittenEpoch
+from engine.spark.reports import Reporter
 from engine.spark.session import close_session, open_session
 from engine.spark.stream import Limits, StreamPart, stream_part
 from engine.spark.targets import Target, sink_directory

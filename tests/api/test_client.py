@@ -6,10 +6,12 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.cli import main
 from engine.commands.client import Client, RefusedError, segment
 from engine.errors import UnreachableError
 
@@ -117,3 +119,11 @@ def test_a_redirect_is_not_followed(server: Server) -> None:
 
     assert Client(server.url, "secret").get("/ping") is None
     assert len(server.requests) == 1
+
+
+def test_a_file_of_functions_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script, udf = tmp_path / "orders.sql", tmp_path / "missing.py"
+    script.write_text("SELECT 1")
+
+    assert main(["deploy", str(script), "--udf", str(udf), "--url", "http://127.0.0.1:9", "--token", "x"]) == 2
+    assert f"{udf} cannot be read: No such file or directory" in capsys.readouterr().err
