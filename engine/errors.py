@@ -22,7 +22,7 @@ class TextPosition:
 
 
 class EngineError(Exception):
-    """Something a user can understand and mend; `message` says what is wrong, `hint` what to do next."""
+    """Something a user can understand and put right; `message` says what is wrong, `hint` what to do next."""
 
     code: ClassVar[str] = "engine.error"
     retryable: ClassVar[bool] = False

@@ -44,8 +44,8 @@ OffOrInterval = Annotated[timedelta | None, Unit("off or interval")]
 def _pattern(value: str) -> str:
     try:
         re.compile(value)
-    except re.error as wrong:
-        raise ValueError(f"it is not a valid regular expression: {wrong}") from wrong
+    except re.error as error:
+        raise ValueError(f"it is not a valid regular expression: {error}") from error
     return value
 
 

@@ -42,7 +42,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 def serve(settings: Settings) -> int:
-    """Serve until told to end by SIGTERM or Ctrl-C. Drivers run on."""
+    """Serve until SIGTERM or Ctrl-C. Drivers run on."""
     check_bind(settings.api)
     directory = DataDirectory(settings.data_dir)
     database = open_database(directory)
@@ -122,7 +122,7 @@ class Address:
 
 
 class Listener(uvicorn.Server):
-    """Writes its address down once it answers, and lets held requests go when it is told to end."""
+    """Writes its address down once it answers, and lets held requests go when it is to end."""
 
     def __init__(self, config: uvicorn.Config, context: Context, address: Address) -> None:
         super().__init__(config)
@@ -170,10 +170,10 @@ def _listen(api: ApiSettings, directory: DataDirectory) -> socket.socket:
             return socket.create_server((api.host, last), family=family)
     try:
         return socket.create_server((api.host, api.port), family=family)
-    except OSError as refused:
+    except OSError as error:
         raise ServerError(
-            f"the control plane cannot listen on {api.host}:{api.port}: {refused}", hint="--port 0 takes a free one"
-        ) from refused
+            f"the control plane cannot listen on {api.host}:{api.port}: {error}", hint="--port 0 takes a free one"
+        ) from error
 
 
 def _url(listener: socket.socket) -> str:

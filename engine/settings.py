@@ -127,10 +127,10 @@ def load(
         _put(values, name.split("."), value)
     try:
         settings = Settings.model_validate(values)
-    except ValidationError as refused:
-        first = refused.errors()[0]
+    except ValidationError as error:
+        first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise SettingError(f"{name}: {first['msg']}", hint="docs/reference/settings.md lists the settings") from refused
+        raise SettingError(f"{name}: {first['msg']}", hint="docs/reference/settings.md lists the settings") from error
     return settings.model_copy(update={"data_dir": settings.data_dir.expanduser().absolute()})
 
 
@@ -138,8 +138,8 @@ def read_connections_file(path: Path | None) -> str:
     """The text of the file of connections; none is none."""
     try:
         return "" if path is None else path.expanduser().read_text()
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise SettingError(f"the file of connections {path} cannot be read: {wrong}", hint="check its path") from wrong
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"the file of connections {path} cannot be read: {error}", hint="check its path") from error
 
 
 def _put(values: dict[str, object], path: list[str], value: object) -> None:

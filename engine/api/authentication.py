@@ -40,8 +40,8 @@ class Authentication:
         if scope["type"] == "http":
             try:
                 _check(self.rules, scope["path"], Headers(scope=scope))
-            except EngineError as refused:
-                await answer(problem_of(refused))(scope, receive, send)
+            except EngineError as error:
+                await answer(problem_of(error))(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 

@@ -42,6 +42,6 @@ def validate(body: Question, context: ContextDep) -> Verdict:
         )
     try:
         planned = context.plan(body.query, [udf if isinstance(udf, str) else udf.definition for udf in body.udfs])
-    except EngineError as refused:
-        return Verdict(errors=complaints_of(refused))
+    except EngineError as error:
+        return Verdict(errors=complaints_of(error))
     return Verdict(graph=json.loads(planned.graph))

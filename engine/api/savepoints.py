@@ -127,11 +127,11 @@ def work(context: Context, savepoint: Savepoint) -> None:
             parallelism=content.parallelism,
             bytes=content.bytes,
         )
-    except EngineError as refused:
-        settled = replace(savepoint, state="failed", failure_message=refused.message)
-    except Exception as bug:
+    except EngineError as error:
+        settled = replace(savepoint, state="failed", failure_message=error.message)
+    except Exception as error:
         LOG.exception("savepoint %s fails with an error of the control plane's own", savepoint.id)
-        settled = replace(savepoint, state="failed", failure_message=f"{type(bug).__name__}: {bug}")
+        settled = replace(savepoint, state="failed", failure_message=f"{type(error).__name__}: {error}")
     with context.database.writing() as connection:
         savepoints.settle(connection, settled)
     context.changes.notify(savepoint.pipeline_id)

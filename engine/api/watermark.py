@@ -62,8 +62,8 @@ def _instant(text: str) -> datetime:
         if text.lstrip("-").isdigit():
             return from_micros(int(text))
         instant = datetime.fromisoformat(text)
-    except (ValueError, OverflowError) as refused:
+    except (ValueError, OverflowError) as error:
         raise RequestError(
             f"past: {text!r} is not an instant", hint="write microseconds since 1970, or ISO 8601"
-        ) from refused
+        ) from error
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant

@@ -25,9 +25,9 @@ def _run(arguments: Namespace) -> int:
     try:
         check_requirements(udfs)
         program = compile_script(script, udfs=udfs, connections=connections_text(arguments))
-    except ScriptRefused as refused:
-        complain(refused, script)
-        count = len(refused.complaints)
+    except ScriptRefused as error:
+        complain(error, script)
+        count = len(error.complaints)
         say(f"{count} error{'s' * (count != 1)}")
         return 2
     sources, sinks = len(program.scans), len({*(write.table for write in program.writes), *program.dead_letter_tables})

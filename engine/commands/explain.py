@@ -27,8 +27,8 @@ def _run(arguments: Namespace) -> int:
     script = read_script(arguments.file)
     try:
         program = compile_script(script, udfs=read_udf_files(arguments.udf), connections=connections_text(arguments))
-    except ScriptRefused as refused:
-        complain(refused, script)
+    except ScriptRefused as error:
+        complain(error, script)
         return 2
     shown = explain(program.parts, arguments.format)
     if arguments.format == "text":

@@ -63,14 +63,14 @@ def errors_shown(verb: Callable[[Namespace], int]) -> Callable[[Namespace], int]
     def run(args: Namespace) -> int:
         try:
             return verb(args)
-        except RefusedError as refused:
-            warn(_with_complaints(refused))
-            return REFUSED if refused.status < 500 else FAILED
-        except UnreachableError as lost:
-            warn(str(lost))
+        except RefusedError as error:
+            warn(_with_complaints(error))
+            return REFUSED if error.status < 500 else FAILED
+        except UnreachableError as error:
+            warn(str(error))
             return FAILED
-        except EngineError as refused:
-            warn(str(refused))
+        except EngineError as error:
+            warn(str(error))
             return REFUSED
 
     return run

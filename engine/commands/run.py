@@ -81,8 +81,8 @@ def _run(arguments: Namespace) -> int:
     try:
         check_requirements(udfs)
         compile_script(script, udfs=udfs, connections=connections)
-    except ScriptRefused as refused:
-        complain(refused, script)
+    except ScriptRefused as error:
+        complain(error, script)
         return 2
     state_dir = arguments.state_dir
     with nullcontext(str(state_dir)) if state_dir else tempfile.TemporaryDirectory(prefix="arroyo-") as directory:

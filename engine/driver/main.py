@@ -74,12 +74,14 @@ def drive(assignment: Assignment, work: Work) -> int:
 def _outcome(assignment: Assignment, work: Work, home: Home) -> Goodbye:
     try:
         return Goodbye(work.run(assignment, home.report, home.started))
-    except EngineError as failed:
-        LOG.error("%s", failed)
-        return Goodbye("failed", Failure(failed.code, failed.message, failed.hint))
-    except Exception as bug:
+    except EngineError as error:
+        LOG.error("%s", error)
+        return Goodbye("failed", Failure(error.code, error.message, error.hint))
+    except Exception as error:
         LOG.exception("the driver meets an error of its own")
-        return Goodbye("failed", Failure("run.crashed", f"{type(bug).__name__}: {bug}", "the log shows the details"))
+        return Goodbye(
+            "failed", Failure("run.crashed", f"{type(error).__name__}: {error}", "the log shows the details")
+        )
 
 
 def _maintain(args: Namespace, work: Work) -> int:
@@ -90,13 +92,13 @@ def _maintain(args: Namespace, work: Work) -> int:
         else:
             work.restore(args.savepoint, args.state, args.allow_replay)
         lock.close()
-    except EngineError as failed:
-        LOG.error("%s", failed)
-        args.result.write_text(json.dumps({"code": failed.code, "message": failed.message, "hint": failed.hint}))
+    except EngineError as error:
+        LOG.error("%s", error)
+        args.result.write_text(json.dumps({"code": error.code, "message": error.message, "hint": error.hint}))
         return 3
-    except Exception as bug:
+    except Exception as error:
         LOG.exception("the driver meets an error of its own")
-        args.result.write_text(json.dumps({"code": "run.crashed", "message": f"{type(bug).__name__}: {bug}"}))
+        args.result.write_text(json.dumps({"code": "run.crashed", "message": f"{type(error).__name__}: {error}"}))
         return 3
     return 0
 
@@ -114,7 +116,7 @@ def _take_lock(path: Path) -> IO[str]:
 
 
 def _on_signals(home: Home, work: Work) -> None:
-    """A poke makes the driver call home; a polite end finishes the epoch in hand."""
+    """SIGUSR1 makes the driver call home; SIGTERM and Ctrl-C end it after the current epoch."""
 
     def call(_: int, __: FrameType | None) -> None:
         home.call_now()

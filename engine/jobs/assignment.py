@@ -1,4 +1,4 @@
-"""What a driver is told when it is started: a file that only its owner can read."""
+"""What a driver is to do, as a file that only its owner can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a driver is told when it calls home. Orders follow from the job's state, so they are repeated until obeyed."""
+"""The orders of a driver that calls home. They follow from the job's state, so they are repeated until obeyed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from engine.jobs.states import State
 
 FATAL = frozenset({"sql", "option", "state", "delivery", "data", "udf", "setting"})
-"""Families of error codes that another try cannot mend."""
+"""Families of error codes that another try does not help."""
 
 
 @dataclass(frozen=True, slots=True)
