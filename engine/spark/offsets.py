@@ -1,4 +1,11 @@
-"""Spark's offset log: where an epoch's input ends, and how far its output is settled."""
+"""Spark's offset log: where an epoch's input ends, and how far its output is settled.
+
+    offsets/7    line 1 the version, line 2 Spark's watermark, then what each source planned for epoch 7, as JSON
+    settled      by Spark's watermark where windows close; else by the least that the sources promise once 7 is over
+    the hash     of the lines of the sources: two runs of epoch 7 read the same if and only if it is the same
+
+See docs/decisions/watermarks-travel-in-offsets.md.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +39,8 @@ def read_settled(checkpoint: Path, epoch: int, *, closes_windows: bool) -> Settl
     """How far a planned epoch will settle its output. A replay reads the same."""
     planned = read_planned(checkpoint, epoch)
     ends = _ends(planned)
-    known = [end.promise for end in ends if end.promise is not None]
-    least = min(known) if known and len(known) == len(planned.sources) else None
+    marks = [end.promise for end in ends if end.promise is not None]
+    least = min(marks) if marks and len(marks) == len(planned.sources) else None
     watermark = planned.watermark if closes_windows else least
     return Settled(watermark, watermark == END_OF_TIME and least == END_OF_TIME)
 

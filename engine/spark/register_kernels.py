@@ -21,8 +21,8 @@ def register_kernels(spark: SparkSession, nodes: Iterable[Node]) -> None:
 
 def register_calls(spark: SparkSession, calls: Iterable[Call]) -> None:
     """Let the session know the kernels of these calls."""
-    wanted = {name_of_kernel(call): call for call in calls if needs_kernel(call)}
-    for name, call in wanted.items():
+    calls_by_name = {name_of_kernel(call): call for call in calls if needs_kernel(call)}
+    for name, call in calls_by_name.items():
         _register(spark, name, call.function, call.type)
 
 

@@ -71,7 +71,7 @@ def from_spark(kind: spark.DataType) -> types.Type:
         case spark.DayTimeIntervalType():
             return types.Interval()
         case spark.StructType():
-            return types.Struct(tuple(types.Member(each.name, from_spark(each.dataType)) for each in kind.fields))
+            return types.Struct(tuple(types.Member(member.name, from_spark(member.dataType)) for member in kind.fields))
         case spark.ArrayType():
             return types.Array(from_spark(kind.elementType))
     raise TypeError(kind)
@@ -84,4 +84,4 @@ def spark_schema(schema: Schema) -> spark.StructType:
 
 def schema_of(schema: spark.StructType) -> Schema:
     """The engine's schema of a Spark frame."""
-    return Schema(tuple(Field(each.name, from_spark(each.dataType), each.nullable) for each in schema.fields))
+    return Schema(tuple(Field(field.name, from_spark(field.dataType), field.nullable) for field in schema.fields))

@@ -79,7 +79,7 @@ def scan_specs(
     directories = {name: notes / format_name(name) for name in program.scans}
     specs: dict[str, ScanSpec] = {}
     for name, scan in program.scans.items():
-        others = tuple(directory for other, directory in directories.items() if other != name)
-        plan = PlanSpec(name, directories[name], others, limits.tasks, limits.max_epoch_rows, epoch.wakes_after)
+        other_notes = tuple(directory for table, directory in directories.items() if table != name)
+        plan = PlanSpec(name, directories[name], other_notes, limits.tasks, limits.max_epoch_rows, epoch.wakes_after)
         specs[name] = ScanSpec(replace(program.tables[name], job=job), scan, plan, hidden)
     return specs

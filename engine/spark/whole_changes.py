@@ -1,4 +1,11 @@
-"""Changes on their way to a sink, held back until those of one row are together."""
+"""Changes on their way to a sink, held back until those of one row are together.
+
+    batches come    -(1, a)  +(1, b)  -(2, c)     +(2, d)  -(3, e)        with the ids 1, 2 and 3
+    batches go      -(1, a)  +(1, b)              -(2, c)  +(2, d)        and the rows of 3 at the end
+
+A sink folds the changes of a batch by id: of a retract alone it would make a row deleted, and then created.
+See docs/decisions/changes-are-folded-at-the-sink.md.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +19,7 @@ if TYPE_CHECKING:
     from engine.connectors.base import SegmentWriter
 
 MOST_ROWS = 131_072
-"""How many rows are held back before some are written."""
+"""How many rows are held back before some are written: a batch is in memory whole."""
 
 
 class WholeChanges:
@@ -30,8 +37,8 @@ class WholeChanges:
         if self._rows >= MOST_ROWS:
             whole = self._together()
             ids = whole.column(ROW_ID).to_numpy(zero_copy_only=False)
-            others = (ids != ids[-1]).nonzero()[0]
-            cut = int(others[-1]) + 1 if len(others) else whole.num_rows
+            earlier = (ids != ids[-1]).nonzero()[0]
+            cut = int(earlier[-1]) + 1 if len(earlier) else whole.num_rows
             self._writer.write(whole.slice(0, cut))
             self._waiting, self._rows = [whole.slice(cut)], whole.num_rows - cut
 

@@ -80,8 +80,8 @@ def fold(changes: Iterable[Mapping[str, object]]) -> Counter[tuple[object, ...]]
     back that is not there."""
     rows: Counter[tuple[object, ...]] = Counter()
     for change in changes:
-        own = [value for name, value in change.items() if not is_hidden(name)]
-        row = tuple(tuple(value) if isinstance(value, list) else value for value in own)
+        values = [value for name, value in change.items() if not is_hidden(name)]
+        row = tuple(tuple(value) if isinstance(value, list) else value for value in values)
         rows[row] += -1 if change[RETRACT] else 1
         if rows[row] < 0:
             raise ValueError(f"a row is taken back that is not there: {row}")

@@ -68,7 +68,7 @@ class Lowering:
             case LookupJoin(source, table):
                 return lower_lookup_join(node, self.lower(source), self.lookups[table])
             case Union(inputs):
-                return lower_union(node, [self.lower(one) for one in inputs])
+                return lower_union(node, [self.lower(part) for part in inputs])
             case WindowAggregate(source):
                 return lower_window_aggregate(node, self.lower(source), self.late() if self.late else None)
             case WindowJoin(left, right):

@@ -19,12 +19,12 @@ def lower_window_join(node: WindowJoin, left: DataFrame, right: DataFrame) -> Da
     agree on, and one of them may be missing."""
     timed = EVENT_TIME in left.columns and EVENT_TIME in right.columns
     sides = [
-        side.select(*map(quoted, one.schema.names), *([F.col(EVENT_TIME).alias(time)] if timed else []))
-        for side, one, time in zip((left, right), (node.left, node.right), _TIMES, strict=True)
+        rows.select(*map(quoted, side.schema.names), *([F.col(EVENT_TIME).alias(time)] if timed else []))
+        for rows, side, time in zip((left, right), (node.left, node.right), _TIMES, strict=True)
     ]
     windows = _TIMES if node.windows is None else node.windows
     tests = [f"({quote_name(windows[0])} = {quote_name(windows[1])})"]
-    tests += [equality(to_sql(one), to_sql(other)) for one, other in node.equal]
+    tests += [equality(to_sql(left_key), to_sql(right_key)) for left_key, right_key in node.equal]
     if node.condition is not None:
         tests.append(to_sql(node.condition))
     joined = sides[0].join(sides[1], on=F.expr(" AND ".join(tests)), how=node.kind)
@@ -33,6 +33,6 @@ def lower_window_join(node: WindowJoin, left: DataFrame, right: DataFrame) -> Da
     return joined.select(*map(quoted, node.schema.names), *time)
 
 
-def equality(one: str, other: str) -> str:
+def equality(value: str, other: str) -> str:
     """The test that two values are the same and neither is NULL."""
-    return f"({one} = {other})"
+    return f"({value} = {other})"

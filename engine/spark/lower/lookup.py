@@ -31,12 +31,12 @@ def lower_lookup_join(node: LookupJoin, rows: DataFrame, table: Table) -> DataFr
     spec = LookupSpec(narrow_table(table, node.columns), node.columns, uuid4().hex)
     kind = spark_schema(node.columns)
     find = arrow_udf(_finder(spec), kind).asNondeterministic()  # type: ignore[call-overload]  # it can give structs
-    found = rows.withColumn(_ROW, find(F.expr(to_sql(node.key))))
+    joined = rows.withColumn(_ROW, find(F.expr(to_sql(node.key))))
     if node.kind == "inner":
-        found = found.filter(F.col(_ROW).isNotNull())
-    own = [quoted(name) for name in node.input.schema.names]
+        joined = joined.filter(F.col(_ROW).isNotNull())
+    columns = [quoted(name) for name in node.input.schema.names]
     looked_up = [F.col(_ROW).getField(name).alias(name) for name in node.columns.names]
-    return found.select(*own, *looked_up, *hidden_in(rows.columns))
+    return joined.select(*columns, *looked_up, *hidden_in(rows.columns))
 
 
 def _finder(spec: LookupSpec) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:

@@ -18,15 +18,15 @@ _PLACE = "__place"
 
 def lower_over(node: Over, rows: DataFrame) -> DataFrame:
     """The rows with the new columns behind those of the schema."""
-    found = [F.expr(_over_sql(one)).cast(to_spark(one.type)).alias(one.name) for one in node.functions]
-    own = node.input.schema.names
-    rest = [name for name in rows.columns if name not in own]
-    return rows.select(*map(quoted, own), *found, *map(quoted, rest))
+    names = node.input.schema.names
+    hidden = [name for name in rows.columns if name not in names]
+    computed = [F.expr(_over_sql(over)).cast(to_spark(over.type)).alias(over.name) for over in node.functions]
+    return rows.select(*map(quoted, names), *computed, *map(quoted, hidden))
 
 
 def lower_top(node: Top, rows: DataFrame) -> DataFrame:
     """The rows that are wanted of each window, the windows one after the other, each in its order."""
-    order = ", ".join(_order_sql(one) for one in node.order)
+    order = ", ".join(map(_order_sql, node.order))
     window = quote_name(node.window)
     if node.limit is not None or node.offset:
         place = F.expr(f"row_number() OVER (PARTITION BY {window} ORDER BY {order or window})")
@@ -37,7 +37,7 @@ def lower_top(node: Top, rows: DataFrame) -> DataFrame:
     if not node.order:
         return rows
     # not orderBy: it would look at the rows once more to find its ranges, and so run what keeps state twice
-    return rows.repartition(1).sortWithinPartitions(F.expr(window), *(_sorted(one) for one in node.order))
+    return rows.repartition(1).sortWithinPartitions(F.expr(window), *map(_sorted, node.order))
 
 
 def _sorted(order: Order):  # type: ignore[no-untyped-def]  # pyspark.sql.Column has two homes
@@ -47,21 +47,21 @@ def _sorted(order: Order):  # type: ignore[no-untyped-def]  # pyspark.sql.Column
     return value.asc_nulls_first() if order.nulls_first else value.asc_nulls_last()
 
 
-def _over_sql(one: NamedOver) -> str:
-    partition = [to_sql(part) for part in one.partition]
-    ranked = find_over(one.function)
+def _over_sql(over: NamedOver) -> str:
+    partition = [to_sql(part) for part in over.partition]
+    ranked = find_over(over.function)
     # what ranks wants an order; without one all rows are peers, as they are by what is the same in all of them
-    order = [_order_sql(part) for part in one.order] or (partition[:1] if ranked else [])
+    order = [_order_sql(part) for part in over.order] or (partition[:1] if ranked else [])
     words = [f"PARTITION BY {', '.join(partition)}"]
     if order:
         words.append(f"ORDER BY {', '.join(order)}")
-    if one.frame is not None and (ranked is None or ranked.sees_frame):
-        words.append(_frame_sql(one.frame))
-    over = f" OVER ({' '.join(words)})"
+    if over.frame is not None and (ranked is None or ranked.sees_frame):
+        words.append(_frame_sql(over.frame))
+    window = f" OVER ({' '.join(words)})"
     if ranked is None:
-        return aggregate_to_sql(Aggregate(one.function, one.arguments, one.type), over)
-    nulls = " IGNORE NULLS" if one.ignore_nulls else ""
-    return f"{one.function}({', '.join(to_sql(part) for part in one.arguments)}){nulls}{over}"
+        return aggregate_to_sql(Aggregate(over.function, over.arguments, over.type), window)
+    nulls = " IGNORE NULLS" if over.ignore_nulls else ""
+    return f"{over.function}({', '.join(to_sql(part) for part in over.arguments)}){nulls}{window}"
 
 
 def _order_sql(order: Order) -> str:

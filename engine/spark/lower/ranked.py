@@ -25,19 +25,19 @@ def lower_updating_top(node: UpdatingTop, rows: DataFrame) -> DataFrame:
     """The changes of the ranking, with the hidden columns of changes."""
     spec = TopSpec(
         schema=numbered(node.input.schema),
-        order=tuple(Sorting(one.expr.type, one.descending, one.nulls_first) for one in node.order),
+        order=tuple(Sorting(order.expr.type, order.descending, order.nulls_first) for order in node.order),
         function=node.function,
         is_numbered=node.number is not None,
         limit=node.limit,
         only_appends=not is_updating(node.input),
         ttl=node.ttl // timedelta(microseconds=1),
     )
-    own = [Column(field.name, field.type) for field in node.input.schema]
-    wanted: list[Expr] = [*own, *(one.expr for one in node.order), *node.partition]
+    inputs = [Column(field.name, field.type) for field in node.input.schema]
+    exprs: list[Expr] = [*inputs, *(order.expr for order in node.order), *node.partition]
     names = [*spec.columns, *(f"p{index}" for index in range(len(node.partition)))]
     hidden = [EVENT_TIME, *([] if spec.only_appends else [RETRACT])]
-    computed = [F.expr(to_sql(expr)).alias(name) for name, expr in zip(names, wanted, strict=True)]
-    columns = [Column(name, expr.type) for name, expr in zip(names, wanted, strict=True)]
+    computed = [F.expr(to_sql(expr)).alias(name) for name, expr in zip(names, exprs, strict=True)]
+    columns = [Column(name, expr.type) for name, expr in zip(names, exprs, strict=True)]
     values, keys = columns[: len(spec.columns)], columns[len(spec.columns) :]
     hashes = {MATCH: F.expr(hash_to_sql(keys)), ROW: F.expr(hash_to_sql(values, seed=1))}
     prepared = rows.select(*computed, *hidden).withColumns(hashes).drop(*(key.name for key in keys))

@@ -30,9 +30,9 @@ def open_table(raw: DataFrame) -> DataFrame:
     # One conjunct that is not deterministic: user filters, and the loss of the heartbeats, then stay above the
     # watermark. Were they pushed below it, the rows they remove would no longer move it.
     barred = raw.withWatermark(WATERMARK, "0 seconds").filter(f"(NOT {HEARTBEAT}) = (spark_partition_id() >= 0)")
-    own = [quoted(name) for name in raw.columns if name not in (EVENT_TIME, HEARTBEAT, WATERMARK)]
+    columns = [quoted(name) for name in raw.columns if name not in (EVENT_TIME, HEARTBEAT, WATERMARK)]
     event_time = F.col(EVENT_TIME).alias(EVENT_TIME, metadata=EVENT_TIME_MARK)
-    return barred.select(*own, event_time, F.col(WATERMARK).alias(WATERMARK, metadata={}))
+    return barred.select(*columns, event_time, F.col(WATERMARK).alias(WATERMARK, metadata={}))
 
 
 def lower_project(node: Project, rows: DataFrame) -> DataFrame:
@@ -46,13 +46,14 @@ def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:
     """The rows of all parts, by position. Beside rows that change, those that do not are all added, each by itself."""
     names = node.schema.names
     if any(RETRACT in part.columns for part in parts):
-        parts = [with_changes(one.schema, part) for one, part in zip(node.inputs, parts, strict=True)]
+        parts = [with_changes(relation.schema, part) for relation, part in zip(node.inputs, parts, strict=True)]
     shared = [name for name in HIDDEN if all(name in part.columns for part in parts)]
     aligned = [
         part.select(
-            *(quoted(own).alias(name) for own, name in zip(one.schema.names, names, strict=True)), *map(quoted, shared)
+            *(quoted(old).alias(new) for old, new in zip(relation.schema.names, names, strict=True)),
+            *map(quoted, shared),
         )
-        for one, part in zip(node.inputs, parts, strict=True)
+        for relation, part in zip(node.inputs, parts, strict=True)
     ]
     return reduce(DataFrame.union, aligned)
 

@@ -13,9 +13,9 @@ from engine.spark.printers.expressions import to_sql
 
 def lower_unnest(node: Unnest, rows: DataFrame) -> DataFrame:
     """The row once for every element. A row that can be taken back gives each of them an id of its own."""
-    own = [quoted(name) for name in node.input.schema.names]
+    columns = [quoted(name) for name in node.input.schema.names]
     element = F.explode(F.expr(to_sql(node.array))).alias(node.name)
-    elements = rows.select(*own, element, *hidden_in(rows.columns))
+    elements = rows.select(*columns, element, *hidden_in(rows.columns))
     if ROW_ID not in elements.columns:
         return elements
     return elements.withColumn(ROW_ID, F.xxhash64(quoted(ROW_ID), quoted(node.name)))

@@ -39,13 +39,14 @@ CHANGE = (
 
 def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udfs) -> DataFrame:
     """The changes of the aggregation, with the hidden columns of changes."""
-    calls = [one.aggregate for one in node.aggregates]
+    calls = [column.aggregate for column in node.aggregates]
     only_appends = not is_updating(node.input)
     one_by_one = {call for call in calls if call.takes != "all" and not needs_values(call, only_appends=only_appends)}
     measures = tuple(_measure(call, udfs.by_name[call.function] if call in one_by_one else None) for call in calls)
-    kept = Schema((*node.schema.fields[: len(node.keys)], *(Field("", one.result) for one in measures)))
+    results = (Field("", measure.result) for measure in measures)
+    columns_kept = Schema((*node.schema.fields[: len(node.keys)], *results))
     spec = AggregateSpec(
-        schema=numbered(kept),
+        schema=numbered(columns_kept),
         key_count=len(node.keys),
         measures=measures,
         only_appends=only_appends,
@@ -54,7 +55,7 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udf
     columns = {f"k{index}": key.expr for index, key in enumerate(node.keys)}
     for index, call in enumerate(calls):
         columns |= {f"a{index}_{place}": argument for place, argument in enumerate(call.arguments)}
-        columns |= {f"o{index}_{place}": one.expr for place, one in enumerate(call.order)}
+        columns |= {f"o{index}_{place}": order.expr for place, order in enumerate(call.order)}
         if call.condition is not None:
             columns[f"c{index}"] = call.condition
     hidden = [EVENT_TIME, RETRACT] if is_updating(node.input) else [EVENT_TIME]
@@ -63,7 +64,7 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udf
     hashes = {ROW_ID: F.expr(hash_to_sql(keys))}
     for index in spec.kept_values:
         values = [Column(f"a{index}_{place}", kind) for place, kind in enumerate(measures[index].arguments)]
-        values += [Column(f"o{index}_{place}", one.type) for place, one in enumerate(measures[index].order)]
+        values += [Column(f"o{index}_{place}", sorting.type) for place, sorting in enumerate(measures[index].order)]
         hashes[f"v{index}"] = F.expr(hash_to_sql(values or [Literal(0, types.BIGINT)]))
     operator = AggregateOperator(spec)
     shape = Schema((*spec.schema, *CHANGE))
@@ -71,22 +72,22 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udf
     return _called(node, one_by_one, stepped.toDF(*node.schema.names, *(field.name for field in CHANGE)))
 
 
-def _measure(call: Aggregate, own: Udf | None) -> Measure:
+def _measure(call: Aggregate, udf: Udf | None) -> Measure:
     """How an aggregate is kept; those of the user's as all rows of the group, unless they take them one by one."""
     kinds = tuple(argument.type for argument in call.arguments)
     result: types.Type = call.type
     function = call.function
-    if function not in AGGREGATES and own is None:
+    if function not in AGGREGATES and udf is None:
         members = tuple(types.Member(f"c{place}", kind) for place, kind in enumerate(kinds))
         function, result = GATHERED, types.Array(types.Struct(members))
-    order = tuple(Sorting(one.expr.type, one.descending, one.nulls_first) for one in call.order)
+    order = tuple(Sorting(by.expr.type, by.descending, by.nulls_first) for by in call.order)
     has_condition = call.condition is not None
-    return Measure(function, kinds, result, distinct=call.distinct, has_condition=has_condition, order=order, udf=own)
+    return Measure(function, kinds, result, distinct=call.distinct, has_condition=has_condition, order=order, udf=udf)
 
 
-def _called(node: UpdatingAggregate, done: Set[Aggregate], rows: DataFrame) -> DataFrame:
+def _called(node: UpdatingAggregate, one_by_one: Set[Aggregate], rows: DataFrame) -> DataFrame:
     """The rows with the user's aggregates called over what was gathered for them."""
-    calls = {one.name: one.aggregate for one in node.aggregates if one.aggregate not in done}
+    calls = {column.name: column.aggregate for column in node.aggregates if column.aggregate not in one_by_one}
     columns = {
         name: F.expr(udf_to_sql(call.function, [quote_name(name)]))
         for name, call in calls.items()
@@ -100,10 +101,10 @@ def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -
     apart = None if node.condition is None else split_condition(node.condition, node.left.schema, node.right.schema)
     has_watermark = WATERMARK in left.columns and WATERMARK in right.columns and not is_updating(node)
     inputs, extras = (node.left, node.right), (apart.left, apart.right) if apart else ((), ())
-    own = tuple(numbered(one.schema, letter) for one, letter in zip(inputs, "lr", strict=True))
+    schemas = tuple(numbered(relation.schema, prefix) for relation, prefix in zip(inputs, "lr", strict=True))
     spec = JoinSpec(
-        left=own[0],
-        right=own[1],
+        left=schemas[0],
+        right=schemas[1],
         kind=node.kind,
         condition=apart.condition if apart else None,
         extra=(_schema_of(extras[0]), _schema_of(extras[1])),
@@ -112,12 +113,13 @@ def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -
         ttl=node.ttl // timedelta(microseconds=1),
     )
     parts = []
-    for number, (one, rows) in enumerate(zip(inputs, (left, right), strict=True)):
+    for number, (relation, rows) in enumerate(zip(inputs, (left, right), strict=True)):
         keys = [pair[number] for pair in node.equal]
-        named = [Named(new, Column(old.name, old.type)) for new, old in zip(own[number].names, one.schema, strict=True)]
-        prepared = _side(rows, keys, [*named, *extras[number]], own[number], number)
-        hidden = [EVENT_TIME, *([RETRACT] if is_updating(one) else []), *([WATERMARK] if has_watermark else [])]
-        columns = [MATCH, ROW, ROW_ID, *own[number].names, *(extra.name for extra in extras[number]), *hidden]
+        names = schemas[number].names
+        renamed = [Named(new, Column(old.name, old.type)) for new, old in zip(names, relation.schema, strict=True)]
+        prepared = _side(rows, keys, [*renamed, *extras[number]], schemas[number], number)
+        hidden = [EVENT_TIME, *([RETRACT] if is_updating(relation) else []), *([WATERMARK] if has_watermark else [])]
+        columns = [MATCH, ROW, ROW_ID, *names, *(extra.name for extra in extras[number]), *hidden]
         parts.append((prepared.select(*columns), JoinSide(spec, number)))
     ends = CHANGE if spec.changes else CHANGE[:1]
     marks = (Field(WATERMARK, types.TIMESTAMP),) if has_watermark else ()
@@ -133,10 +135,10 @@ def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -
     return joined
 
 
-def _side(rows: DataFrame, keys: list[Expr], columns: list[Named], own: Schema, number: int) -> DataFrame:
+def _side(rows: DataFrame, keys: list[Expr], columns: list[Named], schema: Schema, number: int) -> DataFrame:
     """One side with its own columns under other names, and the hashes by which rows are known. A row that no other can
     match, since a key is NULL, is matched by itself."""
-    values = [Column(field.name, field.type) for field in own]
+    values = [Column(field.name, field.type) for field in schema]
     changes = RETRACT in rows.columns
     row_id = Column(ROW_ID, types.BIGINT)
     row = [row_id, *values] if changes else [*values, Column(EVENT_TIME, types.TIMESTAMP)]
@@ -145,7 +147,7 @@ def _side(rows: DataFrame, keys: list[Expr], columns: list[Named], own: Schema, 
     )
     prepared = rows.withColumn(MATCH, F.expr(match))
     prepared = prepared.select(
-        *(F.expr(to_sql(one.expr)).alias(one.name) for one in columns),
+        *(F.expr(to_sql(column.expr)).alias(column.name) for column in columns),
         MATCH,
         *hidden_in(rows.columns),
     )
@@ -157,9 +159,9 @@ def _side(rows: DataFrame, keys: list[Expr], columns: list[Named], own: Schema, 
 
 
 def _schema_of(columns: tuple[Named, ...]) -> Schema:
-    return Schema(tuple(Field(one.name, one.expr.type) for one in columns))
+    return Schema(tuple(Field(column.name, column.expr.type) for column in columns))
 
 
-def numbered(schema: Schema, letter: str = "c") -> Schema:
+def numbered(schema: Schema, prefix: str = "c") -> Schema:
     """The same columns under names that anything can pass on."""
-    return Schema(tuple(Field(f"{letter}{index}", field.type, field.nullable) for index, field in enumerate(schema)))
+    return Schema(tuple(Field(f"{prefix}{index}", field.type, field.nullable) for index, field in enumerate(schema)))

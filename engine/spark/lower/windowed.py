@@ -27,13 +27,15 @@ def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | N
             grouped = _prepared(node, rows).withColumn(_WINDOW, quoted(column))
             return _aggregated(node, grouped, F.col(_WINDOW))
         case Session(gap):
-            kept = _without_late(rows, node.window, late)
+            open_rows = _without_late(rows, node.window, late)
             # Spark joins rows that are exactly the gap apart, we do not: so its gap is the smallest step shorter.
             session = F.session_window(F.col(EVENT_TIME), _spell(gap - _TICK))
-            return _aggregated(node, _with_some_key(node, _prepared(node, kept)), session.alias(_WINDOW), longer=_TICK)
+            return _aggregated(
+                node, _with_some_key(node, _prepared(node, open_rows)), session.alias(_WINDOW), longer=_TICK
+            )
         case Tumble() | Hop():
-            kept = _without_late(rows, node.window, late)
-            windowed = _prepared(node, kept).withColumn(_WINDOW, _time_window(node.window))
+            open_rows = _without_late(rows, node.window, late)
+            windowed = _prepared(node, open_rows).withColumn(_WINDOW, _time_window(node.window))
             if isinstance(node.window, Hop):
                 # some of a row's windows may be closed while others are open
                 windowed = windowed.filter(F.col(f"{_WINDOW}.end") > F.col(WATERMARK))
@@ -91,8 +93,8 @@ def _aggregated(
 ) -> DataFrame:
     keys = [F.col(name) for name in map(_key, range(len(node.keys) + 1)) if name in rows.columns]
     aggregates = [
-        F.expr(_aggregate_sql(node, one.aggregate)).cast(to_spark(one.aggregate.type)).alias(one.name)
-        for one in node.aggregates
+        F.expr(_aggregate_sql(node, column.aggregate)).cast(to_spark(column.aggregate.type)).alias(column.name)
+        for column in node.aggregates
     ]
     # a group by without an aggregate is a distinct, which Spark spells as an aggregate all the same
     grouped = rows.groupBy(window, *keys).agg(*(aggregates or [F.lit(1).alias("_none")]))
@@ -105,7 +107,7 @@ def _aggregated(
     return grouped.select(
         *(F.col(_key(index)).alias(item.name) for index, item in enumerate(node.keys)),
         named,
-        *(quoted(one.name) for one in node.aggregates),
+        *(quoted(column.name) for column in node.aggregates),
         event_time.alias(EVENT_TIME, metadata={}),
     )
 

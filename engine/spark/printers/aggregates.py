@@ -48,17 +48,17 @@ def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
 def distinct_to_sql(aggregate: Aggregate) -> str:
     """An aggregate of different values for a stream, which knows sets of values but no DISTINCT."""
     values = Spelling(replace(aggregate, distinct=False), [])
-    found = values.of("collect_set", to_sql(aggregate.arguments[0]))
+    value_set = values.of("collect_set", to_sql(aggregate.arguments[0]))
     kind = type_to_sql(aggregate.type)
-    total = f"aggregate({found}, CAST(0 AS {kind}), (s, v) -> CAST(s + v AS {kind}))"
-    some = f"size({found}) > 0"
+    total = f"aggregate({value_set}, CAST(0 AS {kind}), (s, v) -> CAST(s + v AS {kind}))"
+    some = f"size({value_set}) > 0"
     match aggregate.function:
         case "count":
-            return f"size({found})"
+            return f"size({value_set})"
         case "sum":
             return f"CASE WHEN {some} THEN {total} END"
         case "avg":
-            return f"CASE WHEN {some} THEN {total} / size({found}) END"
+            return f"CASE WHEN {some} THEN {total} / size({value_set}) END"
     raise KeyError(aggregate.function)
 
 
@@ -85,14 +85,14 @@ def _edge(call: Spelling, *, first: bool) -> str:
     order = call.aggregate.order
     if not order:
         return call.of("first_value" if first else "last_value", call.arguments[0])
-    if len({one.descending for one in order}) > 1:
+    if len({part.descending for part in order}) > 1:
         return f"element_at({_unless_empty(_in_order(call))}, {1 if first else -1})"
     descending = order[0].descending
     # true is greater than false: it goes to the NULLs where they belong to the end that is looked for last
     keys = []
-    for one in order:
-        nulls_are_greatest = one.nulls_first == descending
-        keys += [f"({to_sql(one.expr)}) IS {'' if nulls_are_greatest else 'NOT '}NULL", to_sql(one.expr)]
+    for part in order:
+        nulls_are_greatest = part.nulls_first == descending
+        keys += [f"({to_sql(part.expr)}) IS {'' if nulls_are_greatest else 'NOT '}NULL", to_sql(part.expr)]
     return call.of("max_by" if first == descending else "min_by", call.arguments[0], f"struct({', '.join(keys)})")
 
 
@@ -105,9 +105,9 @@ def _in_order(call: Spelling) -> str:
     order = call.aggregate.order
     if not order:
         return call.of("collect_list", call.arguments[0], behind=" RESPECT NULLS")
-    keys = "".join(f", {to_sql(one.expr)} AS k{index}" for index, one in enumerate(order))
+    keys = "".join(f", {to_sql(part.expr)} AS k{index}" for index, part in enumerate(order))
     rows = call.of("collect_list", f"struct({call.arguments[0]} AS v{keys})")
-    tests = " ".join(_comparison(index, one) for index, one in enumerate(order))
+    tests = " ".join(_comparison(index, part) for index, part in enumerate(order))
     return f"transform(array_sort({rows}, (a, b) -> CASE {tests} ELSE 0 END), r -> r.v)"
 
 
@@ -177,8 +177,8 @@ def _approx_percentile(call: Spelling) -> str:
 def _around(call: Spelling, share: str) -> str:
     """Half-way between the values on both sides of the share, so that the median of few values is the median."""
     shares = f"array({share}, least({share} + 1e-9D, 1D))"
-    found = call.of("approx_percentile", call.arguments[0], shares, "10000")
-    low, high = f"{found}[0]", f"{found}[1]"
+    neighbours = call.of("approx_percentile", call.arguments[0], shares, "10000")
+    low, high = f"{neighbours}[0]", f"{neighbours}[1]"
     return f"CASE WHEN {low} = {high} THEN {low} ELSE {_half_way(low, high, call.aggregate.type)} END"
 
 

@@ -32,7 +32,7 @@ def _prepend(call: Call, arguments: Sequence[str]) -> str:
 def _concat(call: Call, arguments: Sequence[str]) -> str:
     if len(arguments) == 1:
         return arguments[0]
-    parts = ", ".join(_present(one, call.type) for one in arguments)
+    parts = ", ".join(_present(argument, call.type) for argument in arguments)
     return f"(CASE WHEN coalesce({', '.join(arguments)}) IS NOT NULL THEN concat({parts}) END)"
 
 
@@ -53,7 +53,7 @@ def _trim(_: Call, arguments: Sequence[str]) -> str:
 
 
 def _sort(call: Call, arguments: Sequence[str]) -> str:
-    words = [str(one.value).lower() for one in call.arguments[1:] if isinstance(one, Literal)]
+    words = [str(option.value).lower() for option in call.arguments[1:] if isinstance(option, Literal)]
     descending, nulls_last = "desc" in words, "nulls last" in words
     if nulls_last:
         return f"sort_array({arguments[0]}, false)" if descending else f"array_sort({arguments[0]})"
@@ -79,11 +79,11 @@ def _join(call: Call, arguments: Sequence[str]) -> str:
 
 def _lengths(array: str, kind: types.Type) -> list[str]:
     """The length of the array, and that of the first one inside each."""
-    found = []
+    lengths = []
     while isinstance(kind, types.Array):
-        found.append(f"CAST(array_size({array}) AS BIGINT)")
+        lengths.append(f"CAST(array_size({array}) AS BIGINT)")
         array, kind = f"get({array}, 0)", kind.element
-    return found
+    return lengths
 
 
 def _length(call: Call, arguments: Sequence[str]) -> str:

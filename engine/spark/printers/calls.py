@@ -62,7 +62,7 @@ def _kernel_to_sql(call: Call, arguments: Sequence[str]) -> str:
     text = f"{name_of_kernel(call)}({', '.join(arguments)})"
     if FUNCTIONS[call.function].nullable is not any:
         return text
-    there = "".join(f" AND {argument} IS NOT NULL" for argument in arguments)
+    are_present = "".join(f" AND {argument} IS NOT NULL" for argument in arguments)
     complaint = text_to_sql(f"{call.function} has no answer for ")
     shown = f"substring(CAST({arguments[0]} AS STRING), 1, 80)"
-    return f"(CASE WHEN {text} IS NULL{there} THEN raise_error(concat({complaint}, {shown})) ELSE {text} END)"
+    return f"(CASE WHEN {text} IS NULL{are_present} THEN raise_error(concat({complaint}, {shown})) ELSE {text} END)"

@@ -73,13 +73,13 @@ def _interval_as_text(value: str) -> str:
     """`1 day 02:00:00.5`, as in Postgres."""
     micros = f"unix_micros(timestamp_micros(0L) + {value})"
     day = 86_400_000_000
-    rest = f"abs({ITEM} % {day}L)"
+    time_of_day = f"abs({ITEM} % {day}L)"
     days = f"concat({ITEM} div {day}L, CASE WHEN {ITEM} div {day}L = 1L THEN ' day' ELSE ' days' END)"
-    parts = (f"lpad({rest} div {size}L % {turn}L, 2, '0')" for size, turn in _CLOCK)
-    fraction = f"rtrim('.', rtrim('0', concat('.', lpad({rest} % 1000000L, 6, '0'))))"
+    parts = (f"lpad({time_of_day} div {size}L % {turn}L, 2, '0')" for size, turn in _CLOCK)
+    fraction = f"rtrim('.', rtrim('0', concat('.', lpad({time_of_day} % 1000000L, 6, '0'))))"
     clock = f"concat(CASE WHEN {ITEM} < 0L THEN '-' ELSE '' END, concat_ws(':', {', '.join(parts)}), {fraction})"
     shown_days = f"CASE WHEN {ITEM} div {day}L <> 0L THEN {days} END"
-    shown_clock = f"CASE WHEN {rest} <> 0L OR {ITEM} = 0L THEN {clock} END"
+    shown_clock = f"CASE WHEN {time_of_day} <> 0L OR {ITEM} = 0L THEN {clock} END"
     text = f"CASE WHEN {ITEM} IS NOT NULL THEN concat_ws(' ', {shown_days}, {shown_clock}) END"
     return f"get(transform(array({micros}), {ITEM} -> {text}), 0)"
 

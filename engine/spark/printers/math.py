@@ -42,10 +42,10 @@ def _round(call: Call, arguments: Sequence[str]) -> str:
 def _truncate(call: Call, arguments: Sequence[str]) -> str:
     value, kind, places = arguments[0], type_to_sql(call.type), _places(call)
     factor = f"1e{abs(places)}D"
-    there, back = ("*", "/") if places > 0 else ("/", "*")
-    moved = f"({value} {there} {factor})" if places else value
+    scale, unscale = ("*", "/") if places > 0 else ("/", "*")
+    moved = f"({value} {scale} {factor})" if places else value
     cut = f"CAST({moved} AS BIGINT)"
-    cut = f"({cut} {back} {factor})" if places else cut
+    cut = f"({cut} {unscale} {factor})" if places else cut
     return f"(CASE WHEN abs({moved}) < {_ALL_WHOLE} THEN CAST({cut} AS {kind}) ELSE {value} END)"
 
 

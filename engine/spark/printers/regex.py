@@ -54,10 +54,10 @@ def _flags(call: Call, position: int) -> str:
     return ""
 
 
-def _expression(pattern: str, flags: str, rest: str = "") -> str:
+def _expression(pattern: str, flags: str, suffix: str = "") -> str:
     options = text_to_sql(f"(?Ud{flags.replace('g', '')})(?:")
     # With flag x a comment may run to the end of the pattern's last line.
-    end = text_to_sql(("\n)" if "x" in flags else ")") + rest)
+    end = text_to_sql(("\n)" if "x" in flags else ")") + suffix)
     return f"concat({options}, replace({pattern}, '(?P<', '(?<'), {end})"
 
 
@@ -68,12 +68,12 @@ def _like(call: Call, arguments: Sequence[str]) -> str:
 def _replace(call: Call, arguments: Sequence[str]) -> str:
     text, pattern, replacement = arguments[:3]
     flags = _flags(call, 3)
-    for found, put in _REPLACEMENTS:
-        replacement = f"regexp_replace({replacement}, {text_to_sql(found)}, {text_to_sql(put)})"
+    for spelling, java_spelling in _REPLACEMENTS:
+        replacement = f"regexp_replace({replacement}, {text_to_sql(spelling)}, {text_to_sql(java_spelling)})"
     if "g" in flags:
         return f"regexp_replace({text}, {_expression(pattern, flags)}, {replacement})"
     # Spark replaces every match. Here the first one takes the rest of the text with it, and puts it back.
-    first = _expression(pattern, flags, rest=f"(?<{_REST}>(?s:.*))")
+    first = _expression(pattern, flags, suffix=f"(?<{_REST}>(?s:.*))")
     return f"regexp_replace({text}, {first}, concat({replacement}, {text_to_sql(f'${{{_REST}}}')}))"
 
 
@@ -86,9 +86,9 @@ def _match(call: Call, arguments: Sequence[str]) -> str:
         case _:
             raise TypeError("the expression of regexp_match is a constant")
     expression = _expression(pattern, flags)
-    found = [f"regexp_extract({text}, {expression}, {group})" for group in range(1, groups + 1)]
+    captured = [f"regexp_extract({text}, {expression}, {group})" for group in range(1, groups + 1)]
     whole = f"regexp_extract({text}, {expression}, 0)"
-    return f"(CASE WHEN {text} RLIKE {expression} THEN array({', '.join(found or [whole])}) END)"
+    return f"(CASE WHEN {text} RLIKE {expression} THEN array({', '.join(captured or [whole])}) END)"
 
 
 REGEX: Mapping[str, Form] = {"regexp_like": _like, "regexp_replace": _replace, "regexp_match": _match}
