@@ -96,22 +96,22 @@ def main(files: int = 4, rounds: int = 5) -> int:
     folder = make_bids(Path(__file__).parent.parent / ".cache" / "bench", files)
     with tempfile.TemporaryDirectory(prefix="bench-") as text, running(Path(text)) as broker:
         sides = {name: Side.start("benchmarks.kafka_sink", name, str(folder), broker.address) for name in SIDES}
-        taken: dict[str, list[float]] = {name: [] for name in SIDES}
+        seconds_by_side: dict[str, list[float]] = {name: [] for name in SIDES}
         for number in range(rounds + 1):
-            for name, one in sides.items():
+            for name, side in sides.items():
                 topic = broker.create_topic(f"{name}-{number}", PARTITIONS, retention_ms=-1)
-                seconds = float(one.ask(topic))
+                seconds = float(side.ask(topic))
                 assert _rows(broker, topic) >= files * ROWS_PER_FILE, topic
                 broker.delete_topic(topic)
-                taken[name] += [seconds] if number else []
+                seconds_by_side[name] += [seconds] if number else []
                 print(f"{name:15}{seconds:8.2f} s{'' if number else '  (to warm up)'}", flush=True)
-        base = statistics.median(taken["spark"])
-        for name, found in taken.items():
-            rate = files * ROWS_PER_FILE / statistics.median(found)
-            print(f"{name:15}{rate:12,.0f} rows/s  {base / statistics.median(found):5.2f} x Spark's own")
-        for one in sides.values():
-            one.end()
-        ratio = base / statistics.median(taken["exactly_once"])
+        base = statistics.median(seconds_by_side["spark"])
+        for name, durations in seconds_by_side.items():
+            rate = files * ROWS_PER_FILE / statistics.median(durations)
+            print(f"{name:15}{rate:12,.0f} rows/s  {base / statistics.median(durations):5.2f} x Spark's own")
+        for side in sides.values():
+            side.end()
+        ratio = base / statistics.median(seconds_by_side["exactly_once"])
         print(f"exactly once has {ratio:.2f} of the throughput of Spark's own, goal {GOAL}")
     return 0 if ratio >= GOAL else 1
 

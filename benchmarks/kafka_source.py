@@ -131,23 +131,26 @@ def main(count: int = 2_000_000, rounds: int = 5) -> int:
     """Print what each side took in each round, and the ratio of the medians; the exit code says whether it will do."""
     with tempfile.TemporaryDirectory(prefix="bench-") as text, running(Path(text)) as broker:
         topic = fill(broker, count)
-        taken: dict[str, list[float]] = {name: [] for name in SIDES}
+        seconds_by_side: dict[str, list[float]] = {name: [] for name in SIDES}
         sides = {name: Side.start("benchmarks.kafka_source", "side", name, broker.address) for name in SIDES}
         for number in range(rounds + 1):
-            for name, one in sides.items():
-                seconds = float(one.ask(f"{topic} {count}"))
-                taken[name] += [seconds] if number else []
+            for name, side in sides.items():
+                seconds = float(side.ask(f"{topic} {count}"))
+                seconds_by_side[name] += [seconds] if number else []
                 print(f"{name:8}{seconds:8.2f} s{'' if number else '  (to warm up)'}", flush=True)
-        for name, found in taken.items():
-            print(f"{name:8}{count / statistics.median(found):12,.0f} records/s")
-        ratios = [spark / own for own, spark in zip(taken["ours"], taken["spark"], strict=True)]
-        by_jvm = statistics.median(taken["spark"]) / statistics.median(taken["jvm"])
+        for name, durations in seconds_by_side.items():
+            print(f"{name:8}{count / statistics.median(durations):12,.0f} records/s")
+        ratios = [
+            spark / our_seconds
+            for our_seconds, spark in zip(seconds_by_side["ours"], seconds_by_side["spark"], strict=True)
+        ]
+        by_jvm = statistics.median(seconds_by_side["spark"]) / statistics.median(seconds_by_side["jvm"])
         print(f"ours by Spark's reader is {by_jvm:.2f} x as fast")
-        each = " ".join(f"{ratio:.2f}" for ratio in ratios)
-        ratio = statistics.median(taken["spark"]) / statistics.median(taken["ours"])
-        print(f"ours is {ratio:.2f} x as fast, goal {GOAL}   (of the rounds: {each})")
-        for one in sides.values():
-            one.end()
+        listing = " ".join(f"{ratio:.2f}" for ratio in ratios)
+        ratio = statistics.median(seconds_by_side["spark"]) / statistics.median(seconds_by_side["ours"])
+        print(f"ours is {ratio:.2f} x as fast, goal {GOAL}   (of the rounds: {listing})")
+        for side in sides.values():
+            side.end()
     return 0 if ratio >= GOAL else 1
 
 

@@ -25,10 +25,10 @@ def main() -> int:
     for query in OURS:
         _round(sides, query)
         rounds = [_round(sides, query) for _ in range(ROUNDS)]
-        mine, plain = (statistics.median(one[name] for one in rounds) for name in ("ours", "plain"))
-        each = " ".join(f"{one['ours'] / one['plain']:.2f}" for one in rounds)
-        worst = max(worst, mine / plain)
-        print(f"{query:8}{mine:9.2f}{plain:9.2f}{mine / plain:8.2f}   ({each})", flush=True)
+        ours, plain = (statistics.median(seconds[name] for seconds in rounds) for name in ("ours", "plain"))
+        listing = " ".join(f"{seconds['ours'] / seconds['plain']:.2f}" for seconds in rounds)
+        worst = max(worst, ours / plain)
+        print(f"{query:8}{ours:9.2f}{plain:9.2f}{ours / plain:8.2f}   ({listing})", flush=True)
     for side in sides.values():
         side.end()
     print(f"worst ratio {worst:.2f}, goal {GOAL}")

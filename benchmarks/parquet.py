@@ -76,10 +76,10 @@ def side(name: str, folder: Path) -> None:
             shutil.rmtree(scratch / old, ignore_errors=True)
         start = time.monotonic()
         run(scratch / "out")
-        taken = time.monotonic() - start
+        duration = time.monotonic() - start
         files = sorted((scratch / "out").glob("*.parquet"))
         rows = sum(pq.read_metadata(file).num_rows for file in files)
-        answers.write(f"{taken:.3f} {len(files)} {rows}\n")
+        answers.write(f"{duration:.3f} {len(files)} {rows}\n")
     shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -87,18 +87,18 @@ def main(count: int) -> int:
     """Print the medians and their ratio; the exit code says whether it is within the goal."""
     folder = make_bids(Path(__file__).parent.parent / ".cache" / "bench", count)
     sides = {name: Side.start("benchmarks.parquet", "side", name, str(folder)) for name in ("ours", "plain")}
-    rounds = [{name: each.ask("go").split() for name, each in sides.items()} for _ in range(ROUNDS + 1)][1:]
+    rounds = [{name: side.ask("go").split() for name, side in sides.items()} for _ in range(ROUNDS + 1)][1:]
     expected = str(count * ROWS_PER_FILE)
-    if any(answer[2] != expected for one in rounds for answer in one.values()):
+    if any(answer[2] != expected for answers in rounds for answer in answers.values()):
         raise SystemExit(f"rows are missing: {rounds}")
-    mine, by_hand = (statistics.median(float(one[name][0]) for one in rounds) for name in ("ours", "plain"))
-    ratios = " ".join(f"{float(one['plain'][0]) / float(one['ours'][0]):.2f}" for one in rounds)
-    print(f"{int(expected):,} bids: ours {mine:.2f} s, {rounds[0]['ours'][1]} files")
+    ours, by_hand = (statistics.median(float(answers[name][0]) for answers in rounds) for name in ("ours", "plain"))
+    ratios = " ".join(f"{float(answers['plain'][0]) / float(answers['ours'][0]):.2f}" for answers in rounds)
+    print(f"{int(expected):,} bids: ours {ours:.2f} s, {rounds[0]['ours'][1]} files")
     print(f"Spark's own sink {by_hand:.2f} s, {rounds[0]['plain'][1]} files")
-    print(f"throughput {by_hand / mine:.2f} of Spark's, goal {GOAL}   (of the rounds: {ratios})")
-    for each in sides.values():
-        each.end()
-    return 0 if by_hand / mine >= GOAL else 1
+    print(f"throughput {by_hand / ours:.2f} of Spark's, goal {GOAL}   (of the rounds: {ratios})")
+    for side in sides.values():
+        side.end()
+    return 0 if by_hand / ours >= GOAL else 1
 
 
 if __name__ == "__main__":

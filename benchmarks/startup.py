@@ -44,8 +44,9 @@ def main() -> None:
             submit = Path(_spark_home()) / "bin" / "spark-submit"
             by_hand.append(_until([str(submit), "--master", "local[1]", f"{folder}/q.py"], "committed"))
             print(f"arroyo run {ours[-1]:6.2f} s   spark-submit {by_hand[-1]:6.2f} s", flush=True)
-    mine, other = statistics.median(ours), statistics.median(by_hand)
-    print(f"medians of {rounds}: arroyo run {mine:.2f} s, spark-submit {other:.2f} s, ratio {mine / other:.2f}")
+    our_median, their_median = statistics.median(ours), statistics.median(by_hand)
+    medians = f"arroyo run {our_median:.2f} s, spark-submit {their_median:.2f} s, ratio {our_median / their_median:.2f}"
+    print(f"medians of {rounds}: {medians}")
 
 
 def _write(folder: Path) -> None:

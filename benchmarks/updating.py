@@ -61,12 +61,12 @@ def processes_below() -> dict[int, float]:
                 continue
             parents[int(entry.name)] = int(fields[1])
             used[int(entry.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    mine = {os.getpid()}
+    processes = {os.getpid()}
     while True:
-        below = {child for child, parent in parents.items() if parent in mine} - mine
+        below = {child for child, parent in parents.items() if parent in processes} - processes
         if not below:
-            return {one: used[one] for one in mine}
-        mine |= below
+            return {process: used[process] for process in processes}
+        processes |= below
 
 
 def cpu_seconds() -> float:
@@ -85,9 +85,9 @@ def peak_memory() -> tuple[int, int]:
         except OSError:
             continue
         most = next((int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM")), 0)
-        for name, known in list(peaks.items()):
+        for name, peak in list(peaks.items()):
             if any(part.decode(errors="replace").endswith(name) for part in command[:4]):
-                peaks[name] = max(known, most)
+                peaks[name] = max(peak, most)
     return peaks["java"], peaks["pyspark.daemon"]
 
 
@@ -97,16 +97,16 @@ def main() -> None:
     scratch = Path(tempfile.mkdtemp(prefix="updating-"))
     write_rows(scratch / "rows.json", keys, per_epoch, epochs)
     spark = open_session(app_name="updating", log_dir=scratch, master="local[1]", parallelism=1)
-    seen: list[tuple[float, float, EpochReport]] = []
+    reports: list[tuple[float, float, EpochReport]] = []
     peaks: list[tuple[int, int]] = []
 
     def note(report: EpochReport) -> None:
-        seen.append((time.monotonic(), cpu_seconds(), report))
+        reports.append((time.monotonic(), cpu_seconds(), report))
         peaks.append(peak_memory())
 
     spec = RunSpec("updating", _SQL.format(path=scratch / "rows.json"), scratch / "state", max_epoch_rows=per_epoch)
     run_in(spark, spec, Control(), note)
-    steady = [pair for pair in itertools.pairwise(seen) if pair[1][2].rows_in == per_epoch][-10:]
+    steady = [pair for pair in itertools.pairwise(reports) if pair[1][2].rows_in == per_epoch][-10:]
     cpu = median(after[1] - before[1] for before, after in steady)
     wall = median(after[2].duration.total_seconds() for _, after in steady)
     java, python = peaks[-1]
