@@ -1,11 +1,12 @@
-"""What the tests cost: seconds, and seconds of processor with everything they start, per folder. `--costs` shows it."""
+"""What the tests cost: seconds, and seconds of processor with everything they start. `--costs` shows it per folder,
+`--costs=file` per file, `--costs=test` per test."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -18,12 +19,12 @@ _PROCESSES = Path("/proc")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--costs", action="store_true", help="show what each folder of tests costs")
+    parser.addoption("--costs", nargs="?", const="folder", choices=_PLACES, help="show what each folder of tests costs")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--costs"):
-        config.pluginmanager.register(_Costs())
+    if place := config.getoption("--costs"):
+        config.pluginmanager.register(_Costs(place))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class Spent:
 class _Costs:
     """Measures where a test runs, and adds up where reports arrive."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: str) -> None:
+        self.place = place
         self.started: dict[str, Spent] = {}
         self.tests: Counter[str] = Counter()
         self.spent: defaultdict[str, Spent] = defaultdict(Spent)
@@ -69,26 +71,35 @@ class _Costs:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties if report.when == "teardown" else ():
             if name == "cost" and isinstance(value, tuple | list):
-                folder = folder_of(report.nodeid)
-                self.tests[folder] += 1
-                self.spent[folder] = self.spent[folder].plus(Spent(*value))
+                place = _PLACES[self.place](report.nodeid)
+                self.tests[place] += 1
+                self.spent[place] = self.spent[place].plus(Spent(*value))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self.tests:
             return
         terminalreporter.section("costs")
-        row = "{:<24}{:>8}{:>10}{:>10}".format
-        terminalreporter.line(row("folder", "tests", "seconds", "cpu"))
-        for folder, spent in sorted(self.spent.items(), key=lambda entry: -entry[1].cpu):
-            terminalreporter.line(row(folder, self.tests[folder], round(spent.seconds), round(spent.cpu)))
+        width = max(map(len, self.spent)) + 2
+        row = f"{{:<{width}}}{{:>8}}{{:>10}}{{:>10}}".format
+        terminalreporter.line(row(self.place, "tests", "seconds", "cpu"))
+        for place, spent in sorted(self.spent.items(), key=lambda entry: -entry[1].cpu):
+            terminalreporter.line(row(place, self.tests[place], round(spent.seconds), round(spent.cpu)))
         whole = reduce(Spent.plus, self.spent.values())
         terminalreporter.line(row("all", self.tests.total(), round(whole.seconds), round(whole.cpu)))
 
 
 def folder_of(nodeid: str) -> str:
     """The folder below `tests` that a test lies in."""
-    parts = nodeid.partition("::")[0].split("/")
-    return parts[1] if len(parts) > 2 else parts[-1]
+    parts = file_of(nodeid).split("/")
+    return parts[0] if len(parts) > 1 else parts[-1]
+
+
+def file_of(nodeid: str) -> str:
+    """The file that a test lies in, as seen from `tests`."""
+    return nodeid.partition("::")[0].removeprefix("tests/")
+
+
+_PLACES: Mapping[str, Callable[[str], str]] = {"folder": folder_of, "file": file_of, "test": lambda nodeid: nodeid}
 
 
 def cpu_seconds() -> float:
