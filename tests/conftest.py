@@ -22,8 +22,6 @@ TIER_OF_FOLDER = {
     "s3": "connectors",
 }
 
-TIER_OF_FILE = {"test_crashes.py": "system"}
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give every test the tier of what it needs, unless it says so itself."""
@@ -33,8 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         folder = item.path.relative_to(root).parts[0]
         needs_jvm = "spark" in getattr(item, "fixturenames", ())
-        tier = TIER_OF_FILE.get(item.path.name) or TIER_OF_FOLDER.get(folder, "unit")
-        item.add_marker("spark" if needs_jvm else tier)
+        item.add_marker("spark" if needs_jvm else TIER_OF_FOLDER.get(folder, "unit"))
 
 
 @pytest.fixture(scope="session")

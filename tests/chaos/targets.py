@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -202,15 +202,20 @@ class Kind:
     has_zombies: bool = True
     """Whether a driver that was replaced may still be alive. For a file that is appended to, nothing but the lock on
     the pipeline's state excludes that."""
+    fences: bool = False
+    """Whether the target itself refuses a run that has been replaced."""
     modules: tuple[str, ...] = ("engine.connectors.files.rolling_sink",)
     """What its drivers import."""
     lacks: frozenset[Point] = frozenset()
     """The fault points that it never comes to."""
+    killed_in: tuple[str, ...] = ("0", "1", "3")
+    """In which epochs a driver is killed at every fault point: the first, the second, a later one. With a server only
+    in the second, as it costs more; `""` is whichever comes to the point, where not every epoch does."""
 
 
-def _filesystem(place: Place) -> Table:
-    path, by = place.root / "out", ("shard",)
-    return table("filesystem", SCHEMA, path=path, type="sink", format="json", partitioning__fields=by)
+def _filesystem(form: str, **options: Any) -> Callable[[Place], Table]:
+    given: dict[str, Any] = {"type": "sink", "format": form, "partitioning__fields": ("shard",), **options}
+    return lambda place: table("filesystem", SCHEMA, path=place.root / "out", **given)
 
 
 def _s3(place: Place) -> Table:
@@ -219,14 +224,8 @@ def _s3(place: Place) -> Table:
     return table("filesystem", SCHEMA, path=path, type="sink", format="json", partitioning__fields=by, **keys)
 
 
-def _delta(place: Place) -> Table:
-    return table("delta", SCHEMA, path=place.root / "out", partitioning__fields=("shard",))
-
-
-def _rolling(place: Place) -> Table:
-    rolled: dict[str, Any] = {"rolling_policy__file_size": 40_000}
-    path, by = place.root / "out", ("shard",)
-    return table("filesystem", SCHEMA, path=path, type="sink", format="parquet", partitioning__fields=by, **rolled)
+def _delta(**options: Any) -> Callable[[Place], Table]:
+    return lambda place: table("delta", SCHEMA, path=place.root / "out", partitioning__fields=("shard",), **options)
 
 
 def _kafka(parallelism: int) -> Callable[[Place], Table]:
@@ -243,20 +242,21 @@ def _kafka(parallelism: int) -> Callable[[Place], Table]:
     return declare
 
 
-def _single_file(place: Place) -> Table:
-    return table("single_file", SCHEMA, path=place.root / "out.json", type="sink", format="json")
+def _single_file(name: str) -> Callable[[Place], Table]:
+    return lambda place: table("single_file", SCHEMA, path=place.root / name, type="sink", format="json")
 
 
 _FENCES = frozenset({Point.BEFORE_FENCE, Point.AFTER_FENCE})
 _FILES_LACK = _FENCES | {Point.WHILE_WRITING}
 
 TARGETS: Mapping[str, Kind] = {
-    "filesystem": Kind(_filesystem, lambda place: Files(place.root / "out"), lacks=_FILES_LACK),
+    "filesystem": Kind(_filesystem("json"), lambda place: Files(place.root / "out"), lacks=_FILES_LACK),
     "rolling": Kind(
-        _rolling,
+        _filesystem("parquet", rolling_policy__file_size=40_000),
         lambda place: Files(place.root / "out"),
         shows_at_once=False,
         lacks=_FILES_LACK,
+        killed_in=("",),
     ),
     "s3": Kind(
         _s3,
@@ -264,9 +264,10 @@ TARGETS: Mapping[str, Kind] = {
         s3,
         modules=("engine.connectors.files.s3_target",),
         lacks=_FILES_LACK,
+        killed_in=("1",),
     ),
     "delta": Kind(
-        _delta,
+        _delta(),
         lambda place: Versions(place.root / "out"),
         modules=("engine.connectors.delta.sink",),
         lacks=_FILES_LACK,
@@ -277,7 +278,9 @@ TARGETS: Mapping[str, Kind] = {
         kafka,
         lambda place: make_topic(place.address, place.name),
         shows_at_once=False,
+        fences=True,
         modules=("engine.connectors.kafka.write.sink",),
+        killed_in=("1",),
     ),
     "kafka-parallel": Kind(
         _kafka(3),
@@ -285,13 +288,33 @@ TARGETS: Mapping[str, Kind] = {
         kafka,
         lambda place: make_topic(place.address, place.name),
         shows_at_once=False,
+        fences=True,
         modules=("engine.connectors.kafka.write.sink",),
+        killed_in=("1",),
     ),
     "single_file": Kind(
-        _single_file,
+        _single_file("out.json"),
         lambda place: OneFile(place.root / "out.json"),
         shows_only_committed=False,
         has_zombies=False,
         lacks=_FENCES | {Point.BEFORE_DECISION, Point.AFTER_DECISION, Point.WHILE_PUBLISHING},
     ),
 }
+
+_ROLLING_SOON: dict[str, Any] = {"rolling_policy__file_size": 500}
+
+VARIANTS: Mapping[str, Kind] = {
+    "gzip": replace(
+        TARGETS["single_file"],
+        table=_single_file("out.json.gz"),
+        view=lambda place: OneFile(place.root / "out.json.gz"),
+        killed_in=("0", "3"),
+    ),
+    "parquet": replace(TARGETS["filesystem"], table=_filesystem("parquet"), killed_in=("0", "3")),
+    "rolling-json": replace(TARGETS["rolling"], table=_filesystem("json", **_ROLLING_SOON), killed_in=("0", "3")),
+    "rolling-delta": replace(
+        TARGETS["delta"], table=_delta(**_ROLLING_SOON), shows_at_once=False, killed_in=("0", "3")
+    ),
+}
+"""The same sinks where they write otherwise; so small that every epoch fills a file and leaves another open."""
+KINDS = {**TARGETS, **VARIANTS}

@@ -11,10 +11,17 @@ import pytest
 from engine.delivery.faults import Point
 from tests.chaos.apart import apart
 from tests.chaos.points import killed_at, paused_at
-from tests.chaos.targets import TARGETS, Place
+from tests.chaos.targets import KINDS, TARGETS, Place
 
 pytestmark = pytest.mark.system
 POINTS = [(name, point) for name, kind in TARGETS.items() for point in Point if point not in kind.lacks]
+KILLS = [
+    (name, point, epoch)
+    for name, kind in KINDS.items()
+    for point in Point
+    if point not in kind.lacks
+    for epoch in kind.killed_in
+]
 PlaceOf = Callable[[str], Place]
 
 
@@ -25,7 +32,7 @@ def address_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
     with ExitStack() as stack:
 
         def address(name: str) -> str:
-            server = TARGETS[name].server
+            server = KINDS[name].server
             if server not in running:
                 running[server] = stack.enter_context(server(tmp_path_factory.mktemp("server")))
             return running[server]
@@ -39,11 +46,11 @@ def place_of(address_of: Callable[[str], str], tmp_path: Path) -> PlaceOf:
     return lambda name: Place(tmp_path, address_of(name))
 
 
-@pytest.mark.parametrize(("name", "point"), POINTS)
+@pytest.mark.parametrize(("name", "point", "epoch"), KILLS)
 def test_a_kill_at_any_point_loses_and_doubles_nothing(
-    name: str, point: Point, place_of: PlaceOf, tmp_path: Path
+    name: str, point: Point, epoch: str, place_of: PlaceOf, tmp_path: Path
 ) -> None:
-    apart(tmp_path / "apart.log", killed_at, point, name, place_of(name))
+    apart(tmp_path / "apart.log", killed_at, point, name, epoch, place_of(name))
 
 
 @pytest.mark.parametrize(("name", "point"), [each for each in POINTS if TARGETS[each[0]].has_zombies])

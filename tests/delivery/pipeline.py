@@ -1,11 +1,10 @@
-"""A pipeline in miniature: epochs of numbers into one sink, with a commit log of its own, which may be killed at any
-fault point and started again. Run as a program it goes on from where the log ends."""
+"""A pipeline in miniature: epochs of numbers into one sink, with a commit log of its own. Run again it goes on from
+where the log ends."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -111,7 +110,3 @@ def restore(root: Path, number: int) -> None:
     shutil.rmtree(root / "state" / OPEN_FILES, ignore_errors=True)
     if (root / "saved" / str(number) / OPEN_FILES).is_dir():
         shutil.copytree(root / "saved" / str(number) / OPEN_FILES, root / "state" / OPEN_FILES)
-
-
-if __name__ == "__main__":
-    run(sys.argv[1], Path(sys.argv[2]))

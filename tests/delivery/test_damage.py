@@ -10,7 +10,7 @@ import pytest
 
 from engine.delivery.file_ledger import newest_ledger
 from engine.errors import EngineError
-from tests.delivery.pipeline import run, written
+from tests.delivery.pipeline import expected, run, written
 
 
 def ledger(root: Path) -> Path:
@@ -61,3 +61,56 @@ def test_damage_is_named_and_nothing_is_written(kind: str, damage: str, tmp_path
     assert refused.value.code == code
     assert refused.value.hint
     assert written(kind, tmp_path) == before
+
+
+def test_a_file_that_somebody_has_shortened_is_named_and_left_alone(tmp_path: Path) -> None:
+    run("single_file", tmp_path, until=3)
+    (tmp_path / "out.json").write_text("")
+
+    with pytest.raises(EngineError) as refused:
+        run("single_file", tmp_path)
+
+    assert refused.value.code == "delivery.output_changed"
+    assert refused.value.hint
+    assert (tmp_path / "out.json").read_bytes() == b""
+
+
+def test_a_published_file_that_somebody_else_wrote_is_left_alone(tmp_path: Path) -> None:
+    run("json", tmp_path, until=1)
+    stolen = next((tmp_path / "out").rglob("*.json"))
+    target = stolen.with_name(stolen.name.replace("0000000000", "0000000001"))
+    target.write_text("mine\n")
+
+    with pytest.raises(EngineError) as refused:
+        run("json", tmp_path, until=2)
+
+    assert refused.value.code == "delivery.output_changed"
+    assert target.read_text() == "mine\n"
+
+
+def test_a_run_that_was_replaced_writes_nothing(tmp_path: Path) -> None:
+    run("single_file", tmp_path, until=2)
+    (tmp_path / "state" / "generation").write_text("2\n")
+
+    with pytest.raises(EngineError) as refused:
+        run("single_file", tmp_path)
+
+    assert refused.value.code == "delivery.superseded"
+    assert written("single_file", tmp_path) == expected(2)
+
+
+def test_a_first_run_writes_over_an_old_file(tmp_path: Path) -> None:
+    (tmp_path / "out.json").write_text("something old\n")
+
+    run("single_file", tmp_path, until=1)
+
+    assert written("single_file", tmp_path) == expected(1)
+
+
+def test_faults_strike_only_where_they_are_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARROYO_FAULT", "before_write")
+    monkeypatch.delenv("ARROYO_FAULTS_ALLOWED", raising=False)
+
+    run("single_file", tmp_path, until=1)
+
+    assert written("single_file", tmp_path) == expected(1)

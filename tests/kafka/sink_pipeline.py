@@ -85,5 +85,5 @@ def numbers(found: Sequence[Message]) -> list[int]:
 
 
 if __name__ == "__main__":
-    address, topic, folder, parallelism, until = sys.argv[1:]
-    run(target(address, topic, sink__parallelism=int(parallelism)), Path(folder), until=int(until))
+    address, topic, folder, until = sys.argv[1:]
+    run(target(address, topic), Path(folder), until=int(until))
