@@ -1,4 +1,4 @@
-"""The golden cases, each run in four ways that must all agree with the golden file."""
+"""The golden cases, each run in three ways that must all agree with the golden file."""
 
 from __future__ import annotations
 
@@ -30,15 +30,6 @@ def test_straight_through(spark: SparkSession, case: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_in_several_epochs(spark: SparkSession, case: str, tmp_path: Path) -> None:
-    outcome, seen = play(spark, spec(case, tmp_path, in_epochs=True))
-
-    assert outcome == "finished"
-    assert len(seen) >= 5
-    assert is_golden(case, tmp_path)
-
-
-@pytest.mark.parametrize("case", CASES)
 def test_stopped_and_restored_and_once_more_at_another_parallelism(
     spark: SparkSession, case: str, tmp_path: Path
 ) -> None:
@@ -48,8 +39,10 @@ def test_stopped_and_restored_and_once_more_at_another_parallelism(
     assert play(spark, narrow, stop_after=3)[0] == "stopped"
     assert not is_golden(case, tmp_path)
     repartition(narrow.state_dir, 2, lambda: spark)
-    assert play(spark, wide)[0] == "finished"
+    outcome, seen = play(spark, wide)
 
+    assert outcome == "finished"
+    assert seen[-1].epoch >= 4, "five epochs and more, some of them after one that the same run has taken"
     assert is_golden(case, tmp_path)
 
 
