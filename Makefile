@@ -9,11 +9,14 @@ PYTHON_VERSION := $(shell $(firstword $(wildcard $(BIN)/python) $(PYTHON)) -c 'i
 # versions that were tried with this Python; for one newer than all files, those of the newest
 CONSTRAINTS := $(or $(wildcard constraints/python$(PYTHON_VERSION).txt),$(lastword $(sort $(wildcard constraints/python*.txt))))
 
+# two processes, to which tests/groups.py gives what they share
+PLAY := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test demo docs golden fuzz fuzz-parser chaos bench format constraints clean
+.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser chaos bench format constraints clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
@@ -29,7 +32,7 @@ $(READY): pyproject.toml engine/__init__.py $(CONSTRAINTS)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[all,dev]'
 	@touch $(READY)
 
-check: $(READY) ## Everything that is fast: style, types, layers, unit tests
+check: $(READY) ## Everything that is fast: style, types, layers, unit tests; three minutes at most
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target types style layers units
 
 style: $(READY) ## Only ruff
@@ -43,10 +46,13 @@ layers: $(READY) ## Only the import contracts
 	$(BIN)/lint-imports --no-logo
 
 units: $(READY) ## Only the tests that need nothing but Python
-	$(BIN)/python -m pytest -q -m unit
+	$(PLAY) -q -m unit
 
-test: $(READY) ## All tests, two at a time
-	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal
+test: $(READY) ## What every change must pass: all tests but the long ones, and a quarter of those: SLICE=1 (to 4) or all
+	$(PLAY) --costs --slice=$(or $(SLICE),commit)
+
+test-all: $(READY) ## Every test, with 100,000 simulated schedules: before a change of what makes exactly-once is done
+	SIMULATED_SCHEDULES=$(or $(SIMULATED_SCHEDULES),100000) $(PLAY) --costs --slice=all
 
 demo: $(READY) ## The example DAG, live on the terminal, in under three minutes
 	$(BIN)/python -m dags_examples.demo

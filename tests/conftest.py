@@ -11,6 +11,8 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytest_plugins = ["tests.costs", "tests.slices", "tests.groups"]
+
 TIERS = {"unit", "spark", "connectors", "provider", "system"}
 TIER_OF_FOLDER = {
     "provider": "provider",

@@ -1,0 +1,48 @@
+"""Which tests share a process when several play them (`--dist=loadgroup`), and in which order the groups come.
+
+Every kind of server is started once: broker, S3, Redis, and what has to import all of Airflow. Spark is started twice,
+once in either process, since one process for all that needs Spark would be at work long after the other is done. Those
+two groups come first, then what is long, so that in the end there is something short left to share.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.costs import file_of, folder_of
+from tests.slices import is_long
+
+SERVERS = {"broker", "server", "store"}
+"""Fixtures behind which there is a server."""
+BESIDE_SERVERS = {"connectors", "kafka", "s3", "provider", "checkpoints", "streams", "udf", "updating"}
+"""Folders whose tests with Spark are played beside the servers."""
+ALONE = {
+    "chaos/test_chaos.py",
+    "delivery/test_simulator.py",
+    "kept/test_kept.py",
+    "system/test_control_plane_with_spark.py",
+    "system/test_example_dag.py",
+    "system/test_kill_loop.py",
+}
+"""Files whose tests start all that they need themselves, and take long."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
+    if getattr(config.option, "loadgroup", False):  # only there does it matter who comes first
+        items.sort(key=_turn)
+
+
+def group_of(item: pytest.Item) -> str:
+    """A test's group: the servers, Spark, or its file, unless its tests have nothing to share."""
+    needs, folder = set(getattr(item, "fixturenames", ())), folder_of(item.nodeid)
+    if needs & SERVERS or folder == "provider" or ("spark" in needs and folder in BESIDE_SERVERS):
+        return "servers"
+    file = file_of(item.nodeid)
+    return "spark" if "spark" in needs else item.nodeid if file in ALONE else file
+
+
+def _turn(item: pytest.Item) -> int:
+    return 0 if group_of(item) in ("servers", "spark") else 1 if is_long(item.nodeid) else 2

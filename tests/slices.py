@@ -1,0 +1,143 @@
+"""Long tests are dealt into four slices. `--slice=2` plays the second beside all that is not long, `--slice=all` plays
+everything, `--slice=commit` the one that follows from the commit's hash; the environment's SLICE says it too. The last
+lines of a run say which slice it was.
+
+The tests of a long file are dealt in turn, 1, 2, 3, 4, 1 and so on, those of the next file as 2, 3, 4, 1: of each file
+every slice has as many as any other, give or take one, and which slice a test is in depends on its own file alone.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Generator, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.costs import file_of
+
+SLICES = 4
+CHOICES = ("commit", "all", *map(str, range(1, SLICES + 1)))
+WHY = pytest.StashKey[str]()
+COUNTS = pytest.StashKey[tuple[int, int]]()
+"""How many long tests were played, and how many there are."""
+
+LONG = (
+    "chaos/test_chaos.py::test_five_kills_and_two_zombies_change_nothing",
+    "chaos/test_chaos.py::test_without_a_ledger_the_loop_fails",
+    "chaos/test_points.py",
+    "checkpoints/test_with_spark.py::test_a_savepoint_of_a_running_query_restores_with_identical_remaining_output",
+    "checkpoints/test_with_spark.py::test_rescaling_from_one_to_two_to_three_changes_nothing_in_the_output",
+    "connectors/test_dead_letters.py::test_a_table_takes_each_bad_record_once_through_a_crash",
+    "connectors/test_dead_letters.py::test_good_records_go_on_and_bad_ones_are_kept_once_through_a_crash",
+    "corpus/test_corpus.py::test_a_run_writes_the_rows_that_are_written_down",
+    "fuzz/test_fuzz.py::test_random_queries_give_the_batch_answer",
+    "golden/test_golden.py::test_killed_half_way_and_restored",
+    "golden/test_golden.py::test_stopped_and_restored_and_once_more_at_another_parallelism",
+    "kafka/test_broker_deaths.py",
+    "kafka/test_sink_with_spark.py",
+    "kafka/test_spark_read.py::test_spark_reads_the_same_through_kills",
+    "kafka/test_with_spark.py::test_a_kill_loses_and_doubles_nothing",
+    "kept/test_kept.py::test_a_state_of_an_earlier_day_goes_on",
+    "nexmark/test_nexmark.py",
+    "streams/test_watermarks.py::test_a_kill_in_the_middle_changes_nothing",
+    "streams/test_windows_against_duckdb.py",
+    "system/test_control_plane_with_spark.py",
+    "system/test_example_dag.py",
+    "system/test_kill_loop.py",
+    "updating/test_restarts.py",
+    "updating/test_with_spark.py::test_the_folded_changes_are_the_batch_answer",
+)
+"""The long files and functions of files, as `--costs=file` has shown them."""
+
+
+def deal(nodeids: Iterable[str]) -> dict[str, int]:
+    """The slice of every long test among these."""
+    long: dict[str, list[str]] = {place: [] for place in sorted(LONG)}
+    for nodeid in sorted(filter(is_long, nodeids)):
+        long[_place(nodeid)].append(nodeid)
+    slices: dict[str, int] = {}
+    for first, tests in enumerate(long.values()):
+        slices |= {nodeid: number % SLICES + 1 for number, nodeid in enumerate(tests, first)}
+    return slices
+
+
+def played(nodeids: Sequence[str], choice: str) -> list[str]:
+    """Which of these tests a run plays: all that are not long, and the long ones of the slice that was chosen."""
+    slices = deal(nodeids)
+    return [nodeid for nodeid in nodeids if choice == "all" or str(slices.get(nodeid, choice)) == choice]
+
+
+def is_long(nodeid: str) -> bool:
+    """Whether a test is only played with its slice."""
+    return _place(nodeid) in LONG
+
+
+def _place(nodeid: str) -> str:
+    """The entry of `LONG` that a test would have: its function's, or else its file's."""
+    function = nodeid.partition("[")[0].removeprefix("tests/")
+    return function if function in LONG else file_of(nodeid)
+
+
+def slice_of_commit() -> tuple[str, str]:
+    """The slice that follows from the commit that is checked out, and the reason in words."""
+    root = Path(__file__).parents[1]
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
+    if head.returncode != 0:
+        return "1", "there is no commit to choose another by"
+    commit = head.stdout.strip()
+    return str(int(commit, 16) % SLICES + 1), f"that follows from commit {commit[:12]}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--slice",
+        default=os.environ.get("SLICE") or None,
+        metavar="|".join(CHOICES),
+        help="which of the four slices of long tests is played (default: SLICE of the environment, or all)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    choice = config.getoption("--slice")
+    if choice is not None and choice not in CHOICES:
+        raise pytest.UsageError(f"--slice and SLICE can be {', '.join(CHOICES)}, and not {choice}")
+    config.stash[WHY] = "it was asked for"
+    if choice == "commit":  # decided once, before there are other processes that play tests
+        config.option.slice, config.stash[WHY] = slice_of_commit()
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist adds to the names of tests
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    nodeids = [item.nodeid for item in items]
+    chosen = set(played(nodeids, config.getoption("--slice") or "all"))
+    config.stash[COUNTS] = (sum(map(is_long, chosen)), sum(map(is_long, nodeids)))
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["slice"] = config.stash[COUNTS]
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+    items[:] = [item for item in items if item.nodeid in chosen]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a process that has played tests has counted."""
+    if "slice" in (output := getattr(node, "workeroutput", {})):
+        node.config.stash[COUNTS] = tuple(output["slice"])
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # the last to speak, below what has failed
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> Generator[None, None, None]:
+    yield
+    choice, (count, long) = config.getoption("--slice"), config.stash.get(COUNTS, (0, 0))
+    if choice is None:
+        return
+    terminalreporter.section("slice")
+    if choice == "all":
+        terminalreporter.line(f"all {SLICES} slices: {long} long tests")
+    else:
+        terminalreporter.line(f"slice {choice} of {SLICES}, since {config.stash[WHY]}: {count} of {long} long tests")
+        terminalreporter.line("another one: make test SLICE=1 (to 4); all four: make test SLICE=all, or make test-all")
