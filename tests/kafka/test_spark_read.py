@@ -122,8 +122,8 @@ def test_spark_without_its_archives_is_said_to_lack_them(spark: SparkSession, tm
     ("query", "says"),
     [
         ("SELECT count(*) FROM events GROUP BY tumble(INTERVAL '1 minute')", "cannot read for windows"),
-        ("SELECT t, count(*) FROM events GROUP BY t", "cannot read for windows, or for rows that change"),
-        ("SELECT n FROM events UNION ALL SELECT n FROM others", "every table or none: not so others"),
+        ("SELECT t, count(*) FROM events GROUP BY t", "cannot read for windows or for rows that change"),
+        ("SELECT n FROM events UNION ALL SELECT n FROM others", "every table or none; it does not read others"),
     ],
 )
 def test_what_needs_more_than_an_epoch_is_refused(query: str, says: str) -> None:
