@@ -104,7 +104,7 @@ def _check_beginning(piece: Sequence[Token]) -> None:
     words = (token.text.upper() for token in piece[1:3])
     kind = next((word for word in words if word not in ("TEMPORARY", "TEMP")), "")
     if word == "CREATE" and kind not in ("CONNECTION", "TABLE", "VIEW", "OR"):
-        raise UnsupportedStatementError(f"Unsupported statement: CREATE {kind}".rstrip(), hint=STATEMENTS)
+        raise UnsupportedStatementError(f"{f'CREATE {kind}'.rstrip()} is not supported", hint=STATEMENTS)
 
 
 def _unsupported(piece: Sequence[Token]) -> UnsupportedStatementError:
@@ -114,4 +114,4 @@ def _unsupported(piece: Sequence[Token]) -> UnsupportedStatementError:
     beginning = " ".join(token.text for token in piece[:2])
     near = get_close_matches(word, ("CREATE", "INSERT", "SELECT", "WITH"), n=1, cutoff=0.75)
     hint = f"did you mean {near[0]}?" if near else STATEMENTS
-    return UnsupportedStatementError(f"Unsupported statement: {beginning[:60]}", hint=hint)
+    return UnsupportedStatementError(f"{beginning[:60]} is not supported", hint=hint)

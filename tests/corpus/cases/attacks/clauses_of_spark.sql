@@ -2,7 +2,7 @@
 --: error sql.syntax 18:23 unexpected 'USING'
 --: error sql.syntax 19:16 unexpected 'USING'
 --: error sql.syntax 20:19 unexpected 'USING'
---: error sql.unsupported_statement 21:1 Unsupported statement: FROM events
+--: error sql.unsupported_statement 21:1 FROM events is not supported
 --: error sql.syntax 22:19 '`' is not allowed here
 --: error sql.syntax 23:15 '`' is not allowed here
 --: error sql.unsupported 24:15 cannot read from text('/etc/passwd')

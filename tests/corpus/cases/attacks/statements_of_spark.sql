@@ -1,36 +1,36 @@
 -- No statement of Spark's reaches it.
---: error sql.unsupported_statement 34:1 Unsupported statement: ADD JAR
---: error sql.unsupported_statement 35:1 Unsupported statement: ADD FILE
---: error sql.unsupported_statement 36:1 Unsupported statement: LIST JARS
---: error sql.unsupported_statement 37:1 Unsupported statement: CREATE FUNCTION
---: error sql.unsupported_statement 38:1 Unsupported statement: CREATE FUNCTION
+--: error sql.unsupported_statement 34:1 ADD JAR is not supported
+--: error sql.unsupported_statement 35:1 ADD FILE is not supported
+--: error sql.unsupported_statement 36:1 LIST JARS is not supported
+--: error sql.unsupported_statement 37:1 CREATE FUNCTION is not supported
+--: error sql.unsupported_statement 38:1 CREATE FUNCTION is not supported
 --: error sql.unsupported_statement 39:1 this CREATE has a part that is not supported
 --: error sql.unsupported_statement 40:1 this CREATE has a part that is not supported
---: error sql.unsupported_statement 41:1 Unsupported statement: CREATE EXTERNAL
+--: error sql.unsupported_statement 41:1 CREATE EXTERNAL is not supported
 --: error sql.unsupported_statement 42:1 this CREATE has a part that is not supported
 --: error sql.unsupported_statement 43:1 this CREATE has a part that is not supported
 --: error sql.unsupported_statement 44:1 this CREATE has a part that is not supported
 --: error sql.unsupported_statement 45:1 CREATE ... CLONE is not supported
 --: error sql.syntax 46:37 unexpected 'USING'
 --: error sql.unsupported_statement 47:1 INSERT must be INTO a declared table
---: error sql.unsupported_statement 48:1 Unsupported statement: LOAD DATA
---: error sql.unsupported_statement 49:1 Unsupported statement: CACHE TABLE
---: error sql.unsupported_statement 50:1 Unsupported statement: UNCACHE TABLE
---: error sql.unsupported_statement 51:1 Unsupported statement: REFRESH '/etc'
+--: error sql.unsupported_statement 48:1 LOAD DATA is not supported
+--: error sql.unsupported_statement 49:1 CACHE TABLE is not supported
+--: error sql.unsupported_statement 50:1 UNCACHE TABLE is not supported
+--: error sql.unsupported_statement 51:1 REFRESH '/etc' is not supported
 --: error sql.unknown_setting 52:5 there is no setting 'spark.sql.extensions'; a script can set 'updating_ttl'
 --: error sql.unsupported_statement 53:1 SET takes one name and one value
---: error sql.unsupported_statement 54:1 Unsupported statement: RESET
+--: error sql.unsupported_statement 54:1 RESET is not supported
 --: error sql.unsupported_statement 55:1 EXPLAIN is not supported
 --: error sql.unsupported_statement 56:1 DESCRIBE is not supported
 --: error sql.unsupported_statement 57:1 ANALYZE is not supported
 --: error sql.unsupported_statement 58:1 COPY is not supported
---: error sql.unsupported_statement 59:1 Unsupported statement: USE CATALOG
---: error sql.unsupported_statement 60:1 Unsupported statement: EXECUTE IMMEDIATE 'SELECT 1'
---: error sql.unsupported_statement 61:1 Unsupported statement: DECLARE VARIABLE x INT
---: error sql.unsupported_statement 62:1 Unsupported statement: BEGIN SELECT
---: error sql.unsupported_statement 62:17 Unsupported statement: END
---: error sql.unsupported_statement 63:1 Unsupported statement: GRANT ALL
---: error sql.unsupported_statement 64:1 Unsupported statement: CALL system.x()
+--: error sql.unsupported_statement 59:1 USE CATALOG is not supported
+--: error sql.unsupported_statement 60:1 EXECUTE IMMEDIATE 'SELECT 1' is not supported
+--: error sql.unsupported_statement 61:1 DECLARE VARIABLE x INT is not supported
+--: error sql.unsupported_statement 62:1 BEGIN SELECT is not supported
+--: error sql.unsupported_statement 62:17 END is not supported
+--: error sql.unsupported_statement 63:1 GRANT ALL is not supported
+--: error sql.unsupported_statement 64:1 CALL system.x() is not supported
 ADD JAR '/tmp/x.jar';
 ADD FILE '/etc/passwd';
 LIST JARS;

@@ -2,7 +2,7 @@
 --: error sql.unsupported_statement 8:1 CREATE ... OR REPLACE is not supported
 --: error sql.unsupported_statement 9:1 CREATE ... IF NOT EXISTS is not supported
 --: error sql.unsupported_statement 10:1 CREATE TABLE AS takes no WITH options
---: error sql.unsupported_statement 11:1 Unsupported statement: CREATE MATERIALIZED
+--: error sql.unsupported_statement 11:1 CREATE MATERIALIZED is not supported
 --: error sql.unsupported_statement 12:14 x.e is not a name of one part
 --: error sql.unsupported_statement 13:1 this CREATE has a part that is not supported
 CREATE OR REPLACE VIEW a AS SELECT 1;
