@@ -87,12 +87,10 @@ class Scope:
     def _resolve_here(self, parts: Sequence[str]) -> Expr:
         if len(parts) > 1:
             table, name, *members = parts
-            for visible in self.columns:
-                if _is_same(visible.table, table) and _is_same(visible.name, name):
-                    return _members_of(visible.column, members)
-        candidates = [visible for visible in self.shown if _is_same(visible.name, parts[0])]
-        if len(candidates) > 1:
-            candidates = [visible for visible in candidates if not visible.unnamed] or candidates
+            column = self._column_of(table, name)
+            if column is not None:
+                return _members_of(column, members)
+        candidates = self._columns_named(parts[0])
         if len(candidates) > 1:
             tables = ", ".join(sorted(str(visible.table) for visible in candidates))
             raise AmbiguousColumnError(
@@ -101,6 +99,20 @@ class Scope:
         if not candidates:
             raise self._unknown_column(parts)
         return _members_of(candidates[0].column, parts[1:])
+
+    def _column_of(self, table: str, name: str) -> Column | None:
+        """The first column of that name in a table."""
+        columns = (
+            visible.column
+            for visible in self.columns
+            if _is_same(visible.table, table) and _is_same(visible.name, name)
+        )
+        return next(columns, None)
+
+    def _columns_named(self, name: str) -> list[Visible]:
+        """The columns that a name without a table can mean; the unnamed ones give way to the others."""
+        candidates = [visible for visible in self.shown if _is_same(visible.name, name)]
+        return [visible for visible in candidates if not visible.unnamed] or candidates
 
     def _unknown_column(self, parts: Sequence[str]) -> EngineError:
         name = parts[1] if len(parts) > 1 and parts[0].lower() in self.tables else parts[0]

@@ -80,21 +80,31 @@ def translate_aggregate(call: AggregateCall, inputs: Expressions) -> Aggregate:
         raise UnsupportedClauseError(f"{function.name} is the same in any order", hint=f"use it as {function.usage}")
     if function.within_group and order:
         # percentile(p) WITHIN GROUP (ORDER BY value) says what percentile(value, p) says
-        if len(order) > 1 or order[0].descending or written.order:
-            raise UnsupportedClauseError(
-                f"{function.name} takes one ascending order", hint=f"use it as {function.usage}"
-            )
+        _check_single_order(function, order, written)
         arguments, order = [order[0].expr, *arguments], ()
-    condition = None if call.condition is None else inputs.condition(call.condition)
-    if call.ignores_nulls or written.ignores_nulls:
-        if not function.is_ordered:
-            raise UnsupportedClauseError(f"{function.name} never looks at NULLs", hint="leave out IGNORE NULLS")
-        is_value = make_call("not", [make_call("is_null", arguments[:1])])
-        condition = is_value if condition is None else make_call("and", [condition, is_value])
+    condition = _condition_of(call, written, arguments, inputs)
     aggregate = resolve_aggregate(function, arguments, is_star=written.is_star)
     return replace(
         aggregate, distinct=written.distinct, condition=condition, order=order if function.is_ordered else ()
     )
+
+
+def _check_single_order(function: AggregateFunction, order: Sequence[Order], written: _WrittenArguments) -> None:
+    if len(order) > 1 or order[0].descending or written.order:
+        raise UnsupportedClauseError(f"{function.name} takes one ascending order", hint=f"use it as {function.usage}")
+
+
+def _condition_of(
+    call: AggregateCall, written: _WrittenArguments, arguments: Sequence[Expr], inputs: Expressions
+) -> Expr | None:
+    """Which rows are aggregated: those of FILTER that IGNORE NULLS lets through."""
+    condition = None if call.condition is None else inputs.condition(call.condition)
+    if not (call.ignores_nulls or written.ignores_nulls):
+        return condition
+    if not call.function.is_ordered:
+        raise UnsupportedClauseError(f"{call.function.name} never looks at NULLs", hint="leave out IGNORE NULLS")
+    is_value = make_call("not", [make_call("is_null", arguments[:1])])
+    return is_value if condition is None else make_call("and", [condition, is_value])
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +151,18 @@ def resolve_aggregate(function: AggregateFunction, arguments: Sequence[Expr], *,
     if signature is None or (is_star and not function.takes_star):
         listing = "*" if is_star else ", ".join(str(argument.type) for argument in arguments)
         raise FunctionArgumentsError(f"{function.name} does not take ({listing})", hint=f"use it as {function.usage}")
+    _check_constants(function, arguments)
+    inputs = tuple(coerce(argument, kind) for argument, kind in zip(arguments, signature.arguments, strict=True))
+    return Aggregate(function.name, inputs, signature.result, function.nullable, takes=function.takes)
+
+
+def _check_constants(function: AggregateFunction, arguments: Sequence[Expr]) -> None:
     for index, accepts in function.constants.items():
         if index < len(arguments) and not accepts(_constant_of(arguments[index])):
             raise FunctionArgumentsError(
                 f"argument {index + 1} of {function.name} must be a constant that it accepts",
                 hint=f"use it as {function.usage}",
             )
-    inputs = tuple(coerce(argument, kind) for argument, kind in zip(arguments, signature.arguments, strict=True))
-    return Aggregate(function.name, inputs, signature.result, function.nullable, takes=function.takes)
 
 
 def _constant_of(expr: Expr) -> object:

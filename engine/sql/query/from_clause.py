@@ -86,16 +86,22 @@ def _join_item(queries: QueryReader, clause: JoinClause, left: ScopedRows, item:
 
 
 def _read_item(queries: QueryReader, node: exp.Expr, *, is_first: bool, is_alone: bool) -> FromItem:
-    elements = None if is_first else read_elements(node)
-    if elements is not None:
-        return elements
-    if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery) and not is_first:
-        return node
+    behind_others = None if is_first else _read_behind_others(node)
+    if behind_others is not None:
+        return behind_others
     name = node.name if isinstance(node, exp.Table) and not node.args.get("joins") else ""
     lookup = queries.find_lookup(name) if name else None
     if lookup is not None and is_first:
         raise refuse_lookup(name, is_joined=not is_alone)
     return _read_rows(queries, node) if lookup is None else lookup
+
+
+def _read_behind_others(node: exp.Expr) -> ArrayElements | exp.Lateral | None:
+    """An item that may look at the rows before it; None for every other."""
+    elements = read_elements(node)
+    if elements is None and isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+        return node
+    return elements
 
 
 def _read_rows(queries: QueryReader, node: exp.Expr) -> ScopedRows:
@@ -112,7 +118,7 @@ def _read_rows(queries: QueryReader, node: exp.Expr) -> ScopedRows:
             hint="name them before it: FROM events, unnest(events.tags) AS tag",
             at=at,
         )
-    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier) or node.args.get("db"):
+    if not _is_table_name(node):
         raise UnsupportedClauseError(
             f"cannot read from {node.sql(dialect='postgres', normalize_functions=False)}",
             hint="name a table, a view, a CTE or a sub-query",
@@ -122,6 +128,11 @@ def _read_rows(queries: QueryReader, node: exp.Expr) -> ScopedRows:
         table = queries.read_table(node.name)
     relation = rename_columns(table, alias, queries.script)
     return ScopedRows(relation.rows, scope_of(relation, node.alias or node.name))
+
+
+def _is_table_name(node: exp.Expr) -> bool:
+    """Whether it names a table, with one part."""
+    return isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not node.args.get("db")
 
 
 def _read_subquery(queries: QueryReader, node: exp.Subquery, alias: exp.Expr | None) -> ScopedRows:

@@ -61,12 +61,18 @@ def join_lateral(queries: QueryReader, join: exp.Join, left: ScopedRows, lateral
     if not can_look:
         return None
     query = _LateralQuery(queries, join, left, lateral, select, numbered("__lateral", left.rows.schema.names))
-    if select.args.get("from_") is None:
-        query.check_join()
-        return query.join_computed()
-    inner = queries.read_from(select).scope
-    conditions = [node for node in where_conditions(select) if _looks_out(node, inner, left.scope)]
-    items = [item for item in select.expressions if _looks_out(item, inner, left.scope)]
+    if select.args.get("from_") is not None:
+        return _join_read(query)
+    query.check_join()
+    return query.join_computed()
+
+
+def _join_read(query: _LateralQuery) -> ScopedRows | None:
+    """The rows joined to what the query reads; None when it does not look at them."""
+    select, outer = query.select, query.left.scope
+    inner = query.queries.read_from(select).scope
+    conditions = [node for node in where_conditions(select) if _looks_out(node, inner, outer)]
+    items = [item for item in select.expressions if _looks_out(item, inner, outer)]
     if not conditions and not items:
         return None
     query.check_join()
@@ -187,6 +193,12 @@ class _LateralQuery:
             visible = tuple(Visible(self.table or None, inner_columns[item.name], item.name) for item in items)
             return self._join_with_on(ScopedRows(right, Scope(visible)), correlated.conditions)
         joined = self._join_matches(ScopedRows(right, Scope()), correlated.conditions)
+        return self._compute_above(joined, items, inner_columns)
+
+    def _compute_above(
+        self, joined: ScopedRows, items: Sequence[Named], inner_columns: dict[str, Column]
+    ) -> ScopedRows:
+        """The joined rows with the items: those of the query's rows alone have a column, the rest is made of both."""
         columns = {field.name: column_of(field) for field in joined.rows.schema}
         is_matched = None
         if self.is_left_join:

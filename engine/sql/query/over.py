@@ -126,13 +126,10 @@ class OverCalls:
         """What the rows are partitioned by, with the window among it: a bound of a window that has a fixed width
         stands for the whole window."""
         partition = tuple(self.partition(item) for item in node.args.get("partition_by") or [])
-        if window is None or any(isinstance(expr, Column) and expr.name == window.name for expr in partition):
+        if window is None or any(_is_column(expr, window.name) for expr in partition):
             return partition
         assert self.window is not None
-        has_bound = any(
-            isinstance(expr, Member) and isinstance(expr.input, Column) and expr.input.name == window.name
-            for expr in partition
-        )
+        has_bound = any(_is_member_of(expr, window.name) for expr in partition)
         if has_bound and not isinstance(self.window[0], Session):
             return (window, *partition)
         raise OverError(
@@ -186,6 +183,14 @@ class OverCalls:
         return replace(
             shape, function=function.name, arguments=inputs, type=aggregate.type, nullable=aggregate.nullable
         )
+
+
+def _is_column(expr: Expr, name: str) -> bool:
+    return isinstance(expr, Column) and expr.name == name
+
+
+def _is_member_of(expr: Expr, name: str) -> bool:
+    return isinstance(expr, Member) and _is_column(expr.input, name)
 
 
 def read_order(order: exp.Expr | None, translate: Translate) -> tuple[Order, ...]:

@@ -18,14 +18,20 @@ def read_frame(spec: exp.Expr | None) -> Frame | None:
     unit = str(spec.args.get("kind") or "").lower()
     if unit not in ("rows", "range") or spec.args.get("exclude") is not None:
         raise OverError("only frames of ROWS or RANGE are supported", hint="write ROWS BETWEEN ... AND ...")
-    start = _offset_of(spec.args.get("start"), spec.args.get("start_side"))
-    end = _offset_of(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"))
-    if start == UNBOUNDED or end == -UNBOUNDED or start > end:
-        raise OverError("the frame ends before it starts", hint="write the earlier end first")
+    start, end = _ends_of(spec)
     first, last = (None if start == -UNBOUNDED else start), (None if end == UNBOUNDED else end)
     if unit == "range" and not {first, last} <= {None, 0}:
         raise OverError("RANGE goes from or to the current row, or without an end", hint="use ROWS to count rows")
     return Frame("rows" if unit == "rows" else "range", first, last)
+
+
+def _ends_of(spec: exp.Expr) -> tuple[int, int]:
+    """How many rows the first and the last row of a frame are away; without AND it ends at the current row."""
+    start = _offset_of(spec.args.get("start"), spec.args.get("start_side"))
+    end = _offset_of(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"))
+    if start == UNBOUNDED or end == -UNBOUNDED or start > end:
+        raise OverError("the frame ends before it starts", hint="write the earlier end first")
+    return start, end
 
 
 def _offset_of(bound: object, side: object) -> int:

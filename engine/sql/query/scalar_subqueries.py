@@ -141,17 +141,21 @@ class AggregateSubquery:
         keys = tuple(Named(f"{self.prefix}_key{index}", key) for index, (_, key) in enumerate(pairs))
         equalities: list[Pair] = [(value, output_column(key)) for (value, _), key in zip(pairs, keys, strict=True)]
         groups: Node
-        if window is None:
+        if window is not None:
+            groups = self._window_groups(self._source, window_column, keys)
+        else:
             groups = UpdatingAggregate(self._source, keys, tuple(self.aggregates), ttl)
             if not equalities:
                 part = f"{self.prefix}_part"
                 groups = Unnest(groups, part, all_parts())
                 equalities = [(part_of_row(rows), Column(part, types.TEXT))]
-        elif window_column is None:
+        return choose_join(rows, groups, "left", JoinCondition(tuple(equalities)), ttl, None)
+
+    def _window_groups(self, source: Node, window_column: str | None, keys: tuple[Named, ...]) -> Node:
+        """The groups of rows that have a window, by that window and the keys."""
+        if window_column is None:
             raise UnsupportedClauseError(
                 "a sub-query over sessions cannot stand for a value", hint="write a join that names the window of both"
             )
-        else:
-            source, name = with_window(self._source), f"{self.prefix}_window"
-            groups = WindowAggregate(source, Carried(window_column), name, keys, tuple(self.aggregates))
-        return choose_join(rows, groups, "left", JoinCondition(tuple(equalities)), ttl, None)
+        name = f"{self.prefix}_window"
+        return WindowAggregate(with_window(source), Carried(window_column), name, keys, tuple(self.aggregates))

@@ -27,19 +27,24 @@ def aliases_of(select: exp.Select, scope: Scope) -> dict[str, exp.Expr]:
 def resolve_group_item(item: exp.Expr, select_list: Sequence[exp.Expr], scope: Scope) -> exp.Expr:
     """What an item of GROUP BY stands for, which may be the number or the name of something selected."""
     if isinstance(item, exp.Literal) and not item.args.get("is_string"):
-        index = int(item.name) if re.fullmatch("[0-9]{1,9}", item.name) else 0
-        if not 1 <= index <= len(select_list):
-            raise ColumnCountError(
-                f"GROUP BY {item.name} is not the number of a column", hint=f"there are {len(select_list)}"
-            )
-        return select_list[index - 1].unalias()
+        return _numbered_item(item.name, select_list)
     if isinstance(item, exp.Column) and not item.table:
-        name = item.name.lower()
-        is_input = any(visible.name.lower() == name for visible in scope.shown)
-        selected = next((selected for selected in select_list if selected.alias.lower() == name), None)
-        if selected is not None and (not is_input or is_window_call(selected.unalias())):
-            return selected.unalias()
+        return _item_with_alias(item.name.lower(), select_list, scope) or item
     return item
+
+
+def _numbered_item(number: str, select_list: Sequence[exp.Expr]) -> exp.Expr:
+    index = int(number) if re.fullmatch("[0-9]{1,9}", number) else 0
+    if not 1 <= index <= len(select_list):
+        raise ColumnCountError(f"GROUP BY {number} is not the number of a column", hint=f"there are {len(select_list)}")
+    return select_list[index - 1].unalias()
+
+
+def _item_with_alias(name: str, select_list: Sequence[exp.Expr], scope: Scope) -> exp.Expr | None:
+    """What is selected under a name; a column of the input comes before it, but not before a window."""
+    selected = next((selected.unalias() for selected in select_list if selected.alias.lower() == name), None)
+    is_input = any(visible.name.lower() == name for visible in scope.shown)
+    return None if selected is None or (is_input and not is_window_call(selected)) else selected
 
 
 def names_of_alias(alias: exp.Expr | None, count: int, script: Script) -> list[str]:

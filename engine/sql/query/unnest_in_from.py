@@ -47,18 +47,22 @@ def read_elements(node: exp.Expr) -> ArrayElements | None:
             return None
     if ordinality:
         raise UnsupportedClauseError("WITH ORDINALITY is not supported", hint="leave it out")
+    table = node.alias or None
+    return ArrayElements(call, table, usable(_column_alias(node) or table or str(call.this)))
+
+
+def _column_alias(node: exp.Expr) -> str | None:
+    """The name that `AS tags(tag)` gives to the column."""
     alias = node.args.get("alias")
     columns = [column.name for column in alias.args.get("columns") or []] if alias is not None else []
     if len(columns) > 1:
         raise UnsupportedClauseError("an element is one column", hint="name one; the members of a struct have a dot")
-    table = node.alias or None
-    return ArrayElements(call, table, usable(columns[0] if columns else table or str(call.this)))
+    return columns[0] if columns else None
 
 
 def join_elements(script: Script, join: exp.Join, left: ScopedRows, elements: ArrayElements) -> ScopedRows:
     """The rows once for every element of their array; with a left join, once with NULL when it has none."""
-    if str(join.method or "") or join.kind.upper() not in ("", "CROSS", "INNER", "OUTER") or join.args.get("using"):
-        raise JoinError(_JOINS)
+    _check_kind(join)
     if elements.table and elements.table.lower() in left.scope.tables:
         raise JoinError(f"{elements.table!r} stands in FROM twice", hint="give one of them an alias")
     unnesting = ArrayUnnesting()
@@ -66,15 +70,27 @@ def join_elements(script: Script, join: exp.Join, left: ScopedRows, elements: Ar
     assert element is not None
     assert unnesting.array is not None
     array, on = unnesting.array, join.args.get("on")
-    side = join.side.upper()
-    if side not in ("", "LEFT") or (side and not (isinstance(on, exp.Boolean) and on.this)):
-        raise JoinError(_JOINS, hint="ask of them in WHERE")
+    is_left = _is_left_join(join)
     name = numbered("__element", left.rows.schema.names)
-    rows = Unnest(left.rows, name, _or_null(array, element.type) if side else array)
+    rows = Unnest(left.rows, name, _or_null(array, element.type) if is_left else array)
     scope = Scope((*left.scope.columns, Visible(elements.table, Column(name, element.type), elements.column)))
-    if on is not None and not side:
+    if on is not None and not is_left:
         return ScopedRows(Filter(rows, Expressions(script, scope).condition(on)), scope)
     return ScopedRows(rows, scope)
+
+
+def _check_kind(join: exp.Join) -> None:
+    if str(join.method or "") or join.kind.upper() not in ("", "CROSS", "INNER", "OUTER") or join.args.get("using"):
+        raise JoinError(_JOINS)
+
+
+def _is_left_join(join: exp.Join) -> bool:
+    """Whether a row without elements stays. A left join has ON true: a row whose elements ON refuses would stay too."""
+    side, on = join.side.upper(), join.args.get("on")
+    is_on_true = isinstance(on, exp.Boolean) and on.this
+    if side not in ("", "LEFT") or (side and not is_on_true):
+        raise JoinError(_JOINS, hint="ask of them in WHERE")
+    return bool(side)
 
 
 def _gives_rows(name: str) -> bool:

@@ -46,12 +46,9 @@ def _between(node: exp.Between, translate_call: TranslateCall) -> Expr:
 
 def _among_elements(node: exp.EQ | exp.NEQ, translate_call: TranslateCall) -> Expr | None:
     """Whether a value is among the elements of an array, `= ANY(array)`, or is none of them, `<> ALL(array)`."""
-    array, word = node.expression, "any" if isinstance(node, exp.EQ) else "all"
-    if isinstance(array, exp.Any) and word == "any":
-        array = array.this.unnest()
-    elif isinstance(array, exp.Anonymous) and array.name.lower() == word and len(array.expressions) == 1:
-        array = array.expressions[0]
-    else:
+    word = "any" if isinstance(node, exp.EQ) else "all"
+    array = _array_behind(word, node.expression)
+    if array is None:
         return None
     if isinstance(array, exp.Query):
         raise UnsupportedClauseError(f"{word.upper()} with a sub-query is not supported here", hint=USE_IN_WHERE)
@@ -62,3 +59,13 @@ def _among_elements(node: exp.EQ | exp.NEQ, translate_call: TranslateCall) -> Ex
     else:
         is_among = translate_call("array_has", [array, node.this])
     return is_among if word == "any" else make_call("not", [is_among])
+
+
+def _array_behind(word: str, node: exp.Expr) -> exp.Expr | None:
+    """What stands in the parentheses of ANY or ALL; the parser knows ANY, and takes ALL for a function."""
+    array: exp.Expr | None = None
+    if isinstance(node, exp.Any) and word == "any":
+        array = node.this.unnest()
+    elif isinstance(node, exp.Anonymous) and node.name.lower() == word and len(node.expressions) == 1:
+        array = node.expressions[0]
+    return array

@@ -8,8 +8,9 @@ WATERMARK FOR at AS at - INTERVAL '5 seconds'  no column
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard, TypeVar
 
 from sqlglot import exp
 
@@ -21,6 +22,8 @@ from engine.sql.complaints import Complaints
 from engine.sql.data_types import translate_type
 from engine.sql.text.dialect import MetadataFrom, WatermarkFor
 from engine.sql.text.parse import Script
+
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,7 @@ class TableColumns:
 
 def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Complaints) -> TableColumns:
     """The columns and constraints in the list of a table; what is wrong with them goes to the complaints."""
-    order: list[str] = []
-    physical: list[Field] = []
-    metadata: list[MetadataColumn] = []
-    generated: list[GeneratedColumn] = []
+    columns: dict[str, Field | MetadataColumn | GeneratedColumn] = {}
     keys: list[str] = []
     watermark: WatermarkFor | None = None
     for part in written:
@@ -69,20 +69,28 @@ def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compla
                 continue
             column = _read_column(part)
             name = column.name if isinstance(column, Field) else column.field.name
-            if name.lower() in (earlier.lower() for earlier in order):
+            if name.lower() in (earlier.lower() for earlier in columns):
                 raise twice(name)
-            order.append(name)
-            kinds = (constraint.args.get("kind") for constraint in _constraints(part))
-            if any(isinstance(kind, exp.PrimaryKeyColumnConstraint) for kind in kinds):
+            columns[name] = column
+            if _is_primary_key(part):
                 keys.append(name)
-            match column:
-                case GeneratedColumn():
-                    generated.append(column)
-                case MetadataColumn():
-                    metadata.append(column)
-                case Field():
-                    physical.append(column)
-    return TableColumns(tuple(order), tuple(physical), tuple(metadata), tuple(generated), watermark, tuple(keys))
+    return TableColumns(
+        order=tuple(columns),
+        physical=_of_kind(columns.values(), Field),
+        metadata=_of_kind(columns.values(), MetadataColumn),
+        generated=_of_kind(columns.values(), GeneratedColumn),
+        watermark=watermark,
+        keys=tuple(keys),
+    )
+
+
+def _of_kind(columns: Iterable[object], kind: type[_Kind]) -> tuple[_Kind, ...]:
+    return tuple(column for column in columns if isinstance(column, kind))
+
+
+def _is_primary_key(part: exp.Expr) -> bool:
+    kinds = (constraint.args.get("kind") for constraint in _constraints(part))
+    return any(isinstance(kind, exp.PrimaryKeyColumnConstraint) for kind in kinds)
 
 
 def _read_column(part: exp.Expr) -> Field | MetadataColumn | GeneratedColumn:
@@ -116,12 +124,16 @@ def _with_constraints(part: exp.ColumnDef, kind: types.Type) -> Field | Metadata
             case _:
                 raise TableColumnError(f"{constraint.sql()} is not supported after a column")
     field = Field(part.name, kind, nullable)
-    # `GENERATED ALWAYS AS (metadata('key'))` is the other way to write METADATA FROM.
-    if isinstance(value, exp.Anonymous) and str(value.this).lower() == "metadata" and len(value.expressions) == 1:
+    if _is_metadata_call(value):
         key, value = value.expressions[0].name, None
     if value is not None:
         return GeneratedColumn(field, value)
     return field if key is None else MetadataColumn(field, key, part)
+
+
+def _is_metadata_call(value: exp.Expr | None) -> TypeGuard[exp.Anonymous]:
+    """Whether it is the other way to write METADATA FROM: `GENERATED ALWAYS AS (metadata('key'))`."""
+    return isinstance(value, exp.Anonymous) and str(value.this).lower() == "metadata" and len(value.expressions) == 1
 
 
 def _constraints(part: exp.Expr) -> list[exp.Expr]:

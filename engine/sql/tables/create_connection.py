@@ -59,20 +59,31 @@ def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Co
         raise MissingOptionError(
             "required option 'connector' not set", hint="set the connector that its tables use", at=at
         )
+    connector = _connector_of(named)
+    shared = tuple(option for option in options if option is not named)
+    _check_shared(shared, connector, complaints)
+    complaints.raise_any()
+    return Connection(node.this.name, connector.name, shared)
+
+
+def _connector_of(named: WithOption) -> Connector:
+    """The connector that an option names."""
     connectors = {connector.name: connector for connector in CONNECTORS if not connector.hidden}
     connector = connectors.get(str(named.value))
     if connector is None:
         hint = f"there are {', '.join(connectors)}"
         raise OptionValueError(f"there is no connector {named.value!r}", hint=hint, at=named.at)
-    shared = tuple(option for option in options if option is not named)
+    return connector
+
+
+def _check_shared(options: Sequence[WithOption], connector: Connector, complaints: Complaints) -> None:
+    """Complain of the options that only some tables of the connector have."""
     allowed = shared_names(connector)
-    for option in shared:
+    for option in options:
         if option.name not in allowed:
             listing = ", ".join(f"'{name}'" for name in sorted(allowed)) or "none"
             message = f"'{option.name}' is not an option of all {connector.name} tables"
             complaints.add(UnknownOptionError(message, hint=f"there are {listing}", at=option.at))
-    complaints.raise_any()
-    return Connection(node.this.name, connector.name, shared)
 
 
 def shared_names(connector: Connector) -> frozenset[str]:
@@ -107,23 +118,34 @@ def with_connection(options: Sequence[WithOption], connections: Connections) -> 
     named = option_named("connection_profile", options)
     if named is None:
         return list(options)
+    connection = _find_connection(named, connections)
+    by_name = {option.name: option for option in options}
+    _check_agreement(by_name, connection)
+    merged = [option for option in options if option is not named]
+    if "connector" not in by_name:
+        merged.insert(0, WithOption("connector", connection.connector, named.at))
+    # Those of the administrator's file have positions in that file, which mean nothing in the script.
+    shared = [option if connection.is_own else replace(option, at=named.at) for option in connection.options]
+    return merged + shared
+
+
+def _find_connection(named: WithOption, connections: Connections) -> Connection:
+    """The connection that an option names."""
     connection = connections.get(str(named.value).lower())
     if connection is None:
         near = get_close_matches(str(named.value).lower(), list(connections), n=1)
         hint = f"did you mean {near[0]!r}?" if near else "declare it with CREATE CONNECTION name WITH (...)"
         raise OptionValueError(f"there is no connection {named.value!r}", hint=hint, at=named.at)
-    by_name = {option.name: option for option in options}
-    kind = by_name.get("connector")
+    return connection
+
+
+def _check_agreement(options: Mapping[str, WithOption], connection: Connection) -> None:
+    """Refuse a table that names another connector than its connection, or sets an option that the connection sets."""
+    kind = options.get("connector")
     if kind is not None and kind.value != connection.connector:
         message = f"connection {connection.name!r} is for connector '{connection.connector}', not '{kind.value}'"
         raise OptionValueError(message, hint="the table and its connection must have the same connector", at=kind.at)
-    twice = next((by_name[option.name] for option in connection.options if option.name in by_name), None)
+    twice = next((options[option.name] for option in connection.options if option.name in options), None)
     if twice is not None:
         message = f"option '{twice.name}' is also set by connection {connection.name!r}"
         raise OptionValueError(message, hint="set it in only one of the two", at=twice.at)
-    merged = [option for option in options if option is not named]
-    if kind is None:
-        merged.insert(0, WithOption("connector", connection.connector, named.at))
-    # Those of the administrator's file have positions in that file, which mean nothing in the script.
-    shared = [option if connection.is_own else replace(option, at=named.at) for option in connection.options]
-    return merged + shared

@@ -32,9 +32,8 @@ from engine.sql.text.parse import Script
 
 def declare_table(node: exp.Create, script: Script, connections: Connections) -> Entry:
     """The table that a CREATE TABLE declares. Raises ScriptRefused with all that is wrong with it."""
-    target = node.this.this if isinstance(node.this, exp.Schema) else node.this
+    target, written = (node.this.this, node.this.expressions) if isinstance(node.this, exp.Schema) else (node.this, [])
     at = script.position(target) or TextPosition(1, 1)
-    written = node.this.expressions if isinstance(node.this, exp.Schema) else []
     complaints = Complaints()
     columns = read_columns(written, script, complaints)
     options = given_options(node, script, complaints, at)
@@ -43,24 +42,30 @@ def declare_table(node: exp.Create, script: Script, connections: Connections) ->
     # Still there when there is no such connection: then nothing can be said of the other options.
     if option_named("connection_profile", options):
         complaints.raise_any()
-    connector_option = option_named("connector", options)
-    if is_temporary(node) and connector_option is None:
+    is_lookup, connector_option = is_temporary(node), option_named("connector", options)
+    if is_lookup and connector_option is None:
         hint = "a temporary table is looked up in a connector"
         complaints.add(MissingOptionError("required option 'connector' not set", hint=hint, at=at))
     if connector_option is None or connector_option.value == "memory":
         complaints.raise_any()
         return _memory_table(target.name, columns, options)
     connector = _connector(connector_option, complaints)
+    positions = {option.name: option.at for option in options}
     read: ReadOptions | None = None
     with complaints.collect(at):
-        own = [option for option in options if option is not connector_option]
-        read = read_table_options(
-            connector, as_lookup(own, at) if is_temporary(node) else own, table=target.name, at=at
-        )
+        connector_options = _connector_options(connector_option, options, at, is_lookup=is_lookup)
+        read = read_table_options(connector, connector_options, table=target.name, at=at)
     complaints.raise_any()
     assert read is not None, "reading options has failed without a complaint"
-    positions = {option.name: option.at for option in options}
     return _entry(Declaration(target.name, connector, columns, read, script, at, positions))
+
+
+def _connector_options(
+    connector: WithOption, options: Sequence[WithOption], at: TextPosition, *, is_lookup: bool
+) -> list[WithOption]:
+    """The options that the connector reads: all but the one that names it."""
+    connector_options = [option for option in options if option is not connector]
+    return as_lookup(connector_options, at) if is_lookup else connector_options
 
 
 def _connector(option: WithOption, complaints: Complaints) -> Connector:

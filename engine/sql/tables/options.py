@@ -45,10 +45,7 @@ def _dotted(node: exp.Expr) -> str:
 def _option_value(node: exp.Expr, name: str) -> OptionValue:
     match node:
         case exp.Literal():
-            text = str(node.this)
-            if node.is_string:
-                return text
-            return float(text) if any(mark in text for mark in ".eE") else int(text)
+            return str(node.this) if node.is_string else _number(str(node.this))
         case exp.Neg() if isinstance(node.this, exp.Literal):
             value = _option_value(node.this, name)
             if isinstance(value, int | float):
@@ -65,6 +62,10 @@ def _option_value(node: exp.Expr, name: str) -> OptionValue:
         f"the value of option '{name}' is not valid: {node.sql()}",
         hint="write a quoted text, a number, true or false, an INTERVAL, a name, or [a, b]",
     )
+
+
+def _number(text: str) -> float | int:
+    return float(text) if any(mark in text for mark in ".eE") else int(text)
 
 
 def as_lookup(options: Sequence[WithOption], at: TextPosition) -> list[WithOption]:

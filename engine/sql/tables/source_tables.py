@@ -48,15 +48,20 @@ def declare_source(declaration: Declaration) -> SourceTable:
     check_columns(table)
     is_changes = _carries_changes(declaration, complaints)
     complaints.raise_any()
-    rows: Node = Scan(declaration.name, Schema(visible), event_time, watermark, is_changes)
-    order = columns.order or tuple(field.name for field in physical)
-    if generated or order != tuple(column.name for column in decoded):
+    schema = Schema(visible)
+    rows: Node = Scan(declaration.name, schema, event_time, watermark, is_changes)
+    order = columns.order or Schema(physical).names
+    if generated or order != schema.names:
         rows = Project(rows, tuple(Named(name, values[name]) for name in order))
+    _check_late_rows(declaration)
+    return SourceTable(table, rows, declaration.positions.get("dead_letter.table"))
+
+
+def _check_late_rows(declaration: Declaration) -> None:
     if declaration.options.general.late_rows != "drop":
         raise OptionValueError(
             "late_rows = 'drop' is the only value supported", hint="leave it out", at=declaration.positions["late_rows"]
         )
-    return SourceTable(table, rows, declaration.positions.get("dead_letter.table"))
 
 
 def _generated(declaration: Declaration, decoded: tuple[Column, ...], complaints: Complaints) -> dict[str, Expr]:
