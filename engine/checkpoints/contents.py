@@ -84,15 +84,19 @@ def _needed(checkpoint: Path, versions: dict[int, list[_VersionFile]], epoch: in
     """From the version of the epoch back to the newest snapshot of its history; all files when it has none."""
     needed: list[Path] = []
     for version in range(epoch + 1, 0, -1):
-        files = versions.get(version, [])
-        # Only where several runs have written the version must the commit log say which of them has committed it.
-        ids = _ids_of(checkpoint, version) if len(files) > 1 else frozenset()
-        committed = [file for file in files if not ids or file.id is None or file.id in ids]
+        committed = _committed(checkpoint, version, versions.get(version, []))
         snapshots = [file.path for file in committed if file.is_snapshot]
         if snapshots:
             return [*needed, *snapshots]
         needed += [file.path for file in committed]
     return needed
+
+
+def _committed(checkpoint: Path, version: int, files: list[_VersionFile]) -> list[_VersionFile]:
+    """The files of a version that belong to the history of the checkpoint."""
+    # Only where several runs have written the version must the commit log say which of them has committed it.
+    ids = _ids_of(checkpoint, version) if len(files) > 1 else frozenset()
+    return [file for file in files if not ids or file.id is None or file.id in ids]
 
 
 def _ids_of(checkpoint: Path, version: int) -> frozenset[str]:

@@ -96,12 +96,17 @@ def decide(
         return StandDown(superseded(newest.generation, epoch.generation))
     if newest.lineage != epoch.lineage:
         return _decide_after_restore(ledger, epoch, takes_back=takes_back)
+    return _decide_in_lineage(ledger, epoch, is_newer_known=is_newer_known)
+
+
+def _decide_in_lineage(ledger: Sequence[LedgerEntry], epoch: Epoch, *, is_newer_known: bool) -> Decision:
+    newest = ledger[-1]
     # Numbers may be missing in between: laying a state out for another number of tasks uses one up.
     if newest.epoch < epoch.number:
         return WriteAfter(newest)
-    same_epoch = next((entry for entry in reversed(ledger) if is_same_epoch(entry, epoch)), None)
     if newest.epoch > epoch.number:
         return StandDown(overtaken(newest, epoch)) if is_newer_known else Stop(_ahead(newest, epoch))
+    same_epoch = next((entry for entry in reversed(ledger) if is_same_epoch(entry, epoch)), None)
     if same_epoch is not None and same_epoch.offsets != epoch.offsets:
         return Stop(_differ(epoch))
     return Skip(newest)

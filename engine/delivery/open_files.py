@@ -98,12 +98,17 @@ def open_files_of_sinks(sinks: Path, lineage: str, last_epochs: Mapping[str, int
     """What each sink below `sinks` had left open, in the state of a lineage; `last_epochs` says up to which epoch it
     and the lineages before it count."""
     for directory in sorted(sinks.iterdir()) if sinks.is_dir() else ():
-        entries = reversed(read_ledger(directory))
-        entry = next((entry for entry in entries if entry.epoch <= last_epochs.get(entry.lineage, -1)), None)
+        entry = _newest_entry(directory, last_epochs)
         manifest = entry and _manifest_of(directory, entry, lineage)
         if manifest and (manifest.open or manifest.incomplete):
             paths = tuple(directory / segment.path for file in manifest.open for segment in file.segments)
             yield SavedOpenFiles(directory.name, _renumbered(manifest), paths)
+
+
+def _newest_entry(directory: Path, last_epochs: Mapping[str, int]) -> LedgerEntry | None:
+    """The last entry of a sink's ledger that counts."""
+    entries = reversed(read_ledger(directory))
+    return next((entry for entry in entries if entry.epoch <= last_epochs.get(entry.lineage, -1)), None)
 
 
 def saved_name(number: int) -> str:

@@ -49,11 +49,14 @@ def to_rows(records: Sequence[ParsedRecord], schema: Schema) -> Decoded:
             good.append((parsed.index, tuple(_column(field, values.get(name)) for field, name in fields)))
         except (ValueError, OverflowError, ArithmeticError, pa.ArrowException) as error:
             bad.append(BadRecord(parsed.index, str(error), parsed.raw))
-    target = arrow_schema(schema)
-    columns = zip(*(values for _, values in good), strict=True) if good else [()] * len(target)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, target, strict=True)]
     origin = pa.array([index for index, _ in good], pa.int64())
-    return Decoded(pa.RecordBatch.from_arrays(arrays, schema=target), origin, bad)
+    return Decoded(_to_batch([values for _, values in good], arrow_schema(schema)), origin, bad)
+
+
+def _to_batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _column(field: Field, value: object) -> object:

@@ -23,17 +23,16 @@ def read_timestamp(text: str) -> int | None:
     match = _TEXT.fullmatch(text)
     if match is None:
         return None
-    year, month, day, hour, minute, second, fraction, sign, zone_hours, zone_minutes = match.groups()
+    *instant_parts, fraction, sign, zone_hours, zone_minutes = match.groups(default="0")
+    year, month, day, hour, minute, second = map(int, instant_parts)
     try:
-        instant = datetime(
-            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=UTC
-        )
+        instant = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None
-    micros = (instant - _EPOCH) // _MICROSECOND + int((fraction or "").ljust(6, "0")[:6])
-    if int(zone_hours or 0) > 23 or int(zone_minutes or 0) > 59:
+    micros = (instant - _EPOCH) // _MICROSECOND + int(fraction.ljust(6, "0")[:6])
+    if int(zone_hours) > 23 or int(zone_minutes) > 59:
         return None
-    zone = (int(zone_hours or 0) * 60 + int(zone_minutes or 0)) * 60_000_000
+    zone = (int(zone_hours) * 60 + int(zone_minutes)) * 60_000_000
     return micros + zone if sign == "-" else micros - zone
 
 

@@ -75,19 +75,22 @@ class DebeziumDecoder:
 
     def _reasons(self, operations: _Operations) -> Iterator[tuple[int, str]]:
         """Which changes cannot be taken, each once, and why."""
-        images = (("before", operations.before, operations.takes), ("after", operations.after, operations.adds))
-        for name, image, is_needed in images:
-            for field, column in zip(self._schema, image.flatten(), strict=True):
-                if not field.nullable and column.null_count:
-                    lacks = is_needed & _mask(column.is_null())
-                    reason = f"column '{name}.{field.name}': it is NOT NULL, and the change has none"
-                    yield from ((int(at), reason) for at in np.flatnonzero(lacks))
-            if image.null_count:
-                reason = f"its operation needs '{name}', which it does not have{_NO_BEFORE if name == 'before' else ''}"
-                yield from ((int(at), reason) for at in np.flatnonzero(is_needed & _mask(image.is_null())))
+        yield from self._reasons_of_image("before", operations.before, operations.takes)
+        yield from self._reasons_of_image("after", operations.after, operations.adds)
         for at in np.flatnonzero(~(operations.takes | operations.adds)):
             operation = operations.names[int(at)].as_py()
             yield int(at), "it has no 'op'" if operation is None else f"its 'op' is {operation!r}, not c, r, u or d"
+
+    def _reasons_of_image(self, name: str, image: pa.StructArray, is_needed: Mask) -> Iterator[tuple[int, str]]:
+        """Which changes need this image and lack it, or a column of it, and why that is refused."""
+        for field, column in zip(self._schema, image.flatten(), strict=True):
+            if not field.nullable and column.null_count:
+                lacks = is_needed & _mask(column.is_null())
+                reason = f"column '{name}.{field.name}': it is NOT NULL, and the change has none"
+                yield from ((int(at), reason) for at in np.flatnonzero(lacks))
+        if image.null_count:
+            reason = f"its operation needs '{name}', which it does not have{_NO_BEFORE if name == 'before' else ''}"
+            yield from ((int(at), reason) for at in np.flatnonzero(is_needed & _mask(image.is_null())))
 
 
 _NO_BEFORE = "; Postgres sends it after ALTER TABLE ... REPLICA IDENTITY FULL"

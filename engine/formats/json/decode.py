@@ -10,6 +10,8 @@ All ways give the same rows; only the slowest gives reasons.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -92,13 +94,12 @@ class JsonDecoder:
         if self._raw is None:
             return None
         columns = self._columns(block)
-        if columns is None:
-            return None
-        if self._options.include_schema:
-            envelope = _in_one_chunk(columns[0])
-            if envelope.null_count:
-                return None
-            columns = envelope.flatten()
+        if columns is not None and self._options.include_schema:
+            columns = _members_of_envelope(columns[0])
+        return None if columns is None else self._finish(columns)
+
+    def _finish(self, columns: Sequence[pa.Array | pa.ChunkedArray]) -> Decoded | None:
+        """The columns as what the schema says; None when a value is unusual, or missing where it must not be."""
         try:
             arrays = [
                 finish(_in_one_chunk(column), field.type, self._options)
@@ -124,6 +125,12 @@ class JsonDecoder:
             return None
         values = split_lines(block.removeprefix(_BYTE_ORDER_MARK)).cast(pa.string())
         return Decoded(pa.RecordBatch.from_arrays([values], schema=self._target), None)
+
+
+def _members_of_envelope(column: pa.ChunkedArray | pa.Array) -> list[pa.Array] | None:
+    """The columns inside the envelope of Kafka Connect; None when a record has none."""
+    envelope = _in_one_chunk(column)
+    return None if envelope.null_count else envelope.flatten()
 
 
 def _in_one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:

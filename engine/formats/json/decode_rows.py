@@ -56,10 +56,7 @@ def decode_rows(lines: Sequence[bytes], schema: Schema, options: JsonOptions) ->
 def _decode_row(
     line: bytes, reads: list[tuple[str, bool, Read]], kind: types.Struct, options: JsonOptions
 ) -> list[object]:
-    try:
-        text = line.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise WrongValueError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
+    text = _decode_text(line)
     if options.unstructured:
         parse_record(text, None)
         return [text]
@@ -70,22 +67,29 @@ def _decode_row(
         record = record.get("payload")
     if not isinstance(record, dict):
         raise WrongValueError(f"it is {_shown(record)}, not an object")
-    row = []
-    for name, nullable, read in reads:
-        value = record.get(name)
-        try:
-            if value is not None:
-                row.append(read(value))
-            elif nullable:
-                row.append(None)
-            else:
-                raise WrongValueError(
-                    "it is NOT NULL, and the record has " + ("null" if name in record else "no such field")
-                )
-        except WrongValueError as error:
-            error.path.append(name)
-            raise
-    return row
+    return [_read_column(record, name, nullable, read) for name, nullable, read in reads]
+
+
+def _decode_text(line: bytes) -> str:
+    try:
+        return line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise WrongValueError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
+
+
+def _read_column(record: dict[str, Value], name: str, nullable: bool, read: Read) -> object:
+    value = record.get(name)
+    try:
+        if value is not None:
+            return read(value)
+        if not nullable:
+            raise WrongValueError(
+                "it is NOT NULL, and the record has " + ("null" if name in record else "no such field")
+            )
+    except WrongValueError as error:
+        error.path.append(name)
+        raise
+    return None
 
 
 def _reader(kind: types.Type, options: JsonOptions) -> Read:
@@ -125,18 +129,29 @@ def _read_boolean(value: Value) -> bool:
 
 
 def _read_integer(value: Value, least: int, most: int, kind: str) -> int:
-    number: int | None = None
-    if isinstance(value, SpelledNumber) and value.is_integer():
-        number = int(Decimal(value.text))
-    elif isinstance(value, int) and not isinstance(value, bool):
-        number = value
-    elif isinstance(value, str) and value.lstrip("+-").isdecimal() and value.isascii():
-        number = int(value) if value.lstrip("+-") in (value, value[1:]) else None
+    number = _exact_integer(value)
     if number is None:
         raise WrongValueError(f"expected {kind}, found {_shown(value)}")
     if not least <= number <= most:
         raise WrongValueError(f"{number} is out of range for {kind}")
     return number
+
+
+def _exact_integer(value: Value) -> int | None:
+    """The integer that a number or a text spells, however large; None when it spells none."""
+    if isinstance(value, SpelledNumber) and value.is_integer():
+        return int(Decimal(value.text))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and _is_integer_text(value):
+        return int(value)
+    return None
+
+
+def _is_integer_text(text: str) -> bool:
+    """Whether it is ASCII digits, with at most one sign before them."""
+    digits = text.lstrip("+-")
+    return digits.isdecimal() and text.isascii() and digits in (text, text[1:])
 
 
 def _read_float(value: Value) -> float:

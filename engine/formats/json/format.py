@@ -24,9 +24,14 @@ def _check(
             return "'json.confluent_schema_registry' is only supported for the kafka connector"
         if options.format != "json":
             return "'json.confluent_schema_registry' is not supported for sinks with debezium_json"
-    if options.unstructured and [(field.name, str(field.type)) for field in schema] != [("value", "JSON")]:
+    if options.unstructured and not _is_value_alone(schema):
         return "'json.unstructured' requires a schema with a single field called `value` of type JSON"
     return None
+
+
+def _is_value_alone(schema: Schema) -> bool:
+    """Whether the whole record is the only column."""
+    return [(field.name, str(field.type)) for field in schema] == [("value", "JSON")]
 
 
 def _decoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Decoder:
