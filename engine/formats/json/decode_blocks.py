@@ -89,13 +89,16 @@ def finish(array: pa.Array, kind: types.Type, options: JsonOptions) -> pa.Array:
             return _read_texts(array, lambda text: base64.b64decode(text, validate=True), pa.binary())
         case types.Struct(members) if not _is_plain(kind):
             parts = [finish(part, member.type, options) for part, member in zip(array.flatten(), members, strict=True)]
-            mask = array.is_null() if array.null_count else None
-            return pa.StructArray.from_arrays(parts, fields=list(to_arrow(kind)), mask=mask)
+            return pa.StructArray.from_arrays(parts, fields=list(to_arrow(kind)), mask=_nulls_of(array))
         case types.Array(element) if not _is_plain(kind):
             values = finish(array.values, element, options)
-            mask = array.is_null() if array.null_count else None
-            return pa.ListArray.from_arrays(array.offsets, values, type=to_arrow(kind), mask=mask)
+            return pa.ListArray.from_arrays(array.offsets, values, type=to_arrow(kind), mask=_nulls_of(array))
     return array
+
+
+def _nulls_of(array: pa.Array) -> pa.BooleanArray | None:
+    """Where there is NULL; None when it is nowhere."""
+    return array.is_null() if array.null_count else None
 
 
 def _days(array: pa.StringArray) -> pa.Array:

@@ -123,7 +123,13 @@ def _with_constraints(part: exp.ColumnDef, kind: types.Type) -> Field | Metadata
                 key = inner.name
             case _:
                 raise TableColumnError(f"{constraint.sql()} is not supported after a column")
-    field = Field(part.name, kind, nullable)
+    return _filled_by(Field(part.name, kind, nullable), part, value, key)
+
+
+def _filled_by(
+    field: Field, part: exp.ColumnDef, value: exp.Expr | None, key: str | None
+) -> Field | MetadataColumn | GeneratedColumn:
+    """The column by how it is filled: computed as `value`, by the connector from `key`, or else decoded."""
     if _is_metadata_call(value):
         key, value = value.expressions[0].name, None
     if value is not None:
