@@ -74,20 +74,18 @@ def to_value(kind: types.Type, value: object) -> object:
     """A value as Arrow takes it for a type. Raises ValueError or TypeError when it is not of that type."""
     if value is None:
         return None
+    if isinstance(value, bool):
+        return _from_boolean(kind, value)
     match kind, value:
-        case types.Boolean(), bool():
+        case types.Integer(), int() if _is_in_range(kind, value):
             return value
-        case types.Integer(bits, signed), int() if not isinstance(value, bool):
-            low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << min(bits, 63)) - 1)
-            if low <= value <= high:
-                return value
-        case types.Float(), int() | float() if not isinstance(value, bool):
+        case types.Float(), int() | float():
             return float(value)
-        case types.Decimal(), int() | Exact() | str() if not isinstance(value, bool):
+        case types.Decimal(), int() | Exact() | str():
             return pa.scalar(Exact(value), to_arrow(kind)).as_py()
         case types.Text(), str():
             return value
-        case types.Text(), bool() | int() | float() | Exact():
+        case types.Text(), int() | float() | Exact():
             return json.dumps(value, default=str)
         case types.Bytes(), bytes():
             return value
@@ -95,13 +93,13 @@ def to_value(kind: types.Type, value: object) -> object:
             return as_json(value)
         case types.Timestamp(), datetime():
             return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-        case types.Timestamp(), int() if not isinstance(value, bool):
+        case types.Timestamp(), int():
             return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=value)
         case types.Date(), date() if not isinstance(value, datetime):
             return value
         case types.Interval(), timedelta():
             return value
-        case types.Interval(), int() if not isinstance(value, bool):
+        case types.Interval(), int():
             return timedelta(microseconds=value)
         case types.Struct(members), Mapping():
             parts = {str(name).lower(): part for name, part in value.items()}
@@ -109,6 +107,22 @@ def to_value(kind: types.Type, value: object) -> object:
         case types.Array(element), list() | tuple():
             return [to_value(element, part) for part in value]
     raise ValueError
+
+
+def _from_boolean(kind: types.Type, value: bool) -> object:
+    """A boolean as a value of a type; it is no number, although Python's bool is an int."""
+    match kind:
+        case types.Boolean():
+            return value
+        case types.Text() | types.Json():
+            return as_json(value)
+    raise ValueError
+
+
+def _is_in_range(kind: types.Integer, value: int) -> bool:
+    """Whether a column of the type holds the number; one of 64 bits without a sign is held in 63."""
+    limit = 1 << (kind.bits - 1 if kind.signed else min(kind.bits, 63))
+    return (-limit if kind.signed else 0) <= value < limit
 
 
 def as_json(value: object) -> str:
