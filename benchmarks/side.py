@@ -20,9 +20,9 @@ PARALLELISM = 2
 
 def ours(folder: Path, scratch: Path) -> Callable[[str], None]:
     """Queries through the engine, in a session as a run opens it."""
-    from engine.spark.control import Control  # noqa: PLC0415 - only this side has it
     from engine.spark.run import RunSpec, run_in  # noqa: PLC0415 - only this side has it
     from engine.spark.session import open_session  # noqa: PLC0415
+    from engine.spark.stop_control import Control  # noqa: PLC0415 - only this side has it
 
     spark = open_session(app_name="ours", log_dir=scratch, master=f"local[{PARALLELISM}]", parallelism=PARALLELISM)
 

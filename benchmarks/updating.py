@@ -20,9 +20,9 @@ from statistics import median
 import numpy as np
 
 from engine.epoch_report import EpochReport
-from engine.spark.control import Control
 from engine.spark.run import RunSpec, run_in
 from engine.spark.session import open_session
+from engine.spark.stop_control import Control
 
 _SQL = """
 CREATE TABLE rows (ts TIMESTAMP NOT NULL, key BIGINT, number BIGINT, WATERMARK FOR ts)

@@ -23,9 +23,9 @@ from engine.api import savepoints
 from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls
-from engine.api.notifications import Changes
-from engine.api.planning import plan_query
+from engine.api.plan_query import plan_query
 from engine.api.take_savepoint import take_savepoint
+from engine.api.waiting_requests import Changes
 from engine.errors import InsecureBindError, ServerError
 from engine.instants import now
 from engine.jobs.controller import Controller, DriverSettings, hash_key

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from engine.api.notifications import Changes
+from engine.api.waiting_requests import Changes
 from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.spec import PlannedQuery

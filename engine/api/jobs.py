@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from engine.api import answers
 from engine.api.answers import Page
 from engine.api.context import ContextDep
-from engine.api.logs import tail
+from engine.api.log_tail import tail
 from engine.errors import PipelineNotFoundError
 from engine.jobs.records import JobRecord
 from engine.store import checkpoints, events, pipelines

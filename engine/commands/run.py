@@ -22,8 +22,8 @@ from engine.errors import ScriptRefused, SettingError
 
 if TYPE_CHECKING:
     from engine.epoch_report import EpochReport
-    from engine.spark.control import Control
     from engine.spark.run import RunSpec
+    from engine.spark.stop_control import Control
 
 INTERRUPTED = 130
 _SETTINGS = {
@@ -118,8 +118,8 @@ def _settings(texts: list[str]) -> dict[str, str]:
 
 
 def _until_end(spec: RunSpec, *, as_json: bool) -> int:
-    from engine.spark.control import Control  # noqa: PLC0415 - see `_run`
     from engine.spark.run import run  # noqa: PLC0415 - see `_run`
+    from engine.spark.stop_control import Control  # noqa: PLC0415 - see `_run`
 
     control = Control()
     _answer_signals(control)

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from engine.connectors.base import DeadLetter, Table
 from engine.connectors.dead_letters import DeadLetterFile
+from engine.delivery.disk_errors import staging
 from engine.delivery.durable import replace_durably
 from engine.delivery.epoch import Epoch
 from engine.delivery.file_ledger import read_ledger
 from engine.delivery.ledger import is_same_epoch
-from engine.delivery.writing import staging
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from engine.delivery.disk_errors import staging
 from engine.delivery.durable import sync_file
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import permit_at_least_once
 from engine.delivery.segments import Segment, drop_segments, from_messages, segment_path
-from engine.delivery.writing import staging
 
 
 class ArrowSegment:

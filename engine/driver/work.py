@@ -13,9 +13,9 @@ from engine.driver.home import StopMode
 from engine.epoch_report import EpochReport
 from engine.jobs.assignment import Assignment
 from engine.jobs.spec import read_run_settings
-from engine.spark.control import Control
 from engine.spark.run import RunSpec, run
 from engine.spark.session import close_session, open_session
+from engine.spark.stop_control import Control
 from engine.udf.declared import name_files
 
 if TYPE_CHECKING:

@@ -26,9 +26,9 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from engine.updating.bucket_state import BucketState, StepResult
     from engine.updating.chunk_cache import RecentChunks
     from engine.updating.head import LargeChunk, StoredBucket
-    from engine.updating.step import BucketState, StepResult
 
 PACKED = "bucket int, payload binary"
 LABELS = (

@@ -16,7 +16,7 @@ from engine.connectors.refused_rows import forget_refused, refused_rows_of
 from engine.schema import Field, arrow_schema
 from engine.spark.dead_letters import noted_dead_letters
 from engine.spark.planner import Offset
-from engine.spark.scans import format_name
+from engine.spark.scan_spec import format_name
 from engine.spark.targets import Target
 
 _ROWS_AT_ONCE = 1000

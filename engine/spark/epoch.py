@@ -25,10 +25,10 @@ from engine.plan.tree import walk
 from engine.schema import Field, Schema
 from engine.spark.lower import epoch_lowering
 from engine.spark.lower.rows import quoted
-from engine.spark.scans import CHANGES
-from engine.spark.segments import MESSAGE, segment_writer
+from engine.spark.scan_spec import CHANGES
 from engine.spark.tagged_frames import tag, untag, with_numbered_columns
 from engine.spark.targets import Target
+from engine.spark.write_segments import MESSAGE, segment_writer
 from engine.types import TIMESTAMP
 
 _EMPTY_LEAVES = ("LocalRelation", "EmptyRelation")

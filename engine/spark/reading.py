@@ -21,7 +21,7 @@ from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, WATERMARK
 from engine.schema import arrow_schema
 from engine.spark import notes
 from engine.spark.dead_letters import DeadLetterNotes
-from engine.spark.scans import ScanSpec
+from engine.spark.scan_spec import ScanSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa

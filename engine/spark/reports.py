@@ -15,7 +15,7 @@ from engine.plan.tree import walk
 from engine.spark import notes
 from engine.spark.planner import Offset
 from engine.spark.progress import TableCounters, WrittenEpoch, read_progress
-from engine.spark.scans import format_name
+from engine.spark.scan_spec import format_name
 
 
 @dataclass(frozen=True, slots=True)

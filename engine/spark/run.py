@@ -36,14 +36,14 @@ from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.epoch_report import EpochReport
 from engine.plan.nodes import is_updating
-from engine.spark.control import Control, StopRequested
 from engine.spark.dead_letter_tables import DeadLetterTable
 from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
-from engine.spark.offsets import hash_offsets, read_ends, read_settled
+from engine.spark.offset_log import hash_offsets, read_ends, read_settled
 from engine.spark.progress import WrittenEpoch
 from engine.spark.reports import Reporter
 from engine.spark.session import close_session, open_session
+from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import Limits, StreamPart, stream_part
 from engine.spark.targets import Target, sink_directory
 from engine.udf.declared import UdfFile

@@ -15,11 +15,11 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from engine.spark import jvm
-from engine.spark.archive import cache_dir, find_archive
 from engine.spark.conf import driver_conf
-from engine.spark.garbage import Garbage
-from engine.spark.java import find_java
+from engine.spark.jvm import start as java_process
+from engine.spark.jvm.class_archive import cache_dir, find_archive
+from engine.spark.jvm.java import find_java
+from engine.spark.jvm.py4j_garbage import Garbage
 
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 _GATEWAY_SECRET = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
@@ -44,18 +44,20 @@ def open_session(
     scratch.mkdir(parents=True, exist_ok=True)
     extra = {**_archives(os.environ), **(extra_conf or {})}
     conf = driver_conf(app_name=app_name, master=master, parallelism=parallelism, scratch=scratch, extra=extra)
-    java, home = find_java(os.environ), jvm.spark_home()
+    java, home = find_java(os.environ), java_process.spark_home()
     os.environ["SPARK_HOME"] = str(home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     archive = find_archive(java, home / "jars", cache_dir(os.environ), makes=makes_archive)
-    started = jvm.launch(java, conf, memory=memory, quick=quick, log_file=log_dir / "spark.log", archive=archive)
+    started = java_process.launch(
+        java, conf, memory=memory, quick=quick, log_file=log_dir / "spark.log", archive=archive
+    )
     _import_what_spark_will()
-    gateway = jvm.wait_until_ready(started)
+    gateway = java_process.wait_until_ready(started)
     try:
         return _attach(gateway)
     except BaseException:
         _detach()
-        jvm.stop(gateway)
+        java_process.stop(gateway)
         raise
 
 
@@ -68,12 +70,12 @@ def _archives(environ: Mapping[str, str]) -> Mapping[str, str]:
 def close_session(spark: SparkSession) -> None:
     """Stop Spark and end its JVM. Another session can be opened afterwards."""
     scratch = Path(spark.sparkContext.getConf().get("spark.local.dir") or "")
-    gateway: jvm.Gateway = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
+    gateway: java_process.Gateway = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
     try:
         spark.stop()
     finally:
         _detach()
-        jvm.stop(gateway)
+        java_process.stop(gateway)
     if scratch.name.startswith("scratch-"):
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -84,7 +86,7 @@ def _import_what_spark_will() -> None:
     importlib.import_module("pyspark.testing.utils")
 
 
-def _attach(gateway: jvm.Gateway) -> SparkSession:
+def _attach(gateway: java_process.Gateway) -> SparkSession:
     os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET] = str(gateway.port), gateway.secret
     try:
         SparkContext._ensure_initialized()

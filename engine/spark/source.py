@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from engine.connectors.base import CommitListener, HasClock, Json, Position, Source
 from engine.spark.planner import Offset, Planner
 from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading, heartbeat
-from engine.spark.scans import ScanSpec, format_name
+from engine.spark.scan_spec import ScanSpec, format_name
 from engine.spark.spark_types import spark_schema
 from engine.spark.watermarks import Activity
 

@@ -11,8 +11,8 @@ from engine.connectors.base import Sink, SinkContext, Table
 from engine.delivery.file_ledger import read_ledger, refused_so_far
 from engine.plan.hidden import EVENT_TIME
 from engine.schema import Field, Schema
-from engine.spark.safe_names import safe_name
-from engine.spark.scans import CHANGES
+from engine.spark.safe_table_names import safe_name
+from engine.spark.scan_spec import CHANGES
 from engine.types import TIMESTAMP
 
 

@@ -31,7 +31,7 @@ from engine.sql.catalog import Catalog, Entry, LookupTable, MemoryTable, SinkTab
 from engine.sql.column_names import count_columns, usable_list
 from engine.sql.complaints import Complaints, errors_located
 from engine.sql.inserts import as_sink_columns, fit_columns, with_insert_names
-from engine.sql.query.columns import column_of
+from engine.sql.query.column_renaming import column_of
 from engine.sql.query.nondeterministic import refuse_nondeterministic
 from engine.sql.query.queries import UPDATING_TTL, Queries
 from engine.sql.query.set_operations import unite

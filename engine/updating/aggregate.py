@@ -23,15 +23,15 @@ import pyarrow as pa
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
 from engine.schema import Schema, arrow_schema
 from engine.updating.accumulators import Measure, accumulator_for, keeps_values
-from engine.updating.accumulators.incremental import Incremental
-from engine.updating.accumulators.values import result_of_values
+from engine.updating.accumulators.results_of_values import result_of_values
+from engine.updating.accumulators.udf_objects import Incremental
+from engine.updating.arrow_tables import replaced, whole
+from engine.updating.bucket_state import NEVER, BucketState, StepResult
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
 from engine.updating.groups import Flags, Longs, flags, group_rows, longs, moments
 from engine.updating.serialization import deal, from_bytes, to_bytes
 from engine.updating.state_columns import FIRST, LAST, VALUE, WEIGHT
-from engine.updating.step import NEVER, BucketState, StepResult
-from engine.updating.tables import replaced, whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from hashlib import blake2b
 
 import pyarrow as pa
 
+from engine.updating.bucket_state import BucketState
 from engine.updating.chunks import Chunks
 from engine.updating.serialization import to_bytes
-from engine.updating.step import BucketState
 
 INLINE = 65_536
 """Chunks up to so many bytes are written into the head, which saves a call for each."""

@@ -26,14 +26,14 @@ from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, WATERMARK
 from engine.plan.nodes import JoinKind
 from engine.plan.nodes.joins import joined_schema
 from engine.schema import Schema, arrow_schema
+from engine.updating.arrow_tables import replaced
+from engine.updating.bucket_state import NEVER, BucketState, StepResult
 from engine.updating.changelog import INSTANT, with_change_columns
 from engine.updating.chunks import Chunks
 from engine.updating.groups import Flags, Longs, flags, group_rows, longs, moments, ranges
-from engine.updating.ids import mixed
+from engine.updating.mixed_ids import mixed
 from engine.updating.serialization import deal, from_bytes, to_bytes
 from engine.updating.state_columns import LAST, MATCH, ROW, WEIGHT
-from engine.updating.step import NEVER, BucketState, StepResult
-from engine.updating.tables import replaced
 
 _SIDES = ("left", "right")
 _KEYS = (MATCH, ROW)

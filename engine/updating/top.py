@@ -24,14 +24,14 @@ from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
 from engine.plan.nodes.ranked import Ranking
 from engine.schema import Schema, arrow_schema
 from engine.updating.accumulators.base import Sorting
+from engine.updating.arrow_tables import replaced
+from engine.updating.bucket_state import NEVER, BucketState, StepResult
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
 from engine.updating.groups import Longs, flags, group_rows, longs, moments, valid
-from engine.updating.ids import combined
+from engine.updating.mixed_ids import combined
 from engine.updating.serialization import deal, from_bytes, to_bytes
 from engine.updating.state_columns import LAST, MATCH, ROW, WEIGHT
-from engine.updating.step import NEVER, BucketState, StepResult
-from engine.updating.tables import replaced
 
 _NAMES = ("rows", "partitions")
 _KEYS = {"rows": (MATCH, ROW), "partitions": (MATCH,)}

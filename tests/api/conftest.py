@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls, SavepointContent
-from engine.api.notifications import Changes
+from engine.api.waiting_requests import Changes
 from engine.errors import ScriptRefused, TextPosition, UnknownColumnError, UnknownTableError
 from engine.jobs.actions import MaintenanceTask
 from engine.jobs.assignment import Assignment

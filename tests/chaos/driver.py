@@ -18,9 +18,9 @@ from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.errors import EngineError, SupersededError
 from engine.spark.epoch import SinkMessage, commit_sinks
-from engine.spark.offsets import hash_offsets
-from engine.spark.segments import write_task
+from engine.spark.offset_log import hash_offsets
 from engine.spark.targets import Target, sink_directory
+from engine.spark.write_segments import write_task
 from tests.chaos.events import SHARDS, make_events
 
 DONE, SUPERSEDED, OVERTAKEN, FAILED = 0, 3, 4, 5

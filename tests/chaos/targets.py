@@ -279,7 +279,7 @@ TARGETS: Mapping[str, Kind] = {
         lambda place: make_topic(place.address, place.name),
         shows_at_once=False,
         fences=True,
-        modules=("engine.connectors.kafka.write.sink",),
+        modules=("engine.connectors.kafka.write.exactly_once",),
         killed_in=("1",),
     ),
     "kafka-parallel": Kind(
@@ -289,7 +289,7 @@ TARGETS: Mapping[str, Kind] = {
         lambda place: make_topic(place.address, place.name),
         shows_at_once=False,
         fences=True,
-        modules=("engine.connectors.kafka.write.sink",),
+        modules=("engine.connectors.kafka.write.exactly_once",),
         killed_in=("1",),
     ),
     "single_file": Kind(

@@ -12,8 +12,8 @@ import pytest
 from engine.compile import compile_script
 from engine.connectors.secret_values import SECRET_PREFIX
 from engine.errors import EngineError
-from engine.spark.control import Control
 from engine.spark.run import RunSpec, run_in
+from engine.spark.stop_control import Control
 from tests.connectors.http_serving import serving
 
 if TYPE_CHECKING:

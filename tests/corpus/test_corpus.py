@@ -10,8 +10,8 @@ import pytest
 
 from engine.errors import ScriptRefused
 from engine.plan.explain import explain
-from engine.spark.control import Control
 from engine.spark.run import RunSpec, run_in
+from engine.spark.stop_control import Control
 from tests.corpus.case import INPUTS, MARKS, Case, all_cases, compiled, complaints
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.delivery.disk_errors import staging
 from engine.delivery.epoch import Epoch
 from engine.delivery.file_ledger import WritePermit, permit_write, read_ledger
 from engine.delivery.manifests import EpochManifest, abandoned_manifests, decide_manifest
 from engine.delivery.publish import publish
 from engine.delivery.segments import drop_segments, segment_path
-from engine.delivery.writing import staging
 from engine.errors import EngineError, SupersededError, UnwritableTargetError
 from tests.connectors.tables import NUMBERS, batch, sink, table, take
 from tests.delivery.asleep import asleep_before

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.checkpoints.rescale import repartition
-from engine.spark.control import Control
 from engine.spark.run import run_in
+from engine.spark.stop_control import Control
 from tests.golden.case import CASES, is_golden, spec
 from tests.streams.play import play
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyspark
 
-from engine.spark.java import find_java
+from engine.spark.jvm.java import find_java
 
 BROKER = "org.apache.kafka kafka_2.13 4.1.0"
 SPARK_KAFKA = (

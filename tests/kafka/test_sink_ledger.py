@@ -12,14 +12,14 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 
 from engine.connectors.base import Epoch, SinkContext
-from engine.connectors.kafka.client import ClientConfig
+from engine.connectors.kafka.client_options import ClientConfig
+from engine.connectors.kafka.write.exactly_once import ExactlyOnceSink
 from engine.connectors.kafka.write.failures import write_failure
+from engine.connectors.kafka.write.fencing_probe import check_broker
 from engine.connectors.kafka.write.ledger import KafkaLedger
-from engine.connectors.kafka.write.ledger_memory import recall
 from engine.connectors.kafka.write.options import KafkaSinkOptions
-from engine.connectors.kafka.write.probe import check_broker
 from engine.connectors.kafka.write.producer import producer_config
-from engine.connectors.kafka.write.sink import ExactlyOnceSink
+from engine.connectors.kafka.write.remembered_ledger import recall
 from engine.delivery.ledger import LedgerEntry
 from engine.errors import EngineError, LedgerForeignError, LedgerLostError, TransactionsUnsafeError
 from tests.kafka.broker import Broker

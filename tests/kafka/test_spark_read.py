@@ -21,9 +21,9 @@ from engine.connectors.options import parse_options
 from engine.connectors.secret_values import fill_in
 from engine.epoch_report import EpochReport
 from engine.errors import MissingPackageError, ScriptRefused
-from engine.spark.control import Control
 from engine.spark.run import RunSpec, run_in
-from engine.spark.slices import slices_of
+from engine.spark.spark_read_tables import slices_of
+from engine.spark.stop_control import Control
 from tests.connectors.tables import given, table
 from tests.kafka.broker import Broker
 from tests.kafka.jars import spark_kafka

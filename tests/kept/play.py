@@ -13,8 +13,8 @@ from pathlib import Path
 from engine.checkpoints import savepoints
 from engine.checkpoints.restore import restore
 from engine.epoch_report import EpochReport
-from engine.spark.control import Control
 from engine.spark.run import run
+from engine.spark.stop_control import Control
 from tests.kept.cases import CASES, output_of
 
 SAVED_AT, STOPPED_AT = 1, 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.api.planning import plan_query
+from engine.api.plan_query import plan_query
 from engine.errors import ScriptRefused
 
 SCRIPT = """CREATE TABLE numbers (n BIGINT) WITH (

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.spark.archive import Archive, cache_dir, find_archive
-from engine.spark.java import Java
+from engine.spark.jvm.class_archive import Archive, cache_dir, find_archive
+from engine.spark.jvm.java import Java
 
 WHOLE = 0xF00BABA8.to_bytes(4, "little") + b"classes"
 CUT_SHORT = bytes(4) + b"classes"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.connectors.preview import preview_file
-from engine.spark.control import Control
 from engine.spark.run import RunSpec, run_in
+from engine.spark.stop_control import Control
 from engine.spark.targets import sink_directory
 from engine.spark.whole_changes import WholeChanges
 from tests.corpus.case import INPUTS

@@ -2,7 +2,7 @@
 
 from threading import Event, Thread
 
-from engine.spark.garbage import Garbage
+from engine.spark.jvm.py4j_garbage import Garbage
 
 
 class SlowJava:

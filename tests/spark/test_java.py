@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import NoJavaError
-from engine.spark import java
-from engine.spark.java import Java, find_java, java_major
+from engine.spark.jvm import java
+from engine.spark.jvm.java import Java, find_java, java_major
 
 
 def make_java(home: Path, version: str, *, release: bool = True) -> Path:

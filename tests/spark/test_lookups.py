@@ -10,8 +10,8 @@ import pytest
 
 from engine.epoch_report import EpochReport
 from engine.errors import DuplicateKeyError
-from engine.spark.control import Control
 from engine.spark.run import RunSpec, run_in
+from engine.spark.stop_control import Control
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.spark.offsets import Settled, read_settled
+from engine.spark.offset_log import Settled, read_settled
 from engine.spark.planner import Offset
 from engine.spark.watermarks import END_OF_TIME
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.epoch_report import EpochReport
-from engine.spark.control import Control
 from engine.spark.run import Outcome, RunSpec, run_in
+from engine.spark.stop_control import Control
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.errors import JavaStartError
-from engine.spark import jvm
 from engine.spark.conf import driver_conf
-from engine.spark.java import Java, find_java
+from engine.spark.jvm import start as java_process
+from engine.spark.jvm.java import Java, find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.spark
 START_ONLY = """
 import os, sys, time
 from pathlib import Path
-from engine.spark import jvm
-from engine.spark.java import find_java
-gateway = jvm.start_gateway(find_java(os.environ), {}, memory="256m", quick=True, log_file=Path(sys.argv[1]))
+from engine.spark.jvm import start as java_process
+from engine.spark.jvm.java import find_java
+gateway = java_process.start_gateway(find_java(os.environ), {}, memory="256m", quick=True, log_file=Path(sys.argv[1]))
 print(gateway.process.pid, flush=True)
 sys.stdin.read()
 """
@@ -95,17 +95,17 @@ def test_a_java_that_does_not_start_is_quoted(tmp_path: Path) -> None:
     java = find_java(os.environ)
 
     with pytest.raises(JavaStartError, match="Invalid maximum heap size"):
-        jvm.start_gateway(java, {}, memory="lots", quick=True, log_file=tmp_path / "spark.log")
+        java_process.start_gateway(java, {}, memory="lots", quick=True, log_file=tmp_path / "spark.log")
 
 
 def test_a_java_that_never_answers_is_given_up(tmp_path: Path) -> None:
     sleepy = tmp_path / "java"
     sleepy.write_text("#!/bin/sh\nexec cat\n")
     sleepy.chmod(0o700)
-    started = jvm.launch(Java(sleepy, 17), {}, memory="1g", quick=True, log_file=tmp_path / "spark.log")
+    started = java_process.launch(Java(sleepy, 17), {}, memory="1g", quick=True, log_file=tmp_path / "spark.log")
 
     with pytest.raises(JavaStartError, match="not up after 0 s"):
-        jvm.wait_until_ready(started, timedelta(0))
+        java_process.wait_until_ready(started, timedelta(0))
 
     assert started.process.returncode is not None
     assert not started.handshake.exists()
@@ -116,9 +116,9 @@ def test_settings_are_not_seen_in_the_list_of_processes(tmp_path: Path) -> None:
     sleepy.write_text("#!/bin/sh\nexec cat\n")
     sleepy.chmod(0o700)
 
-    started = jvm.launch(
+    started = java_process.launch(
         Java(sleepy, 17), {"spark.secret": "hunter2"}, memory="1g", quick=True, log_file=tmp_path / "spark.log"
     )
 
     assert "hunter2" not in str(started.process.args)
-    jvm.stop(jvm.Gateway(0, "", started.process))
+    java_process.stop(java_process.Gateway(0, "", started.process))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.epoch_report import EpochReport
-from engine.spark.control import Control
 from engine.spark.run import RunSpec, run_in
+from engine.spark.stop_control import Control
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.api.planning import plan_query
+from engine.api.plan_query import plan_query
 from engine.cli import main
 from engine.errors import ScriptRefused
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from engine.updating.step import BucketState
+from engine.updating.bucket_state import BucketState
 
 if TYPE_CHECKING:
     from engine.spark.buckets import Bucketed

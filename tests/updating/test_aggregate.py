@@ -18,7 +18,7 @@ from engine.functions.retention import Retention
 from engine.schema import Field, Schema, to_arrow
 from engine.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Array, Decimal, Type
 from engine.updating.accumulators.base import Measure, Sorting
-from engine.updating.accumulators.lists import LISTS
+from engine.updating.accumulators.functions_of_lists import LISTS
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
 from engine.updating.changelog import fold
 from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, identity, rows_after

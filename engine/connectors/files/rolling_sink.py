@@ -28,6 +28,7 @@ from engine.connectors.files.plan import Layout, Outside, plan
 from engine.connectors.files.segments import FileSegments
 from engine.connectors.files.storage import Location, StorageOptions
 from engine.connectors.files.target import Directory, Target
+from engine.delivery.disk_errors import staging, unwritable
 from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
 from engine.delivery.file_ledger import WritePermit, newest_ledger, permit_write
@@ -41,7 +42,6 @@ from engine.delivery.manifests import (
 )
 from engine.delivery.open_files import OpenFiles, forget_restored, open_files_after
 from engine.delivery.segments import Segment, drop_attempts, drop_segments, from_messages, sync_names
-from engine.delivery.writing import staging, unwritable
 from engine.errors import DeliveryError, UnwritableTargetError
 
 

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from engine.delivery.disk_errors import writing
 from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence
 from engine.delivery.file_ledger import WritePermit
 from engine.delivery.manifests import EpochManifest
 from engine.delivery.publish import publish, withdraw
-from engine.delivery.writing import writing
 
 Build: TypeAlias = Callable[[Path], object]
 """Makes a file at a path of this machine; the same file every time."""

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field as Option
 from pydantic import SecretStr, field_validator, model_validator
 
-from engine.connectors.kafka.client_configs import read_client_configs
+from engine.connectors.kafka.allowed_client_configs import read_client_configs
 from engine.connectors.schema_registry import RegistryOptions
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]

@@ -34,7 +34,7 @@ def _open_sink(table: Table, context: SinkContext) -> Sink:
     options = table.options
     assert isinstance(options, KafkaSinkOptions)
     if options.commit_mode == "exactly_once":
-        from engine.connectors.kafka.write.sink import ExactlyOnceSink  # noqa: PLC0415 - see `_open_source`
+        from engine.connectors.kafka.write.exactly_once import ExactlyOnceSink  # noqa: PLC0415 - see `_open_source`
 
         return ExactlyOnceSink(table, options, context)
     from engine.connectors.kafka.write.at_least_once import AtLeastOnceSink  # noqa: PLC0415 - see `_open_source`

@@ -11,11 +11,11 @@ from pathlib import Path
 from engine.connectors.base import Epoch, Table
 from engine.connectors.line_writer import LineWriter, line_writer
 from engine.connectors.text_files import compression_of
+from engine.delivery.disk_errors import writing
 from engine.delivery.durable import sync_directory
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import WritePermit, permit_write
 from engine.delivery.segments import Segment, drop_segments, from_messages
-from engine.delivery.writing import writing
 from engine.errors import OutputChangedError
 
 

@@ -24,7 +24,7 @@ from engine.spark.printers.udfs import udf_to_sql
 from engine.spark.spark_types import spark_schema
 from engine.udf.declared import Udf, Udfs
 from engine.updating.accumulators.base import Measure, Sorting
-from engine.updating.accumulators.lists import GATHERED
+from engine.updating.accumulators.functions_of_lists import GATHERED
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
 from engine.updating.join import JoinSide, JoinSpec
 from engine.updating.state_columns import MATCH, ROW

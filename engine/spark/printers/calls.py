@@ -14,13 +14,13 @@ from engine.functions import FUNCTIONS
 from engine.plan.expr import Call
 from engine.spark.printers import Form
 from engine.spark.printers.arrays import ARRAYS
+from engine.spark.printers.arrow_typeof import TYPE_NAMES
 from engine.spark.printers.hashing import HASHING
 from engine.spark.printers.literals import text_to_sql
 from engine.spark.printers.math import MATH
 from engine.spark.printers.operators import OPERATORS
 from engine.spark.printers.text import TEXT
 from engine.spark.printers.time import TIME
-from engine.spark.printers.type_names import TYPE_NAMES
 from engine.spark.printers.udfs import is_udf, udf_to_sql
 
 FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **HASHING, **TIME, **ARRAYS, **TYPE_NAMES}

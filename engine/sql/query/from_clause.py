@@ -10,8 +10,8 @@ from sqlglot import exp
 from engine.errors import TooLargeError, UnsupportedClauseError
 from engine.sql.catalog import LookupTable
 from engine.sql.complaints import BrokenTableError, Complaints, errors_located
-from engine.sql.query.columns import cast_columns
-from engine.sql.query.conditions import where_conditions
+from engine.sql.query.column_renaming import cast_columns
+from engine.sql.query.conjunctions import where_conditions
 from engine.sql.query.joins import JoinClause
 from engine.sql.query.lateral import join_lateral
 from engine.sql.query.lookup_joins import join_lookup, refuse_lookup

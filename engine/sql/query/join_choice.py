@@ -21,7 +21,7 @@ from engine.plan.expr import Call, Column, Expr, columns_of
 from engine.plan.nodes import JoinKind, Session, UpdatingJoin, WindowJoin, window_of
 from engine.plan.nodes.joins import Pair
 from engine.plan.tree import Node
-from engine.sql.query.conditions import conjunction
+from engine.sql.query.conjunctions import conjunction
 from engine.sql.query.windows import describe
 
 

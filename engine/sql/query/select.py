@@ -24,8 +24,8 @@ from engine.plan.nodes import Carried, Filter
 from engine.plan.tree import Node
 from engine.sql.complaints import Complaints, errors_located
 from engine.sql.query.aggregate_calls import has_aggregate
-from engine.sql.query.aggregation import distinct_rows
-from engine.sql.query.conditions import filter_rows, where_conditions
+from engine.sql.query.aggregate_checks import distinct_rows
+from engine.sql.query.conjunctions import filter_rows, where_conditions
 from engine.sql.query.group_by import Grouping
 from engine.sql.query.order_by import SelectedRows, distinct_on
 from engine.sql.query.over import OverCalls, Translate
@@ -39,7 +39,7 @@ from engine.sql.query.select_list import (
     unnamed_columns,
     with_unique_names,
 )
-from engine.sql.query.subquery_tests import read_subquery_test
+from engine.sql.query.subquery_conditions import read_subquery_test
 from engine.sql.query.unnest_in_select import ArrayUnnesting
 from engine.sql.query.where_subqueries import filter_by_subquery
 from engine.sql.query.windows import is_window_call, recoverable_window, translate_window, window_over

@@ -26,8 +26,8 @@ from engine.plan.tree import Node
 from engine.schema import Field
 from engine.sql.column_names import count_columns
 from engine.sql.complaints import BrokenTableError, Complaints, errors_located
-from engine.sql.query.aggregation import distinct_rows
-from engine.sql.query.columns import cast_columns, column_of
+from engine.sql.query.aggregate_checks import distinct_rows
+from engine.sql.query.column_renaming import cast_columns, column_of
 from engine.sql.query.join_choice import JoinCondition, choose_join
 from engine.sql.query.query_reader import QueryReader
 from engine.sql.scope import Relation

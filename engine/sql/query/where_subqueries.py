@@ -26,13 +26,13 @@ from engine.plan.nodes import Filter, Project, Session, Unnest, pass_through
 from engine.plan.tree import Node
 from engine.sql.column_names import count_columns
 from engine.sql.query.aggregate_calls import has_aggregate
-from engine.sql.query.columns import rename_apart
-from engine.sql.query.conditions import filter_rows, where_conditions
+from engine.sql.query.column_renaming import rename_apart
+from engine.sql.query.conjunctions import filter_rows, where_conditions
 from engine.sql.query.join_choice import choose_join, join_condition_of
 from engine.sql.query.query_reader import QueryReader
 from engine.sql.query.select_list import read_item
-from engine.sql.query.spread import all_parts, part_of
-from engine.sql.query.subquery_tests import SubqueryTest, is_plain, read_subquery_test
+from engine.sql.query.spread_join import all_parts, part_of
+from engine.sql.query.subquery_conditions import SubqueryTest, is_plain, read_subquery_test
 from engine.sql.query.windows import recoverable_window
 from engine.sql.scalar.calls import make_call
 from engine.sql.scalar.expressions import Expressions

@@ -15,12 +15,12 @@ from engine.schema import to_arrow
 from engine.types import Decimal, Float
 from engine.updating.accumulators.base import Accumulator, Measure
 from engine.updating.accumulators.counts import Count, Every, ExclusiveOr
+from engine.updating.accumulators.exact_totals import Whole
 from engine.updating.accumulators.extremes import Extreme
 from engine.updating.accumulators.floats import Floats
-from engine.updating.accumulators.incremental import Incremental
-from engine.updating.accumulators.lists import GATHERED
+from engine.updating.accumulators.functions_of_lists import GATHERED
 from engine.updating.accumulators.moments import Moments
-from engine.updating.accumulators.whole import Whole
+from engine.updating.accumulators.udf_objects import Incremental
 
 __all__ = ["Accumulator", "Measure", "accumulator_for", "accumulator_of", "keeps_values"]
 

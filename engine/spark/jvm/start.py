@@ -19,8 +19,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from engine.errors import JavaStartError
-from engine.spark.archive import Archive
-from engine.spark.java import Java
+from engine.spark.jvm.class_archive import Archive
+from engine.spark.jvm.java import Java
 
 START_DEADLINE = timedelta(seconds=120)
 """A JVM on an overloaded machine of two cores was ready after 40 s at worst."""

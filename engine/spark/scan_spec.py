@@ -11,7 +11,7 @@ from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, ROW_ID, WATERMARK
 from engine.plan.nodes import Scan
 from engine.schema import Field, Schema
 from engine.spark.planner import PlanSpec
-from engine.spark.safe_names import safe_name
+from engine.spark.safe_table_names import safe_name
 
 CHANGES = Schema((Field(RETRACT, types.BOOLEAN), Field(ROW_ID, types.BIGINT)))
 """Hidden columns of a change stream."""

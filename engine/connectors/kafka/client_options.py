@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeAlias
 
-from engine.connectors.kafka.client_configs import read_client_configs
+from engine.connectors.kafka.allowed_client_configs import read_client_configs
 from engine.connectors.kafka.connection import KafkaOptions
 from engine.errors import EngineError, MissingPackageError, OptionValueError
 
@@ -19,7 +19,7 @@ except ImportError as missing:
         hint="pip install 'airflow-provider-arroyo[kafka]'",
     ) from missing
 
-from engine.connectors.kafka.tls import HINT, is_distrust
+from engine.connectors.kafka.distrusted_certificates import HINT, is_distrust
 
 SignIn: TypeAlias = "Callable[[str], tuple[str, float]]"
 ClientConfig: TypeAlias = "dict[str, str | int | float | bool | SignIn]"

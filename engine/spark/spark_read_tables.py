@@ -24,7 +24,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from engine.connectors.base import Slice
 from engine.errors import MissingPackageError
 from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading
-from engine.spark.scans import ScanSpec
+from engine.spark.scan_spec import ScanSpec
 from engine.spark.source import Reader, Task, source_class, streamed
 from engine.spark.spark_types import spark_schema
 

@@ -19,7 +19,7 @@ from engine.schema import to_arrow
 from engine.updating.accumulators import accumulator_of
 from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.counts import present
-from engine.updating.accumulators.lists import GATHERED, LISTS, function_of
+from engine.updating.accumulators.functions_of_lists import GATHERED, LISTS, function_of
 from engine.updating.groups import Groups, Longs, longs
 from engine.updating.state_columns import FIRST, VALUE, WEIGHT
 

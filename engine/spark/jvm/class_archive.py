@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.spark.java import Java
+from engine.spark.jvm.java import Java
 
 _AOT_CACHE_SINCE = 25
 _MAGIC_NUMBERS = {0xF00BABA2, 0xF00BABA8}
