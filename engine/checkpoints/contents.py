@@ -84,15 +84,15 @@ def _needed(checkpoint: Path, versions: dict[int, list[_VersionFile]], epoch: in
     """From the version of the epoch back to the newest snapshot of its history; all files when it has none."""
     needed: list[Path] = []
     for version in range(epoch + 1, 0, -1):
-        committed = _committed(checkpoint, version, versions.get(version, []))
-        snapshots = [file.path for file in committed if file.is_snapshot]
+        history_files = _files_of_history(checkpoint, version, versions.get(version, []))
+        snapshots = [file.path for file in history_files if file.is_snapshot]
         if snapshots:
             return [*needed, *snapshots]
-        needed += [file.path for file in committed]
+        needed += [file.path for file in history_files]
     return needed
 
 
-def _committed(checkpoint: Path, version: int, files: list[_VersionFile]) -> list[_VersionFile]:
+def _files_of_history(checkpoint: Path, version: int, files: list[_VersionFile]) -> list[_VersionFile]:
     """The files of a version that belong to the history of the checkpoint."""
     # Only where several runs have written the version must the commit log say which of them has committed it.
     ids = _ids_of(checkpoint, version) if len(files) > 1 else frozenset()

@@ -62,12 +62,12 @@ def join_lateral(queries: QueryReader, join: exp.Join, left: ScopedRows, lateral
         return None
     query = _LateralQuery(queries, join, left, lateral, select, numbered("__lateral", left.rows.schema.names))
     if select.args.get("from_") is not None:
-        return _join_read(query)
+        return _join_relation(query)
     query.check_join()
     return query.join_computed()
 
 
-def _join_read(query: _LateralQuery) -> ScopedRows | None:
+def _join_relation(query: _LateralQuery) -> ScopedRows | None:
     """The rows joined to what the query reads; None when it does not look at them."""
     select, outer = query.select, query.left.scope
     inner = query.queries.read_from(select).scope

@@ -123,10 +123,10 @@ def _with_constraints(part: exp.ColumnDef, kind: types.Type) -> Field | Metadata
                 key = inner.name
             case _:
                 raise TableColumnError(f"{constraint.sql()} is not supported after a column")
-    return _filled_by(Field(part.name, kind, nullable), part, value, key)
+    return _column_of_kind(Field(part.name, kind, nullable), part, value, key)
 
 
-def _filled_by(
+def _column_of_kind(
     field: Field, part: exp.ColumnDef, value: exp.Expr | None, key: str | None
 ) -> Field | MetadataColumn | GeneratedColumn:
     """The column by how it is filled: computed as `value`, by the connector from `key`, or else decoded."""

@@ -54,25 +54,25 @@ def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Co
     complaints = Complaints()
     options = given_options(node, script, complaints, at)
     complaints.raise_any()
-    named = option_named("connector", options)
-    if named is None:
+    connector_option = option_named("connector", options)
+    if connector_option is None:
         raise MissingOptionError(
             "required option 'connector' not set", hint="set the connector that its tables use", at=at
         )
-    connector = _connector_of(named)
-    shared = tuple(option for option in options if option is not named)
+    connector = _connector_of(connector_option)
+    shared = tuple(option for option in options if option is not connector_option)
     _check_shared(shared, connector, complaints)
     complaints.raise_any()
     return Connection(node.this.name, connector.name, shared)
 
 
-def _connector_of(named: WithOption) -> Connector:
+def _connector_of(connector_option: WithOption) -> Connector:
     """The connector that an option names."""
     connectors = {connector.name: connector for connector in CONNECTORS if not connector.hidden}
-    connector = connectors.get(str(named.value))
+    connector = connectors.get(str(connector_option.value))
     if connector is None:
         hint = f"there are {', '.join(connectors)}"
-        raise OptionValueError(f"there is no connector {named.value!r}", hint=hint, at=named.at)
+        raise OptionValueError(f"there is no connector {connector_option.value!r}", hint=hint, at=connector_option.at)
     return connector
 
 
@@ -115,27 +115,27 @@ def read_connections(text: str) -> dict[str, Connection]:
 
 def with_connection(options: Sequence[WithOption], connections: Connections) -> list[WithOption]:
     """The options of a table together with those of the connection that it names."""
-    named = option_named("connection_profile", options)
-    if named is None:
+    profile_option = option_named("connection_profile", options)
+    if profile_option is None:
         return list(options)
-    connection = _find_connection(named, connections)
+    connection = _find_connection(profile_option, connections)
     by_name = {option.name: option for option in options}
     _check_agreement(by_name, connection)
-    merged = [option for option in options if option is not named]
+    merged = [option for option in options if option is not profile_option]
     if "connector" not in by_name:
-        merged.insert(0, WithOption("connector", connection.connector, named.at))
+        merged.insert(0, WithOption("connector", connection.connector, profile_option.at))
     # Those of the administrator's file have positions in that file, which mean nothing in the script.
-    shared = [option if connection.is_own else replace(option, at=named.at) for option in connection.options]
+    shared = [option if connection.is_own else replace(option, at=profile_option.at) for option in connection.options]
     return merged + shared
 
 
-def _find_connection(named: WithOption, connections: Connections) -> Connection:
+def _find_connection(profile_option: WithOption, connections: Connections) -> Connection:
     """The connection that an option names."""
-    connection = connections.get(str(named.value).lower())
+    connection = connections.get(str(profile_option.value).lower())
     if connection is None:
-        near = get_close_matches(str(named.value).lower(), list(connections), n=1)
+        near = get_close_matches(str(profile_option.value).lower(), list(connections), n=1)
         hint = f"did you mean {near[0]!r}?" if near else "declare it with CREATE CONNECTION name WITH (...)"
-        raise OptionValueError(f"there is no connection {named.value!r}", hint=hint, at=named.at)
+        raise OptionValueError(f"there is no connection {profile_option.value!r}", hint=hint, at=profile_option.at)
     return connection
 
 
