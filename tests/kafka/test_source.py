@@ -374,7 +374,7 @@ def test_a_topic_that_was_made_again_is_noticed_even_when_it_has_as_many_records
     broker.create_topic(topic)
     broker.produce(topic, "x", "y", "z")
 
-    with pytest.raises(TopicRecreatedError, match="deleted and made again after partition 0 was read up to 2"):
+    with pytest.raises(TopicRecreatedError, match="deleted and created again after partition 0 was read up to 2"):
         kafka_source(kafka_table(broker, topic)).advance(last, None)
     with pytest.raises(TopicRecreatedError):
         kafka_source(kafka_table(broker, topic)).slices(f"{topic}/0", first[f"{topic}/0"], last[f"{topic}/0"], 1)
