@@ -230,8 +230,8 @@ def test_a_path_may_be_a_bucket(path: str, read: Path | Prefix) -> None:
     ("options", "said"),
     [
         ({"path": "gs://bucket/x"}, "cannot be written"),
-        ({"path": "s3://"}, "names no bucket"),
-        ({"path": "s3::https://me:mine@host/bucket/x"}, "never print"),
+        ({"path": "s3://"}, "does not name a bucket"),
+        ({"path": "s3::https://me:mine@host/bucket/x"}, "a URL is printed"),
         ({"path": "s3://bucket/x", "multipart__target_part_size": "1mb"}, "greater than or equal to 5242880"),
     ],
 )
