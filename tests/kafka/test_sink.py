@@ -218,10 +218,10 @@ def test_who_cannot_log_in_is_told(password: str, mode: str, broker: Broker, tmp
         ({"sink__transaction_timeout": "1 hour"}, "between 10 seconds and 15 minutes"),
         ({"sink__transaction_timeout": "1 second"}, "between 10 seconds and 15 minutes"),
         ({"sink__commit_mode": "at_least_once", "sink__parallelism": 2}, "only for sink.commit_mode = 'exactly_once'"),
-        ({"client_configs": "transactional.id=mine"}, "cannot be set from a script"),
-        ({"client_configs": "acks=0"}, "cannot be set from a script"),
-        ({"client_configs": "enable.idempotence=false"}, "cannot be set from a script"),
-        ({"client_configs": "isolation.level=read_uncommitted"}, "cannot be set from a script"),
+        ({"client_configs": "transactional.id=mine"}, "cannot be set in a script"),
+        ({"client_configs": "acks=0"}, "cannot be set in a script"),
+        ({"client_configs": "enable.idempotence=false"}, "cannot be set in a script"),
+        ({"client_configs": "isolation.level=read_uncommitted"}, "cannot be set in a script"),
     ],
 )
 def test_options_that_would_break_a_promise_are_refused(given: dict[str, Any], said: str) -> None:
