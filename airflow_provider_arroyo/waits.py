@@ -150,7 +150,7 @@ def _look_at_state(wait: UntilState) -> Conversation[Event | None]:
         case "stopped", JobState.STOPPED if pipeline.is_at_rest:
             return Reached(wait.pipeline, pipeline.state)
         case _:
-            return (yield from _ended(pipeline)) if pipeline.is_at_rest else None
+            return (yield from end_of(pipeline)) if pipeline.is_at_rest else None
 
 
 def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Conversation[Event | None]:
@@ -174,14 +174,13 @@ def _look_at_checkpoints(wait: UntilCheckpoint) -> Conversation[Event | None]:
 
 def _look_at_savepoint(wait: UntilSavepoint) -> Conversation[Event | None]:
     savepoint = yield from ask(calls.get_savepoint(wait.pipeline, wait.savepoint))
-    match savepoint.state:
-        case "pending":
-            return None
-        case "completed":
-            return Reached(wait.pipeline, JobState.RUNNING, savepoint.epoch, savepoint.watermark)
-        case "failed":
-            text = savepoint.failure_message or f"savepoint {savepoint.id} failed"
-            return Ended(wait.pipeline, JobState.RUNNING, "savepoint.failed", text)
+    if savepoint.state == "pending":
+        return None
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    if savepoint.state == "completed":
+        return Reached(wait.pipeline, pipeline.state, savepoint.epoch, savepoint.watermark)
+    text = savepoint.failure_message or f"savepoint {savepoint.id} failed"
+    return Ended(wait.pipeline, pipeline.state, "savepoint.failed", text)
 
 
 def _fits(wait: UntilCheckpoint, checkpoint: Checkpoint) -> bool:
@@ -196,10 +195,10 @@ def _ended_if_terminal(name: str, state: JobState) -> Conversation[Event | None]
     if not state.is_terminal:
         return None
     pipeline = yield from ask(calls.get_pipeline(name))
-    return (yield from _ended(pipeline)) if pipeline.is_at_rest else None
+    return (yield from end_of(pipeline)) if pipeline.is_at_rest else None
 
 
-def _ended(pipeline: Pipeline) -> Conversation[Event]:
+def end_of(pipeline: Pipeline) -> Conversation[Ended]:
     """The end of a job, with the job's own words when it failed."""
     hint: str | None = None
     match pipeline.state:

@@ -1,4 +1,4 @@
-"""Wait for checkpoints: the first one, and two new ones after that."""
+"""Wait for checkpoints: the first one, and two new ones after that. However that ends, the pipeline is stopped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ with DAG(
     two_more = CheckpointSensor(task_id="two_more", pipeline="numbers", new=2, poke_interval=1, timeout=300)
     stop = StopStreamingJobOperator(task_id="stop", pipeline="numbers")
 
-    deploy >> first >> two_more >> stop
+    deploy >> first >> two_more >> stop.as_teardown(setups=deploy)
 
 
 if __name__ == "__main__":

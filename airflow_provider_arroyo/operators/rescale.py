@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls
+from airflow_provider_arroyo import calls, waits
+from airflow_provider_arroyo.answers import Pipeline
 from airflow_provider_arroyo.deployments import newest_run
 from airflow_provider_arroyo.errors import JobEndedError
+from airflow_provider_arroyo.events import settle
 from airflow_provider_arroyo.identity import AskedChange, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
+from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:
@@ -21,7 +25,8 @@ MEMORY = "arroyo_rescale"
 class RescaleOperator(PipelineOperator):
     """Let a running pipeline go on with another parallelism: it stops at a checkpoint and starts from it again.
 
-    Ends when the pipeline runs with the new parallelism; does nothing when it does so already.
+    Ends when the pipeline runs with the new parallelism; does nothing when it does so already, or when it is finished.
+    One that is stopped or has failed is left as it is and fails the task at once.
 
     :param pipeline: name or id of the pipeline (templated).
     :param parallelism: how many tasks shall work on it (templated).
@@ -38,6 +43,8 @@ class RescaleOperator(PipelineOperator):
         parallelism = int(self.parallelism)
         pipeline = self.send(calls.get_pipeline(self.pipeline))
         self.note(context, pipeline.id)
+        if pipeline.is_at_rest:
+            return self._at_rest(pipeline)
         earlier = recall(context, MEMORY, AskedChange)
         if pipeline.parallelism != parallelism:
             # Written down before it is asked for, so that a retry knows which run it must not take for the new one.
@@ -53,9 +60,24 @@ class RescaleOperator(PipelineOperator):
         """Back from the triggerer."""
         return self._summary(reached(event).pipeline)
 
+    def _at_rest(self, pipeline: Pipeline) -> dict[str, Any]:
+        """The answer for a pipeline that will not run by itself. Only a finished one has nothing left to do."""
+        if pipeline.state is JobState.FINISHED:
+            return _describe(pipeline)
+        end = self.hold(waits.end_of(pipeline))
+        if pipeline.state is JobState.STOPPED:
+            hint = "Deploy it with the parallelism that it is to have; that starts it."
+            end = replace(end, message="there is no run to rescale", hint=hint)
+        settle(end)
+        raise AssertionError("an end is always raised")
+
     def _summary(self, pipeline_id: str) -> dict[str, Any]:
         pipeline = self.send(calls.get_pipeline(pipeline_id))
         if pipeline.parallelism != int(self.parallelism):
             message = f"pipeline {pipeline.id} runs with parallelism {pipeline.parallelism}, not {self.parallelism}"
             raise JobEndedError(message, code="pipeline.not_rescaled", hint="Its events say why.")
-        return {"pipeline_id": pipeline.id, "parallelism": pipeline.parallelism, "state": str(pipeline.state)}
+        return _describe(pipeline)
+
+
+def _describe(pipeline: Pipeline) -> dict[str, Any]:
+    return {"pipeline_id": pipeline.id, "parallelism": pipeline.parallelism, "state": str(pipeline.state)}

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from airflow_provider_arroyo import calls
+from airflow_provider_arroyo import calls, waits
+from airflow_provider_arroyo.answers import Pipeline
+from airflow_provider_arroyo.errors import RefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
+from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.waits import UntilState
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+UNKNOWN_PIPELINE = "pipeline.not_found"
+"""The control plane's own word: a 404 alone may come from whatever else listens at a wrong address."""
 
 Mode = Literal["checkpoint", "graceful", "immediate", "force"]
 
@@ -18,34 +24,66 @@ Mode = Literal["checkpoint", "graceful", "immediate", "force"]
 class StopStreamingJobOperator(PipelineOperator):
     """Stop a pipeline and wait until it is at rest. Deployed again, it goes on where it has stopped.
 
-    A pipeline that is finished or stopped already is left alone. One that has failed fails the task with its reason.
+    A pipeline that is at rest already is left alone, also one that has failed: the task then ends well, and its result
+    has the reason as `failure`. So it may be the teardown of whatever deploys. One that fails while it stops fails the
+    task, since its last epoch may be missing; a retry finds it at rest.
 
     :param pipeline: name or id of the pipeline (templated).
     :param mode: `checkpoint` finishes the epoch in hand; `immediate` gives it up, to be repeated at the next start.
+    :param missing_ok: whether a pipeline that does not exist counts as stopped.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "mode")
 
-    def __init__(self, *, pipeline: str, mode: Mode = "checkpoint", **kwargs: Any) -> None:
+    def __init__(self, *, pipeline: str, mode: Mode = "checkpoint", missing_ok: bool = True, **kwargs: Any) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
         self.mode = mode
+        self.missing_ok = missing_ok
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Ask for it and wait until it is at rest."""
         if self.mode not in get_args(Mode):
             raise ValueError(f"mode is one of {', '.join(get_args(Mode))}, not {self.mode!r}")
-        pipeline = self.send(calls.get_pipeline(self.pipeline))
-        self.note(context, pipeline.id)
-        if not pipeline.is_at_rest:
-            self.send(calls.stop_pipeline(pipeline.id, self.mode))
-        self.wait(UntilState(pipeline.id, "stopped"), resume="execute_complete")
-        return self._summary(pipeline.id)
+        try:
+            pipeline = self.send(calls.get_pipeline(self.pipeline))
+            self.note(context, pipeline.id)
+            if not pipeline.is_at_rest:
+                self.send(calls.stop_pipeline(pipeline.id, self.mode))
+                self.wait(UntilState(pipeline.id, "stopped"), resume="execute_complete")
+            return self._summary(pipeline.id)
+        except RefusedError as error:
+            return self._missing(error)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer."""
-        return self._summary(reached(event).pipeline)
+        try:
+            return self._summary(reached(event).pipeline)
+        except RefusedError as error:
+            return self._missing(error)
 
-    def _summary(self, pipeline: str) -> dict[str, Any]:
-        progress = self.send(calls.get_watermark(pipeline))
-        watermark = progress.watermark and progress.watermark.isoformat()
-        return {"pipeline_id": pipeline, "state": str(progress.state), "epoch": progress.epoch, "watermark": watermark}
+    def _summary(self, pipeline_id: str) -> dict[str, Any]:
+        pipeline = self.send(calls.get_pipeline(pipeline_id))
+        progress = self.send(calls.get_watermark(pipeline.id))
+        return {
+            "pipeline_id": pipeline.id,
+            "state": str(progress.state),
+            "epoch": progress.epoch,
+            "watermark": progress.watermark and progress.watermark.isoformat(),
+            "failure": self._failure(pipeline),
+        }
+
+    def _failure(self, pipeline: Pipeline) -> str | None:
+        """Why the pipeline has failed, when it has."""
+        if pipeline.state is not JobState.FAILED:
+            return None
+        end = self.hold(waits.end_of(pipeline))
+        failure = f"{end.code}: {end.message}"
+        self.log.warning("Pipeline %s is at rest because it has failed: %s", pipeline.id, failure)
+        return failure
+
+    def _missing(self, error: RefusedError) -> dict[str, Any]:
+        """The answer for a pipeline that does not exist, or not any more; any other refusal is raised."""
+        if error.code != UNKNOWN_PIPELINE or not self.missing_ok:
+            raise error
+        self.log.info("There is no pipeline %s: nothing to stop", self.pipeline)
+        return {"pipeline_id": None, "state": None, "epoch": None, "watermark": None, "failure": None}

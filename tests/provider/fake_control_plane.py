@@ -174,7 +174,7 @@ class FakeControlPlane:
             case method, ["pipelines", name, *rest]:
                 pipeline = self._find(name)
                 if pipeline is None:
-                    return problem(404, "pipeline.unknown", f"there is no pipeline {name!r}")
+                    return problem(404, "pipeline.not_found", f"there is no pipeline {name!r}")
                 return self._of_pipeline(method, pipeline, rest, request)
         return problem(404, "http.unknown_path", request.path)
 

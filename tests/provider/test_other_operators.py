@@ -12,7 +12,7 @@ from airflow_provider_arroyo.operators.rescale import RescaleOperator
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 
-from .fake_control_plane import FakeControlPlane
+from .fake_control_plane import Answer, FakeControlPlane, problem
 from .tasks import Run
 
 both = pytest.mark.parametrize("deferrable", [False, True], ids=["on the worker", "deferred"])
@@ -54,6 +54,23 @@ def test_a_savepoint_that_fails_fails_the_task(plane: FakeControlPlane, airflow_
     airflow_run.at_pause[1] = fail
     with pytest.raises(JobEndedError, match="the disk is full"):
         airflow_run.execute(SavepointOperator(task_id="keep", pipeline="clicks", deferrable=deferrable))
+
+
+@pytest.mark.parametrize("state", ["Failed", "Stopped"])
+@both
+def test_a_savepoint_that_fails_tells_the_state_that_the_pipeline_is_in(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool, state: str
+) -> None:
+    pipeline = plane.add("clicks")
+    pipeline.become(state)
+    pipeline.savepoints["sp_1"] = deque(
+        [{"id": "sp_1", "state": "failed", "failure_message": "there is no checkpoint"}]
+    )
+
+    with pytest.raises(JobEndedError, match=f"is {state}: no checkpoint") as raised:
+        airflow_run.execute(SavepointOperator(task_id="keep", pipeline="clicks", deferrable=deferrable))
+
+    assert raised.value.code == "savepoint.failed"
 
 
 @both
@@ -132,6 +149,41 @@ def test_rescaling_to_what_it_is_asks_for_nothing(plane: FakeControlPlane, airfl
     assert not plane.asked("PATCH")
 
 
+@pytest.mark.parametrize(
+    ("state", "code", "words"),
+    [("Stopped", "pipeline.stopped", "is Stopped"), ("Failed", "run.out_of_memory", "no memory is left")],
+)
+@both
+def test_rescaling_what_does_not_run_is_answered_at_once(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool, state: str, code: str, words: str
+) -> None:
+    plane.add("clicks", failure=("run.out_of_memory", "no memory is left"), stop="checkpoint").become(state)
+
+    with pytest.raises(JobEndedError, match=words) as raised:
+        airflow_run.execute(RescaleOperator(task_id="grow", pipeline="clicks", parallelism=2, deferrable=deferrable))
+
+    assert raised.value.code == code
+    assert not plane.asked("PATCH")
+    assert not airflow_run.pauses
+
+
+def test_rescaling_a_finished_pipeline_has_nothing_to_do(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks").become("Finished")
+
+    result = airflow_run.execute(RescaleOperator(task_id="grow", pipeline="clicks", parallelism=2))
+
+    assert result == {"pipeline_id": "pl_1", "parallelism": 1, "state": "Finished"}
+    assert not plane.asked("PATCH")
+
+
+def test_rescaling_a_stopped_pipeline_that_is_about_to_start_waits_for_it(
+    plane: FakeControlPlane, airflow_run: Run
+) -> None:
+    plane.add("clicks").become("Stopped")
+
+    assert airflow_run.execute(RescaleOperator(task_id="grow", pipeline="clicks", parallelism=2))["parallelism"] == 2
+
+
 @both
 def test_stopping_waits_until_the_pipeline_is_at_rest(
     plane: FakeControlPlane, airflow_run: Run, deferrable: bool
@@ -155,16 +207,66 @@ def test_a_pipeline_at_rest_is_left_alone(plane: FakeControlPlane, airflow_run: 
     assert not plane.asked("PATCH")
 
 
-def test_stopping_a_failed_pipeline_tells_why_it_failed(plane: FakeControlPlane, airflow_run: Run) -> None:
-    plane.add("clicks", failure=("run.out_of_memory", "no memory left")).become("Failed")
+def test_stopping_a_failed_pipeline_ends_well_and_tells_why_it_failed(
+    plane: FakeControlPlane, airflow_run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    plane.add("clicks", failure=("run.out_of_memory", "no memory is left")).become("Failed")
 
-    with pytest.raises(JobEndedError, match="no memory left"):
+    result = airflow_run.execute(StopStreamingJobOperator(task_id="stop", pipeline="clicks"))
+
+    assert result["state"] == "Failed"
+    assert result["failure"] == "run.out_of_memory: no memory is left"
+    assert not plane.asked("PATCH")
+    assert not airflow_run.pauses
+
+
+@both
+def test_a_pipeline_that_fails_while_it_stops_fails_the_task_and_a_retry_finds_it_at_rest(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.add("clicks", failure=("delivery.unavailable", "the bucket is gone"))
+    plane.on_patch = lambda pipeline, body: pipeline.become("CheckpointStopping", "Failed")
+    task = StopStreamingJobOperator(task_id="stop", pipeline="clicks", deferrable=deferrable)
+
+    with pytest.raises(JobEndedError, match="the bucket is gone"):
+        airflow_run.execute(task)
+
+    assert airflow_run.execute(task)["state"] == "Failed"
+
+
+def test_stopping_a_pipeline_that_does_not_exist_ends_well(plane: FakeControlPlane, airflow_run: Run) -> None:
+    result = airflow_run.execute(StopStreamingJobOperator(task_id="stop", pipeline="nobody"))
+
+    assert result == {"pipeline_id": None, "state": None, "epoch": None, "watermark": None, "failure": None}
+
+
+@both
+def test_a_pipeline_that_is_deleted_while_it_stops_is_stopped(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.add("clicks")
+    plane.on_patch = lambda pipeline, body: plane.pipelines.clear() or pipeline.become("Stopping")
+
+    result = airflow_run.execute(StopStreamingJobOperator(task_id="stop", pipeline="clicks", deferrable=deferrable))
+
+    assert result["state"] is None
+
+
+def test_without_missing_ok_a_pipeline_that_does_not_exist_spends_no_retries(
+    plane: FakeControlPlane, airflow_run: Run
+) -> None:
+    with pytest.raises(RefusedError, match=r"pipeline\.not_found"):
+        airflow_run.execute(StopStreamingJobOperator(task_id="stop", pipeline="nobody", missing_ok=False))
+
+
+@pytest.mark.parametrize("refusal", [problem(401, "auth.denied", "no valid token"), Answer(404, "no such page")])
+def test_only_the_control_plane_itself_can_say_that_a_pipeline_is_missing(
+    plane: FakeControlPlane, airflow_run: Run, refusal: Answer
+) -> None:
+    plane.refusals["GET", "clicks"] = refusal
+
+    with pytest.raises(RefusedError):
         airflow_run.execute(StopStreamingJobOperator(task_id="stop", pipeline="clicks"))
-
-
-def test_a_pipeline_that_does_not_exist_spends_no_retries(plane: FakeControlPlane, airflow_run: Run) -> None:
-    with pytest.raises(RefusedError, match=r"pipeline\.unknown"):
-        airflow_run.execute(StopStreamingJobOperator(task_id="stop", pipeline="nobody"))
 
 
 def _die() -> None:

@@ -123,7 +123,7 @@ def test_a_control_plane_that_restarts_does_not_fail_the_gate(
 def test_a_pipeline_that_does_not_exist_fails_the_gate(
     plane: FakeControlPlane, airflow_run: Run, deferrable: bool
 ) -> None:
-    with pytest.raises(RefusedError, match=r"pipeline\.unknown"):
+    with pytest.raises(RefusedError, match=r"pipeline\.not_found"):
         airflow_run.execute(watermark(deferrable=deferrable))
 
 

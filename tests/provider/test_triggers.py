@@ -27,7 +27,7 @@ EVENTS: list[Event] = [
     Reached("pl_1", JobState.RUNNING, 7, NOON),
     Ended("pl_1", JobState.FAILED, "data.bad_json", "line 3"),
     TimedOut("pl_1", NOON, "too late"),
-    Broken("pl_1", "pipeline.unknown", "no such pipeline", None, 404),
+    Broken("pl_1", "pipeline.not_found", "no such pipeline", None, 404),
 ]
 WAITS: list[Wait] = [
     UntilState("pl_1", "running", after_run=3),
