@@ -67,7 +67,7 @@ def test_a_savepoint_that_fails_tells_the_state_that_the_pipeline_is_in(
         [{"id": "sp_1", "state": "failed", "failure_message": "there is no checkpoint"}]
     )
 
-    with pytest.raises(JobEndedError, match=f"is {state}: no checkpoint") as raised:
+    with pytest.raises(JobEndedError, match=f"is {state}: there is no checkpoint") as raised:
         airflow_run.execute(SavepointOperator(task_id="keep", pipeline="clicks", deferrable=deferrable))
 
     assert raised.value.code == "savepoint.failed"
