@@ -479,6 +479,12 @@ class IdempotencyConflictError(PipelineError):
     code = "pipeline.key_reused"
 
 
+class PipelineChangedError(PipelineError):
+    """The pipeline is not what If-Match names: it has changed since it was read, or is not there."""
+
+    code = "pipeline.changed"
+
+
 class StaleWriteError(PipelineError):
     """Another request has changed the record in between; send the request again."""
 

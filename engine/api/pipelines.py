@@ -7,27 +7,27 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.answers import Page
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, etag, kept
 from engine.api.context import Context, ContextDep
-from engine.errors import IdempotencyConflictError, PipelineBusyError, RequestTooLargeError
+from engine.errors import PipelineBusyError, RequestTooLargeError
 from engine.jobs import desired, ids
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, PlannedQuery, Spec, Version, read_run_settings
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
-from engine.store import jobs, keys, pipelines, versions
+from engine.store import jobs, pipelines, versions
 from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 Parallelism = Annotated[int, Field(ge=1, le=1024)]
 Interval = Annotated[int, Field(ge=1_000_000, le=86_400_000_000)]
-IdempotencyKey = Annotated[str | None, Header(alias="Idempotency-Key", max_length=256)]
 Name = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f/\\]+$")]
 
 
@@ -86,43 +86,25 @@ class RestartRequest(BaseModel):
     force: bool = Field(default=False, description="Whether to give up the current epoch.")
 
 
-@ROUTER.put("/by-name/{name}", responses={201: {"model": answers.Pipeline}})
-def deploy(
-    name: Name, body: Deployment, response: Response, context: ContextDep, idempotency_key: IdempotencyKey = None
-) -> answers.Pipeline:
+@ROUTER.put("/by-name/{name}", response_model=answers.Pipeline, responses={201: {"model": answers.Pipeline}})
+def deploy(name: Name, body: Deployment, request: ChangeRequestDep, context: ContextDep) -> Response:
     """Create the pipeline of this name, or change it into what the body says. Sent twice, it is done once."""
-    if len(body.query.encode()) > context.max_query_bytes:
-        raise RequestTooLargeError(
-            f"the query is longer than {context.max_query_bytes} bytes",
-            hint="the setting api.max_query_bytes is the limit",
-        )
-    read_run_settings(body.settings)  # refuses what no run would heed
-    spec = body.to_spec()
-    planned = context.plan(spec.query, spec.udfs)
+    with context.database.reading() as connection:
+        if (answer := kept(connection, context, request)) is not None:
+            return again(answer)
+    planned = _plan(body, context)
     with context.database.writing() as connection:
+        if (answer := kept(connection, context, request)) is not None:
+            return again(answer)
         earlier = pipelines.find(connection, name)
-        pipeline = earlier or _create(name, body, context)
+        request.check(earlier)
         if earlier is None:
-            response.status_code = 201
-            pipelines.add(connection, pipeline)
-            versions.add(connection, Version(pipeline.id, 1, spec, planned.fingerprint, planned.graph, context.clock()))
-            jobs.add(connection, _new_job(pipeline, context))
-        key = idempotency_key or body.idempotency_key
-        if key and keys.claim(connection, "deploy", key, name, pipeline.id, context.clock()) != name:
-            raise IdempotencyConflictError(
-                "the idempotency key belongs to a deployment of another pipeline", hint="use a fresh key"
-            )
-        if earlier is not None:
-            record = read_record(connection, earlier.id)
-            current = versions.get(connection, earlier.id, earlier.version)
-            changed, version = _redeploy(record, current, body, planned, context)
-            if version is not None:
-                versions.add(connection, version)
-            if changed != earlier:
-                pipelines.update(connection, changed)
-        answer = _answer(connection, pipeline.id, context)
+            pipeline, status = _create(connection, name, body, planned, context), 201
+        else:
+            pipeline, status = _redeploy(connection, earlier, body, planned, context), 200
+        response = done(connection, context, request, status, _answer(connection, pipeline.id, context), pipeline)
     context.changed(pipeline.id)
-    return answer
+    return response
 
 
 @ROUTER.get("")
@@ -138,14 +120,16 @@ def list_all(
 
 
 @ROUTER.get("/{pipeline}")
-def get(pipeline: str, context: ContextDep) -> answers.Pipeline:
+def get(pipeline: str, response: Response, context: ContextDep) -> answers.Pipeline:
     """Show a pipeline, by id or by name."""
     with context.database.reading() as connection:
-        return _answer(connection, pipelines.get(connection, pipeline).id, context)
+        shown = pipelines.get(connection, pipeline)
+        response.headers["ETag"] = etag(shown)
+        return _answer(connection, shown.id, context)
 
 
-@ROUTER.patch("/{pipeline}")
-def change(pipeline: str, body: Change, context: ContextDep) -> answers.Pipeline:
+@ROUTER.patch("/{pipeline}", response_model=answers.Pipeline)
+def change(pipeline: str, body: Change, request: ChangeRequestDep, context: ContextDep) -> Response:
     """Stop, start or rescale a pipeline; the answer comes before it is done."""
 
     def apply(record: JobRecord) -> Pipeline:
@@ -156,39 +140,55 @@ def change(pipeline: str, body: Change, context: ContextDep) -> answers.Pipeline
             changed = desired.ask_stop(changed, record.status, body.stop)
         return changed
 
-    return update(context, pipeline, apply)
+    return update(context, request, pipeline, apply)
 
 
-@ROUTER.post("/{pipeline}/restart")
-def restart(pipeline: str, context: ContextDep, body: RestartRequest | None = None) -> answers.Pipeline:
+@ROUTER.post("/{pipeline}/restart", response_model=answers.Pipeline)
+def restart(
+    pipeline: str, request: ChangeRequestDep, context: ContextDep, body: RestartRequest | None = None
+) -> Response:
     """Start a pipeline again from its last checkpoint."""
     force = body is not None and body.force
-    return update(context, pipeline, lambda record: desired.ask_restart(record.pipeline, record.status, force))
+    return update(context, request, pipeline, lambda record: desired.ask_restart(record.pipeline, record.status, force))
 
 
-@ROUTER.delete("/{pipeline}", status_code=204)
-def delete(pipeline: str, context: ContextDep) -> None:
+@ROUTER.delete("/{pipeline}", status_code=204, response_class=Response)
+def delete(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> Response:
     """Delete a stopped pipeline with its state, savepoints and logs."""
     with context.database.writing() as connection:
+        if (answer := kept(connection, context, request)) is not None:
+            return again(answer)
         record = read_record(connection, pipelines.get(connection, pipeline).id)
+        request.check(record.pipeline)
         if not record.status.state.is_terminal:
             raise PipelineBusyError(f"pipeline {record.pipeline.name!r} is {record.status.state}", hint="stop it first")
         pipelines.remove(connection, record.pipeline)
+        response = done(connection, context, request, 204, None)
     shutil.rmtree(context.directory.state(record.pipeline.id), ignore_errors=True)
     shutil.rmtree(context.directory.runs(record.pipeline.id), ignore_errors=True)
     context.changes.notify(record.pipeline.id)
+    return response
 
 
-def update(context: Context, pipeline: str, apply: Callable[[JobRecord], Pipeline]) -> answers.Pipeline:
+def update(
+    context: Context,
+    request: ChangeRequest,
+    pipeline: str,
+    apply: Callable[[JobRecord], Pipeline],
+    status: int = 200,
+) -> Response:
     """Change what is desired of a pipeline, and say how it is now."""
     with context.database.writing() as connection:
+        if (answer := kept(connection, context, request)) is not None:
+            return again(answer)
         record = read_record(connection, pipelines.get(connection, pipeline).id)
+        request.check(record.pipeline)
         changed = apply(record)
         if changed != record.pipeline:
-            pipelines.update(connection, changed)
-        answer = _answer(connection, changed.id, context)
+            changed = pipelines.update(connection, changed)
+        response = done(connection, context, request, status, _answer(connection, changed.id, context), changed)
     context.changed(changed.id)
-    return answer
+    return response
 
 
 def _answer(connection: Connection, pipeline_id: str, context: Context) -> answers.Pipeline:
@@ -197,31 +197,48 @@ def _answer(connection: Connection, pipeline_id: str, context: Context) -> answe
     return answers.pipeline(record, versions.get(connection, pipeline_id, record.pipeline.version), context.directory)
 
 
-def _create(name: str, body: Deployment, context: Context) -> Pipeline:
-    return Pipeline(
+def _plan(body: Deployment, context: Context) -> PlannedQuery:
+    """The plan of a deployment; refuses what cannot be run."""
+    if len(body.query.encode()) > context.max_query_bytes:
+        raise RequestTooLargeError(
+            f"the query is longer than {context.max_query_bytes} bytes",
+            hint="the setting api.max_query_bytes is the limit",
+        )
+    read_run_settings(body.settings)  # refuses what no run would heed
+    spec = body.to_spec()
+    return context.plan(spec.query, spec.udfs)
+
+
+def _create(connection: Connection, name: str, body: Deployment, planned: PlannedQuery, context: Context) -> Pipeline:
+    """A pipeline that was not there, with its first version and its job."""
+    now = context.clock()
+    pipeline = Pipeline(
         id=ids.make("pl"),
         name=name,
         job_id=ids.make("job"),
         version=1,
         parallelism=body.parallelism,
-        created_at=context.clock(),
+        created_at=now,
         stop=body.stop,
     )
-
-
-def _new_job(pipeline: Pipeline, context: Context) -> Status:
-    return Status(pipeline.job_id, pipeline.id, State.CREATED, context.clock(), context.clock())
+    pipelines.add(connection, pipeline)
+    versions.add(connection, Version(pipeline.id, 1, body.to_spec(), planned.fingerprint, planned.graph, now))
+    jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
+    return pipeline
 
 
 def _redeploy(
-    record: JobRecord, current: Version, body: Deployment, planned: PlannedQuery, context: Context
-) -> tuple[Pipeline, Version | None]:
-    """The pipeline after a deployment under a name that is taken, and the version it makes, if it makes one."""
+    connection: Connection, earlier: Pipeline, body: Deployment, planned: PlannedQuery, context: Context
+) -> Pipeline:
+    """The pipeline after a deployment under a name that is taken, with the version that it makes, if it makes one."""
+    record = read_record(connection, earlier.id)
+    current = versions.get(connection, earlier.id, earlier.version)
     spec = body.to_spec()
-    changed = desired.ask_parallelism(record.pipeline, body.parallelism)
+    changed = desired.ask_parallelism(earlier, body.parallelism)
     changed = desired.ask_stop(changed, record.status, body.stop)
-    if spec.digest == current.spec.digest:
-        return changed, None
-    has_state = record.status.progress.epoch is not None or context.directory.has_state(changed.id)
-    version = desired.next_version(current, spec, planned, context.clock(), force=body.force, has_state=has_state)
-    return desired.ask_version(changed, version), version
+    if spec.digest != current.spec.digest:
+        has_state = record.status.progress.epoch is not None or context.directory.has_state(changed.id)
+        version = desired.next_version(current, spec, planned, context.clock(), force=body.force, has_state=has_state)
+        versions.add(connection, version)
+        changed = desired.ask_version(changed, version)
+    return changed if changed == earlier else pipelines.update(connection, changed)

@@ -23,6 +23,7 @@ _BY_CODE = {
     "request.invalid": HTTPStatus.UNPROCESSABLE_ENTITY,
     "pipeline.not_found": HTTPStatus.NOT_FOUND,
     "savepoint.not_found": HTTPStatus.NOT_FOUND,
+    "pipeline.changed": HTTPStatus.PRECONDITION_FAILED,
 }
 _BY_FAMILY = {
     "sql": HTTPStatus.BAD_REQUEST,

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from concurrent.futures import wait
 from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.answers import Page
+from engine.api.change_request import ChangeRequestDep, again, done, kept
 from engine.api.context import Context, ContextDep
-from engine.api.pipelines import IdempotencyKey, update
+from engine.api.pipelines import update
 from engine.errors import EngineError, PipelineBusyError, ReplayError, SavepointError
 from engine.jobs import desired, ids
 from engine.jobs.spec import Restore
 from engine.jobs.states import State
-from engine.store import keys, pipelines, savepoints
+from engine.store import pipelines, savepoints
+from engine.store.keys import KeptAnswer
 from engine.store.records import read_record
 from engine.store.savepoints import Savepoint
 
@@ -43,37 +48,31 @@ class RestoreRequest(BaseModel):
     allow_replay: bool = Field(default=False, description="Whether output may be written again.")
 
 
-@ROUTER.post("/savepoints", status_code=202, responses={201: {"model": answers.Savepoint}})
+@ROUTER.post(
+    "/savepoints", status_code=202, response_model=answers.Savepoint, responses={201: {"model": answers.Savepoint}}
+)
 def take(
-    pipeline: str,
-    response: Response,
-    context: ContextDep,
-    body: SavepointRequest | None = None,
-    idempotency_key: IdempotencyKey = None,
-) -> answers.Savepoint:
+    pipeline: str, request: ChangeRequestDep, context: ContextDep, body: SavepointRequest | None = None
+) -> Response:
     """Take a savepoint: a copy of the newest checkpoint. The job runs on. The status is 201 once the savepoint has
     completed or failed, and 202 while it is being taken."""
     label = None if body is None else body.label
     with context.database.writing() as connection:
+        if (answer := kept(connection, context, request)) is not None:
+            return _again(connection, context, answer)
         record = read_record(connection, pipelines.get(connection, pipeline).id)
+        request.check(record.pipeline)
+        if record.status.state is State.RESCALING or record.pipeline.restore is not None:
+            raise PipelineBusyError(
+                f"the state of pipeline {record.pipeline.name!r} is being changed",
+                hint="send the request again in a moment",
+            )
         fresh = Savepoint(ids.make("sp"), record.pipeline.id, label, context.clock())
-        savepoint_id = fresh.id
-        if idempotency_key:
-            scope = f"savepoint {record.pipeline.id}"
-            savepoint_id = keys.claim(connection, scope, idempotency_key, fresh.id, record.pipeline.id, context.clock())
-        if savepoint_id == fresh.id:
-            if record.status.state is State.RESCALING or record.pipeline.restore is not None:
-                raise PipelineBusyError(
-                    f"the state of pipeline {record.pipeline.name!r} is being changed",
-                    hint="send the request again in a moment",
-                )
-            savepoints.add(connection, fresh)
-    if savepoint_id == fresh.id:
-        wait([context.workers.submit(work, context, fresh)], context.settle_wait.total_seconds())
+        savepoints.add(connection, fresh)
+        done(connection, context, request, 202, answers.savepoint(fresh, context.directory))
+    wait([context.workers.submit(work, context, fresh)], context.settle_wait.total_seconds())
     with context.database.reading() as connection:
-        settled = savepoints.get(connection, record.pipeline.id, savepoint_id)
-    response.status_code = 202 if settled.state == "pending" else 201
-    return answers.savepoint(settled, context.directory)
+        return _as_it_is(savepoints.get(connection, record.pipeline.id, fresh.id), context)
 
 
 @ROUTER.get("/savepoints")
@@ -95,10 +94,12 @@ def get(pipeline: str, savepoint: str, context: ContextDep) -> answers.Savepoint
     return answers.savepoint(stored, context.directory)
 
 
-@ROUTER.post("/restore", status_code=202)
-def restore(pipeline: str, body: RestoreRequest, context: ContextDep) -> answers.Pipeline:
+@ROUTER.post("/restore", status_code=202, response_model=answers.Pipeline)
+def restore(pipeline: str, body: RestoreRequest, request: ChangeRequestDep, context: ContextDep) -> Response:
     """Go back to a savepoint. A running job stops first and then goes on from there."""
     with context.database.reading() as connection:
+        if (answer := kept(connection, context, request)) is not None:
+            return again(answer)
         record = read_record(connection, pipelines.get(connection, pipeline).id)
         stored = savepoints.get(connection, record.pipeline.id, body.savepoint_id)
     if stored.state != "completed" or stored.parallelism is None:
@@ -112,7 +113,19 @@ def restore(pipeline: str, body: RestoreRequest, context: ContextDep) -> answers
             hint="allow_replay accepts that sinks which cannot go back get some output twice",
         )
     savepoint = Restore(stored.id, stored.parallelism, body.allow_replay)
-    return update(context, pipeline, lambda record: desired.ask_restore(record.pipeline, savepoint))
+    return update(context, request, pipeline, lambda record: desired.ask_restore(record.pipeline, savepoint), 202)
+
+
+def _again(connection: Connection, context: Context, answer: KeptAnswer) -> Response:
+    """The savepoint that the same request has asked for before, as it is now."""
+    asked = answers.Savepoint.model_validate_json(answer.body)
+    stored = savepoints.find(connection, asked.pipeline_id, asked.id)
+    return again(answer) if stored is None else _as_it_is(stored, context, {"Idempotency-Replayed": "true"})
+
+
+def _as_it_is(stored: Savepoint, context: Context, headers: Mapping[str, str] | None = None) -> Response:
+    shown = answers.savepoint(stored, context.directory).model_dump(mode="json")
+    return JSONResponse(shown, 202 if stored.state == "pending" else 201, headers=headers)
 
 
 def work(context: Context, savepoint: Savepoint) -> None:

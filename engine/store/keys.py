@@ -1,34 +1,59 @@
-"""Idempotency keys: what each was used for. Its unique index decides between requests that come at once."""
+"""Idempotency keys: which request each belongs to, and how that request was answered."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import zlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from sqlalchemy import Column, Connection, Table, Text, and_, insert, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Column, Connection, Integer, LargeBinary, Table, Text, and_, delete, insert, select
 
 from engine.store.columns import Instant
 from engine.store.database import METADATA
 
+KEPT_FOR = timedelta(days=30)
+"""How long an answer is kept: as long as Airflow keeps what a task has noted, so that a late try still meets it."""
+
 KEYS = Table(
     "keys",
     METADATA,
-    Column("scope", Text, primary_key=True),
     Column("key", Text, primary_key=True),
-    Column("subject", Text, nullable=False),
-    Column("pipeline_id", Text, nullable=False),
-    Column("created_at", Instant, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("etag", Text),
+    Column("body", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False, index=True),
 )
 
 
-def claim(connection: Connection, scope: str, key: str, subject: str, pipeline_id: str, at: datetime) -> str:
-    """Bind a key to what it is used for, and give what it is bound to: the subject, or an earlier one."""
-    row = {"scope": scope, "key": key, "subject": subject, "pipeline_id": pipeline_id, "created_at": at}
-    try:
-        with connection.begin_nested():
-            connection.execute(insert(KEYS).values(row))
-    except IntegrityError:
-        same = and_(KEYS.c.scope == scope, KEYS.c.key == key)
-        earlier: str = connection.execute(select(KEYS.c.subject).where(same)).scalar_one()
-        return earlier
-    return subject
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """How the request of a key was answered; `digest` is that of the request."""
+
+    digest: str
+    status: int
+    etag: str | None
+    body: bytes
+
+
+def find(connection: Connection, key: str, at: datetime) -> KeptAnswer | None:
+    """The answer that is kept under a key."""
+    newer = and_(KEYS.c.key == key, KEYS.c.created_at >= at - KEPT_FOR)
+    row = connection.execute(select(KEYS).where(newer)).mappings().one_or_none()
+    return None if row is None else KeptAnswer(row["digest"], row["status"], row["etag"], zlib.decompress(row["body"]))
+
+
+def add(connection: Connection, key: str, answer: KeptAnswer, at: datetime) -> None:
+    """Keep an answer under a key, and forget those that were kept long enough. Answers carry texts and plans, of which
+    a tenth is left once they are compressed."""
+    connection.execute(delete(KEYS).where(KEYS.c.created_at < at - KEPT_FOR))
+    connection.execute(
+        insert(KEYS).values(
+            key=key,
+            digest=answer.digest,
+            status=answer.status,
+            etag=answer.etag,
+            body=zlib.compress(answer.body),
+            created_at=at,
+        )
+    )

@@ -56,13 +56,18 @@ def settle(connection: Connection, savepoint: Savepoint) -> None:
     connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint.id).values(_row(savepoint)))
 
 
-def get(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoint:
-    """A savepoint of that pipeline."""
+def find(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoint | None:
+    """A savepoint of that pipeline, if there is one."""
     same = and_(SAVEPOINTS.c.id == savepoint_id, SAVEPOINTS.c.pipeline_id == pipeline_id)
     row = connection.execute(select(SAVEPOINTS).where(same)).mappings().one_or_none()
-    if row is None:
+    return None if row is None else _from_row(row)
+
+
+def get(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoint:
+    """A savepoint of that pipeline."""
+    if (savepoint := find(connection, pipeline_id, savepoint_id)) is None:
         raise SavepointNotFoundError(f"the pipeline has no savepoint {savepoint_id!r}")
-    return _from_row(row)
+    return savepoint
 
 
 def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Savepoint]:

@@ -18,6 +18,7 @@ from engine.jobs.states import State
 from engine.jobs.status import Failure, Goodbye, JobEvent, Progress, Run, Status
 from engine.store import checkpoints, events, jobs, keys, pipelines, runs, savepoints, tokens, versions
 from engine.store.database import METADATA, Database, open_database
+from engine.store.keys import KeptAnswer
 from engine.store.migrations import MIGRATIONS
 from engine.store.records import StoredRecords, read_record
 
@@ -194,21 +195,27 @@ def test_the_newest_hundred_epochs_are_kept(database: Database) -> None:
     assert found[0] == report(149)
 
 
-def test_a_key_is_bound_to_what_it_was_used_for_first(database: Database) -> None:
+def test_an_answer_is_kept_for_thirty_days_under_its_key(database: Database) -> None:
+    answer = KeptAnswer("digest", 201, '"etag"', b"{}")
+    late = T0 + timedelta(days=30, seconds=1)
     with database.writing() as connection:
-        assert keys.claim(connection, "deploy", "k", "orders", PIPELINE.id, T0) == "orders"
-        assert keys.claim(connection, "deploy", "k", "clicks", PIPELINE.id, T0) == "orders"
-        assert keys.claim(connection, "other", "k", "clicks", PIPELINE.id, T0) == "clicks"
+        keys.add(connection, "k", answer, T0)
+        assert keys.find(connection, "k", T0 + timedelta(days=30)) == answer
+        assert keys.find(connection, "k", late) is None
+
+        keys.add(connection, "k", replace(answer, digest="another"), late)
+        keys.add(connection, "l", answer, late)
+        assert keys.find(connection, "k", late) == replace(answer, digest="another")
 
 
-def test_a_deleted_pipeline_leaves_nothing(database: Database) -> None:
+def test_a_deleted_pipeline_leaves_nothing_but_the_answers_of_its_keys(database: Database) -> None:
     with database.writing() as connection:
-        keys.claim(connection, "deploy", "k", "orders", PIPELINE.id, T0)
+        keys.add(connection, "k", KeptAnswer("digest", 201, None, b"{}"), T0)
         runs.add(connection, RUN)
         checkpoints.add(connection, STATUS.job_id, 1, [report(1)])
         pipelines.remove(connection, PIPELINE)
-        left = {
+        rows = {
             name: connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one() for name in METADATA.tables
         }
 
-    assert set(left.values()) == {0}
+    assert {name for name, count in rows.items() if count} == {"keys"}

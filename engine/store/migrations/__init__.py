@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from engine.store.migrations import m0001_start, m0002_rows_waiting
+from engine.store.migrations import m0001_start, m0002_rows_waiting, m0003_answers_of_keys
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (m0001_start.STATEMENTS, m0002_rows_waiting.STATEMENTS)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    m0001_start.STATEMENTS,
+    m0002_rows_waiting.STATEMENTS,
+    m0003_answers_of_keys.STATEMENTS,
+)
