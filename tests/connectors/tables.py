@@ -32,9 +32,9 @@ def given(**options: OptionValue | Path) -> list[WithOption]:
 
 
 def connector(name: str) -> Connector:
-    found = find_connector(name)
-    assert found is not None
-    return found
+    declaration = find_connector(name)
+    assert declaration is not None
+    return declaration
 
 
 def table(
@@ -87,11 +87,11 @@ def between(
 
 def positions(of: Source, max_rows: int | None) -> list[dict[str, Position]]:
     """Where the epochs of a bounded source end, its start first."""
-    found = [start(of)]
-    while not all(of.is_finished(partition, at) for partition, at in found[-1].items()):
-        found.append(dict(of.advance(found[-1], max_rows)))
-        assert len(found) < 10_000
-    return found
+    ends = [start(of)]
+    while not all(of.is_finished(partition, at) for partition, at in ends[-1].items()):
+        ends.append(dict(of.advance(ends[-1], max_rows)))
+        assert len(ends) < 10_000
+    return ends
 
 
 def rows(batches: Iterator[pa.RecordBatch] | Sequence[pa.RecordBatch]) -> list[Row]:
@@ -100,7 +100,7 @@ def rows(batches: Iterator[pa.RecordBatch] | Sequence[pa.RecordBatch]) -> list[R
 
 def read_all(of: Source, max_rows: int | None = None, tasks: int = 1) -> list[Row]:
     ends = positions(of, max_rows)
-    return [row for one, other in pairwise(ends) for row in rows(between(of, one, other, tasks))]
+    return [row for begin, end in pairwise(ends) for row in rows(between(of, begin, end, tasks))]
 
 
 def batch(schema: Schema, *values: tuple[object, ...]) -> pa.RecordBatch:
@@ -113,12 +113,12 @@ def epoch(number: int, lineage: str = "one", generation: int = 1, parents: tuple
     return Epoch(number, lineage, generation, f"offsets-{number}", parents)
 
 
-def take(of: Sink, which: Epoch, *tasks: Sequence[pa.RecordBatch]) -> None:
+def take(of: Sink, epoch: Epoch, *tasks: Sequence[pa.RecordBatch]) -> None:
     """An epoch as the runtime does it: the tasks write, the driver commits."""
     messages = []
     for number, batches in enumerate(tasks):
-        writer = of.open(which, number)
-        for each in batches:
-            writer.write(each)
+        writer = of.open(epoch, number)
+        for record_batch in batches:
+            writer.write(record_batch)
         messages.append(writer.close())
-    of.commit(which, messages)
+    of.commit(epoch, messages)

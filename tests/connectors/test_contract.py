@@ -110,10 +110,10 @@ def test_every_connector_that_reads_is_in_these_tests() -> None:
 
 
 def models() -> list[type[BaseModel]]:
-    found: dict[str, type[BaseModel]] = {TableOptions.__name__: TableOptions}
-    found |= {model.__name__: model for each in CONNECTORS for model in each.options.values()}
-    found |= {each.options.__name__: each.options for each in FORMATS}
-    return list(found.values())
+    by_name: dict[str, type[BaseModel]] = {TableOptions.__name__: TableOptions}
+    by_name |= {model.__name__: model for declaration in CONNECTORS for model in declaration.options.values()}
+    by_name |= {form.options.__name__: form.options for form in FORMATS}
+    return list(by_name.values())
 
 
 @pytest.mark.parametrize("model", models(), ids=lambda model: model.__name__)
@@ -122,14 +122,14 @@ def test_every_option_has_a_description(model: type[BaseModel]) -> None:
     assert [name for name, info in model.model_fields.items() if not info.description] == []
 
 
-@pytest.mark.parametrize("each", CONNECTORS, ids=lambda each: each.name)
-def test_a_connector_does_what_it_declares(each: Connector) -> None:
-    assert each.summary.endswith(".")
-    assert (each.open_source is not None) == ("source" in each.options)
-    assert (each.open_sink is not None) == ("sink" in each.options)
-    assert each.formats <= {form.name for form in FORMATS}
-    assert each.default_format is None or each.default_format in each.formats
-    assert each.event_time is None or each.event_time in each.metadata
+@pytest.mark.parametrize("declaration", CONNECTORS, ids=lambda declaration: declaration.name)
+def test_a_connector_does_what_it_declares(declaration: Connector) -> None:
+    assert declaration.summary.endswith(".")
+    assert (declaration.open_source is not None) == ("source" in declaration.options)
+    assert (declaration.open_sink is not None) == ("sink" in declaration.options)
+    assert declaration.formats <= {form.name for form in FORMATS}
+    assert declaration.default_format is None or declaration.default_format in declaration.formats
+    assert declaration.event_time is None or declaration.event_time in declaration.metadata
 
 
 LINES = {"json", "debezium_json", "raw_string"}
@@ -170,9 +170,9 @@ def is_usable(form: Format, direction: Direction) -> bool:
 def test_rows_have_the_declared_schema(of: Table) -> None:
     expected = arrow_schema(of.schema)
 
-    for each in between(source(of), start(source(of)), positions(source(of), None)[-1]):
-        assert pa.schema(list(each.schema)[: len(expected)]).equals(expected)
-        assert each.schema.names[len(expected) :] == [name for name, _ in of.metadata]
+    for chunk in between(source(of), start(source(of)), positions(source(of), None)[-1]):
+        assert pa.schema(list(chunk.schema)[: len(expected)]).equals(expected)
+        assert chunk.schema.names[len(expected) :] == [name for name, _ in of.metadata]
 
 
 def test_a_range_reads_the_same_every_time(of: Table) -> None:
@@ -187,11 +187,11 @@ def test_a_range_reads_the_same_every_time(of: Table) -> None:
 
 def test_a_source_gives_at_most_the_rows_it_is_asked_for(of: Table) -> None:
     ends = positions(source(of), 100)
-    counts = [len(rows(between(source(of), one, other))) for one, other in pairwise(ends)]
+    counts = [len(rows(between(source(of), begin, end))) for begin, end in pairwise(ends)]
 
-    full, *rest = (count for count in reversed(counts) if count)
-    assert full == COUNT % 100
-    assert rest == [100] * (COUNT // 100)
+    last_count, *full_counts = (count for count in reversed(counts) if count)
+    assert last_count == COUNT % 100
+    assert full_counts == [100] * (COUNT // 100)
 
 
 def test_nothing_more_comes_behind_the_end(of: Table) -> None:
@@ -213,13 +213,13 @@ def test_any_cut_into_epochs_and_slices_gives_the_same_rows(
     reader = source(of)
     whole = positions(reader, None)
     expected = [strip(row) for row in rows(between(reader, whole[0], whole[-1]))]
-    at, found = start(reader), []
+    at, records = start(reader), []
     while not finished(reader, at):
         following = dict(reader.advance(at, chance.choice([1, 7, 300, 5000])))
-        found += rows(between(source(of), at, following, tasks))
+        records += rows(between(source(of), at, following, tasks))
         at = following
 
-    assert [strip(row) for row in found] == expected
+    assert [strip(row) for row in records] == expected
 
 
 @pytest.mark.parametrize("tasks", [2, 3, 8])
@@ -258,7 +258,9 @@ SINKS: dict[str, Callable[[Path], Table]] = {
 def test_every_connector_that_writes_is_in_these_tests() -> None:
     with_a_server = {"kafka", "redis", "webhook"}  # in tests/kafka, test_redis.py and test_webhook.py
 
-    assert {each.name for each in CONNECTORS if "sink" in each.options} - with_a_server == set(SINKS)
+    assert {declaration.name for declaration in CONNECTORS if "sink" in declaration.options} - with_a_server == set(
+        SINKS
+    )
 
 
 @pytest.mark.parametrize("name", SINKS)

@@ -53,10 +53,10 @@ def test_good_records_go_on_and_bad_ones_are_kept_once_through_a_crash(spark: Sp
 
     assert outcome == "finished"
     assert [row["n"] for row in read_rows(tmp_path / "out.json")] == [1, 2, 3]
-    found = dead_letters_in(tmp_path)
-    assert sorted(one["origin"].rsplit(", ")[1] for one in found) == ["line 2", "line 4", "line 5", "line 6"]
-    assert {one.get("record") for one in found} == {'{"n": "one"}', "nothing", '{"n": null}', None}
-    assert all(one["table"] == "input" and one["error"] for one in found)
+    letters = dead_letters_in(tmp_path)
+    assert sorted(letter["origin"].rsplit(", ")[1] for letter in letters) == ["line 2", "line 4", "line 5", "line 6"]
+    assert {letter.get("record") for letter in letters} == {'{"n": "one"}', "nothing", '{"n": null}', None}
+    assert all(letter["table"] == "input" and letter["error"] for letter in letters)
 
 
 INTO_A_TABLE = """
@@ -86,18 +86,18 @@ def test_a_table_takes_each_bad_record_once_through_a_crash(
     outcome, reports = play(spark, spec)
 
     place = tmp_path / "letters"
-    found = [row for path in ([place] if place.is_file() else sorted(place.iterdir())) for row in read_rows(path)]
+    letters = [row for path in ([place] if place.is_file() else sorted(place.iterdir())) for row in read_rows(path)]
     assert outcome == "finished"
     assert [row["n"] for row in read_rows(tmp_path / "out.json")] == [1, 2, 3]
     records = ['{"n": "one"}', "nothing", "\ufffd{", '{"n": null}']
     raw = ["eyJuIjogIm9uZSJ9", "bm90aGluZw==", "/3s=", "eyJuIjogbnVsbH0="]
-    assert [row["record"] for row in found] == (records if kind == "TEXT" else raw)
-    assert [str(row["origin"]).rsplit(", ")[1] for row in found] == ["line 2", "line 4", "line 5", "line 6"]
-    assert all(row["source"] == "input" and row["error"] for row in found)
+    assert [row["record"] for row in letters] == (records if kind == "TEXT" else raw)
+    assert [str(row["origin"]).rsplit(", ")[1] for row in letters] == ["line 2", "line 4", "line 5", "line 6"]
+    assert all(row["source"] == "input" and row["error"] for row in letters)
     assert reports[-1].dropped_rows == 4
 
 
-def test_a_table_of_letters_that_keeps_files_open_wakes_a_silent_source(tmp_path: Path) -> None:
+def test_a_table_of_dead_letters_that_keeps_files_open_wakes_a_silent_source(tmp_path: Path) -> None:
     sql = INTO_A_TABLE.format(folder=tmp_path, connector="filesystem", kind="TEXT")
     program = compile_script(sql.replace("/letters', type", "/letters', rolling_policy.interval = '10 seconds', type"))
     box = Target(program.tables["letters"], SinkContext(tmp_path))
@@ -106,14 +106,14 @@ def test_a_table_of_letters_that_keeps_files_open_wakes_a_silent_source(tmp_path
     assert EpochPart(program.parts, [], program.tables, [box]).wakes_after == timedelta(seconds=5)
 
 
-def test_letters_of_another_range_with_the_same_end_are_not_those_of_this_one(tmp_path: Path) -> None:
+def test_dead_letters_of_another_range_with_the_same_end_are_not_those_of_this_one(tmp_path: Path) -> None:
     def leave(index: int, planned: int, *letters: DeadLetter) -> None:
-        left = DeadLetterNotes(tmp_path, "p", index, 9, planned)
-        left.add(letters)
-        left.close()
+        notes = DeadLetterNotes(tmp_path, "p", index, 9, planned)
+        notes.add(letters)
+        notes.close()
 
-    one, other, third = (DeadLetter(f"offset {number}", "wrong", b"x") for number in (6, 7, 8))
-    leave(0, 100, one, other)
+    first, second, third = (DeadLetter(f"offset {number}", "wrong", b"x") for number in (6, 7, 8))
+    leave(0, 100, first, second)
     leave(1, 100, third)
     leave(0, 200)
     leave(1, 200, third)
@@ -121,14 +121,14 @@ def test_letters_of_another_range_with_the_same_end_are_not_those_of_this_one(tm
     assert list(noted_dead_letters(tmp_path, "p", 2, 9, 200)) == [third]
 
 
-def test_a_range_that_another_reader_has_cut_otherwise_before_keeps_each_letter_once(tmp_path: Path) -> None:
-    one, other = (DeadLetter(f"offset {number}", "wrong", b"x") for number in (7, 8))
-    for index, letters in ((1, [other]), (0, [one, other])):
-        left = DeadLetterNotes(tmp_path, "p", index, 9, 100)
-        left.add(letters)
-        left.close()
+def test_a_range_that_another_reader_has_cut_otherwise_before_keeps_each_dead_letter_once(tmp_path: Path) -> None:
+    first, second = (DeadLetter(f"offset {number}", "wrong", b"x") for number in (7, 8))
+    for index, letters in ((1, [second]), (0, [first, second])):
+        notes = DeadLetterNotes(tmp_path, "p", index, 9, 100)
+        notes.add(letters)
+        notes.close()
 
-    assert list(noted_dead_letters(tmp_path, "p", 2, 9, 100)) == [one, other]
+    assert list(noted_dead_letters(tmp_path, "p", 2, 9, 100)) == [first, second]
 
 
 def test_rows_of_parquet_are_kept_as_json(spark: SparkSession, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_rows_of_parquet_are_kept_as_json(spark: SparkSession, tmp_path: Path) -
     play(spark, spec)
 
     assert [row["n"] for row in read_rows(tmp_path / "out.json")] == [1, 3]
-    assert [(one["origin"].rsplit(", ")[1], one["record"]) for one in dead_letters_in(tmp_path)] == [
+    assert [(letter["origin"].rsplit(", ")[1], letter["record"]) for letter in dead_letters_in(tmp_path)] == [
         ("row 2", '{"n": null}')
     ]
 
@@ -156,7 +156,7 @@ def test_a_slice_that_is_read_again_writes_the_same_file(tmp_path: Path) -> None
     }  # fmt: skip
 
 
-def test_letters_that_cannot_be_kept_end_the_epoch_by_name(tmp_path: Path) -> None:
+def test_dead_letters_that_cannot_be_kept_end_the_epoch_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     letters = DeadLetterFile(tmp_path / "file", "t", "p", 0, 5)
     letters.add([DeadLetter("here", "wrong", b"x")])

@@ -30,8 +30,8 @@ def delta(root: Path, schema: Schema = NUMBERS, **options: Any) -> Table:
 
 
 def rows(root: Path) -> list[dict[str, Any]]:
-    found = DeltaTable(root / "out").to_pyarrow_table().to_pylist()
-    return sorted(found, key=lambda row: row["n"])
+    written = DeltaTable(root / "out").to_pyarrow_table().to_pylist()
+    return sorted(written, key=lambda row: row["n"])
 
 
 def test_each_epoch_with_rows_is_a_version(tmp_path: Path) -> None:
@@ -60,14 +60,14 @@ def test_a_version_is_made_when_files_become_final(tmp_path: Path) -> None:
 
 def test_rows_are_divided_by_columns_that_are_in_no_file(tmp_path: Path) -> None:
     of = delta(tmp_path, KEYED, partitioning__fields=("day", "shop", "paid"))
-    given = [
+    records = [
         (1, date(2024, 5, 6), "a/b c=%d", True), (2, date(2024, 5, 6), "ä", False),
         (3, None, None, None), (4, date(2024, 5, 7), "x", None),
     ]  # fmt: skip
 
-    take(sink(of, place(tmp_path)), epoch(0), [batch(KEYED, *given)])
+    take(sink(of, place(tmp_path)), epoch(0), [batch(KEYED, *records)])
 
-    assert [tuple(row.values()) for row in rows(tmp_path)] == given
+    assert [tuple(row.values()) for row in rows(tmp_path)] == records
     assert DeltaTable(tmp_path / "out").metadata().partition_columns == ["day", "shop", "paid"]
     assert all("shop" not in pa.parquet.read_schema(path).names for path in (tmp_path / "out").rglob("*.parquet"))
 
@@ -107,18 +107,18 @@ def test_of_two_who_commit_an_epoch_at_once_one_does(tmp_path: Path, monkeypatch
     log(tmp_path).create()
     file = data_file(tmp_path, "a.parquet")
     original = DeltaTable.create_write_transaction
-    met = []
+    competing_commits = []
 
     def meanwhile(self: DeltaTable, *args: Any, **more: Any) -> None:
-        if not met:
-            met.append(self)
+        if not competing_commits:
+            competing_commits.append(self)
             log(tmp_path).add(epoch(0), [file], 0)
         original(self, *args, **more)
 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", meanwhile)
     log(tmp_path).add(epoch(0), [file], 0)
 
-    assert met
+    assert competing_commits
     assert DeltaTable(tmp_path / "out").version() == 1
     assert len(rows(tmp_path)) == 1
 
@@ -192,7 +192,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "fields", "said"),
+    ("schema", "fields", "message"),
     [
         (NUMBERS, ("town",), "names 'town'; the table's columns are n, name"),
         (Schema((Field("n", BIGINT), Field("at", TIMESTAMP))), ("at",), "'at' is TIMESTAMP"),
@@ -202,9 +202,9 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_tables_that_cannot_be_are_refused(
-    schema: Schema, fields: tuple[str, ...], said: str | None, tmp_path: Path
+    schema: Schema, fields: tuple[str, ...], message: str | None, tmp_path: Path
 ) -> None:
-    found = connector("delta").check(delta(tmp_path, schema, partitioning__fields=fields))
+    complaint = connector("delta").check(delta(tmp_path, schema, partitioning__fields=fields))
 
-    assert (found is None) == (said is None)
-    assert said is None or said in str(found)
+    assert (complaint is None) == (message is None)
+    assert message is None or message in str(complaint)

@@ -27,6 +27,6 @@ def test_neither_variable_adds_connectors_by_itself(missing: str, monkeypatch: p
 def test_a_process_that_a_test_starts_has_them_too() -> None:
     code = "from engine.connectors import find_connector; print(find_connector('scripted').summary)"
 
-    found = subprocess.run([sys.executable, "-c", code], env=os.environ, capture_output=True, text=True, check=True)
+    process = subprocess.run([sys.executable, "-c", code], env=os.environ, capture_output=True, text=True, check=True)
 
-    assert found.stdout.strip() == SCRIPTED.summary
+    assert process.stdout.strip() == SCRIPTED.summary

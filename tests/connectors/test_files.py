@@ -100,9 +100,9 @@ def test_lines_know_their_number_and_file(tmp_path: Path) -> None:
     path = tmp_path / "in.json"
     of = table("single_file", NUMBERS, {"l": "line", "f": "filename"}, path=path, type="source", format="json")
 
-    found = read_all(source(of), max_rows=2)
+    records = read_all(source(of), max_rows=2)
 
-    assert [(row["l"], row["f"]) for row in found] == [(1, str(path)), (2, str(path)), (3, str(path))]
+    assert [(row["l"], row["f"]) for row in records] == [(1, str(path)), (2, str(path)), (3, str(path))]
 
 
 def test_lines_that_are_too_long_are_cut(tmp_path: Path) -> None:
@@ -119,9 +119,9 @@ def test_only_files_that_match_are_read(tmp_path: Path) -> None:
     put(tmp_path / "b.jsonl", 2)
     put(tmp_path / ".c.json", 3)
 
-    found = read_all(source(directory(tmp_path, source__regex_pattern=r"\.json$")))
+    records = read_all(source(directory(tmp_path, source__regex_pattern=r"\.json$")))
 
-    assert [row["n"] for row in found] == [1]
+    assert [row["n"] for row in records] == [1]
 
 
 def test_an_empty_directory_is_finished_at_once(tmp_path: Path) -> None:
@@ -240,15 +240,15 @@ def test_rows_of_parquet_with_null_where_none_may_be_can_be_dropped(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"path": "s3://bucket/x"}, "cannot be read yet"),
         ({"path": "x", "source__regex_pattern": "("}, "not a valid regular expression"),
         ({"path": "x", "source__compression": "rar"}, "'none', 'gzip' or 'zstd'"),
     ],
 )
-def test_options_that_cannot_work_are_refused(options: dict[str, str], said: str) -> None:
-    with pytest.raises(ScriptRefused, match=said):
+def test_options_that_cannot_work_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ScriptRefused, match=message):
         read_table_options(connector("filesystem"), given(type="source", format="json", **options), table="t")
 
 

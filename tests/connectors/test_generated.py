@@ -32,8 +32,8 @@ class Timeline:
         self.now += int(seconds * SECOND)
         before, self.at = self.at, self.source.advance({"0": self.at}, max_rows)["0"]
         pieces = self.source.slices("0", before, self.at, 1)
-        found = rows([chunk.rows for piece in pieces for chunk in self.source.read(piece)])
-        return [(row["n"], row["at"].timestamp() - 1000) for row in found]
+        records = rows([chunk.rows for piece in pieces for chunk in self.source.read(piece)])
+        return [(row["n"], row["at"].timestamp() - 1000) for row in records]
 
 
 def _count(numbers: Numbers, micros: Numbers) -> pa.RecordBatch:
@@ -63,10 +63,10 @@ def test_after_a_long_pause_a_minute_is_owed_and_not_more() -> None:
     line = Timeline(Pace(10, None, None, None))
     line.step()
 
-    found = line.step(3600)
+    numbers = line.step(3600)
 
-    assert len(found) == pytest.approx(600, abs=1)
-    assert found[0][1] > 3500
+    assert len(numbers) == pytest.approx(600, abs=1)
+    assert numbers[0][1] > 3500
 
 
 def test_a_count_ends_it() -> None:
@@ -92,10 +92,10 @@ def test_without_a_start_event_times_begin_where_the_pipeline_first_did() -> Non
 
 
 def test_impulse_counts_without_gaps() -> None:
-    found = read_all(source(table("impulse", event_rate=1e9, message_count=20_000)), 7000, tasks=3)
+    records = read_all(source(table("impulse", event_rate=1e9, message_count=20_000)), 7000, tasks=3)
 
-    assert [row["counter"] for row in found] == list(range(20_000))
-    assert {row["subtask_index"] for row in found} == {0}
+    assert [row["counter"] for row in records] == list(range(20_000))
+    assert {row["subtask_index"] for row in records} == {0}
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ def test_the_rows_of_all_segments_are_there_in_their_order(
         assert file.read().to_pylist() == rows
         assert file.metadata.num_rows == len(rows)
     assert duckdb.execute("SELECT n FROM read_parquet($1)", [str(tmp_path / "one")]).fetchall() == [
-        (each["n"],) for each in rows
+        (row["n"],) for row in rows
     ]
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".parquet") == ["one", "two"]
@@ -71,7 +71,7 @@ def test_filters_find_what_they_look_for_by_the_footer(tmp_path: Path) -> None:
 
     join_segments(ParquetOptions(), KINDS, paths, tmp_path / "one")
 
-    assert [each["n"] for each in pq.read_table(tmp_path / "one", filters=[("n", ">", 5997)]).to_pylist()] == [
+    assert [row["n"] for row in pq.read_table(tmp_path / "one", filters=[("n", ">", 5997)]).to_pylist()] == [
         5998,
         5999,
     ]

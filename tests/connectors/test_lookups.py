@@ -40,12 +40,12 @@ MANY = Schema(
 
 
 def lookup_table(path: Path, schema: Schema = NAMES, form: str = "json", **options: Any) -> Table:
-    made = table("filesystem", schema, type="lookup", path=path, format=form, **options)
-    return narrowed_key(made)
+    plain_table = table("filesystem", schema, type="lookup", path=path, format=form, **options)
+    return narrowed_key(plain_table)
 
 
-def narrowed_key(made: Table) -> Table:
-    return replace(made, primary_key=(made.schema.names[0],), cache=Cache(1 << 20, None))
+def narrowed_key(plain_table: Table) -> Table:
+    return replace(plain_table, primary_key=(plain_table.schema.names[0],), cache=Cache(1 << 20, None))
 
 
 def opened(of: Table) -> Lookup:
@@ -69,23 +69,27 @@ def write(path: Path, text: str, *, at: int) -> Path:
 
 
 def test_every_connector_with_lookups_opens_them() -> None:
-    assert [one.name for one in CONNECTORS if ("lookup" in one.options) != (one.open_lookup is not None)] == []
+    assert [
+        connector.name
+        for connector in CONNECTORS
+        if ("lookup" in connector.options) != (connector.open_lookup is not None)
+    ] == []
 
 
 def test_each_key_has_its_row_and_null_has_none(tmp_path: Path) -> None:
     path = write(tmp_path / "t.json", '{"id": 1, "name": "one"}\n{"id": 2, "name": null}\n', at=1)
 
-    found = rows_of(opened(lookup_table(path)), NAMES, [2, None, 1, 3, 1])
+    records = rows_of(opened(lookup_table(path)), NAMES, [2, None, 1, 3, 1])
 
-    one = {"id": 1, "name": "one"}
-    assert found == [{"id": 2, "name": None}, None, one, None, one]
+    first_row = {"id": 1, "name": "one"}
+    assert records == [{"id": 2, "name": None}, None, first_row, None, first_row]
 
 
 def test_a_table_is_read_again_when_a_file_changes_comes_or_goes(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     write(folder / "a.json", '{"id": 1, "name": "old"}\n', at=1)
     lookup = opened(lookup_table(folder))
-    seen = [rows_of(lookup, NAMES, [1, 2])]
+    answers = [rows_of(lookup, NAMES, [1, 2])]
 
     for change in (
         lambda: write(folder / "a.json", '{"id": 1, "name": "new"}\n', at=2),
@@ -95,10 +99,10 @@ def test_a_table_is_read_again_when_a_file_changes_comes_or_goes(tmp_path: Path)
     ):
         change()
         lookup.refresh()
-        seen.append(rows_of(lookup, NAMES, [1, 2]))
+        answers.append(rows_of(lookup, NAMES, [1, 2]))
 
     old, new, two = ({"id": i, "name": n} for i, n in ((1, "old"), (1, "new"), (2, "two")))
-    assert seen == [[old, None], [new, None], [new, two], [None, two], [None, None]]
+    assert answers == [[old, None], [new, None], [new, two], [None, two], [None, None]]
 
 
 def test_a_table_that_did_not_change_is_not_read_again(tmp_path: Path) -> None:
@@ -159,13 +163,13 @@ def test_csv_has_the_values_that_duckdb_reads_in_it(tmp_path: Path) -> None:
     assert expected is not None
     lookup = opened(lookup_table(path, MANY, form="csv"))
 
-    found = rows_of(lookup, MANY, ["a", 'b, "c"\nd', ""], pa.string())
+    records = rows_of(lookup, MANY, ["a", 'b, "c"\nd', ""], pa.string())
 
     assert [dict(zip(MANY.names, row, strict=True)) for row in expected.fetchall()] == [
-        {**row, "at": None if row["at"] is None else row["at"].replace(tzinfo=None)} for row in found
+        {**row, "at": None if row["at"] is None else row["at"].replace(tzinfo=None)} for row in records
     ]
-    assert found[0]["price"] == Decimal("1.50")
-    assert found[2]["at"] == datetime(2024, 1, 1, 10, 0, 0, 250_000, UTC)
+    assert records[0]["price"] == Decimal("1.50")
+    assert records[2]["at"] == datetime(2024, 1, 1, 10, 0, 0, 250_000, UTC)
 
 
 @pytest.mark.parametrize(
@@ -184,17 +188,17 @@ def test_a_bad_value_in_csv_is_told_or_dropped(tmp_path: Path, line: str, messag
     with pytest.raises(BadRecordError, match=message):
         opened(lookup_table(path, MANY, form="csv"))
     lookup = opened(lookup_table(path, MANY, form="csv", bad_data="drop"))
-    kept = rows_of(lookup, MANY, ["a", "b", "c"], pa.string())
-    assert [row and row["id"] for row in kept] == ["a", None, "c"]
+    records = rows_of(lookup, MANY, ["a", "b", "c"], pa.string())
+    assert [row and row["id"] for row in records] == ["a", None, "c"]
 
 
 def test_csv_may_have_no_header_another_delimiter_and_another_null(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", '1;NONE\n2;"NONE"\n3;\n', at=1)
     options = {"csv__header": False, "csv__delimiter": ";", "csv__null": "NONE"}
 
-    found = rows_of(opened(lookup_table(path, form="csv", **options)), NAMES, [1, 2, 3])
+    records = rows_of(opened(lookup_table(path, form="csv", **options)), NAMES, [1, 2, 3])
 
-    assert [row["name"] for row in found] == [None, "NONE", ""]
+    assert [row["name"] for row in records] == [None, "NONE", ""]
 
 
 @pytest.mark.parametrize("text", ["", "id,name\n"])
@@ -214,9 +218,9 @@ class Remote:
 
     is_local = False
 
-    def __init__(self, known: set[int], width: int = 0) -> None:
-        self.known, self.width = known, width
-        self.asked: list[int] = []
+    def __init__(self, ids: set[int], width: int = 0) -> None:
+        self.ids, self.width = ids, width
+        self.fetched_keys: list[int] = []
 
     def refresh(self) -> None:
         pass
@@ -225,14 +229,14 @@ class Remote:
         pass
 
     def fetch(self, keys: pa.Array) -> LookupResult:
-        wanted = keys.to_pylist()
-        assert len(set(wanted)) == len(wanted)
-        assert None not in wanted
-        self.asked += wanted
-        there = [at for at, key in enumerate(wanted) if key in self.known]
-        rows = [{"id": wanted[at], "name": f"{len(self.asked)}" + "x" * self.width} for at in reversed(there)]
+        values = keys.to_pylist()
+        assert len(set(values)) == len(values)
+        assert None not in values
+        self.fetched_keys += values
+        hits = [at for at, key in enumerate(values) if key in self.ids]
+        rows = [{"id": values[at], "name": f"{len(self.fetched_keys)}" + "x" * self.width} for at in reversed(hits)]
         return LookupResult(
-            pa.RecordBatch.from_pylist(rows, schema=arrow_schema(NAMES)), pa.array(list(reversed(there)), pa.int64())
+            pa.RecordBatch.from_pylist(rows, schema=arrow_schema(NAMES)), pa.array(list(reversed(hits)), pa.int64())
         )
 
 
@@ -256,7 +260,7 @@ def test_what_was_found_is_not_asked_for_again() -> None:
     first = rows_of(lookup, NAMES, [1, 2, 1])
     again = rows_of(lookup, NAMES, [2, 1])
 
-    assert remote.asked == [1, 2]
+    assert remote.fetched_keys == [1, 2]
     assert again == [first[1], first[0]]
 
 
@@ -266,9 +270,9 @@ def test_that_there_is_no_row_is_believed_only_as_long_as_the_ttl_says() -> None
 
     for lookup in (for_ever, for_ever, for_a_minute, for_a_minute):
         assert rows_of(lookup, NAMES, [1, 5])[1] is None
-    assert remote.asked == [1, 5, 5, 1, 5]
+    assert remote.fetched_keys == [1, 5, 5, 1, 5]
     clock.now = 60.0
-    remote.known = {5}
+    remote.ids = {5}
 
     assert [row and row["id"] for row in rows_of(for_a_minute, NAMES, [1, 5])] == [None, 5]
     assert [row and row["id"] for row in rows_of(for_ever, NAMES, [1, 5])] == [1, 5]
@@ -284,15 +288,15 @@ def test_the_cache_gives_what_the_table_had_at_most_a_ttl_ago_and_stays_small(se
     for _ in range(300):
         clock.now += dice.random()
         keys = [int(dice.paretovariate(0.3)) % 400 for _ in range(dice.choice([1, 20, 60]))]
-        before = len(remote.asked)
-        found = rows_of(lookup, NAMES, keys)
-        for key in remote.asked[before:]:
+        before = len(remote.fetched_keys)
+        records = rows_of(lookup, NAMES, keys)
+        for key in remote.fetched_keys[before:]:
             known_at[key] = clock.now
-        assert [row and row["id"] for row in found] == [key if key in remote.known else None for key in keys]
+        assert [row and row["id"] for row in records] == [key if key in remote.ids else None for key in keys]
         assert all(clock.now - known_at[key] < 30 for key in keys)
         assert lookup.bytes <= 20_000
 
-    assert len(remote.asked) < 300 * 27 / 2
+    assert len(remote.fetched_keys) < 300 * 27 / 2
 
 
 def test_a_cache_forgets_what_was_not_used_for_the_longest() -> None:
@@ -303,10 +307,10 @@ def test_a_cache_forgets_what_was_not_used_for_the_longest() -> None:
     for key in range(2, 1000):
         rows_of(lookup, NAMES, [0, key])
 
-    assert remote.asked.count(0) == 1
-    assert len(remote.asked) == 1000
+    assert remote.fetched_keys.count(0) == 1
+    assert len(remote.fetched_keys) == 1000
     rows_of(lookup, NAMES, [1])
-    assert remote.asked.count(1) == 2
+    assert remote.fetched_keys.count(1) == 2
 
 
 def test_a_worker_opens_a_table_once_for_each_start_of_a_query(tmp_path: Path) -> None:
@@ -340,6 +344,6 @@ def test_a_key_may_be_of_any_type_that_has_no_parts(tmp_path: Path, kind: types.
     pq.write_table(whole, tmp_path / "t.parquet")
     lookup = opened(lookup_table(tmp_path / "t.parquet", schema, form="parquet"))
 
-    found = look_up(lookup, schema, pa.array([keys[1], None, keys[0]], whole.schema.field("id").type)).to_pylist()
+    records = look_up(lookup, schema, pa.array([keys[1], None, keys[0]], whole.schema.field("id").type)).to_pylist()
 
-    assert [row and row["n"] for row in found] == [2, None, 1]
+    assert [row and row["n"] for row in records] == [2, None, 1]

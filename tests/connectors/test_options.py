@@ -110,7 +110,7 @@ def test_a_value_of_the_wrong_kind_is_refused(name: str, value: str, expected: s
 def test_every_complaint_is_collected() -> None:
     wrong = complaints(*given(coutn=1, count="x", wait="y"))
 
-    assert [each.code for each in wrong] == [
+    assert [complaint.code for complaint in wrong] == [
         "option.unknown",
         "option.wrong_type",
         "option.wrong_type",
@@ -143,7 +143,11 @@ def test_complaints_about_all_parts_of_a_table_come_together() -> None:
     with pytest.raises(ScriptRefused) as refused:
         read_table_options(connector("single_file"), options, table="t", at=TextPosition(1, 1))
 
-    assert {each.code for each in refused.value.complaints} == {"option.unknown", "option.missing", "option.bad_value"}
+    assert {complaint.code for complaint in refused.value.complaints} == {
+        "option.unknown",
+        "option.missing",
+        "option.bad_value",
+    }
     assert "WITH clause: 'json.bla', 'pat'" in str(refused.value)
 
 

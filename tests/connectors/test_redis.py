@@ -42,8 +42,8 @@ SHOWN = Schema((Field("k", types.TEXT, nullable=False), *NAMES))
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("redis")) as one:
-        yield one
+    with running(tmp_path_factory.mktemp("redis")) as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)
@@ -54,8 +54,8 @@ def _empty(request: pytest.FixtureRequest) -> None:
 
 def lookup_table(schema: Schema = NAMES, **options: Any) -> Table:
     options.setdefault("format", "json")
-    made = table("redis", schema, {"k": "key"}, type="lookup", **options)
-    return replace(made, primary_key=("k",), cache=Cache(0, None))
+    plain_table = table("redis", schema, {"k": "key"}, type="lookup", **options)
+    return replace(plain_table, primary_key=("k",), cache=Cache(0, None))
 
 
 def ask(of: Table, *keys: str | None, columns: Schema = SHOWN) -> list[Any]:
@@ -68,10 +68,10 @@ def test_each_key_has_the_row_that_its_value_holds(server: Server) -> None:
     server.client.mset({"a": '{"name": "Ann", "n": 1}', "ü": '{"name": null}', "list?": "{}"})
     server.client.lpush("list", "x")
 
-    found = ask(lookup_table(address=server.address), "ü", None, "nobody", "a", "list", "a")
+    records = ask(lookup_table(address=server.address), "ü", None, "nobody", "a", "list", "a")
 
     ann = {"k": "a", "name": "Ann", "n": 1}
-    assert found == [{"k": "ü", "name": None, "n": None}, None, None, ann, None, ann]
+    assert records == [{"k": "ü", "name": None, "n": None}, None, None, ann, None, ann]
 
 
 def test_many_keys_are_asked_for_in_few_questions(server: Server) -> None:
@@ -79,9 +79,9 @@ def test_many_keys_are_asked_for_in_few_questions(server: Server) -> None:
     of = lookup_table(address=f"127.0.0.1:{server.port}", target__key_prefix="p:")
     server.client.config_resetstat()
 
-    found = ask(of, *map(str, range(5000)))
+    records = ask(of, *map(str, range(5000)))
 
-    assert [row and row["n"] for row in found] == [None if number % 2 else number for number in range(5000)]
+    assert [row and row["n"] for row in records] == [None if number % 2 else number for number in range(5000)]
     assert server.client.info("commandstats")["cmdstat_mget"]["calls"] == 3
 
 
@@ -101,19 +101,19 @@ def test_a_value_that_is_no_row_is_told_or_dropped(server: Server) -> None:
 
     with pytest.raises(BadRecordError, match="table t, key 'b'"):
         ask(lookup_table(address=server.address), "a", "b")
-    kept = ask(lookup_table(address=server.address, bad_data="drop"), "b", "a")
-    assert [row and row["n"] for row in kept] == [None, 1]
+    records = ask(lookup_table(address=server.address, bad_data="drop"), "b", "a")
+    assert [row and row["n"] for row in records] == [None, 1]
 
 
 def test_a_password_is_given_and_never_told(tmp_path: Path) -> None:
-    with running(tmp_path, "--requirepass", "open sesame", password="open sesame") as one:
-        one.client.set("a", '{"n": 7}')
+    with running(tmp_path, "--requirepass", "open sesame", password="open sesame") as server:
+        server.client.set("a", '{"n": 7}')
 
-        assert ask(lookup_table(address=one.address, password="open sesame"), "a")[0]["n"] == 7
+        assert ask(lookup_table(address=server.address, password="open sesame"), "a")[0]["n"] == 7
         with pytest.raises(LookupFailedError) as refused:
-            ask(lookup_table(address=f"redis://:closed@127.0.0.1:{one.port}"), "a")
+            ask(lookup_table(address=f"redis://:closed@127.0.0.1:{server.port}"), "a")
         assert "closed" not in str(refused.value)
-    assert "open sesame" not in repr(lookup_table(address=one.address, password="open sesame"))
+    assert "open sesame" not in repr(lookup_table(address=server.address, password="open sesame"))
 
 
 def test_without_the_package_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,27 +125,27 @@ def test_without_the_package_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_cluster_is_asked_node_by_node(tmp_path: Path) -> None:
-    with running(tmp_path, "--cluster-enabled", "yes") as one:
-        one.client.execute_command("CLUSTER ADDSLOTS", *range(16384))
-        while one.client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
+    with running(tmp_path, "--cluster-enabled", "yes") as server:
+        server.client.execute_command("CLUSTER ADDSLOTS", *range(16384))
+        while server.client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
             pass
         for number in range(50):
-            one.client.set(f"key {number}", json.dumps({"n": number}))
+            server.client.set(f"key {number}", json.dumps({"n": number}))
 
-        found = ask(
-            lookup_table(cluster__addresses=f"{one.address}, redis://127.0.0.1:1"), *map("key {}".format, range(60))
+        records = ask(
+            lookup_table(cluster__addresses=f"{server.address}, redis://127.0.0.1:1"), *map("key {}".format, range(60))
         )
 
-    assert [row and row["n"] for row in found] == [*range(50), *[None] * 10]
+    assert [row and row["n"] for row in records] == [*range(50), *[None] * 10]
 
 
 def test_a_server_that_is_gone_fails_with_a_code_and_one_that_comes_back_answers(tmp_path: Path) -> None:
-    with running(tmp_path) as one:
-        of = lookup_table(address=one.address)
+    with running(tmp_path) as server:
+        of = lookup_table(address=server.address)
         lookup = RedisLookup(of, of.options)
-        one.client.set("a", '{"n": 7}')
+        server.client.set("a", '{"n": 7}')
         assert look_up(lookup, SHOWN, pa.array(["a"])).to_pylist()[0]["n"] == 7
-        port = str(one.port)
+        port = str(server.port)
     with pytest.raises(LookupFailedError, match=f"Redis at redis://127.0.0.1:{port} does not answer"):
         look_up(lookup, SHOWN, pa.array(["a"]))
 
@@ -178,16 +178,16 @@ def test_a_job_looks_rows_up_and_each_process_asks_for_them_once(
 
     assert run_in(spark, RunSpec("redis", sql, tmp_path / "state", max_epoch_rows=40), Control()) == "finished"
 
-    found = sorted((tmp_path / "out.json").read_text().splitlines())
+    lines = sorted((tmp_path / "out.json").read_text().splitlines())
     expected = []
     for minute in range(5):
         for tier, key, name in ((2, 2, "name 2"), (3, 3, "name 3"), (0, 4, None)):
-            mine = [n for n in range(minute * 60, minute * 60 + 60) if n % 5 == key]
-            expected.append({"tier": tier, "name": name, "n": len(mine), "total": sum(mine)})
-    assert found == sorted(json.dumps(row, separators=(",", ":")) for row in expected)
+            numbers = [n for n in range(minute * 60, minute * 60 + 60) if n % 5 == key]
+            expected.append({"tier": tier, "name": name, "n": len(numbers), "total": sum(numbers)})
+    assert lines == sorted(json.dumps(row, separators=(",", ":")) for row in expected)
     # a process keeps its connection and what it was told; which processes have a task is up to Spark
-    asked = server.client.info("commandstats")["cmdstat_mget"]["calls"]
-    assert 1 <= asked <= server.client.info("stats")["total_connections_received"]
+    calls = server.client.info("commandstats")["cmdstat_mget"]["calls"]
+    assert 1 <= calls <= server.client.info("stats")["total_connections_received"]
 
 
 def test_a_server_that_is_not_there_stops_the_job_with_its_address(spark: SparkSession, tmp_path: Path) -> None:
@@ -208,10 +208,10 @@ def write(server: Server, folder: Path, *epochs: list[tuple[str, str, int | None
     """Write epochs into a sink, the last of them twice, as after a crash in between."""
     target = {name.replace("__", "."): value for name, value in options.items()}
     of = table("redis", PLACED, type="sink", address=server.address, format="json", target__key_prefix="p:", **target)
-    made = sink(of, folder / "state" / "sinks" / "t")
+    redis_sink = sink(of, folder / "state" / "sinks" / "t")
     for number, rows in enumerate(epochs):
-        take(made, epoch(number), [batch(PLACED, *rows)])
-    take(made, epoch(len(epochs) - 1), [batch(PLACED, *epochs[-1])])
+        take(redis_sink, epoch(number), [batch(PLACED, *rows)])
+    take(redis_sink, epoch(len(epochs) - 1), [batch(PLACED, *epochs[-1])])
 
 
 def line(row: tuple[str, str, int | None]) -> bytes:
@@ -243,14 +243,14 @@ def test_lists_hold_their_rows_in_order_and_no_more_than_they_may(server: Server
 
 def test_an_epoch_whose_sending_failed_is_sent_again(server: Server, tmp_path: Path) -> None:
     options = {"target": "string", "target__key_column": "k", "target__key_prefix": "p:", "format": "json"}
-    gone = table("redis", PLACED, type="sink", address="redis://127.0.0.1:1", **options)
-    there = table("redis", PLACED, type="sink", address=server.address, **options)
+    unreachable_table = table("redis", PLACED, type="sink", address="redis://127.0.0.1:1", **options)
+    reachable_table = table("redis", PLACED, type="sink", address=server.address, **options)
     place = tmp_path / "state" / "sinks" / "t"
 
     with pytest.raises(TargetUnavailableError, match=r"Redis at redis://127\.0\.0\.1:1 does not answer"):
-        take(sink(gone, place), epoch(0), [batch(PLACED, *ROWS)])
+        take(sink(unreachable_table, place), epoch(0), [batch(PLACED, *ROWS)])
     assert server.client.keys() == []
-    take(sink(there, place), epoch(0), [batch(PLACED, *ROWS)])
+    take(sink(reachable_table, place), epoch(0), [batch(PLACED, *ROWS)])
 
     assert server.client.get("p:b") == line(ROWS[1])
 

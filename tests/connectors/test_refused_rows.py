@@ -31,8 +31,8 @@ def record(directory: Path, number: int, generation: int = 1, lineage: str = "on
 
 
 def origins(directory: Path, number: int, lineage: str = "one", generation: int = 1) -> list[str]:
-    left = refused_rows_of(directory, epoch(number, lineage, generation))
-    return [] if left is None else [letter.origin for letter in left.dead_letters]
+    refused = refused_rows_of(directory, epoch(number, lineage, generation))
+    return [] if refused is None else [letter.origin for letter in refused.dead_letters]
 
 
 def test_what_was_left_counts_once_the_epoch_is_recorded(tmp_path: Path) -> None:
@@ -41,10 +41,10 @@ def test_what_was_left_counts_once_the_epoch_is_recorded(tmp_path: Path) -> None
 
     record(tmp_path, 1)
 
-    left = refused_rows_of(tmp_path, epoch(1))
-    assert left is not None
-    assert list(left.dead_letters) == [ONE, OTHER]
-    assert left == refused_rows_of(tmp_path, epoch(1, generation=5)), "a later run finds the same"
+    refused = refused_rows_of(tmp_path, epoch(1))
+    assert refused is not None
+    assert list(refused.dead_letters) == [ONE, OTHER]
+    assert refused == refused_rows_of(tmp_path, epoch(1, generation=5)), "a later run finds the same"
     assert origins(tmp_path, 1, "two") == []
 
 
@@ -63,13 +63,13 @@ def test_an_attempt_that_did_not_get_to_the_ledger_leaves_nothing(tmp_path: Path
 
 
 def test_what_the_table_has_is_forgotten_and_nothing_else(tmp_path: Path) -> None:
-    for which in (epoch(1), epoch(2), epoch(3), epoch(7, "left"), epoch(1, "later")):
-        keep_refused(OUT, tmp_path, which, [ONE])
+    for noted_epoch in (epoch(1), epoch(2), epoch(3), epoch(7, "left"), epoch(1, "later")):
+        keep_refused(OUT, tmp_path, noted_epoch, [ONE])
 
     forget_refused(tmp_path, epoch(2, parents=(("left", 4),)))
 
-    left = sorted(path.name for path in (tmp_path / "letters").iterdir())
-    assert left == ["000000000001-later-1.json", "000000000003-one-1.json"]
+    files = sorted(path.name for path in (tmp_path / "letters").iterdir())
+    assert files == ["000000000001-later-1.json", "000000000003-one-1.json"]
 
 
 def test_rows_that_cannot_be_left_end_the_epoch_by_name(tmp_path: Path) -> None:
@@ -79,17 +79,19 @@ def test_rows_that_cannot_be_left_end_the_epoch_by_name(tmp_path: Path) -> None:
         keep_refused(OUT, tmp_path, epoch(1), [ONE])
 
 
-def test_a_receiver_that_takes_a_row_the_second_time_takes_its_letter_back(receiver: Receiver, tmp_path: Path) -> None:
+def test_a_receiver_that_takes_a_row_the_second_time_takes_its_dead_letter_back(
+    receiver: Receiver, tmp_path: Path
+) -> None:
     letters = tmp_path / "letters"
-    given = {"endpoint": receiver.url, "bad_data": "dead_letter", "dead_letter.path": letters}
-    one = sink(table("webhook", NUMBERS, **given), tmp_path / "own")
+    options = {"endpoint": receiver.url, "bad_data": "dead_letter", "dead_letter.path": letters}
+    webhook = sink(table("webhook", NUMBERS, **options), tmp_path / "own")
     receiver.answers = [(400, {})]
-    take(one, epoch(0), [batch(NUMBERS, (1, "a"))])
+    take(webhook, epoch(0), [batch(NUMBERS, (1, "a"))])
     assert len(list(letters.iterdir())) == 1
 
     for file in (tmp_path / "own/ledger").iterdir():
         file.unlink()
-    take(one, epoch(0), [batch(NUMBERS, (1, "a"))])
+    take(webhook, epoch(0), [batch(NUMBERS, (1, "a"))])
 
     assert [body["n"] for _, body in receiver.seen] == [1]
     assert list(letters.iterdir()) == []
@@ -122,13 +124,13 @@ def test_a_table_takes_each_row_that_is_refused_once_through_a_crash(
     kill_in_epoch(spec, 1 if point != "while_writing" else 0, point)
     outcome, reports = play(spark, spec)
 
-    found = read_rows(tmp_path / "letters")
+    letters = read_rows(tmp_path / "letters")
     assert outcome == "finished"
     assert {body["n"] for _, body in receiver.seen} == {1, 3, 5, 7}
-    assert sorted(str(row["record"]) for row in found) == ["nothing", '{"n":-2}', '{"n":-4}', '{"n":-6}']
-    assert sorted(str(row["source"]) for row in found) == ["input", "output", "output", "output"]
-    assert all("422" in str(row["error"]) for row in found if row["source"] == "output")
-    assert all(str(row["origin"]).startswith("row ") for row in found if row["source"] == "output")
+    assert sorted(str(row["record"]) for row in letters) == ["nothing", '{"n":-2}', '{"n":-4}', '{"n":-6}']
+    assert sorted(str(row["source"]) for row in letters) == ["input", "output", "output", "output"]
+    assert all("422" in str(row["error"]) for row in letters if row["source"] == "output")
+    assert all(str(row["origin"]).startswith("row ") for row in letters if row["source"] == "output")
     assert reports[-1].dropped_rows == 4
     assert not list((tmp_path / "state/sinks").glob("*/letters/*"))
 

@@ -45,8 +45,8 @@ class Stream:
         self.schema = schema
         self.now = 0
         self.number = 0
-        given = {"path": root / "out", "type": "sink", "format": "json"} | options
-        self.table: Table = table("filesystem", NUMBERS, **given)
+        with_clause = {"path": root / "out", "type": "sink", "format": "json"} | options
+        self.table: Table = table("filesystem", NUMBERS, **with_clause)
 
     def sink(self) -> RollingFilesSink:
         (self.root / "state" / "sinks" / "t").mkdir(parents=True, exist_ok=True)
@@ -59,9 +59,9 @@ class Stream:
     def take(self, *rows: Sequence[object], watermark: datetime | None = None, is_last: bool = False) -> list[str]:
         """Take an epoch; the files that readers see afterwards."""
         mark = None if watermark is None else micros(watermark)
-        which = replace(epoch(self.number), watermark=mark, is_last=is_last)
+        current_epoch = replace(epoch(self.number), watermark=mark, is_last=is_last)
         self.number += 1
-        take(self.sink(), which, [batch(self.schema, *map(tuple, rows))])
+        take(self.sink(), current_epoch, [batch(self.schema, *map(tuple, rows))])
         return self.files()
 
     def files(self) -> list[str]:
@@ -243,7 +243,7 @@ def test_rows_of_open_files_that_are_gone_are_missed(damage: str, error: type[En
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"rolling_policy__watermark_expiration": True}, "needs 'partitioning.time_pattern'"),
         ({"rolling_policy__interval": "0 seconds"}, "greater than zero"),
@@ -251,8 +251,8 @@ def test_rows_of_open_files_that_are_gone_are_missed(damage: str, error: type[En
         ({"filename__strategy": "random"}, "'serial', 'uuid', 'uuid_v7' or 'ulid'"),
     ],
 )
-def test_rules_that_make_no_sense_are_refused(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ScriptRefused, match=said):
+def test_rules_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScriptRefused, match=message):
         table("filesystem", NUMBERS, path="x", type="sink", format="json", **options)
 
 

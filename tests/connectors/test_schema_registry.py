@@ -18,8 +18,8 @@ from tests.connectors.tables import NUMBERS, table
 
 @pytest.fixture
 def stub() -> Iterator[Stub]:
-    with serving(Stub()) as one:
-        yield one
+    with serving(Stub()) as registry:
+        yield registry
 
 
 def ask(stub: Stub) -> HttpRegistry:
@@ -33,8 +33,8 @@ def test_a_schema_is_registered_and_found_and_asked_for_once(stub: Stub) -> None
     texts = [registry.schema_of(1) for _ in range(3)]
 
     assert (numbers, texts) == ([1, 1], ["{}"] * 3)
-    assert stub.asked == ["POST /subjects/a%2Fb-value/versions", "GET /schemas/ids/1"]
-    assert stub.known[0][1] == "JSON"
+    assert stub.requests == ["POST /subjects/a%2Fb-value/versions", "GET /schemas/ids/1"]
+    assert stub.registered[0][1] == "JSON"
     assert stub.users == {"me:open sesame"}
     assert "sesame" not in repr(registry)
 
@@ -51,7 +51,7 @@ def test_what_may_pass_is_asked_again(stub: Stub) -> None:
     stub.answers = [(503, {"message": "later"}), (429, {})]
 
     assert ask(stub).register("s", "AVRO", "{}") == 1
-    assert len(stub.asked) == 3
+    assert len(stub.requests) == 3
 
 
 @pytest.mark.parametrize("answer", [[], "no", {}, 5])
@@ -65,10 +65,10 @@ def test_what_is_no_answer_of_a_registry_is_told(answer: object, stub: Stub) -> 
 def test_the_address_that_was_checked_is_asked_and_no_proxy(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://localhost:1")
     monkeypatch.setenv("ALL_PROXY", "http://localhost:1")
-    asked, send = [], httpx2.HTTPTransport.handle_request
+    requests, send = [], httpx2.HTTPTransport.handle_request
 
     def note(self: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
-        asked.append((request.url.host, request.extensions["sni_hostname"]))
+        requests.append((request.url.host, request.extensions["sni_hostname"]))
         return send(self, request)
 
     monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", note)
@@ -76,7 +76,7 @@ def test_the_address_that_was_checked_is_asked_and_no_proxy(stub: Stub, monkeypa
     ask(stub).register("s", "AVRO", "{}")
 
     assert stub.hosts == {stub.url.removeprefix("http://")}
-    assert asked == [(resolve("localhost", 80)[0], "localhost")]
+    assert requests == [(resolve("localhost", 80)[0], "localhost")]
 
 
 def test_a_client_that_is_not_installed_is_told(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:

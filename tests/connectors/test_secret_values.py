@@ -67,9 +67,9 @@ def test_what_a_script_may_not_read_is_not_read_even_past_the_check() -> None:
     ],
 )
 def test_references_are_checked_when_a_script_is_read(field: str, text: str, wrong: str | None) -> None:
-    found = complaint_about(Place.model_fields[field], text)
+    complaint = complaint_about(Place.model_fields[field], text)
 
-    assert found is None if wrong is None else found is not None and wrong in found
+    assert complaint is None if wrong is None else complaint is not None and wrong in complaint
 
 
 def test_options_without_references_stay_the_same_object() -> None:

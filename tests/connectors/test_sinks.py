@@ -128,5 +128,5 @@ def test_a_preview_keeps_the_newest_rows(tmp_path: Path) -> None:
     for number in range(3):
         take(sink(of, tmp_path), epoch(number), [batch(NUMBERS, (2 * number, "a"), (2 * number + 1, "b"))])
 
-    kept = [json.loads(line)["n"] for line in preview_file(tmp_path).read_text().splitlines()]
-    assert kept == [3, 4, 5]
+    numbers = [json.loads(line)["n"] for line in preview_file(tmp_path).read_text().splitlines()]
+    assert numbers == [3, 4, 5]

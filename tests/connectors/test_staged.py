@@ -21,9 +21,9 @@ EPOCH = Epoch(1, "l", 1, "")
 
 
 def segment(directory: Path) -> ArrowSegment:
-    one = ArrowSegment(directory, EPOCH, 0, SCHEMA)
-    one.write(ROWS)
-    return one
+    open_segment = ArrowSegment(directory, EPOCH, 0, SCHEMA)
+    open_segment.write(ROWS)
+    return open_segment
 
 
 def full(*_: object) -> None:
@@ -31,11 +31,11 @@ def full(*_: object) -> None:
 
 
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = segment(tmp_path)
+    open_segment = segment(tmp_path)
     monkeypatch.setattr(os, "fsync", full)
 
     with pytest.raises(UnwritableTargetError, match=f"{tmp_path} cannot be written: No space left on device"):
-        one.close(sync=True)
+        open_segment.close(sync=True)
 
 
 def _remove(folder: Path) -> None:
@@ -49,11 +49,11 @@ def _block(folder: Path) -> None:
 
 @pytest.mark.parametrize("happens", [_remove, _block])
 def test_a_directory_that_a_successor_has_tidied_up_is_named(happens: Callable[[Path], None], tmp_path: Path) -> None:
-    one = segment(tmp_path / "sink")
+    open_segment = segment(tmp_path / "sink")
     happens(tmp_path / "sink")
 
     with pytest.raises(UnwritableTargetError, match="cannot be written"):
-        one.close(sync=True)
+        open_segment.close(sync=True)
 
 
 def test_a_place_that_is_no_directory_is_named(tmp_path: Path) -> None:

@@ -29,10 +29,10 @@ def post(receiver: Receiver, bodies: Sequence[object], **options: object) -> tup
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    given = WebhookOptions.model_validate({"endpoint": receiver.url, **options})
-    target = check_url(given.endpoint, {ALLOWED: "localhost"})
-    poster = Poster(given, target, sleep=sleep, clock=lambda: sum(waits))
-    refused = asyncio.run(poster.post_all("l/t/1", (json.dumps(one).encode() for one in bodies)))
+    settings = WebhookOptions.model_validate({"endpoint": receiver.url, **options})
+    target = check_url(settings.endpoint, {ALLOWED: "localhost"})
+    poster = Poster(settings, target, sleep=sleep, clock=lambda: sum(waits))
+    refused = asyncio.run(poster.post_all("l/t/1", (json.dumps(body).encode() for body in bodies)))
     return [letter.error for letter in refused], waits
 
 
@@ -51,7 +51,7 @@ def test_what_may_pass_is_tried_again_as_late_as_the_answer_asks(receiver: Recei
 
     assert refused == []
     assert waits == [0.1, 7.0, 0.4]
-    assert len({one["idempotency-key"] for one in receiver.headers}) == 1
+    assert len({headers["idempotency-key"] for headers in receiver.headers}) == 1
 
 
 def test_a_receiver_that_does_not_recover_ends_the_epoch(receiver: Receiver) -> None:
@@ -76,15 +76,15 @@ def options_of(receiver: Receiver, **more: object) -> dict[str, object]:
 
 
 def test_an_epoch_is_posted_again_only_when_it_is_not_in_the_ledger(receiver: Receiver, tmp_path: Path) -> None:
-    one = sink(table("webhook", NUMBERS, **options_of(receiver)), tmp_path)
+    webhook = sink(table("webhook", NUMBERS, **options_of(receiver)), tmp_path)
 
-    take(one, epoch(0), [batch(NUMBERS, (1, "a"), (2, "b"))])
-    take(one, epoch(0), [batch(NUMBERS, (1, "a"), (2, "b"))])
+    take(webhook, epoch(0), [batch(NUMBERS, (1, "a"), (2, "b"))])
+    take(webhook, epoch(0), [batch(NUMBERS, (1, "a"), (2, "b"))])
     assert Counter(body["n"] for _, body in receiver.seen) == {1: 1, 2: 1}
 
     for file in tmp_path.rglob("*ledger*"):
         shutil.rmtree(file) if file.is_dir() else file.unlink()
-    take(one, epoch(0), [batch(NUMBERS, (1, "a"), (2, "b"))])
+    take(webhook, epoch(0), [batch(NUMBERS, (1, "a"), (2, "b"))])
     assert len(receiver.seen) == 4
     assert len({key for key, _ in receiver.seen}) == 2, "a receiver can tell that they are the same"
 
@@ -94,20 +94,20 @@ def test_rows_that_are_refused_for_good_end_the_run_or_are_left_out_or_kept(
     receiver: Receiver, tmp_path: Path, bad_data: str
 ) -> None:
     letters = {"dead_letter.path": str(tmp_path / "letters")} if bad_data == "dead_letter" else {}
-    one = sink(table("webhook", NUMBERS, **options_of(receiver, bad_data=bad_data, **letters)), tmp_path / "own")
+    webhook = sink(table("webhook", NUMBERS, **options_of(receiver, bad_data=bad_data, **letters)), tmp_path / "own")
 
     if bad_data == "fail":
         with pytest.raises(RowRefusedError, match="422"):
-            take(one, epoch(0), [batch(NUMBERS, (1, "a"), (-1, "b"))])
+            take(webhook, epoch(0), [batch(NUMBERS, (1, "a"), (-1, "b"))])
         assert read_ledger(tmp_path / "own") == []
         return
-    take(one, epoch(0), [batch(NUMBERS, (1, "a"), (-1, "b"))])
+    take(webhook, epoch(0), [batch(NUMBERS, (1, "a"), (-1, "b"))])
 
-    take(one, epoch(1), [batch(NUMBERS, (2, "c"))])
+    take(webhook, epoch(1), [batch(NUMBERS, (2, "c"))])
 
     assert [(entry.rows, entry.refused) for entry in read_ledger(tmp_path / "own")] == [(1, 1)]
-    kept = [json.loads(line) for file in tmp_path.glob("letters/*") for line in file.read_text().splitlines()]
-    assert [json.loads(one["record"])["n"] for one in kept] == ([-1] if bad_data == "dead_letter" else [])
+    dead_letters = [json.loads(line) for file in tmp_path.glob("letters/*") for line in file.read_text().splitlines()]
+    assert [json.loads(letter["record"])["n"] for letter in dead_letters] == ([-1] if bad_data == "dead_letter" else [])
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_a_script_reaches_public_addresses_and_what_is_allowed(address: str, all
 
 
 def test_the_address_that_was_checked_is_the_one_that_is_asked() -> None:
-    found = check_url("https://example.org/a?b=c", {}, lambda host, port: ["93.184.216.34"])
+    address = check_url("https://example.org/a?b=c", {}, lambda host, port: ["93.184.216.34"])
 
-    assert (found.url, found.host, found.server_name) == (
+    assert (address.url, address.host, address.server_name) == (
         "https://93.184.216.34:443/a?b=c", "example.org", "example.org",
     )  # fmt: skip
 
