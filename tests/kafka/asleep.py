@@ -17,8 +17,8 @@ from tests.kafka.sink_pipeline import EPOCHS
 @contextmanager
 def started(address: str, topic: str, root: Path, fault: str, until: int = EPOCHS) -> Iterator[subprocess.Popen[str]]:
     """The pipeline in a process of its own, armed."""
-    given = [address, topic, str(root), str(until)]
-    command = [sys.executable, "-m", "tests.kafka.sink_pipeline", *given]
+    arguments = [address, topic, str(root), str(until)]
+    command = [sys.executable, "-m", "tests.kafka.sink_pipeline", *arguments]
     environment = os.environ | {"ARROYO_FAULT": fault, "ARROYO_FAULTS_ALLOWED": "1"}
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         try:

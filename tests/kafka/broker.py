@@ -116,9 +116,9 @@ class Broker:
 
     def client_options(self, **more: object) -> dict[str, Any]:
         """Options of a client that finds a restarted broker soon; underscores stand for dots."""
-        given = {name.replace("_", "."): value for name, value in more.items()}
+        options = {name.replace("_", "."): value for name, value in more.items()}
         quick = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 250, "topic.metadata.refresh.interval.ms": 500}
-        return {"bootstrap.servers": self.address, "log_level": 0, **quick, **given}
+        return {"bootstrap.servers": self.address, "log_level": 0, **quick, **options}
 
     def wait(self) -> None:
         """Until all nodes that run have joined."""
@@ -208,7 +208,7 @@ class Broker:
             isolation_level=isolation,
             auto_offset_reset="earliest",
         )
-        found = []
+        messages = []
         with closing(Consumer(options)) as consumer:
             for number in range(self._partitions(topic)):
                 consumer.assign([TopicPartition(topic, number, 0)])
@@ -219,8 +219,8 @@ class Broker:
                     if error is not None:
                         assert error.code() == KafkaError._PARTITION_EOF, error
                         break
-                    found.append(message)
-        return found
+                    messages.append(message)
+        return messages
 
     def commit(self, group: str, topic: str, offset: int, partition: int = 0) -> None:
         """Let a consumer group be at an offset."""
@@ -234,21 +234,24 @@ class Broker:
     def committed(self, group: str, topic: str, partition: int = 0) -> int:
         """Where a consumer group is."""
         with closing(Consumer(self.client_options(group_id=group, enable_auto_commit=False))) as consumer:
-            (found,) = consumer.committed([TopicPartition(topic, partition)], SECONDS)
-            return int(found.offset)
+            (position,) = consumer.committed([TopicPartition(topic, partition)], SECONDS)
+            return int(position.offset)
 
     def ends(self, topic: str, *, committed: bool) -> list[int]:
         """Where each partition ends: for readers of committed records before the first open transaction."""
         isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        wanted = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(self._partitions(topic))}
-        found = self.admin.list_offsets(wanted, isolation_level=isolation)
-        return [found[one].result(SECONDS).offset for one in sorted(found, key=lambda one: one.partition)]
+        latest = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(self._partitions(topic))}
+        offsets = self.admin.list_offsets(latest, isolation_level=isolation)
+        return [
+            offsets[partition].result(SECONDS).offset
+            for partition in sorted(offsets, key=lambda partition: partition.partition)
+        ]
 
     def _partitions(self, topic: str) -> int:
-        found = self.admin.list_topics(timeout=SECONDS).topics.get(topic)
-        if found is None or found.error is not None:
+        metadata = self.admin.list_topics(timeout=SECONDS).topics.get(topic)
+        if metadata is None or metadata.error is not None:
             return 0
-        return sum(1 for one in found.partitions.values() if one.leader >= 0)
+        return sum(1 for partition in metadata.partitions.values() if partition.leader >= 0)
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Ask again until it holds, but not for ever."""
@@ -262,14 +265,14 @@ class Broker:
 @contextmanager
 def running(folder: Path, nodes: int = 1, settings: Mapping[str, object] | None = None) -> Iterator[Broker]:
     """A cluster with no topics, which ends with the block. The folder is its own."""
-    made = _nodes(folder, nodes)
-    for node in made:
-        _format(node, made, settings or {})
+    members = _nodes(folder, nodes)
+    for node in members:
+        _format(node, members, settings or {})
     with ExitStack() as stack:
-        for node in made:
+        for node in members:
             stack.callback(node.kill)
             node.start()
-        broker = Broker(made)
+        broker = Broker(members)
         broker.wait()
         yield broker
 
@@ -282,17 +285,17 @@ def _nodes(folder: Path, count: int) -> list[Node]:
 def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on, below those that the system gives to callers, so that they stay free while a node
     is dead."""
-    first, found = os.getpid() * 61, list[int]()
+    first, ports = os.getpid() * 61, list[int]()
     with ExitStack() as stack:
         for number in range(9000):
-            one = stack.enter_context(closing(socket.socket()))
+            probe = stack.enter_context(closing(socket.socket()))
             try:
-                one.bind(("127.0.0.1", 22_500 + (first + number) % 9000))
+                probe.bind(("127.0.0.1", 22_500 + (first + number) % 9000))
             except OSError:
                 continue
-            found.append(one.getsockname()[1])
-            if len(found) == count:
-                return found
+            ports.append(probe.getsockname()[1])
+            if len(ports) == count:
+                return ports
     raise AssertionError
 
 
@@ -312,7 +315,7 @@ def _format(node: Node, nodes: Sequence[Node], more: Mapping[str, object]) -> No
     settings = {
         "process.roles": "broker,controller",
         "node.id": node.number,
-        "controller.quorum.voters": ",".join(f"{one.number}@127.0.0.1:{one.controller_port}" for one in nodes),
+        "controller.quorum.voters": ",".join(f"{voter.number}@127.0.0.1:{voter.controller_port}" for voter in nodes),
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in _PROTOCOLS.items()),
         "listeners": f"{spoken},CONTROLLER://127.0.0.1:{node.controller_port}",

@@ -42,13 +42,13 @@ class Authority:
 @cache
 def authority(name: str) -> Authority:
     """The authority of that name, the same each time."""
-    made = CA(organization_name=name)
-    broker, client = made.issue_cert("127.0.0.1"), made.issue_cert("reader.example")
-    return Authority(made.cert_pem.bytes().decode(), _certificate(broker), _certificate(client))
+    ca = CA(organization_name=name)
+    broker, client = ca.issue_cert("127.0.0.1"), ca.issue_cert("reader.example")
+    return Authority(ca.cert_pem.bytes().decode(), _certificate(broker), _certificate(client))
 
 
 def _certificate(leaf: LeafCert) -> Certificate:
     key = load_pem_private_key(leaf.private_key_pem.bytes(), None)
     # brokers take no other way to write a key
     text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return Certificate("".join(one.bytes().decode() for one in leaf.cert_chain_pems), text)
+    return Certificate("".join(pem.bytes().decode() for pem in leaf.cert_chain_pems), text)

@@ -13,5 +13,5 @@ from tests.kafka.broker import Broker, running
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A cluster of one node, shared by the whole session: a test makes topics of its own, and who kills the node starts
     it again."""
-    with running(tmp_path_factory.mktemp("kafka")) as one:
-        yield one
+    with running(tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster

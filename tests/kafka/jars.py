@@ -46,7 +46,7 @@ def jars(artifact: str, *, alone: bool = False) -> Path:
 
 def spark_kafka() -> list[Path]:
     """The jars of Spark's own source and sink."""
-    return [path for one in SPARK_KAFKA for path in sorted(jars(one, alone=True).glob("*.jar"))]
+    return [path for artifact in SPARK_KAFKA for path in sorted(jars(artifact, alone=True).glob("*.jar"))]
 
 
 def _fetch(group: str, name: str, version: str, draft: Path, more: list[str]) -> None:

@@ -80,10 +80,10 @@ def _frame(source: socket.socket) -> bytes:
 
 
 def _exactly(source: socket.socket, size: int) -> bytes:
-    found = b""
-    while len(found) < size:
-        more = source.recv(size - len(found))
+    buffer = b""
+    while len(buffer) < size:
+        more = source.recv(size - len(buffer))
         if not more:
             return b""
-        found += more
-    return found
+        buffer += more
+    return buffer

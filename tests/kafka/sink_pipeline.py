@@ -24,9 +24,9 @@ TIMED = Schema((*EVENTS, Field("_timestamp", TIMESTAMP)))
 
 
 def target(address: str, topic: str, **options: str | int) -> Table:
-    given: dict[str, str | int] = {"format": "json", "sink__commit_mode": "exactly_once", "sink__key_field": "name"}
-    given["client_configs"] = "topic.metadata.refresh.interval.ms=500,reconnect.backoff.max.ms=250"
-    return table("kafka", EVENTS, bootstrap_servers=address, type="sink", topic=topic, **given | options)
+    defaults: dict[str, str | int] = {"format": "json", "sink__commit_mode": "exactly_once", "sink__key_field": "name"}
+    defaults["client_configs"] = "topic.metadata.refresh.interval.ms=500,reconnect.backoff.max.ms=250"
+    return table("kafka", EVENTS, bootstrap_servers=address, type="sink", topic=topic, **defaults | options)
 
 
 def directory(root: Path) -> Path:
@@ -57,8 +57,8 @@ def run(
     root.mkdir(exist_ok=True)
     log = root / "commits"
     log.touch()
-    done = [int(line) for line in log.read_text().split()]
-    for number in range(done[-1] + 1 if done else 0, until):
+    epochs = [int(line) for line in log.read_text().split()]
+    for number in range(epochs[-1] + 1 if epochs else 0, until):
         take_epoch(of, root, number, lineage=lineage, generation=generation, parents=parents)
         with log.open("a") as file:
             file.write(f"{number}\n")
@@ -75,12 +75,12 @@ def settled(broker: Broker, topic: str) -> list[Message]:
     return broker.read(topic)
 
 
-def numbers(found: Sequence[Message]) -> list[int]:
+def numbers(messages: Sequence[Message]) -> list[int]:
     """The rows of some records: sorted, after the order within each key was looked at."""
-    rows = [json.loads(message.value() or b"null") for message in found]
+    rows = [json.loads(message.value() or b"null") for message in messages]
     for key in range(3):
-        mine = [row["n"] for row in rows if row["name"] == f"key {key}"]
-        assert mine == sorted(mine), mine
+        key_numbers = [row["n"] for row in rows if row["name"] == f"key {key}"]
+        assert key_numbers == sorted(key_numbers), key_numbers
     return sorted(row["n"] for row in rows)
 
 

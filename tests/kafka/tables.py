@@ -19,15 +19,15 @@ VALUE = Schema((Field("value", TEXT),))
 
 def kafka_table(broker: Broker, topic: str | None, metadata: Mapping[str, str] | None = None, **options: Any) -> Table:
     """A table of texts from the first record on, unless options say otherwise."""
-    given = {
+    with_clause = {
         "bootstrap_servers": broker.address,
         "type": "source",
         "format": "raw_string",
         "source__offset": "earliest",
     } | options
     if topic is not None:
-        given["topic"] = topic
-    return table("kafka", VALUE, metadata, **given)
+        with_clause["topic"] = topic
+    return table("kafka", VALUE, metadata, **with_clause)
 
 
 def kafka_source(of: Table) -> KafkaSource:

@@ -23,9 +23,9 @@ def test_a_broker_that_is_killed_and_comes_back_has_everything_once(
         broker.kill()
         broker.restart()
 
-        said = woken(process)
+        output = woken(process)
         if process.returncode:
-            assert TargetUnavailableError.__name__ in said
+            assert TargetUnavailableError.__name__ in output
             run(target(broker.address, topic), tmp_path)
 
     assert numbers(settled(broker, topic)) == expected(EPOCHS)
@@ -61,9 +61,9 @@ def test_of_three_brokers_one_may_die_at_any_time(tmp_path: Path) -> None:
             at = {"epoch": number, "until": number + 1}
             with paused(cluster.address, topic, root, Point.BEFORE_DECISION, **at) as process:
                 node.kill()
-                said = woken(process)
+                output = woken(process)
                 if process.returncode:
-                    assert TargetUnavailableError.__name__ in said
+                    assert TargetUnavailableError.__name__ in output
             cluster.restart()
             run(target(cluster.address, topic), root, until=number + 1)
         run(target(cluster.address, topic), root)

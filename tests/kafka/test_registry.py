@@ -37,8 +37,8 @@ TIMED = Schema((*COLUMNS, Field("_timestamp", types.TIMESTAMP)))
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
     monkeypatch.setenv(ALLOWED, "localhost")
-    with serving(Stub()) as one:
-        yield one
+    with serving(Stub()) as stub:
+        yield stub
 
 
 def described(path: Path) -> dict[str, str]:
@@ -82,13 +82,13 @@ def test_what_is_written_with_a_registry_is_read_with_it(
     )
 
     assert {value.value()[:5] for value in settled(broker, topic)} == {b"\0\0\0\0\1"}
-    (known,) = registry.known
-    assert known[:2] == (f"/subjects/{topic}-value/versions", form.upper())
-    assert "amount" in (str(b64decode(known[2])) if form == "protobuf" else json.dumps(json.loads(known[2])))
+    (schema,) = registry.registered
+    assert schema[:2] == (f"/subjects/{topic}-value/versions", form.upper())
+    assert "amount" in (str(b64decode(schema[2])) if form == "protobuf" else json.dumps(json.loads(schema[2])))
     of = kafka_source(table("kafka", COLUMNS, type="source", source__offset="earliest", **options))
     first = begin(of)
-    found = rows(list(between(of, first, dict(of.advance(first, None)))))
-    assert [(row["id"], str(row["amount"]), row["st"]) for row in sorted(found, key=lambda row: row["id"])] == [
+    records = rows(list(between(of, first, dict(of.advance(first, None)))))
+    assert [(row["id"], str(row["amount"]), row["st"]) for row in sorted(records, key=lambda row: row["id"])] == [
         (1, "1.50", {"a": "x"}),
         (2, "None", None),
     ]

@@ -58,26 +58,26 @@ def test_a_record_has_the_key_the_time_and_the_headers_that_the_columns_say(
 ) -> None:
     kind = Struct((Member("trace", TEXT), Member("raw", Bytes())))
     columns = (Field("k", TEXT), Field("at", TIMESTAMP), Field("h", kind))
-    given = {"sink__key_field": "K", "sink__timestamp_field": "at", "sink__headers_field": "h"}
+    options = {"sink__key_field": "K", "sink__timestamp_field": "at", "sink__headers_field": "h"}
     of = table("kafka", Schema(columns), bootstrap_servers=broker.address, type="sink", topic=make_topic(broker),
-               format="json", sink__commit_mode=mode, **given)  # fmt: skip
+               format="json", sink__commit_mode=mode, **options)  # fmt: skip
 
-    one, other = written(of, broker, tmp_path, Schema(columns), ("a", AT, {"trace": "x", "raw": b"\0"}),
+    first, second = written(of, broker, tmp_path, Schema(columns), ("a", AT, {"trace": "x", "raw": b"\0"}),
                          (None, None, None))  # fmt: skip
 
-    assert (one.key(), one.timestamp()[1], one.headers()) == (b"a", MILLIS, [("trace", b"x"), ("raw", b"\0")])
-    assert json.loads(one.value() or b"")["k"] == "a"
-    assert (other.key(), other.headers()) == (None, None)
-    assert other.timestamp()[1] > MILLIS
+    assert (first.key(), first.timestamp()[1], first.headers()) == (b"a", MILLIS, [("trace", b"x"), ("raw", b"\0")])
+    assert json.loads(first.value() or b"")["k"] == "a"
+    assert (second.key(), second.headers()) == (None, None)
+    assert second.timestamp()[1] > MILLIS
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_time_of_a_record_is_the_event_time(mode: str, broker: Broker, tmp_path: Path) -> None:
     of = target(broker.address, make_topic(broker), sink__commit_mode=mode)
 
-    [one] = written(of, broker, tmp_path, TIMED, (1, "a", AT))
+    [message] = written(of, broker, tmp_path, TIMED, (1, "a", AT))
 
-    assert (one.key(), one.value(), one.timestamp()[1]) == (b"a", b'{"n":1,"name":"a"}', MILLIS)
+    assert (message.key(), message.value(), message.timestamp()[1]) == (b"a", b'{"n":1,"name":"a"}', MILLIS)
     assert connector("kafka").needs_event_time(of.options)
 
 
@@ -86,9 +86,9 @@ def test_raw_text_is_the_value_and_null_is_none(broker: Broker, tmp_path: Path) 
     of = table("kafka", columns, bootstrap_servers=broker.address, type="sink", topic=make_topic(broker),
                format="raw_string")  # fmt: skip
 
-    found = written(of, broker, tmp_path, Schema((*columns, Field("_timestamp", TIMESTAMP))), ("ä", AT), (None, AT))
+    messages = written(of, broker, tmp_path, Schema((*columns, Field("_timestamp", TIMESTAMP))), ("ä", AT), (None, AT))
 
-    assert [one.value() for one in found] == ["ä".encode(), None]
+    assert [message.value() for message in messages] == ["ä".encode(), None]
 
 
 def test_a_change_has_the_key_of_the_row_it_is_about(broker: Broker, tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def test_a_change_has_the_key_of_the_row_it_is_about(broker: Broker, tmp_path: P
     of = target(broker.address, make_topic(broker), format="debezium_json", sink__commit_mode="at_least_once")
     rows = [(1, "new", False, 1, AT), (2, "old", True, 2, AT), (3, "now", False, 2, AT), (4, "gone", True, 3, AT)]
 
-    found = written(of, broker, tmp_path, Schema((*EVENTS, *hidden)), *rows)
+    messages = written(of, broker, tmp_path, Schema((*EVENTS, *hidden)), *rows)
 
-    assert {(one.key(), json.loads(one.value() or b"")["op"]) for one in found} == {
+    assert {(message.key(), json.loads(message.value() or b"")["op"]) for message in messages} == {
         (b"new", "c"),
         (b"now", "u"),
         (b"gone", "d"),
@@ -113,9 +113,9 @@ def test_at_least_once_an_epoch_that_was_the_last_is_not_noted_twice(broker: Bro
 
     run(of, tmp_path, until=2)
 
-    found = settled(broker, topic)
-    assert numbers(found[: len(expected(2))]) == expected(2)
-    assert len(found) == len(expected(2)) + 10
+    messages = settled(broker, topic)
+    assert numbers(messages[: len(expected(2))]) == expected(2)
+    assert len(messages) == len(expected(2)) + 10
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -133,16 +133,16 @@ def test_a_record_that_is_too_large_is_named(limit: str, mode: str, broker: Brok
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_row_that_is_too_large_is_left_out_and_kept(mode: str, broker: Broker, tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    more = {"bad_data": "dead_letter", "dead_letter__path": str(kept), "client_configs": "message.max.bytes=2000"}
+    letters = tmp_path / "kept"
+    more = {"bad_data": "dead_letter", "dead_letter__path": str(letters), "client_configs": "message.max.bytes=2000"}
     of = target(broker.address, make_topic(broker), sink__commit_mode=mode, **more)
     rows = [(1, "a", AT), (2, "x" * 950, AT), (3, "y" * 900, AT)]
 
-    found = written(of, broker, tmp_path, TIMED, *rows)
+    messages = written(of, broker, tmp_path, TIMED, *rows)
 
-    [file] = kept.iterdir()
+    [file] = letters.iterdir()
     [letter] = [json.loads(line) for line in file.read_text().splitlines()]
-    assert numbers(found) == [1, 3]
+    assert numbers(messages) == [1, 3]
     assert json.loads(letter["record"])["n"] == 2
     assert letter["table"] == "t"
     assert "'message.max.bytes', 2000" in letter["error"]
@@ -159,8 +159,8 @@ def test_what_is_too_large_is_kept_once_when_an_epoch_is_run_again(
     def kill(*_: object, **__: object) -> None:
         raise Killed
 
-    kept = {"dead_letter__path": str(tmp_path / "kept")} if bad_data == "dead_letter" else {}
-    more = {"bad_data": bad_data, "client_configs": "message.max.bytes=2000", **kept}
+    letter_options = {"dead_letter__path": str(tmp_path / "kept")} if bad_data == "dead_letter" else {}
+    more = {"bad_data": bad_data, "client_configs": "message.max.bytes=2000", **letter_options}
     of = target(broker.address, make_topic(broker), sink__commit_mode="exactly_once", sink__parallelism=2, **more)
     rows = [(number, "x" * 2000 if number % 3 == 0 else "a", AT) for number in range(10)]
     with monkeypatch.context() as patched:
@@ -168,9 +168,9 @@ def test_what_is_too_large_is_kept_once_when_an_epoch_is_run_again(
         with pytest.raises(Killed):
             written(of, broker, tmp_path, TIMED, *rows)
 
-    found = written(of, broker, tmp_path, TIMED, *rows)
+    messages = written(of, broker, tmp_path, TIMED, *rows)
 
-    assert sorted(numbers(found)) == [1, 2, 4, 5, 7, 8]
+    assert sorted(numbers(messages)) == [1, 2, 4, 5, 7, 8]
     letters = [line for file in tmp_path.glob("kept/*") for line in file.read_text().splitlines()]
     assert len(letters) == (4 if bad_data == "dead_letter" else 0)
     assert [(entry.rows, entry.refused) for entry in read_ledger(directory(tmp_path))] == [(6, 4)]
@@ -212,7 +212,7 @@ def test_who_cannot_log_in_is_told(password: str, mode: str, broker: Broker, tmp
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         ({"topic": "a,b"}, "a sink writes to one topic"),
         ({"sink__transaction_timeout": "1 hour"}, "between 10 seconds and 15 minutes"),
@@ -224,11 +224,11 @@ def test_who_cannot_log_in_is_told(password: str, mode: str, broker: Broker, tmp
         ({"client_configs": "isolation.level=read_uncommitted"}, "cannot be set in a script"),
     ],
 )
-def test_options_that_would_break_a_promise_are_refused(given: dict[str, Any], said: str) -> None:
+def test_options_that_would_break_a_promise_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ScriptRefused) as refused:
-        target("here:9092", **{"topic": "t"} | given)
+        target("here:9092", **{"topic": "t"} | options)
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("option", ["sink.key_field", "sink.timestamp_field", "sink.headers_field"])
@@ -245,8 +245,8 @@ def test_columns_that_do_not_fit_are_refused(option: str, column: str) -> None:
 def test_equal_keys_go_into_the_same_part_whichever_task_has_them() -> None:
     keys = batch(Schema((Field("k", Bytes()),)), *((key,) for key in (b"a", b"b", None, b"a", b"c"))).column(0)
 
-    one, other = parts_of(keys, 0, 4).tolist(), parts_of(keys, 1, 4).tolist()
+    first_parts, second_parts = parts_of(keys, 0, 4).tolist(), parts_of(keys, 1, 4).tolist()
 
-    assert [one[at] for at in (0, 1, 3, 4)] == [other[at] for at in (0, 1, 3, 4)]
-    assert one[0] == one[3]
-    assert (one[2], other[2]) == (0, 1)
+    assert [first_parts[at] for at in (0, 1, 3, 4)] == [second_parts[at] for at in (0, 1, 3, 4)]
+    assert first_parts[0] == first_parts[3]
+    assert (first_parts[2], second_parts[2]) == (0, 1)

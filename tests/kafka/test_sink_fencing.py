@@ -21,9 +21,9 @@ def test_the_broker_alone_fences_off_a_run_that_nobody_has_told(point: Point, br
     with paused(broker.address, topic, tmp_path, point, epoch=1) as zombie:
         run(target(broker.address, topic), tmp_path, generation=2)
 
-        said = woken(zombie)
+        output = woken(zombie)
 
-    assert SupersededError.__name__ in said
+    assert SupersededError.__name__ in output
     assert numbers(settled(broker, topic)) == expected(EPOCHS)
 
 
@@ -31,20 +31,20 @@ def test_a_zombie_that_fences_its_successor_off_costs_one_more_attempt(broker: B
     topic = make_topic(broker, partitions=2)
     with paused(broker.address, topic, tmp_path, Point.BEFORE_FENCE, epoch=1) as zombie:
         replaced(tmp_path)
-        said = []
+        outputs = []
         with pytest.MonkeyPatch.context() as patch:
             # between our fence and our commit it wakes up, writes the epoch in our place, and ends
             awake = iter([True])
 
             def interrupted(point: Point, epoch: int | None = None) -> None:
                 if point == Point.BEFORE_DECISION and epoch == 1 and next(awake, False):
-                    said.append(woken(zombie))
+                    outputs.append(woken(zombie))
                 reach(point, epoch)
 
             patch.setattr(kafka_transaction, "reach", interrupted)
             run(target(broker.address, topic), tmp_path, generation=2)
 
-    assert SupersededError.__name__ in said[0]
+    assert SupersededError.__name__ in outputs[0]
     assert numbers(settled(broker, topic)) == expected(EPOCHS)
 
 

@@ -37,8 +37,8 @@ def refusal(work: Callable[[], object]) -> EngineError:
 
 
 def ledger(broker: Broker, topic: str) -> list[LedgerEntry]:
-    with KafkaLedger(broker.client_options(), NAME, topic) as found:
-        return found.read()
+    with KafkaLedger(broker.client_options(), NAME, topic) as kafka_ledger:
+        return kafka_ledger.read()
 
 
 def overwrite(broker: Broker, topic: str, metadata: str) -> None:
@@ -131,8 +131,8 @@ def test_a_restore_to_an_older_epoch_writes_its_rows_once_more(broker: Broker, t
     run(target(broker.address, topic), tmp_path, lineage="two", generation=2, parents=(("one", 1),))
 
     written = [*expected(EPOCHS), *expected(EPOCHS)[20:]]
-    found = [json.loads(message.value() or b"")["n"] for message in settled(broker, topic)]
-    assert sorted(found) == sorted(written)
+    values = [json.loads(message.value() or b"")["n"] for message in settled(broker, topic)]
+    assert sorted(values) == sorted(written)
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"name": "x"}'])
@@ -155,7 +155,7 @@ def test_a_broker_that_fences_passes_and_one_that_does_not_is_refused(broker: Br
 
     # the client's own stand-in for a cluster lets both of two producers with one id commit
     standin = Producer({"test.mock.num.brokers": 1, "log_level": 0, "bootstrap.servers": "none"})
-    [address] = [f"{one.host}:{one.port}" for one in standin.list_topics("made", timeout=30).brokers.values()]
+    [address] = [f"{node.host}:{node.port}" for node in standin.list_topics("made", timeout=30).brokers.values()]
     refused = refusal(lambda: check_broker(producer_options(address, "made"), "arroyo.", "made"))
     assert refused.code == TransactionsUnsafeError.code
 

@@ -50,8 +50,8 @@ def test_a_driver_that_is_killed_leaves_every_row_there_once(
     outcome, _ = play(spark, of)
 
     assert outcome == "finished"
-    found = [json.loads(message.value() or b"") for message in settled(broker, topic)]
-    assert sorted(row["counter"] for row in found) == list(range(ROWS))
+    rows = [json.loads(message.value() or b"") for message in settled(broker, topic)]
+    assert sorted(row["counter"] for row in rows) == list(range(ROWS))
 
 
 @pytest.mark.parametrize("point", ["after_decision", "while_publishing", "after_write"])
@@ -70,10 +70,10 @@ def test_parallel_transactions_need_no_query_that_gives_the_same_rows_again(
 
     outcome, _ = play(spark, of)
 
-    found = [message.value() for message in settled(broker, topic)]
+    values = [message.value() for message in settled(broker, topic)]
     assert outcome == "finished"
-    assert sorted(json.loads(value or b"")["counter"] for value in found) == list(range(ROWS))
-    assert set(before) <= set(found)
+    assert sorted(json.loads(value or b"")["counter"] for value in values) == list(range(ROWS))
+    assert set(before) <= set(values)
     assert PER_EPOCH < len(sent) <= 2 * PER_EPOCH
 
 
@@ -105,9 +105,9 @@ def test_rows_that_are_too_large_are_counted_once_through_a_crash(
 
     _, reports = play(spark, of)
 
-    found = [json.loads(message.value() or b"") for message in settled(broker, topic)]
-    assert {row["counter"] for row in found} == {number for number in range(ROWS) if number % 10}
-    assert len(found) == 54 or mode == "at_least_once"
+    rows = [json.loads(message.value() or b"") for message in settled(broker, topic)]
+    assert {row["counter"] for row in rows} == {number for number in range(ROWS) if number % 10}
+    assert len(rows) == 54 or mode == "at_least_once"
     assert [report.dropped_rows for report in reports if report.rows_in] == [4, 6]
 
 

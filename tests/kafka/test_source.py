@@ -58,8 +58,8 @@ def test_a_group_goes_on_where_it_is_and_begins_at_the_first_record(broker: Brok
     broker.produce(topic, "a", "b", "c")
     broker.produce(topic, "d", partition=1)
     options = {"source__offset": "group", "source__group_id": topic}
-    other = kafka_source(kafka_table(broker, topic, **options))
-    other.partitions()
+    earlier_source = kafka_source(kafka_table(broker, topic, **options))
+    earlier_source.partitions()
     broker.commit(topic, topic, 2)
 
     source = kafka_source(kafka_table(broker, topic, **options))
@@ -69,15 +69,15 @@ def test_a_group_goes_on_where_it_is_and_begins_at_the_first_record(broker: Brok
 
 
 def test_several_topics_are_one_table(broker: Broker) -> None:
-    one, other = broker.create_topic(), broker.create_topic()
-    broker.produce(one, "a")
-    broker.produce(other, "b")
-    source = kafka_source(kafka_table(broker, f"{one}, {other}", {"from": "topic"}))
+    first_topic, second_topic = broker.create_topic(), broker.create_topic()
+    broker.produce(first_topic, "a")
+    broker.produce(second_topic, "b")
+    source = kafka_source(kafka_table(broker, f"{first_topic}, {second_topic}", {"from": "topic"}))
 
     first = begin(source)
-    found = rows(list(between(source, first, source.advance(first, None))))
+    records = rows(list(between(source, first, source.advance(first, None))))
 
-    assert found == [{"value": "a", "from": one}, {"value": "b", "from": other}]
+    assert records == [{"value": "a", "from": first_topic}, {"value": "b", "from": second_topic}]
 
 
 def test_a_pattern_finds_topics_by_their_whole_name_and_new_ones_later(broker: Broker) -> None:
@@ -91,10 +91,10 @@ def test_a_pattern_finds_topics_by_their_whole_name_and_new_ones_later(broker: B
 
     broker.create_topic("pattern-b")
     broker.produce("pattern-b", "b")
-    found = source.begin([name for name in source.partitions() if name not in first], is_first=False)
+    new_positions = source.begin([name for name in source.partitions() if name not in first], is_first=False)
 
     assert list(first) == ["pattern-a/0"]
-    assert values(source, found, source.advance(found, None)) == ["b"]
+    assert values(source, new_positions, source.advance(new_positions, None)) == ["b"]
 
 
 def test_new_partitions_are_read_from_their_first_record(broker: Broker) -> None:
@@ -105,9 +105,9 @@ def test_new_partitions_are_read_from_their_first_record(broker: Broker) -> None
     broker.add_partitions(topic, 2)
     broker.produce(topic, "early", partition=1)
 
-    found = source.begin([name for name in source.partitions() if name not in first], is_first=False)
+    new_positions = source.begin([name for name in source.partitions() if name not in first], is_first=False)
 
-    assert values(source, found, source.advance(found, None)) == ["early"]
+    assert values(source, new_positions, source.advance(new_positions, None)) == ["early"]
 
 
 def test_records_around_those_of_aborted_transactions_are_read(broker: Broker) -> None:
@@ -172,9 +172,9 @@ def test_what_is_around_a_record_becomes_columns(broker: Broker) -> None:
     source = kafka_source(kafka_table(broker, topic, {key: key for key in keys}))
     first = begin(source)
 
-    one, other = rows(list(between(source, first, source.advance(first, None))))
+    first_row, second_row = rows(list(between(source, first, source.advance(first, None))))
 
-    assert one == {
+    assert first_row == {
         "value": "a",
         "topic": topic,
         "partition": 1,
@@ -184,7 +184,7 @@ def test_what_is_around_a_record_becomes_columns(broker: Broker) -> None:
         "key": b"k",
         "headers": [{"key": "h", "value": b"1"}, {"key": "h", "value": None}],
     }
-    assert (other["key"], other["headers"], other["offset_id"]) == (None, [], 1)
+    assert (second_row["key"], second_row["headers"], second_row["offset_id"]) == (None, [], 1)
 
 
 def test_records_without_a_value_are_skipped_and_the_others_keep_their_columns(broker: Broker) -> None:
@@ -193,9 +193,9 @@ def test_records_without_a_value_are_skipped_and_the_others_keep_their_columns(b
     source = kafka_source(kafka_table(broker, topic, {"at": "offset_id"}))
     first = begin(source)
 
-    found = rows(list(between(source, first, source.advance(first, None))))
+    records = rows(list(between(source, first, source.advance(first, None))))
 
-    assert found == [{"value": "a", "at": 0}, {"value": "b", "at": 2}]
+    assert records == [{"value": "a", "at": 0}, {"value": "b", "at": 2}]
 
 
 def test_a_message_of_several_lines_is_several_records(broker: Broker) -> None:
@@ -205,9 +205,9 @@ def test_a_message_of_several_lines_is_several_records(broker: Broker) -> None:
     source = kafka_source(read)
     first = begin(source)
 
-    found = rows(list(between(source, first, source.advance(first, None))))
+    records = rows(list(between(source, first, source.advance(first, None))))
 
-    assert found == [{"value": "a", "at": 0}, {"value": "b", "at": 0}, {"value": "c", "at": 1}]
+    assert records == [{"value": "a", "at": 0}, {"value": "b", "at": 0}, {"value": "c", "at": 1}]
 
 
 NUMBER = Schema((Field("n", types.BIGINT),))
@@ -227,8 +227,8 @@ def test_a_bad_record_says_where_it_is(broker: Broker) -> None:
     (piece,) = dropping.slices(f"{topic}/0", first[f"{topic}/0"], last[f"{topic}/0"], 1)
     (chunk,) = dropping.read(piece)
     assert (chunk.rows.to_pylist(), chunk.dropped) == ([{"n": 1}, {"n": 2}], 1)
-    (kept,) = kafka_source(replace(read, bad_data="dead_letter")).read(piece)
-    assert [(one.origin, one.record) for one in kept.dead_letters] == [
+    (letter_chunk,) = kafka_source(replace(read, bad_data="dead_letter")).read(piece)
+    assert [(letter.origin, letter.record) for letter in letter_chunk.dead_letters] == [
         (f"topic '{topic}', partition 0, offset 2", b"nonsense")
     ]
 
@@ -464,13 +464,13 @@ def test_a_password_that_is_wrong_is_said_to_be(broker: Broker) -> None:
 
 
 def test_brokers_that_know_tokens_are_read_by_tokens(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    regions: list[str] = []
 
     def encoded(part: Mapping[str, object]) -> str:
         return base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
 
     def sign_in(region: str, _: str = "") -> tuple[str, float]:
-        asked.append(region)
+        regions.append(region)
         now = time.time()
         return f"{encoded({'alg': 'none'})}.{encoded({'sub': 'me', 'iat': now - 1, 'exp': now + 300})}.", now + 300
 
@@ -482,7 +482,7 @@ def test_brokers_that_know_tokens_are_read_by_tokens(broker: Broker, monkeypatch
     first = begin(source)
 
     assert values(source, first, source.advance(first, None)) == ["a", "b"]
-    assert set(asked) == {"eu-west-1"}
+    assert set(regions) == {"eu-west-1"}
 
 
 def test_partitions_are_named_by_topic_and_number() -> None:

@@ -60,18 +60,18 @@ def run_alone(spec: RunSpec, count: int) -> int:
     file.write_text(spec.sql)
     command = [sys.executable, "-m", "engine", "run", str(file), "--state-dir", str(spec.state_dir)]
     command += ["--set", "quick=true", "--json-progress", "--max-epoch-rows", str(spec.max_epoch_rows)]
-    rows_in, is_told, others = 0, False, []
+    rows_in, is_told, log_lines = 0, False, []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
         for line in running.stderr:
             if not line.startswith("{"):
-                others.append(line)
+                log_lines.append(line)
                 continue
             rows_in += json.loads(line)["rows_in"]
             if not is_told and len(read_rows(spec.state_dir.parent / "output.json")) >= count:
                 is_told = True
                 running.send_signal(signal.SIGINT)
-    assert (running.returncode, others) == (INTERRUPTED, [])
+    assert (running.returncode, log_lines) == (INTERRUPTED, [])
     return rows_in
 
 
@@ -95,17 +95,17 @@ def test_spark_reads_the_same_through_kills(
         with broker.transaction(topic, *texts, partition=partition, abort=True):
             pass
         broker.produce(topic, '{"n": "none"', None, *texts, partition=partition, key="k", headers=[("a", b"1")])
-    theirs, ours = (spec_of(tmp_path / reader, broker, topic, reader) for reader in ("jvm", "python"))
+    jvm_spec, python_spec = (spec_of(tmp_path / reader, broker, topic, reader) for reader in ("jvm", "python"))
 
-    kill_in_epoch(theirs, 2)
-    rows_in = run_alone(theirs, rows)
+    kill_in_epoch(jvm_spec, 2)
+    rows_in = run_alone(jvm_spec, rows)
     control = Control()
 
     def note(report: EpochReport) -> None:
         if len(sorted_rows(tmp_path / "python")) == rows:
             control.stop("checkpoint")
 
-    run_in(spark, ours, control, note)
+    run_in(spark, python_spec, control, note)
 
     assert sorted_rows(tmp_path / "jvm") == sorted_rows(tmp_path / "python")
     assert letters(tmp_path / "jvm") == letters(tmp_path / "python")
@@ -159,12 +159,16 @@ def test_spark_is_told_which_records_and_how_to_log_in() -> None:
     options = fill_in(options, {"ARROYO_SECRET_p": 'hu"sh'})
     of = table("kafka", VALUE, bootstrap_servers="x", type="source", format="raw_string", topic="a")
 
-    found = KafkaSparkRead(of, options).options_of([Slice("a/0", place(3), place(9)), Slice("b/2", place(0), place(1))])
+    spark_options = KafkaSparkRead(of, options).options_of(
+        [Slice("a/0", place(3), place(9)), Slice("b/2", place(0), place(1))]
+    )
 
-    assert json.loads(found["assign"]) == {"a": [0], "b": [2]}
-    assert json.loads(found["startingOffsets"]) == {"a": {"0": 3}, "b": {"2": 0}}
-    assert json.loads(found["endingOffsets"]) == {"a": {"0": 9}, "b": {"2": 1}}
-    assert found["kafka.isolation.level"] == "read_committed"
-    assert found["kafka.security.protocol"] == "SASL_SSL"
-    assert found["kafka.sasl.jaas.config"].endswith('ScramLoginModule required username="me" password="hu\\"sh";')
-    assert found["kafka.ssl.truststore.certificates"] == "CA"
+    assert json.loads(spark_options["assign"]) == {"a": [0], "b": [2]}
+    assert json.loads(spark_options["startingOffsets"]) == {"a": {"0": 3}, "b": {"2": 0}}
+    assert json.loads(spark_options["endingOffsets"]) == {"a": {"0": 9}, "b": {"2": 1}}
+    assert spark_options["kafka.isolation.level"] == "read_committed"
+    assert spark_options["kafka.security.protocol"] == "SASL_SSL"
+    assert spark_options["kafka.sasl.jaas.config"].endswith(
+        'ScramLoginModule required username="me" password="hu\\"sh";'
+    )
+    assert spark_options["kafka.ssl.truststore.certificates"] == "CA"

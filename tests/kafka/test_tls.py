@@ -31,23 +31,23 @@ def secured(broker: Broker, how: str) -> dict[str, Any]:
     }
 
 
-def shown(one: Certificate) -> dict[str, str]:
-    return {"ssl__certificate": one.chain, "ssl__key": one.key}
+def shown(certificate: Certificate) -> dict[str, str]:
+    return {"ssl__certificate": certificate.chain, "ssl__key": certificate.key}
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("how", ["certificate", "login"])
 def test_rows_are_written_and_read_over_tls(how: str, mode: str, broker: Broker, tmp_path: Path) -> None:
     topic = make_topic(broker)
-    given = secured(broker, how)
-    address = given.pop("bootstrap_servers")
-    of = target(address, topic, sink__commit_mode=mode, **given)
+    options = secured(broker, how)
+    address = options.pop("bootstrap_servers")
+    of = target(address, topic, sink__commit_mode=mode, **options)
     rows = [(number, "a", number * 1_000_000) for number in range(3)]
 
     take(sink(of, directory(tmp_path)), epoch(0), [batch(TIMED, *rows)])
 
     assert len(settled(broker, topic)) == 3
-    source = kafka_source(kafka_table(broker, topic, bootstrap_servers=address, **given))
+    source = kafka_source(kafka_table(broker, topic, bootstrap_servers=address, **options))
     first = begin(source)
     last = source.advance(first, None)
     assert offsets(last)[0] >= 3
@@ -64,10 +64,10 @@ WRONG = {
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_source_that_is_not_trusted_or_does_not_trust_is_told(wrong: str, broker: Broker) -> None:
-    given = secured(broker, "certificate") | WRONG[wrong] | {"source__broker_timeout": "2 seconds"}
+    options = secured(broker, "certificate") | WRONG[wrong] | {"source__broker_timeout": "2 seconds"}
 
     with pytest.raises(EngineError) as refused:
-        kafka_source(kafka_table(broker, make_topic(broker), **given)).partitions()
+        kafka_source(kafka_table(broker, make_topic(broker), **options)).partitions()
 
     assert "certificate" in str(refused.value)
     assert "ssl." in str(refused.value.hint)
@@ -79,8 +79,8 @@ def test_a_source_that_is_not_trusted_or_does_not_trust_is_told(wrong: str, brok
 def test_a_sink_that_is_not_trusted_or_does_not_trust_is_told_at_once(
     wrong: str, mode: str, broker: Broker, tmp_path: Path
 ) -> None:
-    given = secured(broker, "certificate") | WRONG[wrong]
-    of = target(given.pop("bootstrap_servers"), make_topic(broker), sink__commit_mode=mode, **given)
+    options = secured(broker, "certificate") | WRONG[wrong]
+    of = target(options.pop("bootstrap_servers"), make_topic(broker), sink__commit_mode=mode, **options)
 
     with pytest.raises(EngineError) as refused:
         take(sink(of, directory(tmp_path)), epoch(0), [batch(TIMED, (1, "a", 1_000_000))])

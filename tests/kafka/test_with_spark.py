@@ -42,8 +42,8 @@ def spec_of(
     output: str = "n BIGINT",
 ) -> RunSpec:
     path = folder / "output.json"
-    given = {"broker": broker.address, "topic": topic, "options": options, "columns": columns, "output": output}
-    return RunSpec("copy", TABLES.format(path=path, **given) + sql, folder / "state", parallelism=2)
+    values = {"broker": broker.address, "topic": topic, "options": options, "columns": columns, "output": output}
+    return RunSpec("copy", TABLES.format(path=path, **values) + sql, folder / "state", parallelism=2)
 
 
 def numbers(*values: int) -> list[str]:
