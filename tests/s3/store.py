@@ -29,8 +29,8 @@ class Store:
 
     def keys(self) -> list[str]:
         """What there is below `out`, without that."""
-        found = self.client.list_objects_v2(Bucket=self.bucket, Prefix="out/").get("Contents", [])
-        return [one["Key"].removeprefix("out/") for one in found]
+        objects = self.client.list_objects_v2(Bucket=self.bucket, Prefix="out/").get("Contents", [])
+        return [summary["Key"].removeprefix("out/") for summary in objects]
 
     def read(self, name: str) -> bytes:
         """The bytes of an object below `out`."""
@@ -48,5 +48,5 @@ class Store:
 
     def uploads(self) -> list[str]:
         """The keys of uploads that are not finished."""
-        found = self.client.list_multipart_uploads(Bucket=self.bucket).get("Uploads", [])
-        return [one["Key"] for one in found]
+        unfinished = self.client.list_multipart_uploads(Bucket=self.bucket).get("Uploads", [])
+        return [upload["Key"] for upload in unfinished]

@@ -22,8 +22,8 @@ def delta(store: Store, endpoint: str) -> Table:
 def numbers(store: Store) -> list[int]:
     options = {"AWS_ENDPOINT_URL": store.endpoint, "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
     options |= {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "mine"}
-    found = DeltaTable(f"s3://{store.bucket}/out", storage_options=options)
-    return sorted(row["n"] for row in found.to_pyarrow_table().to_pylist())
+    delta_table = DeltaTable(f"s3://{store.bucket}/out", storage_options=options)
+    return sorted(row["n"] for row in delta_table.to_pyarrow_table().to_pylist())
 
 
 def is_commit(request: bytes) -> bool:

@@ -39,9 +39,9 @@ def test_rows_come_into_a_bucket_and_into_a_delta_table(
     monkeypatch.setenv("ARROYO_SECRET_KEY", "mine")
     rows = [{"n": number, "name": f"part {number % 3}"} for number in range(60)]
     (tmp_path / "in.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    given = {"$folder": str(tmp_path), "$endpoint": store.endpoint, "$bucket": store.bucket}
+    placeholders = {"$folder": str(tmp_path), "$endpoint": store.endpoint, "$bucket": store.bucket}
     sql = SCRIPT
-    for name, value in given.items():
+    for name, value in placeholders.items():
         sql = sql.replace(name, value)
 
     assert run_in(spark, RunSpec("buckets", sql, tmp_path / "state", max_epoch_rows=30), Control()) == "finished"

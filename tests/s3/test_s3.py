@@ -102,14 +102,14 @@ def test_files_that_are_there_already_are_compared(
 
 
 def test_an_object_of_somebody_else_is_left_alone(store: Store, tmp_path: Path) -> None:
-    theirs = b'{"n":1,"name":"b"}\n'  # as long as ours
-    store.client.put_object(Bucket=store.bucket, Key="out/0000000000-one.json", Body=theirs)
+    content = b'{"n":1,"name":"b"}\n'  # as long as ours
+    store.client.put_object(Bucket=store.bucket, Key="out/0000000000-one.json", Body=content)
 
     with pytest.raises(OutputChangedError) as refused:
         take(sink(store.table(), place(tmp_path)), epoch(0), [batch(NUMBERS, (1, "a"))])
 
     assert refused.value.hint
-    assert store.read("0000000000-one.json") == theirs
+    assert store.read("0000000000-one.json") == content
 
 
 def test_a_restore_takes_objects_away_again(store: Store, tmp_path: Path) -> None:
@@ -156,12 +156,12 @@ def test_a_history_that_was_left_puts_nothing_into_the_bucket_after_a_restore(
 
 
 def test_a_restored_pipeline_may_begin_where_there_is_nothing(store: Store, tmp_path: Path) -> None:
-    begun = epoch(1, "two", generation=2, parents=(("one", 0),))
-    take(sink(store.table(), place(tmp_path)), begun, [batch(NUMBERS, (7, "a"))])
+    first_epoch = epoch(1, "two", generation=2, parents=(("one", 0),))
+    take(sink(store.table(), place(tmp_path)), first_epoch, [batch(NUMBERS, (7, "a"))])
     assert numbers(store) == [7]
 
     with pytest.raises(EngineError) as refused:
-        take(sink(store.table(), place(tmp_path / "other")), begun, [batch(NUMBERS, (8, "a"))])
+        take(sink(store.table(), place(tmp_path / "other")), first_epoch, [batch(NUMBERS, (8, "a"))])
 
     assert refused.value.code == "delivery.ledger_lost"
 
@@ -178,13 +178,13 @@ def test_uploads_that_nobody_has_finished_for_a_day_are_aborted(store: Store, tm
     where = of.options.location
     assert isinstance(where, Prefix)
 
-    [begun, _] = [one["Initiated"] for one in store.client.list_multipart_uploads(Bucket=store.bucket)["Uploads"]]
+    [start, _] = [upload["Initiated"] for upload in store.client.list_multipart_uploads(Bucket=store.bucket)["Uploads"]]
 
-    for hours, left in ((23, ["elsewhere/theirs", "out/mine"]), (25, ["elsewhere/theirs"])):
-        later = begun + timedelta(hours=hours)
+    for hours, keys in ((23, ["elsewhere/theirs", "out/mine"]), (25, ["elsewhere/theirs"])):
+        later = start + timedelta(hours=hours)
         target = Bucket(where, of.options, tmp_path, "job", clock=standing(later))
         target.begin(WritePermit(tmp_path, epoch(0), None, False, (), 0))
-        assert sorted(store.uploads()) == left
+        assert sorted(store.uploads()) == keys
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_a_path_may_be_a_bucket(path: str, read: Path | Prefix) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"path": "gs://bucket/x"}, "cannot be written"),
         ({"path": "s3://"}, "does not name a bucket"),
@@ -235,8 +235,8 @@ def test_a_path_may_be_a_bucket(path: str, read: Path | Prefix) -> None:
         ({"path": "s3://bucket/x", "multipart__target_part_size": "1mb"}, "greater than or equal to 5242880"),
     ],
 )
-def test_buckets_that_cannot_be_are_refused(options: dict[str, str], said: str) -> None:
-    with pytest.raises(ScriptRefused, match=said):
+def test_buckets_that_cannot_be_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ScriptRefused, match=message):
         table("filesystem", NUMBERS, type="sink", format="json", **options)
 
 
