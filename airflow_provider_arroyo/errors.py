@@ -87,6 +87,13 @@ class BadConnectionError(ArroyoError, AirflowFailException):
         super().__init__(message, code="connection.invalid", hint=hint)
 
 
+class TemplateError(ArroyoError, AirflowFailException):
+    """A templated field refers to what is not defined, or is no template."""
+
+    def __init__(self, message: str, *, code: str, hint: str) -> None:
+        super().__init__(message, code=code, hint=hint)
+
+
 class EmbeddedError(ArroyoError):
     """The embedded control plane did not come up."""
 

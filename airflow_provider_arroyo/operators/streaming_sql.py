@@ -7,7 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
-from airflow_provider_arroyo import calls, conversations
+import jinja2
+
+from airflow_provider_arroyo import calls, conversations, templates
 from airflow_provider_arroyo.calls import PipelineSpec
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
 from airflow_provider_arroyo.deployments import DesiredPipeline, deploy
@@ -86,6 +88,21 @@ class StreamingSqlOperator(PipelineOperator):
         self.wait_for = wait_for
         self.force = force
         self.kill_action = on_kill
+
+    def render_template(
+        self,
+        content: Any,
+        context: Context,
+        jinja_env: jinja2.Environment | None = None,
+        seen_oids: set[int] | None = None,
+    ) -> Any:
+        """Render, and refuse what is not defined by name and line, also where the DAG lets it be empty."""
+        try:
+            return super().render_template(
+                content, context, templates.strict(jinja_env or self.get_template_env()), seen_oids
+            )
+        except (jinja2.UndefinedError, jinja2.TemplateSyntaxError) as error:
+            raise templates.refusal(error) from error
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Deploy, publish what was deployed, and wait as asked."""

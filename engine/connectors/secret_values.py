@@ -2,13 +2,20 @@
 
 `{{ secret:NAME }}` is the environment variable `ARROYO_SECRET_NAME` of the driver, or the file NAME in its directory
 `ARROYO_SECRETS_DIR`. `{{ NAME }}` is a plain variable, whose name must begin with `ARROYO_VAR_`: a script must not be
-able to read whatever else the driver's environment holds.
+able to read whatever else the driver's environment holds. In texts that Jinja renders, as in a DAG, both are written
+with a dollar, which Jinja leaves alone:
+
+    {{ secret:KAFKA }}     ${secret:KAFKA}       the secret KAFKA
+    {{ ARROYO_VAR_HOST }}  ${ARROYO_VAR_HOST}    the variable ARROYO_VAR_HOST
+    {{ HOME }}                                   refused
+                           ${HOME}               text: a dollar and braces mean something elsewhere, too
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, get_args
 
@@ -22,7 +29,12 @@ M = TypeVar("M", bound=BaseModel)
 SECRET_PREFIX = "ARROYO_SECRET_"  # noqa: S105 - the name of a variable
 VARIABLE_PREFIX = "ARROYO_VAR_"
 SECRETS_DIR = "ARROYO_SECRETS_DIR"
-_REFERENCE = re.compile(r"\{\{\s*(secret:)?([^{}]*?)\s*\}\}")
+_REFERENCE = re.compile(
+    r"""\{\{ \s* (?P<kind>secret:)? (?P<name>[^{}]*?) \s* \}\}
+    |   \$\{ \s* (?P<dollar_kind>secret:) (?P<dollar_name>[^{}]*?) \s* \}
+    |   \$\{ \s* (?P<variable>ARROYO_VAR_[^{}]*?) \s* \}""",
+    re.VERBOSE,
+)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -31,19 +43,38 @@ def is_secret(info: FieldInfo) -> bool:
     return info.annotation is SecretStr or SecretStr in get_args(info.annotation)
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a text refers to."""
+
+    name: str
+    is_secret: bool
+
+
+def references(text: str) -> list[Reference]:
+    """Everything that a text refers to, in whichever spelling."""
+    return [_reference(match) for match in _REFERENCE.finditer(text)]
+
+
+def secrets_named(script: str) -> frozenset[str]:
+    """The names of the secrets that a script refers to."""
+    return frozenset(reference.name for reference in references(script) if reference.is_secret)
+
+
 def refers_to_secret(value: object) -> bool:
     """Whether an option's value is made of a secret that it names."""
-    return isinstance(value, str) and any(kind for kind, _ in _REFERENCE.findall(value))
+    return isinstance(value, str) and bool(secrets_named(value))
 
 
 def complaint_about(info: FieldInfo, value: object) -> str | None:
     """What is wrong with the references in an option's value, in words, or None."""
-    for kind, name in _REFERENCE.findall(value) if isinstance(value, str) else ():
+    for reference in references(value) if isinstance(value, str) else ():
+        name = reference.name
         if not _NAME.fullmatch(name):
             return f"{name!r} is not a valid name of a secret or variable; use letters, digits and underscores"
-        if kind and not is_secret(info):
+        if reference.is_secret and not is_secret(info):
             return "it is shown in plans and logs, so it must not contain a secret"
-        if not kind and not name.startswith(VARIABLE_PREFIX):
+        if not reference.is_secret and not name.startswith(VARIABLE_PREFIX):
             return (
                 f"the variable {name!r} cannot be read: only variables that begin with {VARIABLE_PREFIX} can; "
                 f"for a secret write {{{{ secret:NAME }}}} and set {SECRET_PREFIX}NAME where the job is started"
@@ -64,10 +95,16 @@ def fill_in(options: M, environ: Mapping[str, str]) -> M:
 
 
 def _filled(text: str, environ: Mapping[str, str]) -> str:
-    return _REFERENCE.sub(lambda match: _value(match[2], environ, is_secret=match[1] is not None), text)
+    return _REFERENCE.sub(lambda match: _value(_reference(match), environ), text)
 
 
-def _value(name: str, environ: Mapping[str, str], *, is_secret: bool) -> str:
+def _reference(match: re.Match[str]) -> Reference:
+    name = match["name"] or match["dollar_name"] or match["variable"] or ""
+    return Reference(name, is_secret=bool(match["kind"] or match["dollar_kind"]))
+
+
+def _value(reference: Reference, environ: Mapping[str, str]) -> str:
+    name, is_secret = reference.name, reference.is_secret
     variable = f"{SECRET_PREFIX}{name}" if is_secret else name
     if variable in environ and (is_secret or name.startswith(VARIABLE_PREFIX)):
         return environ[variable]

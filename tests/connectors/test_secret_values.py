@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from engine.connectors.base import Options
-from engine.connectors.secret_values import complaint_about, fill_in
+from engine.connectors.secret_values import complaint_about, fill_in, secrets_named
 from engine.errors import SecretNotFoundError
 
 
@@ -24,6 +24,36 @@ def password(text: str) -> Place:
 def told(options: Place) -> str:
     assert options.password is not None
     return options.password.get_secret_value()
+
+
+SPELLINGS = ["{{ secret:KAFKA }}", "${secret:KAFKA}", "${ secret:KAFKA }"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_secret_has_a_spelling_that_templates_leave_alone(spelling: str) -> None:
+    filled = fill_in(password(f"{spelling}!"), {"ARROYO_SECRET_KAFKA": "open sesame"})
+
+    assert told(filled) == "open sesame!"
+
+
+def test_a_variable_has_it_too() -> None:
+    filled = fill_in(Place(address="redis://${ARROYO_VAR_HOST}:1"), {"ARROYO_VAR_HOST": "here"})
+
+    assert filled.address == "redis://here:1"
+
+
+@pytest.mark.parametrize("text", ["${HOME}", "${}", "$secret:KAFKA", "a${b}c", "${ARROYO_SECRET_KAFKA}"])
+def test_other_dollars_are_text(text: str) -> None:
+    options = password(text)
+
+    assert complaint_about(Place.model_fields["address"], text) is None
+    assert fill_in(options, {"HOME": "/root", "ARROYO_SECRET_KAFKA": "open sesame"}) is options
+
+
+def test_the_references_of_a_script_are_found_in_every_spelling() -> None:
+    script = "'{{ secret:A }}' '${secret:B}' '{{ARROYO_VAR_C}}' '${ARROYO_VAR_D}' '${E}' {{ secret:A }}"
+
+    assert secrets_named(script) == {"A", "B"}
 
 
 def test_a_secret_comes_from_its_variable_and_does_not_print() -> None:
@@ -64,6 +94,9 @@ def test_what_a_script_may_not_read_is_not_read_even_past_the_check() -> None:
         ("address", "{{ secret:A }}", "must not contain a secret"),
         ("address", "{{ AWS_SECRET_ACCESS_KEY }}", "only variables that begin with ARROYO_VAR_"),
         ("password", "{{ secret:../../etc/passwd }}", "not a valid name of a secret"),
+        ("password", "${secret:A} ${ARROYO_VAR_B}", None),
+        ("address", "${secret:A}", "must not contain a secret"),
+        ("password", "${secret:../../etc/passwd}", "not a valid name of a secret"),
     ],
 )
 def test_references_are_checked_when_a_script_is_read(field: str, text: str, wrong: str | None) -> None:

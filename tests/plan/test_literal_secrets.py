@@ -31,7 +31,7 @@ def test_a_script_that_is_kept_must_refer_to_its_secrets(script: str, line: int)
     assert "hunter2" not in str(refused.value)
 
 
-@pytest.mark.parametrize("password", ["{{ secret:SHOP }}", "{{secret:A}}-{{secret:B}}"])
+@pytest.mark.parametrize("password", ["{{ secret:SHOP }}", "{{secret:A}}-{{secret:B}}", "${secret:SHOP}"])
 def test_what_refers_to_secrets_may_be_kept(password: str) -> None:
     assert plan_query(SCRIPT.format(password=password), []).fingerprint
     assert plan_query(CONNECTION.format(password=password), []).fingerprint
