@@ -155,7 +155,7 @@ def _look_at_state(wait: UntilState) -> Conversation[Event | None]:
 
 def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Conversation[Event | None]:
     progress = yield from ask(calls.get_watermark(wait.pipeline, wait.past, hold))
-    if progress.passed or progress.state is JobState.FINISHED:
+    if progress.passed:
         return Reached(wait.pipeline, progress.state, progress.epoch, progress.watermark)
     return (yield from _ended_if_terminal(wait.pipeline, progress.state))
 

@@ -90,6 +90,10 @@ class EpochReport:
         int | None,
         Figure("Rows that could be read when the epoch was planned and are not in it. Null when no source can tell."),
     ] = None
+    lineage: Annotated[
+        str | None,
+        Figure("The history of the state that it belongs to. Null from drivers of an earlier version."),
+    ] = None
     is_last: Annotated[
         bool, Figure("Whether the input has ended with it; the driver says so with its goodbye.", is_sent=False)
     ] = False

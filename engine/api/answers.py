@@ -15,7 +15,7 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Version
 from engine.jobs.states import STATES, State, StopMode
-from engine.jobs.status import JobEvent
+from engine.jobs.status import JobEvent, Progress
 from engine.store.savepoints import Savepoint as StoredSavepoint
 
 T = TypeVar("T")
@@ -213,16 +213,18 @@ def savepoint(stored: StoredSavepoint, directory: DataDirectory) -> Savepoint:
     )
 
 
-def watermark(record: JobRecord, past: datetime | None) -> Watermark:
-    """How far the output is complete. That of a finished job lies in the far future."""
+def watermark(record: JobRecord, past: datetime | None, *, is_given_up: bool) -> Watermark:
+    """How far the output is complete. That of a finished job lies in the far future; of a state that is to be given up
+    nothing is known."""
     status = record.status
-    reached = FAR_FUTURE if status.state is State.FINISHED else status.progress.watermark
+    progress = Progress() if is_given_up else status.progress
+    reached = FAR_FUTURE if status.state is State.FINISHED and not is_given_up else progress.watermark
     return Watermark(
         watermark=micros(reached),
-        epoch=status.progress.epoch,
+        epoch=progress.epoch,
         passed=None if past is None else reached is not None and reached >= past,
         state=status.state,
-        sources=sources(status.progress.sources),
+        sources=sources(progress.sources),
     )
 
 

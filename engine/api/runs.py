@@ -15,7 +15,7 @@ from engine.epoch_report import EpochReport
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.orders import Order, orders
-from engine.jobs.status import Failure, Goodbye, Progress, Run, Status
+from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced
 from engine.store import checkpoints, jobs, runs
 
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)
@@ -81,9 +81,9 @@ def heartbeat(job: str, generation: int, body: Heartbeat, request: Request, cont
         run = _authenticated(connection, request, job, generation)
         status = jobs.get(connection, job)
     is_first = body.state == "running" and run.running_at is None
-    if (is_first or body.reports) and status.generation == generation:
+    if is_first or body.reports:
         with context.database.writing() as connection:
-            if is_first:
+            if is_first and jobs.get(connection, job).generation == generation:
                 runs.set_running(connection, run, context.clock())
             _advance(connection, run, body.reports)
         context.changes.notify(run.pipeline_id)
@@ -100,8 +100,7 @@ def goodbye(job: str, generation: int, body: Farewell, request: Request, context
         run = _authenticated(connection, request, job, generation)
         status = jobs.get(connection, job)
         runs.set_goodbye(connection, run, Goodbye(body.outcome, failure))
-        if status.generation == generation:
-            _advance(connection, run, body.reports)
+        _advance(connection, run, body.reports)
     context.changed(run.pipeline_id)
     return _answer(context, run, status)
 
@@ -117,15 +116,19 @@ def _authenticated(connection: Connection, request: Request, job: str, generatio
 
 
 def _advance(connection: Connection, run: Run, reports: tuple[EpochReport, ...]) -> None:
-    """Write down what was committed. Reports that come twice, or late, move nothing back."""
-    if not reports:
+    """Write down what was committed. Reports that come twice, or late, move nothing back; those of a run that has been
+    replaced, or was seen to be gone, say nothing of the state as it is now."""
+    status, current = jobs.get(connection, run.job_id), runs.find(connection, run.job_id, run.generation)
+    if not reports or status.generation != run.generation or current is None or current.ended_at is not None:
         return
     epochs = sorted(reports, key=lambda report: report.epoch)
+    before, newest = status.progress, epochs[-1]
+    if before.lineage is not None and newest.lineage not in (None, before.lineage):
+        checkpoints.forget(connection, run.job_id, since=epochs[0].epoch)
+        before = Progress()
     checkpoints.add(connection, run.job_id, run.generation, epochs)
-    before, newest = jobs.get(connection, run.job_id).progress, epochs[-1]
     if before.epoch is None or newest.epoch >= before.epoch:
-        watermark = newest.watermark or before.watermark
-        jobs.advance(connection, run.job_id, Progress(newest.epoch, watermark, newest.source_watermarks))
+        jobs.advance(connection, run.job_id, advanced(before, newest))
 
 
 def _answer(context: Context, run: Run, status: Status) -> Answer:

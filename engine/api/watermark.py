@@ -15,7 +15,7 @@ from engine.api.context import Context, ContextDep
 from engine.errors import RequestError
 from engine.instants import from_micros
 from engine.store import pipelines
-from engine.store.records import read_record
+from engine.store.records import is_state_given_up, read_record
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/watermark", tags=["watermark"])
 
@@ -49,7 +49,8 @@ async def get(
 def _read(context: Context, pipeline: str, past: datetime | None) -> tuple[str, answers.Watermark]:
     with context.database.reading() as connection:
         record = read_record(connection, pipelines.get(connection, pipeline).id)
-    return record.pipeline.id, answers.watermark(record, past)
+        answer = answers.watermark(record, past, is_given_up=is_state_given_up(connection, record))
+    return record.pipeline.id, answer
 
 
 def _is_final(answer: answers.Watermark) -> bool:

@@ -22,6 +22,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage import read_lineage
+from engine.errors import UnreadableStateError
 from engine.instants import Clock
 from engine.jobs.actions import (
     AbandonRescale,
@@ -43,7 +46,7 @@ from engine.jobs.intend import intend
 from engine.jobs.observe import Observation, Process
 from engine.jobs.records import JobRecord, Records
 from engine.jobs.runner import Runner
-from engine.jobs.status import JobEvent, Run
+from engine.jobs.status import JobEvent, Progress, Run
 
 LOG = logging.getLogger(__name__)
 
@@ -169,6 +172,8 @@ class Controller:
             run = replace(run, ended_at=now)
         key = ""
         if isinstance(action, Launch):
+            if self._begins_lineage(record):
+                status = replace(status, progress=Progress())
             key = secrets.token_urlsafe(32)
             run = Run(
                 job_id=status.job_id,
@@ -180,6 +185,22 @@ class Controller:
                 launched_at=now,
             )
         return JobRecord(pipeline, status, run), key
+
+    def _begins_lineage(self, record: JobRecord) -> bool:
+        """Whether the run to be launched may not go on from what was reached: it may give up the state, or somebody has
+        put another one in its place."""
+        pipeline, progress = record.pipeline, record.status.progress
+        if self.records.version(pipeline.id, pipeline.version).force:
+            return True
+        return progress.lineage is not None and not self._continues(pipeline.id, progress.lineage, progress.epoch or 0)
+
+    def _continues(self, pipeline_id: str, lineage: str, epoch: int) -> bool:
+        """Whether the state on disk is of that history, or of one that left off from it at that epoch or later."""
+        try:
+            current = read_lineage(StatePaths(self.directory.state(pipeline_id)).lineage)
+        except UnreadableStateError:
+            return False
+        return current.id == lineage or any(parent == lineage and last >= epoch for parent, last in current.parents)
 
     def _act(self, record: JobRecord, action: Action, key: str, old: Run | None) -> None:
         pipeline_id = record.pipeline.id

@@ -47,7 +47,8 @@ def intend(action: Action, desired: Pipeline, status: Status, now: datetime) -> 
         case Repartition():
             return desired, _enter(status, State.RESCALING, now)
         case RestoreSavepoint():
-            return desired, _enter(status, State.SCHEDULING, now)
+            # From here on the state may be the savepoint's, also if the work on it is cut short.
+            return desired, replace(_enter(status, State.SCHEDULING, now), progress=Progress())
         case AcceptMaintenance(task):
             return _accepted(task, desired, _enter(status, State.SCHEDULING, now))
         case AbandonRescale():

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from engine.epoch_report import EpochReport
 from engine.jobs.states import State
 
 FATAL = frozenset({"sql", "option", "state", "delivery", "data", "udf", "setting"})
@@ -28,11 +29,24 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job has come: its newest committed epoch and the watermark of what it has written."""
+    """How far a job has come: its newest committed epoch and the watermark of what it has written. It is that of one
+    history of the state, the `lineage`; another one begins without any."""
 
     epoch: int | None = None
     watermark: datetime | None = None
     sources: Mapping[str, datetime | None] = field(default_factory=dict)
+    lineage: str | None = None
+
+
+def advanced(before: Progress, report: EpochReport) -> Progress:
+    """How far a job has come with a further epoch. A watermark that is not known yet, as right after a start, leaves
+    the one from before."""
+    return Progress(
+        report.epoch,
+        report.watermark or before.watermark,
+        report.source_watermarks,
+        report.lineage or before.lineage,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.compile import Program
@@ -24,16 +24,18 @@ class Reporter:
 
     program: Program
     notes_directory: Path
+    lineage: str
 
     def read(self, progress: Mapping[str, object], written: WrittenEpoch) -> EpochReport:
         """The report of an epoch from Spark's progress, as a dict read from its JSON."""
-        return read_progress(
+        report = read_progress(
             progress,
             self._scans(),
             written,
             TableCounters(self._dropped, self._counted),
             closes_windows=self.program.parts.closes_windows,
         )
+        return replace(report, lineage=self.lineage)
 
     def _scans(self) -> Mapping[str, int]:
         """How often each table is read in an epoch."""

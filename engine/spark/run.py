@@ -154,7 +154,7 @@ def _run(
 ) -> Outcome:
     spark.conf.set(_PARTITIONS, str(prepared.claim.parallelism))
     try:
-        reporter = Reporter(prepared.program, prepared.paths.watermarks)
+        reporter = Reporter(prepared.program, prepared.paths.watermarks, prepared.claim.lineage)
         return _Running(prepared, control, reporter, on_epoch).until_end(spark, on_started)
     finally:
         prepared.claim.release()  # the callbacks that Spark keeps would hold it for as long as the session lives

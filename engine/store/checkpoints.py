@@ -20,6 +20,7 @@ _LIMIT = 100
 
 _TYPES: Mapping[object, type[TypeEngine[Any]]] = {
     int: BigInteger,
+    str: Text,
     float: Float,
     datetime: Instant,
     timedelta: Length,
@@ -54,9 +55,9 @@ def add(connection: Connection, job_id: str, generation: int, reports: Sequence[
         connection.execute(delete(CHECKPOINTS).where(and_(CHECKPOINTS.c.job_id == job_id, old)))
 
 
-def forget(connection: Connection, job_id: str) -> None:
-    """Forget a job's epochs: it now stands at a savepoint, and their numbers will come again."""
-    connection.execute(delete(CHECKPOINTS).where(CHECKPOINTS.c.job_id == job_id))
+def forget(connection: Connection, job_id: str, since: int = 0) -> None:
+    """Forget a job's epochs from a number on: another history of its state begins, and the numbers come again."""
+    connection.execute(delete(CHECKPOINTS).where(CHECKPOINTS.c.job_id == job_id, CHECKPOINTS.c.epoch >= since))
 
 
 def latest(connection: Connection, job_id: str, limit: int) -> Sequence[EpochReport]:

@@ -37,6 +37,7 @@ JOBS = Table(
     Column("watermark", Instant),
     Column("sources", Watermarks, nullable=False),
     Column("revision", Integer, nullable=False),
+    Column("lineage", Text),
 )
 
 
@@ -84,13 +85,18 @@ def from_row(row: RowMapping) -> Status:
         started_at=row["started_at"],
         finished_at=row["finished_at"],
         failure=None if code is None else Failure(code, row["failure_message"], row["failure_hint"]),
-        progress=Progress(row["epoch"], row["watermark"], row["sources"]),
+        progress=Progress(row["epoch"], row["watermark"], row["sources"], row["lineage"]),
         revision=row["revision"],
     )
 
 
 def _progress(progress: Progress) -> Mapping[str, object]:
-    return {"epoch": progress.epoch, "watermark": progress.watermark, "sources": progress.sources}
+    return {
+        "epoch": progress.epoch,
+        "watermark": progress.watermark,
+        "sources": progress.sources,
+        "lineage": progress.lineage,
+    }
 
 
 def _row(status: Status) -> Mapping[str, object]:

@@ -81,6 +81,15 @@ def read_record(connection: Connection, pipeline_id: str) -> JobRecord:
     return JobRecord(pipeline, status, run if run is not None and run.ended_at is None else None)
 
 
+def is_state_given_up(connection: Connection, record: JobRecord) -> bool:
+    """Whether somebody has asked for what gives up the state as it is: then nothing that it has reached is promised any
+    more, although the run that has it may not have ended yet."""
+    pipeline = record.pipeline
+    if pipeline.restore is not None:
+        return True
+    return pipeline.version != record.status.version and versions.get(connection, pipeline.id, pipeline.version).force
+
+
 def _is_current(connection: Connection, record: JobRecord) -> bool:
     """Whether what was decided on is still desired: a launch must not overtake a stop."""
     query = select(PIPELINES.c.revision).where(PIPELINES.c.id == record.pipeline.id)

@@ -26,6 +26,7 @@ REPORT = EpochReport(
     state_bytes=4,
     at=datetime(2026, 1, 1, 0, 3, tzinfo=UTC),
     rows_waiting=5,
+    lineage="1f",
 )
 WIRE: dict[str, Any] = {
     "epoch": 7,
@@ -41,6 +42,7 @@ WIRE: dict[str, Any] = {
     "state_changes": 3,
     "state_bytes": 4,
     "at": 1_767_225_780_000_000,
+    "lineage": "1f",
 }
 ROW = {
     "epoch": 7,
@@ -57,6 +59,7 @@ ROW = {
     "state_bytes": 4,
     "at": 1_767_225_780_000_000,
     "rows_waiting": 5,
+    "lineage": "1f",
 }
 ANSWER = {
     "epoch": 7,
@@ -74,6 +77,7 @@ ANSWER = {
     "state_changes": 3,
     "state_bytes": 4,
     "watermark": 1_767_225_660_000_000,
+    "lineage": "1f",
 }
 
 
@@ -152,5 +156,6 @@ def test_a_driver_of_before_or_after_is_understood(plane: Plane) -> None:
     send(plane, {**{name: WIRE[name] for name in needed}, "of_tomorrow": 1})
 
     nothing = {"late_rows": 0, "dropped_rows": 0, "state_changes": 0, "state_bytes": 0, "rows_waiting": None}
+    nothing["lineage"] = None
     assert answer(plane) == ANSWER | nothing
     assert row(plane) == ROW | nothing | {"sources": "{}"}

@@ -1,0 +1,184 @@
+"""Progress belongs to a lineage: nothing that a dead state has reached opens a gate of the one that follows it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.observe import Maintenance
+from engine.jobs.status import Failure
+from tests.api.conftest import T0, Plane, report
+
+PATH = "/pipelines/orders/watermark"
+PAST = f"{PATH}?past={(T0 + timedelta(minutes=20)).isoformat().replace('+', '%2B')}"
+
+
+def reach(plane: Plane, epoch: int, minutes: int, **fields: Any) -> None:
+    plane.call("heartbeat", {"state": "running", "reports": [{**report(epoch, minutes), **fields}]})
+
+
+def gate(plane: Plane) -> tuple[bool, int | None, int | None]:
+    found = plane.get(PAST)
+    return found["passed"], found["watermark"], found["epoch"]
+
+
+def epochs(plane: Plane) -> list[int]:
+    found = plane.get(f"/pipelines/orders/jobs/{plane.job()['id']}/checkpoints")["data"]
+    return [checkpoint["epoch"] for checkpoint in found]
+
+
+def write_lineage(plane: Plane, lineage: str, *parents: tuple[str, int]) -> None:
+    state = DataDirectory(plane.context.directory.root).state(plane.job()["pipeline_id"])
+    state.mkdir(parents=True, exist_ok=True)
+    (state / "lineage.json").write_text(json.dumps({"lineage": lineage, "parents": parents}))
+
+
+NOTHING = (False, None, None)
+
+
+def test_a_forced_version_opens_no_gate_on_what_the_one_before_has_reached(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 25, 30)
+    assert gate(plane)[0]
+
+    plane.http.put("/api/v1/pipelines/by-name/orders", json={"query": "SELECT 2", "force": True})
+    assert gate(plane) == NOTHING, "asked for, and the version before still runs"
+    plane.settle()
+    reach(plane, 26, 31)
+    assert gate(plane) == NOTHING, "the version before comes to its end"
+    plane.end()
+    assert gate(plane) == NOTHING, "launched"
+    plane.come_up()
+    assert gate(plane) == NOTHING, "up"
+    reach(plane, 0, 5)
+
+    assert gate(plane)[::2] == (False, 0)
+    assert plane.job()["epoch"] == 0
+    assert epochs(plane) == [0]
+    reach(plane, 1, 20)
+    assert gate(plane)[::2] == (True, 1)
+
+
+def test_a_forced_version_over_a_finished_one_has_not_finished(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 25, 30)
+    plane.end("finished")
+
+    plane.http.put("/api/v1/pipelines/by-name/orders", json={"query": "SELECT 2", "force": True})
+
+    assert gate(plane) == NOTHING
+
+
+def test_what_a_run_says_after_its_successor_was_launched_counts_no_more(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 25, 30)
+    first = plane.runner.launched[-1]
+    plane.deploy(query="SELECT 2", force=True)
+    plane.end()
+
+    plane.call("heartbeat", {"state": "running", "reports": [report(26, 40)]}, first)
+    plane.call("goodbye", {"outcome": "stopped", "reports": [report(27, 40)]}, first)
+
+    assert gate(plane) == NOTHING
+    assert epochs(plane) == []
+
+
+def test_a_restore_opens_no_gate_on_what_came_after_the_savepoint(plane: Plane) -> None:
+    plane.run()
+    savepoint = plane.http.post("/api/v1/pipelines/orders/savepoints").json()
+    reach(plane, 25, 30)
+
+    body = {"savepoint_id": savepoint["id"], "allow_replay": True}
+    assert plane.http.post("/api/v1/pipelines/orders/restore", json=body).is_success
+    assert gate(plane) == NOTHING, "asked for, and the job still runs"
+    plane.settle()
+    reach(plane, 26, 31)
+    assert gate(plane) == NOTHING, "the run before comes to its end"
+    plane.end()
+    assert gate(plane) == NOTHING, "restored and launched"
+    plane.come_up()
+    reach(plane, 8, 5)
+
+    assert gate(plane)[::2] == (False, 8)
+    assert epochs(plane) == [8]
+
+
+def test_a_restore_that_fails_half_way_leaves_no_progress(plane: Plane) -> None:
+    plane.run()
+    savepoint = plane.http.post("/api/v1/pipelines/orders/savepoints").json()
+    reach(plane, 25, 30)
+    begin = plane.runner.begin_maintenance
+
+    def fail(pipeline_id: str, task: Any) -> None:
+        begin(pipeline_id, task)
+        plane.runner.work[pipeline_id] = Maintenance(task, "failed", Failure("state.damaged", "no"))
+
+    plane.runner.begin_maintenance = fail  # type: ignore[method-assign]
+    plane.http.post("/api/v1/pipelines/orders/restore", json={"savepoint_id": savepoint["id"], "allow_replay": True})
+    plane.settle()
+    plane.end()
+
+    assert plane.state() == "Failed"
+    assert gate(plane) == NOTHING
+
+
+def test_a_state_that_somebody_has_replaced_starts_without_progress(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 25, 30, lineage="a")
+    write_lineage(plane, "b")
+
+    plane.end(None)
+    plane.let_pass(5)
+
+    assert len(plane.runner.launched) == 2
+    assert gate(plane) == NOTHING
+    reach(plane, 0, 5, lineage="b")
+    assert gate(plane)[::2] == (False, 0)
+
+
+def test_a_state_that_was_removed_starts_without_progress(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 25, 30, lineage="a")
+
+    plane.end(None)
+    plane.let_pass(5)
+
+    assert gate(plane) == NOTHING
+
+
+def test_a_rescale_goes_on_with_what_was_reached(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 25, 30, lineage="a")
+    write_lineage(plane, "b", ("a", 25))
+
+    plane.end(None)
+    plane.let_pass(5)
+
+    assert gate(plane)[::2] == (True, 25)
+    reach(plane, 27, 31, lineage="b")
+    assert epochs(plane) == [27, 25]
+
+
+def test_a_history_that_left_off_before_what_was_reached_starts_without_progress(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 25, 30, lineage="a")
+    write_lineage(plane, "b", ("a", 24))
+
+    plane.end(None)
+    plane.let_pass(5)
+
+    assert gate(plane) == NOTHING
+
+
+def test_a_report_of_another_history_replaces_what_was_reached(plane: Plane) -> None:
+    """A driver finds at its start that its state must begin anew; the control plane learns of it with the report."""
+    plane.run()
+    reach(plane, 24, 29, lineage="a")
+    reach(plane, 25, 30, lineage="a")
+
+    reach(plane, 0, 5, lineage="b", watermark=None)
+
+    assert gate(plane) == (False, None, 0)
+    assert epochs(plane) == [0]
