@@ -26,23 +26,23 @@ def jars(tmp_path: Path) -> Path:
     return tmp_path / "jars"
 
 
-def found(archive: Archive | None) -> Archive:
+def existing(archive: Archive | None) -> Archive:
     assert archive is not None
     return archive
 
 
-def made(archive: Archive | None, content: bytes) -> None:
+def write_archive(archive: Archive | None, content: bytes) -> None:
     """A JVM wrote this much of its archive, and ended."""
-    found(archive).path.write_bytes(content)
-    found(archive).handed_over()
+    existing(archive).path.write_bytes(content)
+    existing(archive).handed_over()
 
 
 def test_the_first_start_makes_it_and_the_next_one_uses_it(java: Java, jars: Path, tmp_path: Path) -> None:
     first = find_archive(java, jars, tmp_path)
-    assert f"-XX:ArchiveClassesAtExit={found(first).path}" in found(first).options()
-    made(first, WHOLE)
+    assert f"-XX:ArchiveClassesAtExit={existing(first).path}" in existing(first).options()
+    write_archive(first, WHOLE)
 
-    second = found(find_archive(java, jars, tmp_path))
+    second = existing(find_archive(java, jars, tmp_path))
 
     assert f"-XX:SharedArchiveFile={second.path}" in second.options()
     assert second.path.read_bytes() == WHOLE
@@ -53,13 +53,13 @@ def test_two_that_start_at_once_do_not_both_make_it(java: Java, jars: Path, tmp_
     first = find_archive(java, jars, tmp_path)
 
     assert find_archive(java, jars, tmp_path) is None
-    found(first).handed_over()
+    existing(first).handed_over()
 
 
 def test_one_that_was_cut_short_is_made_again(java: Java, jars: Path, tmp_path: Path) -> None:
-    made(find_archive(java, jars, tmp_path), CUT_SHORT)
+    write_archive(find_archive(java, jars, tmp_path), CUT_SHORT)
 
-    again = found(find_archive(java, jars, tmp_path))
+    again = existing(find_archive(java, jars, tmp_path))
 
     assert again.lock is not None
     assert not again.path.exists()
@@ -67,13 +67,13 @@ def test_one_that_was_cut_short_is_made_again(java: Java, jars: Path, tmp_path: 
 
 
 def test_another_class_path_gets_its_own(java: Java, jars: Path, tmp_path: Path) -> None:
-    made(find_archive(java, jars, tmp_path), WHOLE)
+    write_archive(find_archive(java, jars, tmp_path), WHOLE)
     (jars / "more.jar").touch()
 
-    other = found(find_archive(java, jars, tmp_path))
+    second_archive = existing(find_archive(java, jars, tmp_path))
 
-    assert other.lock is not None
-    other.handed_over()
+    assert second_archive.lock is not None
+    second_archive.handed_over()
 
 
 def test_a_cache_that_cannot_be_used_is_done_without(java: Java, jars: Path, tmp_path: Path) -> None:

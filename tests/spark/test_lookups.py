@@ -48,9 +48,9 @@ def test_rows_find_what_the_table_says_when_they_pass(spark: SparkSession, tmp_p
 
     assert run_in(spark, start(tmp_path), Control(), change) == "finished"
 
-    found = [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()]
-    names = [row["name"] for row in found]
-    assert [row["value"] for row in found] == list(range(ROWS))
+    rows = [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()]
+    names = [row["name"] for row in rows]
+    assert [row["value"] for row in rows] == list(range(ROWS))
     assert names[:3] == ["old"] * 3
     assert names[-1] == "renewed"
     assert names == sorted(names)

@@ -12,7 +12,7 @@ from engine.spark.watermarks import END_OF_TIME
 
 def plan(checkpoint: Path, windows: int, *sources: Offset | None) -> None:
     """The log's entry of epoch 3; `windows` is Spark's own watermark, in microseconds."""
-    lines = ["-" if one is None else json.dumps(one.to_json()) for one in sources]
+    lines = ["-" if offset is None else json.dumps(offset.to_json()) for offset in sources]
     (checkpoint / "offsets").mkdir()
     about = json.dumps({"batchWatermarkMs": windows // 1000})
     (checkpoint / "offsets" / "3").write_text("\n".join(["v1", about, *lines]))

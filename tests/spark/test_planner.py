@@ -41,9 +41,9 @@ class FakeSource:
         raise AssertionError
 
 
-def planner(source: FakeSource, folder: Path, others: tuple[Path, ...] = ()) -> Planner:
+def planner(source: FakeSource, folder: Path, other_folders: tuple[Path, ...] = ()) -> Planner:
     activity = Activity(timedelta(minutes=5), {})
-    return Planner(PlanSpec("t", folder, others), source, activity, lambda: source.now)
+    return Planner(PlanSpec("t", folder, other_folders), source, activity, lambda: source.now)
 
 
 def note(folder: Path, partition: str, end: int, candidate: int | None, dropped: int = 0) -> None:
@@ -64,48 +64,48 @@ def test_the_watermark_is_that_of_the_slowest_partition(tmp_path: Path) -> None:
 class MovingSource(FakeSource):
     """Its partitions begin somewhere else every time one asks."""
 
-    asked: list[bool] = field(default_factory=list)
+    begins: list[bool] = field(default_factory=list)
 
     def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
-        self.asked.append(is_first)
-        return {name: 100 * len(self.asked) for name in partitions}
+        self.begins.append(is_first)
+        return {name: 100 * len(self.begins) for name in partitions}
 
 
 def test_where_a_moving_source_begins_is_written_down_before_it_is_read(tmp_path: Path) -> None:
     source = MovingSource({"a": 150})
     plan = planner(source, tmp_path)
 
-    begun = plan.next(plan.first())
-    read = planner(source, tmp_path).next(begun)
+    first_offset = plan.next(plan.first())
+    read = planner(source, tmp_path).next(first_offset)
 
-    assert (begun.positions, begun.moved) == ({"a": 100}, {})
+    assert (first_offset.positions, first_offset.moved) == ({"a": 100}, {})
     assert (read.positions, read.moved) == ({"a": 150}, {"a": 1})
-    assert source.asked == [True, False]
+    assert source.begins == [True, False]
 
 
 def test_partitions_found_later_are_written_down_while_the_others_are_read(tmp_path: Path) -> None:
     source = MovingSource({"a": 150})
     plan = planner(source, tmp_path)
-    begun = plan.next(plan.first())
+    first_offset = plan.next(plan.first())
     source.ends = {"a": 170, "b": 500}
 
-    read = plan.next(begun)
+    read = plan.next(first_offset)
 
     assert (read.positions, read.moved) == ({"a": 170, "b": 200}, {"a": 1})
     assert plan.next(read).positions == {"a": 170, "b": 500}
-    assert source.asked == [True, False, False]
+    assert source.begins == [True, False, False]
 
 
 def test_a_moving_source_without_partitions_has_begun_all_the_same(tmp_path: Path) -> None:
     source = MovingSource({})
     plan = planner(source, tmp_path)
 
-    begun = plan.next(plan.first())
+    first_offset = plan.next(plan.first())
     source.ends = {"a": 150}
-    plan.next(begun)
+    plan.next(first_offset)
 
-    assert begun.sequence == 1
-    assert source.asked == [True, False]
+    assert first_offset.sequence == 1
+    assert source.begins == [True, False]
 
 
 def test_a_partition_that_has_shown_nothing_holds_the_watermark_back(tmp_path: Path) -> None:
@@ -245,11 +245,11 @@ def test_a_partition_whose_rows_wait_is_not_idle(tmp_path: Path) -> None:
 
 
 def test_an_idle_source_follows_the_slowest_active_one(tmp_path: Path) -> None:
-    other, third = tmp_path / "other", tmp_path / "third"
-    notes.write_mark(other, notes.SourceMark(900, idle=False, ended=False))
+    second, third = tmp_path / "other", tmp_path / "third"
+    notes.write_mark(second, notes.SourceMark(900, idle=False, ended=False))
     notes.write_mark(third, notes.SourceMark(800, idle=False, ended=False))
     source = FakeSource({"a": 0})
-    plan = planner(source, tmp_path / "mine", (other, third))
+    plan = planner(source, tmp_path / "mine", (second, third))
     offset = plan.next(plan.first())
     source.now = START + timedelta(minutes=6)
 
@@ -257,11 +257,11 @@ def test_an_idle_source_follows_the_slowest_active_one(tmp_path: Path) -> None:
 
 
 def test_an_idle_source_does_not_follow_idle_or_ended_ones(tmp_path: Path) -> None:
-    other, third = tmp_path / "other", tmp_path / "third"
-    notes.write_mark(other, notes.SourceMark(END_OF_TIME, idle=False, ended=True))
+    second, third = tmp_path / "other", tmp_path / "third"
+    notes.write_mark(second, notes.SourceMark(END_OF_TIME, idle=False, ended=True))
     notes.write_mark(third, notes.SourceMark(800, idle=True, ended=False))
     source = FakeSource({"a": 0})
-    plan = planner(source, tmp_path / "mine", (other, third))
+    plan = planner(source, tmp_path / "mine", (second, third))
     offset = plan.next(plan.first())
     source.now = START + timedelta(minutes=6)
 

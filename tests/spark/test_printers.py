@@ -167,11 +167,11 @@ def test_constants_come_back_as_they_were(spark: SparkSession, keep_backslashes:
     spark.conf.set("spark.sql.parser.escapedStringLiterals", keep_backslashes)
     try:
         frame = _select(spark, [Literal(value, kind) for value, kind in CONSTANTS])
-        given = [_plain(value) for value in frame.collect()[0]]
+        values = [_plain(value) for value in frame.collect()[0]]
     finally:
         spark.conf.unset("spark.sql.parser.escapedStringLiterals")
 
-    assert given == [value for value, _ in CONSTANTS]
+    assert values == [value for value, _ in CONSTANTS]
     assert _types(frame) == [to_spark(kind).simpleString() for _, kind in CONSTANTS]
 
 
@@ -197,11 +197,11 @@ def test_casts_follow_the_reference_engine(spark: SparkSession) -> None:
     expressions = [_cast(value, kind) for value, kind, _ in CASTS]
     frame = _select(spark, expressions)
 
-    given = [_plain(value) for value in frame.collect()[0]]
+    results = [_plain(value) for value in frame.collect()[0]]
     wrong = [
-        (value, str(kind), found, expected)
-        for (value, kind, expected), found in zip(CASTS, given, strict=True)
-        if found != expected
+        (value, str(kind), result, expected)
+        for (value, kind, expected), result in zip(CASTS, results, strict=True)
+        if result != expected
     ]
     assert wrong == []
     assert _types(frame) == [to_spark(expr.type).simpleString() for expr in expressions]
@@ -266,9 +266,9 @@ def test_forms_are_of_declared_functions() -> None:
 
 
 def _cast(value: Value | Literal, kind: types.Type, *, lenient: bool = False) -> Expr:
-    found = cast(literal(value), kind, lenient=lenient)
-    assert found is not None
-    return found
+    expression = cast(literal(value), kind, lenient=lenient)
+    assert expression is not None
+    return expression
 
 
 def _select(spark: SparkSession, expressions: list[Expr]) -> DataFrame:

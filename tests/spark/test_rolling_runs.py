@@ -40,14 +40,14 @@ class Runs:
         self.spark = spark
         self.folder = folder
         self.sql = sql.replace("$folder", str(folder))
-        self.seen: list[tuple[str | None, dict[str, list[int]]]] = []
+        self.observations: list[tuple[str | None, dict[str, list[int]]]] = []
 
     def run(self, *, stop_after: int | None = None) -> Outcome:
         control = Control()
 
         def on_epoch(report: EpochReport) -> None:
             mark = report.watermark and report.watermark.strftime("%H:%M")
-            self.seen.append((mark, self.files()))
+            self.observations.append((mark, self.files()))
             if report.epoch == stop_after:
                 control.stop("checkpoint")
 
@@ -56,11 +56,11 @@ class Runs:
 
     def files(self) -> dict[str, list[int]]:
         """The numbers in each directory that is marked as complete; each must have one file."""
-        found = {}
+        numbers = {}
         for mark in sorted((self.folder / "out").glob("*/_SUCCESS")):
             [file] = mark.parent.glob("*.json")
-            found[mark.parent.name] = sorted(json.loads(line)["n"] for line in file.read_text().splitlines())
-        return found
+            numbers[mark.parent.name] = sorted(json.loads(line)["n"] for line in file.read_text().splitlines())
+        return numbers
 
 
 def test_what_the_watermark_has_passed_can_be_read_whole(spark: SparkSession, tmp_path: Path) -> None:
@@ -69,11 +69,11 @@ def test_what_the_watermark_has_passed_can_be_read_whole(spark: SparkSession, tm
     assert runs.run() == "finished"
 
     assert runs.files() == HOURS
-    for mark, seen in runs.seen:
+    for mark, files in runs.observations:
         # another epoch may have been committed by the time that a report is read
         passed = [hour for hour in HOURS if mark is not None and (mark == "23:59" or f"{int(hour) + 1:02}:00" <= mark)]
-        assert {hour: seen.get(hour) for hour in passed} == {hour: HOURS[hour] for hour in passed}
-    assert any(mark is not None and "02:00" <= mark <= "06:00" for mark, _ in runs.seen)
+        assert {hour: files.get(hour) for hour in passed} == {hour: HOURS[hour] for hour in passed}
+    assert any(mark is not None and "02:00" <= mark <= "06:00" for mark, _ in runs.observations)
 
 
 @pytest.mark.parametrize("sql", [AS_THEY_COME, PER_WINDOW], ids=["as they come", "per window"])

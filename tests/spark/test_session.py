@@ -79,7 +79,7 @@ def test_java_dies_with_the_process_that_started_it_even_when_that_is_killed(tmp
 
 
 def test_a_session_says_nothing_on_the_terminal_and_can_be_opened_again(tmp_path: Path) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", WHOLE_LIFE, str(tmp_path)],
         capture_output=True,
         text=True,
@@ -87,7 +87,7 @@ def test_a_session_says_nothing_on_the_terminal_and_can_be_opened_again(tmp_path
         check=False,
     )
 
-    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    assert (process.stdout, process.stderr, process.returncode) == ("", "", 0)
     assert not list(tmp_path.glob("scratch-*"))
 
 

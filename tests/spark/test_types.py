@@ -34,9 +34,11 @@ NESTED = [
 def test_arrow_types_are_to_the_letter_what_spark_expects(kind: types.Type) -> None:
     schema = Schema((Field("value", kind),))
 
-    theirs = to_arrow_schema(spark_schema(schema), timezone="UTC", error_on_duplicated_field_names_in_struct=True)
+    spark_arrow_schema = to_arrow_schema(
+        spark_schema(schema), timezone="UTC", error_on_duplicated_field_names_in_struct=True
+    )
 
-    assert arrow_schema(schema).equals(theirs, check_metadata=True)
+    assert arrow_schema(schema).equals(spark_arrow_schema, check_metadata=True)
 
 
 @pytest.mark.parametrize("kind", [*SIMPLE, *NESTED], ids=str)
