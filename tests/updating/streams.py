@@ -39,13 +39,13 @@ def epochs_of(chance: Random, rows: Sequence[dict[str, Any]], *, taken_back: flo
 
 def rows_after(epochs: Iterable[Sequence[Change]]) -> list[dict[str, Any]]:
     """The rows that are there after all epochs."""
-    there: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for epoch in epochs:
-        there += [row for retract, row in epoch if not retract]
+        rows += [row for retract, row in epoch if not retract]
         for retract, row in epoch:
             if retract:
-                there.remove(row)
-    return there
+                rows.remove(row)
+    return rows
 
 
 class Buckets:

@@ -31,8 +31,8 @@ KINDS: dict[str, Type] = {"number": BIGINT, "price": PRICE, "real": DOUBLE, "wor
 def measure(
     function: str, columns: str, result: Type, *, distinct: bool = False, order: Sequence[str] = ()
 ) -> tuple[Measure, list[str]]:
-    sorting = tuple(Sorting(KINDS[one], descending=False, nulls_first=False) for one in order)
-    kinds = tuple(KINDS[one] for one in columns.split())
+    sorting = tuple(Sorting(KINDS[column], descending=False, nulls_first=False) for column in order)
+    kinds = tuple(KINDS[column] for column in columns.split())
     return Measure(function, kinds, result, distinct=distinct, order=sorting), [*columns.split(), *order]
 
 
@@ -67,7 +67,7 @@ MEASURES = {
 
 def operator(names: Sequence[str], *, only_appends: bool, ttl: int = DAY) -> AggregateOperator:
     measures = tuple(MEASURES[name][0] for name in names)
-    results = [Field(f"c{1 + index}", one.result) for index, one in enumerate(measures)]
+    results = [Field(f"c{1 + index}", measure.result) for index, measure in enumerate(measures)]
     schema = Schema((Field("c0", TEXT), *results))
     return AggregateOperator(AggregateSpec(schema, 1, measures, only_appends, ttl))
 
@@ -85,8 +85,8 @@ def packed(spec: AggregateSpec, names: Sequence[str], changes: Sequence[Change])
         measured, read = MEASURES[name]
         count = len(measured.arguments)
         for place, column in enumerate(read):
-            own = f"a{index}_{place}" if place < count else f"o{index}_{place - count}"
-            columns[own] = pa.array([row[column] for row in rows], to_arrow(KINDS[column]))
+            argument = f"a{index}_{place}" if place < count else f"o{index}_{place - count}"
+            columns[argument] = pa.array([row[column] for row in rows], to_arrow(KINDS[column]))
         if index in spec.kept_values:
             hashes = [identity(*(row[column] for column in read)) for row in rows]
             columns[f"v{index}"] = pa.array(hashes, pa.int64())

@@ -52,8 +52,8 @@ def spread(more: str = "") -> Udf:
     return read_udfs([UdfFile("own.py", SPREAD.format(more=more))]).by_name["spread"]
 
 
-def buckets(own: Udf, *, only_appends: bool) -> Buckets:
-    measure = Measure("spread", (BIGINT,), BIGINT, has_condition=True, udf=own)
+def buckets(udf: Udf, *, only_appends: bool) -> Buckets:
+    measure = Measure("spread", (BIGINT,), BIGINT, has_condition=True, udf=udf)
     schema = Schema((Field("c0", TEXT), Field("c1", BIGINT)))
     return Buckets(AggregateOperator(AggregateSpec(schema, 1, (measure,), only_appends, DAY)))
 

@@ -25,7 +25,7 @@ LARGER: Expr = Call("<", (Column("l1", BIGINT), Column("r1", BIGINT)), BOOLEAN)
 
 
 def spec_of(kind: JoinKind, *, condition: Expr | None = None, changes: bool = True, ttl: int = DAY) -> JoinSpec:
-    sides = [Schema((Field(f"{one}0", TEXT), Field(f"{one}1", BIGINT))) for one in "lr"]
+    sides = [Schema((Field(f"{side}0", TEXT), Field(f"{side}1", BIGINT))) for side in "lr"]
     nothing = Schema(())
     return JoinSpec(sides[0], sides[1], kind, condition, (nothing, nothing), changes, has_watermark=False, ttl=ttl)
 

@@ -29,14 +29,14 @@ def test_a_new_history_goes_on_from_a_savepoint_of_a_running_one(spark: SparkSes
 
     def save_the_first(report: EpochReport) -> None:
         if report.epoch == 0:
-            taken = savepoints.take(running.state_dir, "sp_1", label=None, clock=lambda: datetime.now(UTC))
-            assert taken.epoch < 2
+            savepoint = savepoints.take(running.state_dir, "sp_1", label=None, clock=lambda: datetime.now(UTC))
+            assert savepoint.epoch < 2
 
     assert run_in(spark, running, Control(), save_the_first) == "finished"
     manifest = restore(running.state_dir / "savepoints" / "sp_1", running.state_dir, allow_replay=True)
-    outcome, seen = play(spark, running)
+    outcome, reports = play(spark, running)
 
     assert outcome == "finished"
-    assert [report.epoch for report in seen][:1] == [manifest.epoch + 1]
+    assert [report.epoch for report in reports][:1] == [manifest.epoch + 1]
     expected = Counter({json.dumps(dict(zip(COLUMNS, row, strict=True))): n for row, n in batch_answer(QUERY).items()})
     assert folded(tmp_path / "output.json") == expected

@@ -88,8 +88,8 @@ def batch_answer(database: duckdb.DuckDBPyConnection, rows: Sequence[dict[str, A
 
 @pytest.fixture(scope="module")
 def database() -> Any:
-    with duckdb.connect() as found:
-        yield found
+    with duckdb.connect() as connection:
+        yield connection
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -115,8 +115,8 @@ def test_the_folded_changes_are_the_batch_answer(
             for change in running.run(parts)
         ]
 
-        found = sorted(repr(row) for row in fold(changes).elements())
-        assert found == batch_answer(database, rows_after(epochs[: number + 1]), spec)
+        answer = sorted(repr(row) for row in fold(changes).elements())
+        assert answer == batch_answer(database, rows_after(epochs[: number + 1]), spec)
 
 
 def row(value: float, *, tie: int = 0, at: int = 0, key: str = "a") -> Change:
@@ -144,10 +144,10 @@ def test_the_best_row_is_replaced_under_its_own_id() -> None:
     nothing = running.run([(operator, packed([row(0), row(1, at=9)], only_appends=True))])
     second = running.run([(operator, packed([row(2)], only_appends=True))])
 
-    assert [(one["_retract"], one["c1"]) for one in first] == [(False, 1)]
+    assert [(change["_retract"], change["c1"]) for change in first] == [(False, 1)]
     assert nothing == []
-    assert [(one["_retract"], one["c1"]) for one in second] == [(True, 1), (False, 2)]
-    assert {one["_id"] for one in (*first, *second)} == {first[0]["_id"]}
+    assert [(change["_retract"], change["c1"]) for change in second] == [(True, 1), (False, 2)]
+    assert {change["_id"] for change in (*first, *second)} == {first[0]["_id"]}
 
 
 def test_rows_that_only_move_are_not_sent_when_nobody_reads_their_place() -> None:
@@ -157,7 +157,7 @@ def test_rows_that_only_move_are_not_sent_when_nobody_reads_their_place() -> Non
     running.run([(operator, packed([row(1), row(2), row(3)], only_appends=False))])
     out = running.run([(operator, packed([row(4)], only_appends=False))])
 
-    assert sorted((one["_retract"], one["c1"]) for one in out) == [(False, 4), (True, 1)]
+    assert sorted((change["_retract"], change["c1"]) for change in out) == [(False, 4), (True, 1)]
 
 
 def test_a_partition_without_changes_is_forgotten_and_taken_back() -> None:
@@ -166,8 +166,14 @@ def test_a_partition_without_changes_is_forgotten_and_taken_back() -> None:
 
     running.run([(operator, packed([row(1, key="a")], only_appends=True))])
     running.run([(operator, packed([row(0, key="a", at=90)], only_appends=True))])
-    kept = running.run([(operator, packed([row(5, key="a", tie=1, at=190)], only_appends=True))])
-    anew = running.run([(operator, packed([row(0, key="a", tie=2, at=300)], only_appends=True))])
+    first_changes = running.run([(operator, packed([row(5, key="a", tie=1, at=190)], only_appends=True))])
+    second_changes = running.run([(operator, packed([row(0, key="a", tie=2, at=300)], only_appends=True))])
 
-    assert [(one["_retract"], one["c1"], one["c3"]) for one in kept] == [(True, 1, 0), (False, 5, 1)]
-    assert [(one["_retract"], one["c1"], one["c3"]) for one in anew] == [(True, 5, 1), (False, 0, 2)]
+    assert [(change["_retract"], change["c1"], change["c3"]) for change in first_changes] == [
+        (True, 1, 0),
+        (False, 5, 1),
+    ]
+    assert [(change["_retract"], change["c1"], change["c3"]) for change in second_changes] == [
+        (True, 5, 1),
+        (False, 0, 2),
+    ]

@@ -74,21 +74,21 @@ def changes(spark: SparkSession, folder: Path, query: str, tasks: int = 1) -> li
     specs = scan_specs(program, EpochPart(program.parts, [], {}), folder / "notes", Limits(tasks, None))
     opened = open_tables(spark, specs)
     frame = stream_lowering(opened, program.tables, program.udfs).lower(program.parts.branches[0])
-    wanted = [*program.parts.branches[0].schema.names, *hidden_in(frame.columns)]
-    seen: list[list[Mapping[str, object]]] = []
+    columns = [*program.parts.branches[0].schema.names, *hidden_in(frame.columns)]
+    epochs: list[list[Mapping[str, object]]] = []
 
     def take(rows: DataFrame, _: int) -> None:
-        seen.append([row.asDict() for row in rows.collect()])
+        epochs.append([row.asDict() for row in rows.collect()])
 
-    stream = frame.select(*map(quoted, wanted)).writeStream.foreachBatch(take).outputMode("append")
+    stream = frame.select(*map(quoted, columns)).writeStream.foreachBatch(take).outputMode("append")
     running = stream.option("checkpointLocation", str(folder / "checkpoint")).start()
     try:
-        while not running.recentProgress or running.recentProgress[-1].numInputRows or not seen:
+        while not running.recentProgress or running.recentProgress[-1].numInputRows or not epochs:
             if not running.awaitTermination(0.1) and _is_over(running.lastProgress):
                 break
     finally:
         running.stop()
-    return [epoch for epoch in seen if epoch]
+    return [epoch for epoch in epochs if epoch]
 
 
 def _is_over(progress: object) -> bool:
@@ -165,16 +165,16 @@ QUERIES = {
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_folded_changes_are_the_batch_answer(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    seen = changes(spark, tmp_path, QUERIES[name])
+    epochs = changes(spark, tmp_path, QUERIES[name])
 
-    rows = [change if "_retract" in change else {**change, "_retract": False} for epoch in seen for change in epoch]
+    rows = [change if "_retract" in change else {**change, "_retract": False} for epoch in epochs for change in epoch]
     assert fold(rows) == batch_answer(QUERIES[name])
 
 
 def test_an_epoch_sends_only_what_it_changes(spark: SparkSession, tmp_path: Path) -> None:
-    seen = changes(spark, tmp_path, "SELECT key, count(*) AS n, sum(number) AS s FROM events GROUP BY key")
+    epochs = changes(spark, tmp_path, "SELECT key, count(*) AS n, sum(number) AS s FROM events GROUP BY key")
 
-    assert [len(epoch) for epoch in seen] == [3, 3, 7]
+    assert [len(epoch) for epoch in epochs] == [3, 3, 7]
 
 
 def test_windows_close_over_what_was_joined(spark: SparkSession, tmp_path: Path) -> None:
@@ -201,11 +201,11 @@ def test_windows_close_over_what_was_joined(spark: SparkSession, tmp_path: Path)
 def test_a_run_with_nothing_but_updating_operators_ends_with_its_input(spark: SparkSession, tmp_path: Path) -> None:
     sql = tables(tmp_path) + "INSERT INTO nowhere SELECT key, count(*) FROM events GROUP BY key;"
 
-    outcome, seen = play(spark, RunSpec("events", sql, tmp_path / "state"))
+    outcome, reports = play(spark, RunSpec("events", sql, tmp_path / "state"))
 
     assert outcome == "finished"
-    assert [report.rows_in for report in seen if report.rows_in] == [len(rows) for rows in EPOCHS]
-    assert seen[-1].is_last
+    assert [report.rows_in for report in reports if report.rows_in] == [len(rows) for rows in EPOCHS]
+    assert reports[-1].is_last
 
 
 def test_a_sum_out_of_range_stops_the_run_by_name(spark: SparkSession, tmp_path: Path) -> None:
