@@ -44,14 +44,14 @@ def write_script(path: Path, steps: Sequence[Step], *, bounded: bool = True) -> 
 
 def play(spark: SparkSession, spec: RunSpec, *, stop_after: int | None = None) -> tuple[str, list[EpochReport]]:
     """Run to the end, or until an epoch; how it ended and what was reported."""
-    control, seen = Control(), list[EpochReport]()
+    control, reports = Control(), list[EpochReport]()
 
     def note(report: EpochReport) -> None:
-        seen.append(report)
+        reports.append(report)
         if stop_after is not None and report.epoch >= stop_after:
             control.stop("checkpoint")
 
-    return run_in(spark, spec, control, note), seen
+    return run_in(spark, spec, control, note), reports
 
 
 def kill_in_epoch(spec: RunSpec, epoch: int, point: str = "after_write") -> None:

@@ -73,11 +73,11 @@ def watermark_minutes(report: EpochReport) -> float | None:
 def test_a_slow_and_a_silent_partition_lose_no_row(spark: SparkSession, tmp_path: Path) -> None:
     steps = three_partitions()
 
-    outcome, seen = play(spark, spec_of(tmp_path, steps))
+    outcome, reports = play(spark, spec_of(tmp_path, steps))
 
     assert outcome == "finished"
     assert answer(tmp_path) == batch_answer(steps)
-    assert sum(report.late_rows for report in seen) == 0
+    assert sum(report.late_rows for report in reports) == 0
 
 
 def test_windows_wait_for_the_silent_partition_and_then_follow_the_slow_one(
@@ -85,9 +85,9 @@ def test_windows_wait_for_the_silent_partition_and_then_follow_the_slow_one(
 ) -> None:
     steps = three_partitions()
 
-    _, seen = play(spark, spec_of(tmp_path, steps))
+    _, reports = play(spark, spec_of(tmp_path, steps))
 
-    marks = {report.epoch: watermark_minutes(report) for report in seen if not report.is_last}
+    marks = {report.epoch: watermark_minutes(report) for report in reports if not report.is_last}
     waiting = [marks[epoch] for epoch in range(2, 7)]
     assert set(waiting) <= {None, 0.0}, "the silent partition still counts"
     following = [(epoch, mark) for epoch, mark in marks.items() if mark is not None and 0 < mark < 200]
@@ -117,12 +117,12 @@ def test_a_row_is_late_only_when_its_window_is_closed(spark: SparkSession, tmp_p
         Step(timedelta(minutes=5), {"p": [{"ts": at(17), "key": "a"}]}),
     ]
 
-    _, seen = play(spark, spec_of(tmp_path, steps))
+    _, reports = play(spark, spec_of(tmp_path, steps))
 
     expected = {("2024-01-01T00:00:00", "a", 1): 1, ("2024-01-01T00:10:00", "a", 3): 1}
     expected["2024-01-01T00:10:00", "behind, but its window is open", 1] = 1
     assert answer(tmp_path) == Counter(expected)
-    assert sum(report.late_rows for report in seen) == 2
+    assert sum(report.late_rows for report in reports) == 2
 
 
 def test_the_same_window_again_is_answered_within_an_epoch(spark: SparkSession, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ CREATE VIEW h AS SELECT hop('50 seconds', '2 minutes') AS w, key, count(*) AS n,
 CREATE VIEW d AS SELECT tumble('2 minutes') AS w, count(DISTINCT key) AS keys, count(DISTINCT value) AS vals,
   sum(DISTINCT value) AS s, avg(value) AS mean, count(*) FILTER (WHERE value > 2) AS big FROM events GROUP BY w;
 """
-THEIRS = """
+ORACLE_FUNCTIONS = """
 CREATE VIEW e AS SELECT {'start': time_bucket(INTERVAL 2 minutes, ts)} AS w, key, count(*) AS n, max(value) AS v
   FROM events GROUP BY w, key;
 CREATE VIEW c AS SELECT {'start': time_bucket(INTERVAL 2 minutes, ts)} AS w, key, count(*) AS n, sum(value) AS v
@@ -129,13 +129,13 @@ def batch_answer(folder: Path, queries: Mapping[str, str] = QUERIES) -> dict[str
             columns = "{'ts': 'TIMESTAMP', 'key': 'VARCHAR', 'value': 'BIGINT'}"
             source = f"read_json('{folder / name}.json', format = 'newline_delimited', columns = {columns})"
             duck.execute(f"CREATE TABLE {name} AS SELECT * FROM {source}")
-        duck.execute(THEIRS)
-        found = {}
+        duck.execute(ORACLE_FUNCTIONS)
+        answers = {}
         for name, query in queries.items():
             rows = duck.execute(query)
             names = [column[0] for column in rows.description]
-            found[name] = Counter(shown(dict(zip(names, row, strict=True))) for row in rows.fetchall())
-    return found
+            answers[name] = Counter(shown(dict(zip(names, row, strict=True))) for row in rows.fetchall())
+    return answers
 
 
 def answer(folder: Path, queries: Mapping[str, str] = QUERIES) -> dict[str, Counter[str]]:
@@ -173,11 +173,11 @@ def test_windows_give_the_batch_answer_over_many_epochs_a_stop_and_another_paral
 
     assert (stopped, finished) == ("stopped", "finished")
     assert min(len(before), len(after)) >= 2, "windows close on both sides of the stop"
-    assert sum(one.late_rows for one in [*before, *after]) == 0
-    expected, found = batch_answer(tmp_path), answer(tmp_path)
+    assert sum(report.late_rows for report in [*before, *after]) == 0
+    expected, actual = batch_answer(tmp_path), answer(tmp_path)
     assert min(rows.total() for rows in expected.values()) > 10
     for name in QUERIES:
-        assert found[name] == expected[name], name
+        assert actual[name] == expected[name], name
 
 
 @pytest.mark.timeout(600)
@@ -186,7 +186,7 @@ def test_sub_queries_of_windows_give_the_batch_answer(spark: SparkSession, tmp_p
 
     assert play(spark, few_epochs)[0] == "finished"
 
-    expected, found = batch_answer(tmp_path, SUB_QUERIES), answer(tmp_path, SUB_QUERIES)
+    expected, actual = batch_answer(tmp_path, SUB_QUERIES), answer(tmp_path, SUB_QUERIES)
     assert min(rows.total() for rows in expected.values()) > 3
     for name in SUB_QUERIES:
-        assert found[name] == expected[name], name
+        assert actual[name] == expected[name], name
