@@ -37,8 +37,8 @@ class Query:
 
     name: str
     kinds: str
-    ours: str
-    theirs: str | None = None
+    engine_sql: str
+    oracle_sql: str | None = None
     is_updating: bool = False
 
 

@@ -45,7 +45,7 @@ def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
     for view in VIEWS.strip().split(";")[:-1]:
         database.execute(view)
     for name, columns in {"person": 1, "auction": 2, "bid": 1}.items():
-        casts = ", ".join(f"{one}::TIMESTAMP AS {one}" for one in instants[:columns])
+        casts = ", ".join(f"{column}::TIMESTAMP AS {column}" for column in instants[:columns])
         database.execute(f"CREATE TABLE {name}s AS SELECT * REPLACE ({casts}) FROM {name}")
         database.execute(f"DROP VIEW {name}")
         database.execute(f"ALTER TABLE {name}s RENAME TO {name}")
@@ -64,7 +64,7 @@ def test_the_queries_give_the_batch_answer(
 
     assert run_in(spark, spec, Control()) == "finished"
 
-    assert {one.name: _wrong(one, oracle, tmp_path) for one in queries} == {one.name: "" for one in queries}
+    assert {query.name: _wrong(query, oracle, tmp_path) for query in queries} == {query.name: "" for query in queries}
 
 
 def script(queries: Sequence[Query], folder: Path) -> str:
@@ -74,24 +74,24 @@ def script(queries: Sequence[Query], folder: Path) -> str:
     text = TABLE + VIEWS
     text += f"""CREATE TEMPORARY TABLE side (key BIGINT PRIMARY KEY, name TEXT)
       WITH (connector = 'filesystem', path = '{side}', format = 'csv');"""
-    for one in queries:
-        form = "debezium_json" if one.is_updating else "json"
-        options = f"connector = 'single_file', path = '{folder / one.name}.json', format = '{form}', type = 'sink'"
-        text += f"CREATE TABLE {one.name} WITH ({options});\nINSERT INTO {one.name} {one.ours};\n"
+    for query in queries:
+        form = "debezium_json" if query.is_updating else "json"
+        options = f"connector = 'single_file', path = '{folder / query.name}.json', format = '{form}', type = 'sink'"
+        text += f"CREATE TABLE {query.name} WITH ({options});\nINSERT INTO {query.name} {query.engine_sql};\n"
     return text
 
 
 def _wrong(query: Query, oracle: duckdb.DuckDBPyConnection, folder: Path) -> str:
     kinds = {str(number): kind for number, kind in enumerate(query.kinds.split())}
-    theirs = [comparable(row, kinds) for row in oracle.execute(query.theirs or query.ours).fetchall()]
+    expected = [comparable(row, kinds) for row in oracle.execute(query.oracle_sql or query.engine_sql).fetchall()]
     lines = [json.loads(line) for line in (folder / f"{query.name}.json").read_text().splitlines()]
     if not query.is_updating:
-        assert theirs, "a query that finds nothing shows nothing"
-        return difference([comparable(line.values(), kinds) for line in lines], theirs)
+        assert expected, "a query that finds nothing shows nothing"
+        return difference([comparable(line.values(), kinds) for line in lines], expected)
     table: Counter[Row] = Counter()
     for line in lines:
         for name, sign in (("before", -1), ("after", 1)):
             if line[name] is not None:
                 table[comparable(line[name].values(), kinds)] += sign
     assert min(table.values()) >= 0, "a row is taken back that is not there"
-    return difference(list(table.elements()), theirs)
+    return difference(list(table.elements()), expected)
