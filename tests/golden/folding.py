@@ -44,19 +44,19 @@ def folded_rows(case: str, lines: Iterable[str], near: Iterable[str] = ()) -> Co
     """The rows that a case's changes come to. A number that is as near as it must be to the one that the changes
     `near` come to is taken for it."""
     key = KEYS[case]
-    wanted = fold(near, key)
-    rows = {name: _snapped(row, wanted.get(name, {})) for name, row in fold(lines, key).items()}
+    expected = fold(near, key)
+    rows = {name: _snapped(row, expected.get(name, {})) for name, row in fold(lines, key).items()}
     return Counter(json.dumps(row, sort_keys=True) for row in rows.values())
 
 
-def _snapped(row: dict[str, object], wanted: dict[str, object]) -> dict[str, object]:
-    return {name: wanted[name] if _is_near(name, value, wanted.get(name)) else value for name, value in row.items()}
+def _snapped(row: dict[str, object], expected: dict[str, object]) -> dict[str, object]:
+    return {name: expected[name] if _is_near(name, value, expected.get(name)) else value for name, value in row.items()}
 
 
-def _is_near(name: str, value: object, wanted: object) -> bool:
+def _is_near(name: str, value: object, expected: object) -> bool:
     tolerance = 0.02 if name.startswith("approx_") else 1e-4
-    both = isinstance(value, int | float) and isinstance(wanted, int | float)
-    return both and math.isclose(value, wanted, rel_tol=tolerance)
+    both = isinstance(value, int | float) and isinstance(expected, int | float)
+    return both and math.isclose(value, expected, rel_tol=tolerance)
 
 
 def in_seconds(lines: Iterable[str]) -> list[str]:

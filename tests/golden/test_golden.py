@@ -39,10 +39,10 @@ def test_stopped_and_restored_and_once_more_at_another_parallelism(
     assert play(spark, narrow, stop_after=3)[0] == "stopped"
     assert not is_golden(case, tmp_path)
     repartition(narrow.state_dir, 2, lambda: spark)
-    outcome, seen = play(spark, wide)
+    outcome, reports = play(spark, wide)
 
     assert outcome == "finished"
-    assert seen[-1].epoch >= 4, "five epochs and more, some of them after one that the same run has taken"
+    assert reports[-1].epoch >= 4, "five epochs and more, some of them after one that the same run has taken"
     assert is_golden(case, tmp_path)
 
 
