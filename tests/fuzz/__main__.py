@@ -26,11 +26,11 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=50, help="how many queries are compared, at least")
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     chosen = parser.parse_args()
-    done = wrong = told = 0
+    count = wrong = milestone = 0
     seed, began = chosen.seed, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         spark = open_session(app_name="fuzz", master="local[2]", parallelism=1, quick=True, log_dir=Path(folder))
-        while done < chosen.cases:
+        while count < chosen.cases:
             case = random_case(seed)
             place = Path(folder) / str(seed)
             compile_little(spark, seed)
@@ -38,18 +38,18 @@ def main() -> int:
                 wrong += 1
                 print(text, flush=True)  # noqa: T201 - what whoever calls it has to look at
             shutil.rmtree(place, ignore_errors=True)
-            done, seed = done + len(case.queries), seed + 1
-            if done // EVERY > told:
-                told = done // EVERY
-                print(_count(done, chosen.seed, seed, began, wrong), flush=True)  # noqa: T201
+            count, seed = count + len(case.queries), seed + 1
+            if count // EVERY > milestone:
+                milestone = count // EVERY
+                print(_count(count, chosen.seed, seed, began, wrong), flush=True)  # noqa: T201
         close_session(spark)
-    print(_count(done, chosen.seed, seed, began, wrong))  # noqa: T201
+    print(_count(count, chosen.seed, seed, began, wrong))  # noqa: T201
     return 1 if wrong else 0
 
 
-def _count(done: int, first: int, following: int, began: float, wrong: int) -> str:
+def _count(count: int, first: int, following: int, began: float, wrong: int) -> str:
     took = time.monotonic() - began
-    return f"{done} queries of seeds {first} to {following - 1} in {took:.0f} s: {wrong} differ"
+    return f"{count} queries of seeds {first} to {following - 1} in {took:.0f} s: {wrong} differ"
 
 
 if __name__ == "__main__":

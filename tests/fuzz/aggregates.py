@@ -13,8 +13,8 @@ from tests.fuzz.expressions import Columns, condition, expression
 class Aggregate:
     """One aggregate in both dialects, and the type it has."""
 
-    ours: str
-    theirs: str
+    engine_sql: str
+    oracle_sql: str
     kind: str
 
 
@@ -24,7 +24,9 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
     kind = random.choice("iidtn")
     value = expression(random, columns, kind, 1)
     order = f"ORDER BY {value}{random.choice([' NULLS LAST', ' NULLS FIRST'])}"
-    number, other = (f"CAST({expression(random, columns, random.choice('idn'), 1)} AS DOUBLE)" for _ in range(2))
+    number, second_number = (
+        f"CAST({expression(random, columns, random.choice('idn'), 1)} AS DOUBLE)" for _ in range(2)
+    )
     truth = expression(random, columns, "b", 1)
     whole, exact = expression(random, columns, "i", 1), expression(random, columns, "n", 1)
 
@@ -34,8 +36,8 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
     def cast(call: str, kind: str, to: str) -> Aggregate:
         return Aggregate(f"{call}{where}", f"CAST({call}{where} AS {to})", kind)
 
-    def other_name(ours: str, theirs: str, kind: str) -> Aggregate:
-        return Aggregate(f"{ours}{where}", theirs.replace("@", where), kind)
+    def other_name(engine_sql: str, oracle_sql: str, kind: str) -> Aggregate:
+        return Aggregate(f"{engine_sql}{where}", oracle_sql.replace("@", where), kind)
 
     sort = f"ORDER BY {', '.join(f'{name} NULLS LAST' for name in unique)}" if unique and "w" not in unique else ""
     choices = [
@@ -59,9 +61,9 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
         other_name(f"array_agg({value} {order})", f"list({value} {order})@", f"[{kind}]"),
         same(f"string_agg({expression(random, columns, 't', 1)}, '/' {sort})", "t") if sort else same("count(*)", "i"),
         same(f"{random.choice(['stddev', 'stddev_pop', 'var_samp', 'var_pop'])}({whole})", "d"),
-        same(f"{random.choice(['covar_samp', 'covar_pop', 'regr_sxy'])}({number}, {other})", "d"),
-        same(f"{random.choice(['regr_avgx', 'regr_avgy', 'regr_sxx'])}({number}, {other})", "d"),
-        cast(f"regr_count({number}, {other})", "i", "BIGINT"),
+        same(f"{random.choice(['covar_samp', 'covar_pop', 'regr_sxy'])}({number}, {second_number})", "d"),
+        same(f"{random.choice(['regr_avgx', 'regr_avgy', 'regr_sxx'])}({number}, {second_number})", "d"),
+        cast(f"regr_count({number}, {second_number})", "i", "BIGINT"),
     ]
     if sort:
         edge = random.choice(["first", "last"])

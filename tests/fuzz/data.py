@@ -20,8 +20,8 @@ class Column:
     """The letters that stand for a column's type, and the type in both dialects."""
 
     kind: str
-    ours: str
-    theirs: str
+    engine_sql: str
+    oracle_sql: str
 
 
 TABLE = {
@@ -65,16 +65,17 @@ class Stream:
 
     def rows(self) -> list[tuple[object, ...]]:
         """All rows in the order of the columns, with the watermark of their epoch behind; of changes what is left."""
-        found = [
+        marked_rows = [
             (row, mark)
             for step, mark in zip(self.steps, self.watermarks, strict=True)
             for part in step.values()
             for row in part
         ]
         if self.is_changes:
-            found = [(row, None) for row in _left([row for row, _ in found])]
+            marked_rows = [(row, None) for row in _left([row for row, _ in marked_rows])]
         return [
-            (*(_plain(row[name], name) for name in COLUMNS), mark and mark.replace(tzinfo=None)) for row, mark in found
+            (*(_plain(row[name], name) for name in COLUMNS), mark and mark.replace(tzinfo=None))
+            for row, mark in marked_rows
         ]
 
     def write(self, folder: Path) -> Path:
@@ -85,7 +86,7 @@ class Stream:
 
     def declaration(self, script: Path) -> str:
         """The table, as a script declares it."""
-        columns = ", ".join(f"{name} {column.ours}" for name, column in TABLE.items())
+        columns = ", ".join(f"{name} {column.engine_sql}" for name, column in TABLE.items())
         delay = f"WATERMARK FOR ts AS ts - INTERVAL '{self.delay.total_seconds():g} seconds'"
         if self.is_changes:
             columns = columns.replace("id BIGINT NOT NULL", "id BIGINT PRIMARY KEY", 1)

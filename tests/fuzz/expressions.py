@@ -15,7 +15,7 @@ _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 def expression(random: Random, columns: Columns, kind: str, depth: int = 2) -> str:
     """An expression of that type."""
-    plain = [name for name, one in columns.items() if one == kind]
+    plain = [name for name, column_kind in columns.items() if column_kind == kind]
     if depth <= 0 or random.random() < 0.25:
         return random.choice(plain) if plain and random.random() < 0.8 else literal(random, kind)
 

@@ -28,9 +28,9 @@ def looked_up(builder: Builder, source: Relation) -> Relation:
     random = builder.random
     listed = ", ".join(f"l.{quoted(name)} AS {quoted(name)}" for name in source.columns)
     kind, key = random.choice(["LEFT", "INNER"]), random.choice(texts)
-    taken = f"{listed}, s.name AS found, s.number AS counted"
+    select_list = f"{listed}, s.name AS found, s.number AS counted"
     joining = f"FROM {source.name} l {kind} JOIN side s ON l.{quoted(key)} = s.key"
     columns = {**source.columns, "found": "t", "counted": "i"}
     return source.then(
-        builder.name(), f"SELECT {taken} {joining}", f'SELECT {taken}, l."_at", l."_wm" {joining}', columns
+        builder.name(), f"SELECT {select_list} {joining}", f'SELECT {select_list}, l."_at", l."_wm" {joining}', columns
     )

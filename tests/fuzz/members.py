@@ -14,7 +14,7 @@ def asked(builder: Builder, left: Relation, right: Relation) -> Relation:
     if not pairs:
         return left
     test = _test(builder.random, left, right, builder.random.choice(pairs), "")
-    return _kept(builder, left, right, test, NO_TIME)
+    return _filtered(builder, left, right, test, NO_TIME)
 
 
 def asked_in_windows(builder: Builder) -> Relation:
@@ -26,17 +26,19 @@ def asked_in_windows(builder: Builder) -> Relation:
     if not pairs:
         return left
     pair, same = random.choice(pairs), "r.w = l.w AND "
-    return _kept(builder, left, right, _test(random, left, right, pair, same), 'l."_at", l."_wm"')
+    return _filtered(builder, left, right, _test(random, left, right, pair, same), 'l."_at", l."_wm"')
 
 
-def _kept(builder: Builder, left: Relation, right: Relation, test: str, hidden: str) -> Relation:
+def _filtered(builder: Builder, left: Relation, right: Relation, test: str, hidden: str) -> Relation:
     listed = ", ".join(f"l.{quoted(name)}" for name in left.columns)
-    kept = f"FROM {left.name} l WHERE {test}"
-    both = Relation((*left.ours, *right.ours), (*left.theirs, *right.theirs), "", left.columns, left.window)
+    clause = f"FROM {left.name} l WHERE {test}"
+    both = Relation(
+        (*left.engine_sql, *right.engine_sql), (*left.oracle_sql, *right.oracle_sql), "", left.columns, left.window
+    )
     return both.then(
         builder.name(),
-        f"SELECT {listed} {kept}",
-        f"SELECT {listed}, {hidden} {kept}",
+        f"SELECT {listed} {clause}",
+        f"SELECT {listed}, {hidden} {clause}",
         left.columns,
         unique=left.unique,
         is_updating=left.window is None,
@@ -44,21 +46,21 @@ def _kept(builder: Builder, left: Relation, right: Relation, test: str, hidden: 
 
 
 def _test(random: Random, left: Relation, right: Relation, pair: tuple[str, str], same: str) -> str:
-    one, other = (quoted(name) for name in pair)
-    own = f"({condition(random, right.plain)})" if right.plain and random.random() < 0.4 else "true"
+    left_name, right_name = (quoted(name) for name in pair)
+    residual = f"({condition(random, right.plain)})" if right.plain and random.random() < 0.4 else "true"
     beyond = [pair for pair in pairs_of(left, right) if left.plain[pair[0]] != "n"]
-    less = own
+    less = residual
     if beyond and random.random() < 0.4:
         low, high = random.choice(beyond)
-        less = f"l.{quoted(low)} < r.{quoted(high)} AND {own}"
+        less = f"l.{quoted(low)} < r.{quoted(high)} AND {residual}"
     rows = f"FROM {right.name} r WHERE {same}"
     return random.choice(
         [
-            f"l.{one} IN (SELECT r.{other} {rows}{own})",
-            f"l.{one} NOT IN (SELECT r.{other} {rows}{own})",
-            f"l.{one} = ANY (SELECT r.{other} {rows}{less})",
-            f"EXISTS (SELECT 1 {rows}r.{other} = l.{one} AND {less})",
-            f"NOT EXISTS (SELECT 1 {rows}r.{other} = l.{one} AND {less})",
+            f"l.{left_name} IN (SELECT r.{right_name} {rows}{residual})",
+            f"l.{left_name} NOT IN (SELECT r.{right_name} {rows}{residual})",
+            f"l.{left_name} = ANY (SELECT r.{right_name} {rows}{less})",
+            f"EXISTS (SELECT 1 {rows}r.{right_name} = l.{left_name} AND {less})",
+            f"NOT EXISTS (SELECT 1 {rows}r.{right_name} = l.{left_name} AND {less})",
         ]
     )
 
@@ -70,12 +72,12 @@ def compared(builder: Builder, left: Relation, right: Relation) -> Relation:
     if not pairs:
         return left
     chosen = random.sample(pairs, min(len(pairs), random.choice([1, 2])))
-    names = list(dict.fromkeys(one for one, _ in chosen))
-    others = [next(other for one, other in chosen if one == name) for name in names]
+    names = list(dict.fromkeys(left_name for left_name, _ in chosen))
+    right_names = [next(right_name for left_name, right_name in chosen if left_name == name) for name in names]
     word = random.choice(["INTERSECT", "EXCEPT"])
-    first, second = (", ".join(map(quoted, some)) for some in (names, others))
+    first, second = (", ".join(map(quoted, some)) for some in (names, right_names))
     query = f"SELECT {first} FROM {left.name} {word} SELECT {second} FROM {right.name}"
     columns = {name: left.columns[name] for name in names}
-    both = Relation((*left.ours, *right.ours), (*left.theirs, *right.theirs), "", columns)
-    theirs = f"SELECT {first}, {NO_TIME} FROM ({query})"
-    return both.then(builder.name(), query, theirs, columns, unique=tuple(names), is_updating=True)
+    both = Relation((*left.engine_sql, *right.engine_sql), (*left.oracle_sql, *right.oracle_sql), "", columns)
+    oracle_sql = f"SELECT {first}, {NO_TIME} FROM ({query})"
+    return both.then(builder.name(), query, oracle_sql, columns, unique=tuple(names), is_updating=True)

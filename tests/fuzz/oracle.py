@@ -17,7 +17,7 @@ from tests.fuzz.expressions import Columns
 from tests.fuzz.own import MACROS
 
 Row = tuple[object, ...]
-_COLUMNS = ", ".join(f"{name} {column.theirs}" for name, column in TABLE.items())
+_COLUMNS = ", ".join(f"{name} {column.oracle_sql}" for name, column in TABLE.items())
 _MACROS = (
     "json_get_int(j, k) AS CAST(j ->> k AS BIGINT)",
     "json_get_str(j, k) AS (j ->> k)",
@@ -66,7 +66,7 @@ def _value(value: object, kind: str) -> object:
         case None:
             return None
         case list():
-            return tuple(_value(one, kind[1:-1]) for one in value)
+            return tuple(_value(element, kind[1:-1]) for element in value)
         case dict() if kind == "j":
             return json.dumps(value, sort_keys=True)
         case str() if kind == "j":
@@ -88,19 +88,19 @@ def _value(value: object, kind: str) -> object:
     return value
 
 
-def difference(ours: Sequence[Row], theirs: Sequence[Row]) -> str:
+def difference(engine_rows: Sequence[Row], oracle_rows: Sequence[Row]) -> str:
     """What rows only one side has, or nothing; the last digits of floating point numbers do not count."""
-    more, missing = Counter(map(_coarse, ours)), Counter(map(_coarse, theirs))
+    more, missing = Counter(map(_coarse, engine_rows)), Counter(map(_coarse, oracle_rows))
     extra, lost = list((more - missing).elements()), list((missing - more).elements())
     for row in list(extra):
-        near = next((other for other in lost if _near(row, other)), None)
+        near = next((candidate for candidate in lost if _near(row, candidate)), None)
         if near is not None:
             extra.remove(row)
             lost.remove(near)
     if not extra and not lost:
         return ""
     lines = [f"  only ours:   {row}" for row in extra[:8]] + [f"  only theirs: {row}" for row in lost[:8]]
-    return "\n".join([f"{len(extra)} and {len(lost)} rows differ of {len(ours)} and {len(theirs)}", *lines])
+    return "\n".join([f"{len(extra)} and {len(lost)} rows differ of {len(engine_rows)} and {len(oracle_rows)}", *lines])
 
 
 def _coarse(value: object) -> object:
@@ -109,9 +109,9 @@ def _coarse(value: object) -> object:
     return float(f"{value:.10g}") + 0.0 if isinstance(value, float) else value
 
 
-def _near(one: object, other: object) -> bool:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_near, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-7, abs_tol=1e-7)
-    return one == other
+def _near(first: object, second: object) -> bool:
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(_near, first, second))
+    if isinstance(first, float) and isinstance(second, float):
+        return math.isclose(first, second, rel_tol=1e-7, abs_tol=1e-7)
+    return first == second

@@ -48,7 +48,7 @@ class Case:
             options = f"connector = 'single_file', path = '{path}', format = '{form}', type = 'sink'"
             options += ", 'json.decimal_encoding' = 'string'"
             text += f"CREATE TABLE out{number} WITH ({options});\n"
-            text += f"INSERT INTO out{number} {query.query(ours=True)};\n"
+            text += f"INSERT INTO out{number} {query.query(for_engine=True)};\n"
         return text
 
 
@@ -85,23 +85,27 @@ def failures(spark: SparkSession, case: Case, folder: Path) -> list[str]:
         if len(case.queries) > 1:
             alone = [replace(case, queries=(query,)) for query in case.queries]
             places = [folder / f"alone{number}" for number in range(len(alone))]
-            found = [text for one, place in zip(alone, places, strict=True) for text in failures(spark, one, place)]
-            return found or [_report(case, case.queries[0], f"only together: {error}")]
+            differences = [
+                text
+                for lone_case, place in zip(alone, places, strict=True)
+                for text in failures(spark, lone_case, place)
+            ]
+            return differences or [_report(case, case.queries[0], f"only together: {error}")]
         return [_report(case, case.queries[0], str(error))]
     oracle = Oracle(case.streams)
-    found = []
+    differences = []
     for number, query in enumerate(case.queries):
         try:
-            theirs = oracle.answer(query.query(ours=False), query.columns)
+            oracle_rows = oracle.answer(query.query(for_engine=False), query.columns)
         except duckdb.Error as error:
-            found.append(_report(case, query, f"the oracle has no answer: {error}"))
+            differences.append(_report(case, query, f"the oracle has no answer: {error}"))
             continue
-        ours, fault = written_rows(folder / f"out{number}.json", query)
-        wrong = fault or difference(ours, theirs)
+        engine_rows, fault = written_rows(folder / f"out{number}.json", query)
+        wrong = fault or difference(engine_rows, oracle_rows)
         if wrong:
-            found.append(_report(case, query, wrong))
+            differences.append(_report(case, query, wrong))
     oracle.close()
-    return found
+    return differences
 
 
 def run_case(spark: SparkSession, case: Case, folder: Path) -> None:
@@ -144,7 +148,9 @@ def _row(line: dict[str, object], query: Relation) -> Row:
 
 
 def _report(case: Case, query: Relation, wrong: str) -> str:
-    ours, theirs = query.query(ours=True), query.query(ours=False)
-    read = [stream for stream in case.streams if f"FROM {stream.name}" in ours]
+    engine_sql, oracle_sql = query.query(for_engine=True), query.query(for_engine=False)
+    read = [stream for stream in case.streams if f"FROM {stream.name}" in engine_sql]
     rows = "\n".join(f"-- rows of {stream.name}\n{shown(stream)}" for stream in read)
-    return f"seed {case.seed}, stops {case.stops}: {wrong}\n-- ours\n{ours}\n-- the oracle's\n{theirs}\n{rows}"
+    return (
+        f"seed {case.seed}, stops {case.stops}: {wrong}\n-- ours\n{engine_sql}\n-- the oracle's\n{oracle_sql}\n{rows}"
+    )

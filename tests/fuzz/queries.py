@@ -24,20 +24,20 @@ class Relation:
     """The parts so far, of which the last is the relation. `window` is what it is windowed by, `unique` are columns
     that tell its rows apart."""
 
-    ours: tuple[str, ...]
-    theirs: tuple[str, ...]
+    engine_sql: tuple[str, ...]
+    oracle_sql: tuple[str, ...]
     name: str
     columns: Columns
     window: str | None = None
     unique: tuple[str, ...] = ()
     is_updating: bool = False
 
-    def then(self, name: str, ours: str, theirs: str, columns: Columns, **changes: object) -> Relation:
+    def then(self, name: str, engine_sql: str, oracle_sql: str, columns: Columns, **changes: object) -> Relation:
         """The relation with one more part."""
         return replace(
             self,
-            ours=(*self.ours, f"{name} AS ({ours})"),
-            theirs=(*self.theirs, f"{name} AS ({theirs})"),
+            engine_sql=(*self.engine_sql, f"{name} AS ({engine_sql})"),
+            oracle_sql=(*self.oracle_sql, f"{name} AS ({oracle_sql})"),
             name=name,
             columns=columns,
             **changes,
@@ -48,9 +48,9 @@ class Relation:
         """The columns that expressions can be made of."""
         return {name: kind for name, kind in self.columns.items() if kind in SCALARS}
 
-    def query(self, *, ours: bool) -> str:
+    def query(self, *, for_engine: bool) -> str:
         """The whole as a query."""
-        parts = ",\n".join(self.ours if ours else self.theirs)
+        parts = ",\n".join(self.engine_sql if for_engine else self.oracle_sql)
         return f"WITH {parts}\nSELECT {', '.join(map(quoted, self.columns))} FROM {self.name}"
 
 
@@ -104,39 +104,40 @@ class Builder:
     def projected(self, source: Relation) -> Relation:
         """Some columns, some expressions, some rows."""
         random = self.random
-        kept = [name for name in source.columns if name in source.unique or random.random() < 0.8 or name == "w"]
-        kept = kept or [*source.columns][:1]
-        columns = {name: source.columns[name] for name in kept}
-        items = [quoted(name) for name in kept]
+        names = [name for name in source.columns if name in source.unique or random.random() < 0.8 or name == "w"]
+        names = names or [*source.columns][:1]
+        columns = {name: source.columns[name] for name in names}
+        items = [quoted(name) for name in names]
         if source.plain and "y" not in source.columns and random.random() < 0.6:
             kind = random.choice(["i", "d", "n", "t", "b"])
             columns["y"] = kind
             items.append(f"{expression(random, source.plain, kind)} AS y")
         where = f" WHERE {condition(random, source.plain)}" if source.plain and random.random() < 0.5 else ""
         listed = ", ".join(dict.fromkeys(items))
-        ours = f"SELECT {listed} FROM {source.name}{where}"
-        theirs = f"SELECT {listed}, {HIDDEN} FROM {source.name}{where}"
-        return source.then(self.name(), ours, theirs, columns)
+        engine_sql = f"SELECT {listed} FROM {source.name}{where}"
+        oracle_sql = f"SELECT {listed}, {HIDDEN} FROM {source.name}{where}"
+        return source.then(self.name(), engine_sql, oracle_sql, columns)
 
-    def united(self, one: Relation) -> Relation:
+    def united(self, source: Relation) -> Relation:
         """The rows of the relation twice, of which some are left out."""
-        listed = ", ".join(map(quoted, one.columns))
-        where = f" WHERE {condition(self.random, one.plain)}" if one.plain else ""
-        ours = f"SELECT {listed} FROM {one.name} UNION ALL SELECT {listed} FROM {one.name}{where}"
-        theirs = f"SELECT {listed}, {HIDDEN} FROM {one.name} UNION ALL SELECT {listed}, {HIDDEN} FROM {one.name}{where}"
-        return one.then(self.name(), ours, theirs, one.columns, unique=())
+        listed = ", ".join(map(quoted, source.columns))
+        where = f" WHERE {condition(self.random, source.plain)}" if source.plain else ""
+        engine_sql = f"SELECT {listed} FROM {source.name} UNION ALL SELECT {listed} FROM {source.name}{where}"
+        all_columns = f"SELECT {listed}, {HIDDEN} FROM {source.name}"
+        oracle_sql = f"{all_columns} UNION ALL {all_columns}{where}"
+        return source.then(self.name(), engine_sql, oracle_sql, source.columns, unique=())
 
     def unnested(self, source: Relation) -> Relation:
         """A row for every element of an array."""
         array = next((name for name, kind in source.columns.items() if kind.startswith("[")), None)
         if array is None:
             return source
-        kept = {name: kind for name, kind in source.columns.items() if name != array and name != "e"}
-        listed = "".join(f"{quoted(name)}, " for name in kept)
-        ours = f"SELECT {listed}unnest({quoted(array)}) AS e FROM {source.name}"
-        theirs = f"SELECT {listed}unnest({quoted(array)}) AS e, {HIDDEN} FROM {source.name}"
-        columns = {**kept, "e": source.columns[array][1:-1]}
-        return source.then(self.name(), ours, theirs, columns, unique=())
+        other_columns = {name: kind for name, kind in source.columns.items() if name != array and name != "e"}
+        listed = "".join(f"{quoted(name)}, " for name in other_columns)
+        engine_sql = f"SELECT {listed}unnest({quoted(array)}) AS e FROM {source.name}"
+        oracle_sql = f"SELECT {listed}unnest({quoted(array)}) AS e, {HIDDEN} FROM {source.name}"
+        columns = {**other_columns, "e": source.columns[array][1:-1]}
+        return source.then(self.name(), engine_sql, oracle_sql, columns, unique=())
 
     def windowed(self, source: Relation, window: str | None = None, keys: Sequence[str] | None = None) -> Relation:
         """An aggregation by a time window, and keys."""
@@ -144,10 +145,10 @@ class Builder:
         keys = random_keys(self.random, source) if keys is None else keys
         name = self.name()
         sliced = source.then(name, "", f"{_slices(window, source.name, keys)}", source.columns)
-        rows = replace(sliced, ours=source.ours, name=name)
+        rows = replace(sliced, engine_sql=source.engine_sql, name=name)
         late = '"_wm" IS NULL OR w."end" > "_wm"'
-        theirs_from = name if window.startswith("session") else f"(SELECT * FROM {name} WHERE {late})"
-        return self._aggregated(rows, source.name, theirs_from, keys, window, window)
+        oracle_from = name if window.startswith("session") else f"(SELECT * FROM {name} WHERE {late})"
+        return self._aggregated(rows, source.name, oracle_from, keys, window, window)
 
     def nested(self, source: Relation) -> Relation:
         """An aggregation of what is windowed, by the same window."""
@@ -157,34 +158,36 @@ class Builder:
         return self._aggregated(source, source.name, source.name, keys, by, source.window)
 
     def _aggregated(
-        self, source: Relation, ours_from: str, theirs_from: str, keys: Sequence[str], by: str, window: str | None
+        self, source: Relation, engine_from: str, oracle_from: str, keys: Sequence[str], by: str, window: str | None
     ) -> Relation:
         random = self.random
         aggregates = [random_aggregate(random, source.plain, source.unique) for _ in range(random.randint(1, 5))]
         named = dict(zip(new_names("a", keys), aggregates, strict=False))
         columns = {**{key: source.columns[key] for key in keys}, "w": "w"}
-        columns |= {name: one.kind for name, one in named.items()}
+        columns |= {name: aggregate.kind for name, aggregate in named.items()}
         having = _having(random, aggregates)
         listed = "".join(f"{quoted(key)}, " for key in keys)
         written = "w" if by == "w" else f"{by} AS w"
-        ours = f"SELECT {listed}{written}, {_select(named, ours=True)} FROM {ours_from} GROUP BY {listed}{by}"
-        theirs = (
-            f'SELECT {listed}w, {_select(named, ours=False)}, w."end" - INTERVAL \'1 microsecond\' AS "_at", '
-            f'CAST(NULL AS TIMESTAMP) AS "_wm" FROM {theirs_from} GROUP BY {listed}w'
+        engine_sql = (
+            f"SELECT {listed}{written}, {_select(named, for_engine=True)} FROM {engine_from} GROUP BY {listed}{by}"
+        )
+        oracle_sql = (
+            f'SELECT {listed}w, {_select(named, for_engine=False)}, w."end" - INTERVAL \'1 microsecond\' AS "_at", '
+            f'CAST(NULL AS TIMESTAMP) AS "_wm" FROM {oracle_from} GROUP BY {listed}w'
         )
         return source.then(
             self.name(),
-            ours + _spelt(having, ours=True),
-            theirs + _spelt(having, ours=False),
+            engine_sql + _spelt(having, for_engine=True),
+            oracle_sql + _spelt(having, for_engine=False),
             columns,
             window=window,
             unique=(*keys, "w"),
         )
 
 
-def new_names(letter: str, taken: Collection[str]) -> Iterator[str]:
+def new_names(letter: str, existing: Collection[str]) -> Iterator[str]:
     """Names of which none is taken: of two columns of one name the second could not be asked for."""
-    return (name for name in (f"{letter}{number}" for number in count()) if name not in taken)
+    return (name for name in (f"{letter}{number}" for number in count()) if name not in existing)
 
 
 def without_window(columns: Columns) -> Columns:
@@ -235,25 +238,27 @@ def _also(over: str, column: str) -> str:
     return f"{over}, {column}" if over else f"PARTITION BY {column}"
 
 
-def _select(named: dict[str, Aggregate], *, ours: bool) -> str:
-    return ", ".join(f"{one.ours if ours else one.theirs} AS {name}" for name, one in named.items())
+def _select(named: dict[str, Aggregate], *, for_engine: bool) -> str:
+    return ", ".join(
+        f"{aggregate.engine_sql if for_engine else aggregate.oracle_sql} AS {name}" for name, aggregate in named.items()
+    )
 
 
 def _having(random: Random, aggregates: Sequence[Aggregate]) -> Aggregate | None:
-    numbers = [one for one in aggregates if one.kind == "i"]
+    numbers = [aggregate for aggregate in aggregates if aggregate.kind == "i"]
     return random.choice(numbers) if numbers and random.random() < 0.3 else None
 
 
-def _spelt(having: Aggregate | None, *, ours: bool) -> str:
-    return "" if having is None else f" HAVING {having.ours if ours else having.theirs} > 0"
+def _spelt(having: Aggregate | None, *, for_engine: bool) -> str:
+    return "" if having is None else f" HAVING {having.engine_sql if for_engine else having.oracle_sql} > 0"
 
 
 def pairs_of(left: Relation, right: Relation) -> list[tuple[str, str]]:
     """The columns of two relations that can be compared for being equal."""
     return [
-        (one, other)
-        for one, kind in left.plain.items()
-        for other, other_kind in right.plain.items()
+        (left_name, right_name)
+        for left_name, kind in left.plain.items()
+        for right_name, other_kind in right.plain.items()
         if kind == other_kind and kind in ("i", "t", "b", "n")
     ]
 

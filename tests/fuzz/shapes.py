@@ -33,27 +33,27 @@ def windowed(builder: Builder) -> Relation:
 
 def joining(builder: Builder) -> Relation:
     """A join of windows, and what can be done within them."""
-    found = builder.random.choice([windows.joined, windows.joined, looking_in_windows, asked_in_windows])(builder)
-    return _within(builder, found) if found.window else found
+    relation = builder.random.choice([windows.joined, windows.joined, looking_in_windows, asked_in_windows])(builder)
+    return _within(builder, relation) if relation.window else relation
 
 
 def grouped(builder: Builder) -> Relation:
     """Aggregates that change with every row, one over the other."""
-    found = updating.grouped(builder, _rows(builder))
+    relation = updating.grouped(builder, _rows(builder))
     steps: list[Step] = [builder.projected, partial(updating.grouped, builder), partial(updating.distinct, builder)]
-    return _some(builder, found, steps)
+    return _some(builder, relation, steps)
 
 
 def distinct(builder: Builder) -> Relation:
     """Distinct rows, and what is made of them."""
-    found = updating.distinct(builder, _rows(builder))
-    return _some(builder, found, [builder.projected, partial(updating.grouped, builder)])
+    relation = updating.distinct(builder, _rows(builder))
+    return _some(builder, relation, [builder.projected, partial(updating.grouped, builder)])
 
 
 def meeting(builder: Builder) -> Relation:
     """A join of everything that ever came, of rows or of what is made of them."""
-    found = _met(builder, _side(builder), _side(builder))
-    return _some(builder, found, [builder.projected, partial(updating.grouped, builder)])
+    relation = _met(builder, _side(builder), _side(builder))
+    return _some(builder, relation, [builder.projected, partial(updating.grouped, builder)])
 
 
 def changing(builder: Builder) -> Relation:
@@ -84,14 +84,14 @@ def _side(builder: Builder) -> Relation:
 
 
 def _within(builder: Builder, source: Relation) -> Relation:
-    ranked, over, top = (partial(one, builder) for one in (windows.ranked, windows.over, windows.top))
+    ranked, over, top = (partial(step, builder) for step in (windows.ranked, windows.over, windows.top))
     steps: list[Step] = [builder.projected, builder.unnested, builder.united, over, ranked, top, builder.nested]
     steps.append(partial(looked_up, builder))
     return _some(builder, source, steps)
 
 
 def _some(builder: Builder, source: Relation, steps: Sequence[Step]) -> Relation:
-    found = source
+    relation = source
     for _ in range(builder.random.choice([0, 0, 1, 1, 2])):
-        found = builder.random.choice(steps)(found)
-    return found
+        relation = builder.random.choice(steps)(relation)
+    return relation

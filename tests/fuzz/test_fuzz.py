@@ -71,7 +71,7 @@ def test_a_window_that_closes_too_early_is_found(
 def test_null_that_equals_null_in_a_join_is_found(
     little: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(joins, "equality", lambda one, other: f"({one} <=> {other})")
+    monkeypatch.setattr(joins, "equality", lambda first, second: f"({first} <=> {second})")
 
     assert _found(little, "null", tmp_path)
 

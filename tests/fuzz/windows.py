@@ -45,7 +45,7 @@ def over(builder: Builder, source: Relation) -> Relation:
             (f"nth_value({quoted(name)}, 2)", kind, rows),
             ("count(*)", "i", random.choice(["", rows])),
             (f"max({quoted(name)})", kind, random.choice(["", rows])),
-            *((f"CAST(sum({quoted(one)})", "i", random.choice(["", rows])) for one in numeric[:2]),
+            *((f"CAST(sum({quoted(column)})", "i", random.choice(["", rows])) for column in numeric[:2]),
         ]
     )
     if result == "i" and "rank" in call and random.random() < 0.5:
@@ -53,10 +53,10 @@ def over(builder: Builder, source: Relation) -> Relation:
     spec = f"OVER (PARTITION BY w{partition} {order}{frame})"
     written = f"{call} {spec} AS BIGINT)" if call.startswith("CAST") else f"{call} {spec}"
     listed = ", ".join(map(quoted, source.columns))
-    ours = f"SELECT {listed}, {written} AS o FROM {source.name}"
-    theirs = f"SELECT {listed}, {written} AS o, {HIDDEN} FROM {source.name}"
+    engine_sql = f"SELECT {listed}, {written} AS o FROM {source.name}"
+    oracle_sql = f"SELECT {listed}, {written} AS o, {HIDDEN} FROM {source.name}"
     columns = {**source.columns, "o": result}
-    return source if "o" in source.columns else source.then(builder.name(), ours, theirs, columns)
+    return source if "o" in source.columns else source.then(builder.name(), engine_sql, oracle_sql, columns)
 
 
 _STARTS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW")
@@ -77,8 +77,10 @@ def ranked(builder: Builder, source: Relation) -> Relation:
         f"SELECT {listed}, {number}, {HIDDEN} FROM {source.name}",
         columns,
     )
-    kept = f"FROM {name} WHERE n <= {random.randint(1, 3)}"
-    return numbered.then(builder.name(), f"SELECT {listed}, n {kept}", f"SELECT {listed}, n, {HIDDEN} {kept}", columns)
+    clause = f"FROM {name} WHERE n <= {random.randint(1, 3)}"
+    return numbered.then(
+        builder.name(), f"SELECT {listed}, n {clause}", f"SELECT {listed}, n, {HIDDEN} {clause}", columns
+    )
 
 
 def top(builder: Builder, source: Relation) -> Relation:
@@ -102,26 +104,26 @@ def joined(builder: Builder, *, chain: bool = False) -> Relation:
     window = random_window(random, sessions=not builder.has_late_rows)
     left, right = (builder.windowed(builder.base(), window) for _ in range(2))
     pairs = [
-        (one, other)
-        for one, kind in left.plain.items()
-        for other, other_kind in right.plain.items()
+        (left_name, right_name)
+        for left_name, kind in left.plain.items()
+        for right_name, other_kind in right.plain.items()
         if kind == other_kind
     ]
     on = "l.w = r.w"
-    for one, other in random.sample(pairs, min(len(pairs), random.choice([0, 1, 1]))):
-        if left.plain[one] != "d":  # the last digits of a floating point number are nobody's promise
-            on += f" AND l.{quoted(one)} = r.{quoted(other)}"
+    for left_name, right_name in random.sample(pairs, min(len(pairs), random.choice([0, 1, 1]))):
+        if left.plain[left_name] != "d":  # the last digits of a floating point number are nobody's promise
+            on += f" AND l.{quoted(left_name)} = r.{quoted(right_name)}"
     kind = "inner" if chain else random.choice(["inner", "left", "right", "full"])
     sides = {"l": left, "r": right}
     items, columns = [], {}
     for side, relation in sides.items():
         for name, of in relation.columns.items():
-            mine = "w" if kind == "inner" and name == "w" else f"{side}_{name}"
-            if mine not in columns:
-                items.append(f"{side}.{quoted(name)} AS {quoted(mine)}")
-                columns[mine] = of
+            alias = "w" if kind == "inner" and name == "w" else f"{side}_{name}"
+            if alias not in columns:
+                items.append(f"{side}.{quoted(name)} AS {quoted(alias)}")
+                columns[alias] = of
     listed, joining = ", ".join(items), f"FROM {left.name} l {kind} JOIN {right.name} r ON {on}"
-    both = Relation((*left.ours, *right.ours), (*left.theirs, *right.theirs), "", columns, window)
+    both = Relation((*left.engine_sql, *right.engine_sql), (*left.oracle_sql, *right.oracle_sql), "", columns, window)
     hidden = 'coalesce(l."_at", r."_at") AS "_at", CAST(NULL AS TIMESTAMP) AS "_wm"'
     return both.then(
         builder.name(),
