@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tests.chaos.loop import Wanted, line_of, opened
+from tests.chaos.loop import LoopSettings, line_of, opened
 from tests.chaos.targets import TARGETS
 
 
@@ -23,22 +23,28 @@ def main() -> int:
     parser.add_argument("--ledger", choices=["on", "off"], default="on", help="off: the loop has to find that")
     parser.add_argument("--minutes", type=float, default=24 * 60, help="no cycle begins after so many")
     parser.add_argument("--root", type=Path, help="where to work; kept afterwards")
-    given = parser.parse_args()
-    kind = TARGETS[given.sink]
-    zombies = given.cycles // 2 if given.zombies is None else given.zombies
+    options = parser.parse_args()
+    kind = TARGETS[options.sink]
+    zombies = options.cycles // 2 if options.zombies is None else options.zombies
     zombies = zombies if kind.has_zombies else 0
-    wanted = Wanted(
-        given.cycles, zombies, given.events, given.seed, given.epoch_rows, given.ledger == "off", given.minutes
+    settings = LoopSettings(
+        options.cycles,
+        zombies,
+        options.events,
+        options.seed,
+        options.epoch_rows,
+        options.ledger == "off",
+        options.minutes,
     )
-    root = given.root or Path(tempfile.mkdtemp(prefix="chaos-"))
-    with opened(kind, root, wanted) as loop:
+    root = options.root or Path(tempfile.mkdtemp(prefix="chaos-"))
+    with opened(kind, root, settings) as loop:
         verdict = loop.run()
     is_good = verdict.is_clean and not loop.troubles
     ends = ", ".join(f"{count} {how}" for how, count in sorted(loop.ends.items()))
-    kept = [] if is_good else [f"what was left is in {root}"]
-    said = [f"{given.sink}, seed {given.seed}: {ends}", *loop.troubles, *kept, line_of(loop, verdict)]
-    print("\n".join(said), flush=True)  # noqa: T201 - it is what one waits for
-    if given.root is None and is_good:
+    hints = [] if is_good else [f"what was left is in {root}"]
+    lines = [f"{options.sink}, seed {options.seed}: {ends}", *loop.troubles, *hints, line_of(loop, verdict)]
+    print("\n".join(lines), flush=True)  # noqa: T201 - it is what one waits for
+    if options.root is None and is_good:
         shutil.rmtree(root)
     return 0 if is_good else 1
 

@@ -19,23 +19,23 @@ from typing import TypeVarTuple, Unpack
 
 from tests.chaos.targets import TARGETS
 
-Given = TypeVarTuple("Given")
+Arguments = TypeVarTuple("Arguments")
 
 PATIENCE = 600.0
 """Seconds after which it hangs."""
 
 
-def apart(log: Path, work: Callable[[Unpack[Given]], None], *given: *Given) -> None:
+def apart(log: Path, work: Callable[[Unpack[Arguments]], None], *arguments: *Arguments) -> None:
     """Do the work there; fails with what it prints, which goes to the log, when it raises something or dies."""
-    process = _fresh().Process(target=_work, args=(log, work, given))
+    process = _fresh().Process(target=_work, args=(log, work, arguments))
     process.start()
     process.join(PATIENCE)
     is_hanging = process.is_alive()
     process.kill()
     process.join()
-    said = log.read_text()[-4000:] if log.exists() else "nothing was said"
-    assert not is_hanging, f"hangs: {said}"
-    assert process.exitcode == 0, f"ended with {process.exitcode}: {said}"
+    output = log.read_text()[-4000:] if log.exists() else "nothing was said"
+    assert not is_hanging, f"hangs: {output}"
+    assert process.exitcode == 0, f"ended with {process.exitcode}: {output}"
 
 
 @cache
@@ -47,12 +47,12 @@ def _fresh() -> ForkServerContext:
     return context
 
 
-def _work(log: Path, work: Callable[[Unpack[Given]], None], given: tuple[*Given]) -> None:
+def _work(log: Path, work: Callable[[Unpack[Arguments]], None], arguments: tuple[*Arguments]) -> None:
     output = os.open(log, os.O_CREAT | os.O_WRONLY)
     os.dup2(output, 1)
     os.dup2(output, 2)
     try:
-        work(*given)
+        work(*arguments)
     except BaseException:  # noqa: BLE001 - whatever it was, it is told
         traceback.print_exc()
         sys.exit(1)

@@ -15,8 +15,8 @@ PARTITIONS = 3
 def make_topic(address: str, name: str) -> None:
     """A topic that keeps its records for ever."""
     admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
-    made = admin.create_topics([NewTopic(name, PARTITIONS, 1, config={"retention.ms": "-1"})], operation_timeout=30)
-    made[name].result(60)
+    futures = admin.create_topics([NewTopic(name, PARTITIONS, 1, config={"retention.ms": "-1"})], operation_timeout=30)
+    futures[name].result(60)
 
 
 if __name__ == "__main__":

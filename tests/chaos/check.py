@@ -33,15 +33,15 @@ class Verdict:
 
 def judge(parts: Iterable[Part], must: int, may: int | None = None) -> Verdict:
     """The events below `must` have to be there, those below `may` can be."""
-    known = sorted(parts, key=lambda part: (part.stream, part.place))
-    numbers = np.concatenate([part.numbers for part in known]) if known else np.empty(0, np.int64)
+    sorted_parts = sorted(parts, key=lambda part: (part.stream, part.place))
+    numbers = np.concatenate([part.numbers for part in sorted_parts]) if sorted_parts else np.empty(0, np.int64)
     is_ours = (numbers >= 0) & (numbers < (must if may is None else may))
     counts = np.bincount(numbers[is_ours], minlength=must)
     return Verdict(
         lost=int((counts[:must] == 0).sum()),
         doubled=int((counts[counts > 1] - 1).sum()),
-        foreign=int((~is_ours).sum()) + sum(part.wrong for part in known),
-        disordered=sum(_disordered(stream) for stream in _streams(known)),
+        foreign=int((~is_ours).sum()) + sum(part.wrong for part in sorted_parts),
+        disordered=sum(_disordered(stream) for stream in _streams(sorted_parts)),
     )
 
 

@@ -34,10 +34,10 @@ def make_events(first: int, end: int, shard: int | None = None) -> pa.RecordBatc
 def numbers_of(rows: pa.Table) -> tuple[Numbers, int]:
     """The numbers of some rows that were read back, in order, and how many of the rows are not as they were made."""
     numbers = rows.column("n").combine_chunks().to_numpy(zero_copy_only=False).astype(np.int64)
-    made = _rows(numbers)
+    expected = _rows(numbers)
     wrong = np.zeros(len(numbers), dtype=bool)
     for name in ("key", "shard", "body"):
-        same = pc.equal(rows.column(name).combine_chunks().cast(made.column(name).type), made.column(name))
+        same = pc.equal(rows.column(name).combine_chunks().cast(expected.column(name).type), expected.column(name))
         wrong |= ~same.fill_null(False).to_numpy(zero_copy_only=False)
     return numbers, int(wrong.sum())
 

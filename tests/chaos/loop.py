@@ -29,7 +29,7 @@ _REACH = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LoopSettings:
     """What a loop is to do."""
 
     kills: int
@@ -48,7 +48,7 @@ class Loop:
 
     kind: Kind
     place: Place
-    wanted: Wanted
+    settings: LoopSettings
     spec: Spec
     chance: random.Random
     generation: int = 0
@@ -63,16 +63,16 @@ class Loop:
 
     def run(self) -> Verdict:
         """All cycles, then an undisturbed run to the end; what readers see then."""
-        cycles = ["kill"] * self.wanted.kills + ["zombie"] * self.wanted.zombies
+        cycles = ["kill"] * self.settings.kills + ["zombie"] * self.settings.zombies
         self.chance.shuffle(cycles)
-        until = time.monotonic() + 60 * self.wanted.minutes
+        until = time.monotonic() + 60 * self.settings.minutes
         with self._reading() as seen_meanwhile:
             for cycle in cycles:
                 self._zombie() if cycle == "zombie" else self._kill()
                 if self.troubles or time.monotonic() > until:
                     break
             # at least one more: the last epoch is planned as the last, which publishes files that are still open
-            total = max(self.wanted.events, planned(self.spec.paths.checkpoint) + 1)
+            total = max(self.settings.events, planned(self.spec.paths.checkpoint) + 1)
             self.end_at(total)
             if not self.troubles:
                 self._finish()
@@ -135,7 +135,7 @@ class Loop:
         replace_durably(self.spec.paths.generation, f"{generation}\n".encode())
 
         def work(step: Callable[[], object]) -> int:
-            if self.wanted.without_ledger:
+            if self.settings.without_ledger:
                 with replaced(without_ledger()):
                     return drive(self.spec, generation, lambda _: step())
             return drive(self.spec, generation, lambda _: step())
@@ -164,9 +164,9 @@ class Loop:
 
     def _let_work(self, driver: Child, epochs: int) -> None:
         """Let it commit some epochs, and then go on for a part of one."""
-        begun = time.monotonic()
+        start = time.monotonic()
         if driver.steps(epochs, 10 if epochs == 0 else 5 + 20 * self.epoch_seconds * epochs) and epochs:
-            self.epoch_seconds = 0.8 * self.epoch_seconds + 0.2 * (time.monotonic() - begun) / epochs
+            self.epoch_seconds = 0.8 * self.epoch_seconds + 0.2 * (time.monotonic() - start) / epochs
         driver.ends(self.chance.random() * 1.5 * min(self.epoch_seconds, 2.0))
 
     def _note(self, driver: Child, role: str, *, may_fail: bool = False) -> None:
@@ -196,10 +196,10 @@ class Loop:
         reader.kill()
 
 
-def settled(view: View, events: int, seen: Sequence[Part] = ()) -> list[Part]:
+def settled(view: View, events: int, earlier_parts: Sequence[Part] = ()) -> list[Part]:
     """What there is to read, once all events are there or have been waited for: some targets say yes to a commit before
     readers can see it."""
-    parts, until = [*seen, *view.new()], time.monotonic() + 30
+    parts, until = [*earlier_parts, *view.new()], time.monotonic() + 30
     while sum(len(part.numbers) for part in parts) < events and time.monotonic() < until:
         parts += view.new()
     return parts
@@ -222,14 +222,14 @@ def _read(kind: Kind, place: Place, spec: Spec) -> int:
 
 
 @contextmanager
-def opened(kind: Kind, root: Path, wanted: Wanted) -> Iterator[Loop]:
+def opened(kind: Kind, root: Path, settings: LoopSettings) -> Iterator[Loop]:
     """A loop in a new directory, with the server that it needs."""
     root.mkdir(parents=True, exist_ok=True)
     with kind.server(root) as address:
-        yield prepared(kind, Place(root, address), wanted)
+        yield prepared(kind, Place(root, address), settings)
 
 
-def prepared(kind: Kind, place: Place, wanted: Wanted) -> Loop:
+def prepared(kind: Kind, place: Place, settings: LoopSettings) -> Loop:
     """A loop in a directory that is there, on a server that runs."""
     for module in ("pandas", *kind.modules):  # pyarrow asks for pandas at its first array
         import_module(module)  # once, not by every driver anew
@@ -243,8 +243,8 @@ def prepared(kind: Kind, place: Place, wanted: Wanted) -> Loop:
     assert preparing.ends(PATIENCE)
     assert preparing.code == DONE, (place.root / "prepared.log").read_text()
     os.environ |= {"ARROYO_NET_ALLOW": "127.0.0.1", "AWS_EC2_METADATA_DISABLED": "true"}
-    spec = Spec(place.root, (kind.table(place),), wanted.epoch_rows, wanted.seed, place.name)
-    return Loop(kind, place, wanted, spec, random.Random(wanted.seed))
+    spec = Spec(place.root, (kind.table(place),), settings.epoch_rows, settings.seed, place.name)
+    return Loop(kind, place, settings, spec, random.Random(settings.seed))
 
 
 def line_of(loop: Loop, verdict: Verdict) -> str:

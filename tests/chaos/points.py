@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from engine.delivery.faults import Point
 from tests.chaos.check import judge
 from tests.chaos.driver import DONE, OVERTAKEN, SUPERSEDED, planned
-from tests.chaos.loop import PATIENCE, Loop, Wanted, prepared, settled
+from tests.chaos.loop import PATIENCE, Loop, LoopSettings, prepared, settled
 from tests.chaos.targets import KINDS, Place
 
 EVENTS = 1000
-WANTED = Wanted(0, 0, EVENTS, seed=1, epoch_rows=200)
+SETTINGS = LoopSettings(0, 0, EVENTS, seed=1, epoch_rows=200)
 FENCED = list(Point)[list(Point).index(Point.BEFORE_FENCE) : list(Point).index(Point.AFTER_LEDGER)]
 """Where a target that fences off older runs does not let one go on to the logs, in which it would be overtaken."""
 PAUSED_IN = {"rolling": ""}
@@ -51,7 +51,7 @@ def paused_at(point: Point, name: str, place: Place) -> None:
 
 @contextmanager
 def _loop(name: str, place: Place) -> Iterator[Loop]:
-    loop = prepared(KINDS[name], place, WANTED)
+    loop = prepared(KINDS[name], place, SETTINGS)
     try:
         yield loop
     finally:

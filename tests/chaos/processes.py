@@ -20,7 +20,7 @@ class Child:
     """A forked process that says a byte for every step it makes."""
 
     pid: int
-    said: int
+    reader: int
     code: int | None = None
     """How it ended: its exit code, or the signal that killed it as a negative number."""
 
@@ -28,27 +28,27 @@ class Child:
         """Wait until it has made so many more steps; False when it ended, or the time was over, before that."""
         until = time.monotonic() + seconds
         while count > 0:
-            ready, _, _ = select.select([self.said], [], [], max(0.0, until - time.monotonic()))
-            got = os.read(self.said, count) if ready else b""
-            if not got:
+            ready, _, _ = select.select([self.reader], [], [], max(0.0, until - time.monotonic()))
+            steps = os.read(self.reader, count) if ready else b""
+            if not steps:
                 return False
-            count -= len(got)
+            count -= len(steps)
         return True
 
     def ends(self, seconds: float) -> bool:
         """Wait for its end; whether it has ended."""
         until = time.monotonic() + seconds
         while self.code is None:
-            left = until - time.monotonic()
+            seconds_left = until - time.monotonic()
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self._ended(status)
-            elif left <= 0:
+            elif seconds_left <= 0:
                 return False
             else:
                 handle = os.pidfd_open(self.pid)
                 try:
-                    select.select([handle], [], [], left)
+                    select.select([handle], [], [], seconds_left)
                 finally:
                     os.close(handle)
         return True
@@ -80,7 +80,7 @@ class Child:
 
     def _ended(self, status: int) -> None:
         self.code = os.waitstatus_to_exitcode(status)
-        os.close(self.said)
+        os.close(self.reader)
 
 
 def fork(run: Callable[[Callable[[], object]], int], log: str, **environment: str) -> Child:
@@ -88,21 +88,21 @@ def fork(run: Callable[[Callable[[], object]], int], log: str, **environment: st
     What it prints goes to the log."""
     sys.stdout.flush()
     sys.stderr.flush()
-    said, tell = os.pipe()
+    reader, writer = os.pipe()
     pid = os.fork()
     if pid:
-        os.close(tell)
-        return Child(pid, said)
+        os.close(writer)
+        return Child(pid, reader)
     code = CRASHED
     try:
-        os.close(said)
+        os.close(reader)
         os.setpgid(0, 0)  # a stopped member of a group that loses its terminal is the end of all of them
         output = os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.environ.update(environment)
         with contextlib.suppress(BrokenPipeError):
-            code = run(lambda: os.write(tell, b"."))
+            code = run(lambda: os.write(writer, b"."))
     except BaseException:  # noqa: BLE001 - the process must end here, whatever it was
         traceback.print_exc()
     finally:

@@ -54,19 +54,19 @@ class Files:
     nothing here is ever restored."""
 
     folder: Path
-    seen: dict[Path, int] = field(default_factory=dict)
+    sizes: dict[Path, int] = field(default_factory=dict)
 
     def new(self) -> Iterator[Part]:
         names = {path for path in self.folder.rglob("*.*") if path.is_file() and not path.name.startswith(".")}
-        vanished = self.seen.keys() - names
+        vanished = self.sizes.keys() - names
         assert not vanished, f"{len(vanished)} files have vanished, such as {min(vanished)}"
-        for path in sorted(names - self.seen.keys()):
-            self.seen[path] = path.stat().st_size
+        for path in sorted(names - self.sizes.keys()):
+            self.sizes[path] = path.stat().st_size
             rows = pq.read_table(path) if path.suffix == ".parquet" else pa_json.read_json(path)
             yield Part(str(path.parent), path.name, *numbers_of(rows))
 
     def leftovers(self) -> list[str]:
-        changed = [str(path) for path, size in self.seen.items() if path.stat().st_size != size]
+        changed = [str(path) for path, size in self.sizes.items() if path.stat().st_size != size]
         return changed + [str(path) for path in self.folder.rglob(".*") if path.is_file()]
 
 
@@ -99,23 +99,23 @@ class Objects:
 
     address: str
     prefix: str
-    seen: set[str] = field(default_factory=set)
+    read_names: set[str] = field(default_factory=set)
 
     def new(self) -> Iterator[Part]:
         client = bucket_client(self.address)
         pages = client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{self.prefix}/")
-        names = {one["Key"] for page in pages for one in page.get("Contents", ())}
-        vanished = self.seen - names
+        names = {summary["Key"] for page in pages for summary in page.get("Contents", ())}
+        vanished = self.read_names - names
         assert not vanished, f"{len(vanished)} objects have vanished, such as {min(vanished)}"
-        for name in sorted(names - self.seen):
-            self.seen.add(name)
+        for name in sorted(names - self.read_names):
+            self.read_names.add(name)
             body = client.get_object(Bucket=BUCKET, Key=name)["Body"].read()
             folder, _, base = name.rpartition("/")
             yield Part(folder, base, *numbers_of(pa_json.read_json(io.BytesIO(body))))
 
     def leftovers(self) -> list[str]:
-        found = bucket_client(self.address).list_multipart_uploads(Bucket=BUCKET, Prefix=f"{self.prefix}/")
-        return [one["Key"] for one in found.get("Uploads", ())]
+        uploads = bucket_client(self.address).list_multipart_uploads(Bucket=BUCKET, Prefix=f"{self.prefix}/")
+        return [upload["Key"] for upload in uploads.get("Uploads", ())]
 
 
 @dataclass(slots=True)
@@ -141,15 +141,15 @@ class Records:
         consumer.assign([TopicPartition(self.topic, partition, offset) for partition, offset in self.places.items()])
         at_end = set[int]()
         while len(at_end) < PARTITIONS:
-            found: dict[int, list[Message]] = {}
+            batches: dict[int, list[Message]] = {}
             for message in consumer.consume(10_000, 0.1):
                 partition, error = message.partition() or 0, message.error()
                 if error is None:
                     at_end.discard(partition)
-                    found.setdefault(partition, []).append(message)
+                    batches.setdefault(partition, []).append(message)
                 elif error.code() == KafkaError._PARTITION_EOF:
                     at_end.add(partition)
-            for partition, messages in found.items():
+            for partition, messages in batches.items():
                 self.places[partition] = (messages[-1].offset() or 0) + 1
                 lines = io.BytesIO(b"\n".join(message.value() or b"" for message in messages))
                 yield Part(str(partition), f"{messages[0].offset():012d}", *numbers_of(pa_json.read_json(lines)))
@@ -214,8 +214,8 @@ class Kind:
 
 
 def _filesystem(form: str, **options: Any) -> Callable[[Place], Table]:
-    given: dict[str, Any] = {"type": "sink", "format": form, "partitioning__fields": ("shard",), **options}
-    return lambda place: table("filesystem", SCHEMA, path=place.root / "out", **given)
+    with_clause: dict[str, Any] = {"type": "sink", "format": form, "partitioning__fields": ("shard",), **options}
+    return lambda place: table("filesystem", SCHEMA, path=place.root / "out", **with_clause)
 
 
 def _s3(place: Place) -> Table:
@@ -230,14 +230,14 @@ def _delta(**options: Any) -> Callable[[Place], Table]:
 
 def _kafka(parallelism: int) -> Callable[[Place], Table]:
     def declare(place: Place) -> Table:
-        given: dict[str, Any] = {
+        with_clause: dict[str, Any] = {
             "bootstrap_servers": place.address,
             "topic": place.name,
             "sink__commit_mode": "exactly_once",
             "sink__key_field": "key",
             "sink__parallelism": parallelism,
         }
-        return table("kafka", SCHEMA, type="sink", format="json", **given)
+        return table("kafka", SCHEMA, type="sink", format="json", **with_clause)
 
     return declare
 

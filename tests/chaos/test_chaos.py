@@ -24,19 +24,19 @@ def loop_of(sink: str, root: Path, *options: str) -> subprocess.CompletedProcess
 @pytest.mark.system
 @pytest.mark.parametrize("sink", sorted(TARGETS))
 def test_five_kills_and_two_zombies_change_nothing(sink: str, tmp_path: Path) -> None:
-    done = loop_of(sink, tmp_path)
+    process = loop_of(sink, tmp_path)
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert GOOD.fullmatch(done.stdout.splitlines()[-1]), done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert GOOD.fullmatch(process.stdout.splitlines()[-1]), process.stdout
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("sink", ["filesystem", "s3", "delta", "kafka", "kafka-parallel"])
 def test_without_a_ledger_the_loop_fails(sink: str, tmp_path: Path) -> None:
-    done = loop_of(sink, tmp_path, "--ledger", "off", "--cycles", "12")
+    process = loop_of(sink, tmp_path, "--ledger", "off", "--cycles", "12")
 
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert re.search(r" [1-9]\d* doubled", done.stdout.splitlines()[-1]), done.stdout
+    assert process.returncode == 1, process.stdout + process.stderr
+    assert re.search(r" [1-9]\d* doubled", process.stdout.splitlines()[-1]), process.stdout
 
 
 def part(*numbers: int, stream: str = "", place: str = "") -> Part:

@@ -53,7 +53,7 @@ def test_a_kill_at_any_point_loses_and_doubles_nothing(
     apart(tmp_path / "apart.log", killed_at, point, name, epoch, place_of(name))
 
 
-@pytest.mark.parametrize(("name", "point"), [each for each in POINTS if TARGETS[each[0]].has_zombies])
+@pytest.mark.parametrize(("name", "point"), [case for case in POINTS if TARGETS[case[0]].has_zombies])
 def test_a_pause_at_any_point_does_no_harm_afterwards(
     name: str, point: Point, place_of: PlaceOf, tmp_path: Path
 ) -> None:
