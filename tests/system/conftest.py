@@ -40,10 +40,10 @@ INSERT INTO out SELECT counter FROM impulse;
 def until(look: Callable[[], T], holds: Callable[[T], bool], within: float = 120.0) -> T:
     """Look until it holds; what was seen then."""
     end, pause = time.monotonic() + within, threading.Event()
-    while not holds(seen := look()):
-        assert time.monotonic() < end, f"it still is {seen!r}"
+    while not holds(value := look()):
+        assert time.monotonic() < end, f"it still is {value!r}"
         pause.wait(0.03)
-    return seen
+    return value
 
 
 @dataclass
@@ -94,8 +94,8 @@ class Served:
 
     def job(self, name: str = "orders") -> dict[str, Any]:
         answer: Any = self.client.get(f"/pipelines/{name}/jobs")
-        found: dict[str, Any] = answer["data"][0]
-        return found
+        job: dict[str, Any] = answer["data"][0]
+        return job
 
     def until(self, name: str = "orders", within: float = 120.0, **facts: Any) -> dict[str, Any]:
         """Look at a job until all these facts are true of it."""
@@ -107,16 +107,16 @@ class Served:
     def holder(self, name: str = "orders") -> dict[str, Any]:
         """The process that holds the pipeline's lock, as it has written itself down."""
         pipeline: Any = self.client.get(f"/pipelines/{name}")
-        found: dict[str, Any] = json.loads(self.lock(pipeline["id"]).read_text())
-        return found
+        content: dict[str, Any] = json.loads(self.lock(pipeline["id"]).read_text())
+        return content
 
     def lock(self, pipeline_id: str) -> Path:
         return self.data_dir / "runs" / pipeline_id / "lock"
 
     def count(self, pipeline: Mapping[str, Any]) -> dict[str, int]:
         """What the drivers of a pipeline have counted."""
-        found: dict[str, int] = json.loads((Path(pipeline["state_dir"]) / "count.json").read_text())
-        return found
+        counts: dict[str, int] = json.loads((Path(pipeline["state_dir"]) / "count.json").read_text())
+        return counts
 
     def close(self) -> None:
         """End the control plane, then whatever it has started."""
@@ -126,8 +126,8 @@ class Served:
             if processes.is_locked(lock):
                 processes.kill_group(json.loads(lock.read_text())["pid"])
         for assignment in (self.data_dir / "runs").glob("*/*[0-9].json"):
-            own = json.loads(assignment.read_text())
-            processes.kill(processes.marked(f"{own['job_id']}/{own['generation']}"))
+            content = json.loads(assignment.read_text())
+            processes.kill(processes.marked(f"{content['job_id']}/{content['generation']}"))
 
     def _is_up(self) -> bool:
         assert self.process is not None

@@ -65,10 +65,10 @@ class FakeWork:
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Note the new number."""
-        found = _read(state)
+        counts = _read(state)
         if parallelism == 13:
             raise _failure("state.unlucky")
-        _write(state, {**found, "parallelism": parallelism, "rescaled": parallelism})
+        _write(state, {**counts, "parallelism": parallelism, "rescaled": parallelism})
 
     def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
         """Take the savepoint's count."""
@@ -101,10 +101,10 @@ def _report(epoch: int, is_last: bool) -> EpochReport:
 
 def _read(state: Path) -> dict[str, int]:
     try:
-        found: dict[str, int] = json.loads((state / "count.json").read_text())
+        counts: dict[str, int] = json.loads((state / "count.json").read_text())
     except FileNotFoundError:
         return {"epoch": 0}
-    return found
+    return counts
 
 
 def _write(state: Path, count: dict[str, int]) -> None:

@@ -78,7 +78,7 @@ def test_a_killed_driver_is_replaced_and_goes_on_from_its_last_epoch(shared: Ser
     reached = shared.until("killed", run_id=2, state="Running")["epoch"]
     assert shared.until_epoch(reached + 3, "killed")["run_id"] == 2
     assert shared.count(pipeline)["epoch"] > reached
-    assert [one["code"] for one in _errors(shared, "killed")] == ["run.died"]
+    assert [error["code"] for error in _errors(shared, "killed")] == ["run.died"]
 
 
 def test_a_driver_that_hangs_is_replaced(plane: Served) -> None:
@@ -91,7 +91,7 @@ def test_a_driver_that_hangs_is_replaced(plane: Served) -> None:
 
     plane.until(run_id=2, state="Running")
     assert processes.born(pid) is None
-    assert [one["code"] for one in _errors(plane, "orders")] == ["run.silent"]
+    assert [error["code"] for error in _errors(plane, "orders")] == ["run.silent"]
 
 
 def test_a_driver_that_crashes_early_is_started_again(shared: Served) -> None:
@@ -159,7 +159,7 @@ def test_a_rescale_that_fails_leaves_the_job_running_as_it_was(shared: Served) -
     shared.patch("unlucky", parallelism=13)
 
     shared.until("unlucky", run_id=2, state="Running", tasks=1)
-    assert [one["code"] for one in _errors(shared, "unlucky")] == ["state.unlucky"]
+    assert [error["code"] for error in _errors(shared, "unlucky")] == ["state.unlucky"]
     pipeline: Any = shared.client.get("/pipelines/unlucky")
     assert pipeline["parallelism"] == 1
 
@@ -167,11 +167,11 @@ def test_a_rescale_that_fails_leaves_the_job_running_as_it_was(shared: Served) -
 def test_a_held_request_is_answered_when_the_watermark_has_passed(shared: Served) -> None:
     shared.deploy("held")
 
-    found: Any = shared.client.get(
+    answer: Any = shared.client.get(
         "/pipelines/held/watermark", {"past": "2026-01-01T00:20:00Z", "timeout_seconds": 30}, 30
     )
 
-    assert found["passed"] is True
+    assert answer["passed"] is True
 
 
 def test_a_data_directory_has_one_control_plane(shared: Served) -> None:
@@ -209,8 +209,8 @@ def arroyo(shared: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
     def run(*words: str) -> tuple[int, str, str]:
         code = main([*words, "--data-dir", str(shared.data_dir)])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return run
 
@@ -223,15 +223,15 @@ def test_the_command_line_follows_a_pipeline_through_its_life(shared: Served, ar
         "INSERT INTO out SELECT counter FROM impulse;"
     )
 
-    code, said, _ = arroyo("deploy", str(query))
-    assert (code, said.split()[0]) == (0, "clicks")
-    code, said, _ = arroyo("watermark", "clicks", "--past", "2026-01-01T00:05:00Z")
-    assert (code, "passed" in said) == (0, True)
+    code, output, _ = arroyo("deploy", str(query))
+    assert (code, output.split()[0]) == (0, "clicks")
+    code, output, _ = arroyo("watermark", "clicks", "--past", "2026-01-01T00:05:00Z")
+    assert (code, "passed" in output) == (0, True)
     shared.until("clicks", state="Running")  # the first epoch may be heard of before the start is noted
-    code, said, _ = arroyo("show", "clicks")
-    assert (code, "Running" in said) == (0, True)
-    code, said, _ = arroyo("list", "--json")
-    assert (code, '"name": "clicks"' in said) == (0, True)
+    code, output, _ = arroyo("show", "clicks")
+    assert (code, "Running" in output) == (0, True)
+    code, output, _ = arroyo("list", "--json")
+    assert (code, '"name": "clicks"' in output) == (0, True)
     assert arroyo("rescale", "clicks", "2")[0] == 0
     shared.until("clicks", run_id=2, state="Running")
     assert arroyo("delete", "clicks")[0] == 2
@@ -261,5 +261,5 @@ def test_without_a_control_plane_the_command_line_fails(tmp_path: Path, capsys: 
 
 def _errors(served: Served, name: str) -> list[dict[str, Any]]:
     answer: Any = served.client.get(f"/pipelines/{name}/jobs/{served.job(name)['id']}/errors")
-    found: list[dict[str, Any]] = answer["data"]
-    return found
+    errors: list[dict[str, Any]] = answer["data"]
+    return errors

@@ -34,24 +34,24 @@ print(len(ArroyoHook().send(list_pipelines())), "pipeline:", pipeline.id)
 
 def test_a_control_plane_and_a_driver_that_are_killed_change_no_answer(tmp_path: Path) -> None:
     with demonstration(tmp_path) as lines:
-        told = follow(lines, {"▶ first_hour_is_complete": lambda: murder(tmp_path)})
+        output_lines = follow(lines, {"▶ first_hour_is_complete": lambda: murder(tmp_path)})
 
-    assert "✔ All answers are right" in told[-1], "".join(told)
+    assert "✔ All answers are right" in output_lines[-1], "".join(output_lines)
     assert not processes_of(tmp_path)
 
 
 def test_an_interrupted_demonstration_leaves_nothing_running(tmp_path: Path) -> None:
     with demonstration(tmp_path) as lines:
-        told = follow(lines, {"✔ deploy": lambda: lines.process.send_signal(signal.SIGINT)})
+        output_lines = follow(lines, {"✔ deploy": lambda: lines.process.send_signal(signal.SIGINT)})
         status = lines.process.wait(600)
 
-    assert status == 130, "".join(told)
+    assert status == 130, "".join(output_lines)
     assert not processes_of(tmp_path)
 
 
 def test_two_runs_that_deploy_at_once_share_one_control_plane_and_one_pipeline(tmp_path: Path) -> None:
     connection = {"conn_type": "arroyo", "extra": {"embedded": True, "data_dir": str(tmp_path / "arroyo")}}
-    mine = {"AIRFLOW_HOME": str(tmp_path), "AIRFLOW_CONN_ARROYO_DEFAULT": json.dumps(connection)}
+    environment = {"AIRFLOW_HOME": str(tmp_path), "AIRFLOW_CONN_ARROYO_DEFAULT": json.dumps(connection)}
     try:
         runs = [
             subprocess.Popen(
@@ -59,17 +59,17 @@ def test_two_runs_that_deploy_at_once_share_one_control_plane_and_one_pipeline(t
                 stdout=subprocess.PIPE,
                 text=True,
                 cwd=REPOSITORY,
-                env=os.environ | mine,
+                env=os.environ | environment,
             )
             for key in ("one run", "another run")
         ]
-        told = [run.communicate(timeout=600)[0].splitlines()[-1] for run in runs]
+        answers = [run.communicate(timeout=600)[0].splitlines()[-1] for run in runs]
     finally:
         for pid in processes_of(tmp_path):
             kill(pid)
 
-    assert told[0] == told[1]
-    assert told[0].startswith("1 pipeline: pl_")
+    assert answers[0] == answers[1]
+    assert answers[0].startswith("1 pipeline: pl_")
 
 
 class Lines:
@@ -99,13 +99,13 @@ def demonstration(folder: Path) -> Iterator[Lines]:
 
 def follow(lines: Lines, happenings: dict[str, Callable[[], None]]) -> list[str]:
     """Everything that is printed; what is to happen at a line happens once."""
-    told = []
+    output_lines = []
     for line in lines:
-        told.append(line)
+        output_lines.append(line)
         for text in [text for text in happenings if text in line]:
             happenings.pop(text)()
-    assert not happenings, "".join(told)
-    return told
+    assert not happenings, "".join(output_lines)
+    return output_lines
 
 
 def murder(folder: Path) -> None:
@@ -120,12 +120,12 @@ def murder(folder: Path) -> None:
 
 def processes_of(folder: Path) -> list[int]:
     """The processes of this machine that were given something in a folder as an argument."""
-    found = []
+    pids = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if str(folder) in (entry / "cmdline").read_text(errors="replace") and int(entry.name) != os.getpid():
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids
 
 
 def kill(pid: int) -> None:

@@ -63,12 +63,12 @@ def wait_for_epochs(run: subprocess.Popen[str], count: int) -> int:
     """Read the run's progress until it has committed so many epochs, or has ended."""
     if run.stderr is None:
         raise AssertionError
-    seen = 0
+    epochs = 0
     for line in run.stderr:
-        seen += line.startswith("{")
-        if seen >= count:
+        epochs += line.startswith("{")
+        if epochs >= count:
             break
-    return seen
+    return epochs
 
 
 @pytest.mark.timeout(1200)
@@ -92,8 +92,8 @@ def test_random_kills_change_nothing(seed: int, tmp_path: Path) -> None:
         if run.returncode == 0:
             break
     last = start_run(tmp_path)
-    _, said = last.communicate(timeout=600)
+    _, errors = last.communicate(timeout=600)
 
-    assert last.returncode == 0, said
+    assert last.returncode == 0, errors
     assert kills >= min(KILLS, 5), f"seed {seed}: only {kills} kills before the end"
     assert read_sums(tmp_path / "sums.json") == expected, f"seed {seed}"
