@@ -67,7 +67,10 @@ class Job:
     failure_message: str | None = None
     failure_code: str | None = None
     failure_hint: str | None = None
+    failure_cause: str | None = None
     restarts: int = 0
+    restarts_total: int = 0
+    restart_code: str | None = None
     epoch: int | None = None
     watermark: Instant | None = None
 

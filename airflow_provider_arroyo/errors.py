@@ -108,6 +108,10 @@ class JobEndedError(ArroyoError):
         super().__init__(message, code=code, hint=hint)
 
 
+class JobMistakeError(JobEndedError, AirflowFailException):
+    """The job has failed at something that a person has to mend; until then it would fail again."""
+
+
 class DeadlineError(ArroyoError):
     """What the task waited for did not come in time."""
 

@@ -13,6 +13,7 @@ from airflow_provider_arroyo.errors import (
     BadEventError,
     DeadlineError,
     JobEndedError,
+    JobMistakeError,
     RefusedError,
     UnreachableError,
 )
@@ -39,6 +40,8 @@ class Ended:
     code: str
     message: str
     hint: str | None = None
+    is_mistake: bool = False
+    """Whether somebody has to mend something before it is of any use to try again."""
     kind: Literal["ended"] = "ended"
 
 
@@ -96,11 +99,12 @@ def settle(event: Event) -> Reached:
     match event:
         case Reached():
             return event
-        case Ended(pipeline, state, code, message, hint):
+        case Ended(pipeline, state, code, message, hint, is_mistake):
             if state is JobState.FAILED:
                 advice = "When this is mended, a retry of the deploying task starts it again from its last checkpoint."
                 hint = f"{hint}. {advice}" if hint else advice
-            raise JobEndedError(f"pipeline {pipeline} is {state}: {message}", code=code, hint=hint)
+            kind = JobMistakeError if is_mistake else JobEndedError
+            raise kind(f"pipeline {pipeline} is {state}: {message}", code=code, hint=hint)
         case TimedOut(message=message):
             raise DeadlineError(message)
         case Broken(_, code, message, hint, status):

@@ -201,17 +201,19 @@ def _ended_if_terminal(name: str, state: JobState) -> Conversation[Event | None]
 def end_of(pipeline: Pipeline) -> Conversation[Ended]:
     """The end of a job, with the job's own words when it failed."""
     hint: str | None = None
+    is_mistake = False
     match pipeline.state:
         case JobState.FAILED:
             job = yield from _newest_job(pipeline)
             hint = job.failure_hint if job else None
+            is_mistake = job is not None and job.failure_cause == "mistake"
             code = (job and job.failure_code) or "pipeline.failed"
             message = (job and job.failure_message) or "the job failed and did not say why"
         case JobState.FINISHED:
             code, message = "pipeline.finished", "its input has ended"
         case _:
             code, message = "pipeline.stopped", "somebody has stopped it"
-    return Ended(pipeline.id, pipeline.state, code, message, hint)
+    return Ended(pipeline.id, pipeline.state, code, message, hint, is_mistake)
 
 
 def _newest_job(pipeline: Pipeline) -> Conversation[Job | None]:

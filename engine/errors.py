@@ -1,12 +1,13 @@
 """Every error a user can meet, each with a stable code.
 
-Clients, tests and retries look at `code` and `retryable`, never at the text.
+Clients, tests and retries look at `code`, `retryable` and `is_outage`, never at the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 
@@ -21,11 +22,24 @@ class TextPosition:
         return f"{self.line}:{self.column}"
 
 
+class Cause(StrEnum):
+    """What is behind an error, as far as trying again is concerned."""
+
+    OUTAGE = "outage"
+    """Another system is away: trying again helps once it is back, however long that takes."""
+    MISTAKE = "mistake"
+    """Somebody has to mend something first: trying again ends the same way, or does harm."""
+    UNKNOWN = "unknown"
+    """Trying again may help; if it has not after some tries it will not."""
+
+
 class EngineError(Exception):
     """Something a user can understand and put right; `message` says what is wrong, `hint` what to do next."""
 
     code: ClassVar[str] = "engine.error"
     retryable: ClassVar[bool] = False
+    is_outage: ClassVar[bool] = False
+    """Whether another system is away. Every outage is retryable."""
 
     def __init__(self, message: str, *, hint: str | None = None, at: TextPosition | None = None) -> None:
         super().__init__(message)
@@ -37,6 +51,13 @@ class EngineError(Exception):
         place = f" at {self.at}" if self.at else ""
         hint = f"\n  hint: {self.hint}" if self.hint else ""
         return f"{self.code}{place}: {self.message}{hint}"
+
+
+def cause_of(error: EngineError | type[EngineError]) -> Cause:
+    """What is behind an error, as its class declares it."""
+    if error.is_outage:
+        return Cause.OUTAGE
+    return Cause.UNKNOWN if error.retryable else Cause.MISTAKE
 
 
 class ScriptRefused(EngineError):  # noqa: N818 - it is not one error but the list of them
@@ -594,13 +615,31 @@ class LookupFailedError(DataError):
 
     code = "data.lookup_failed"
     retryable = True
+    is_outage = True
+
+
+class LookupRefusedError(LookupFailedError):
+    """A lookup table does not let this job in, or holds something else than the table says."""
+
+    code = "data.lookup_refused"
+    retryable = False
+    is_outage = False
 
 
 class SchemaRegistryError(DataError):
-    """A schema registry does not answer, or refuses a request."""
+    """A schema registry does not answer."""
 
     code = "data.schema_registry"
     retryable = True
+    is_outage = True
+
+
+class SchemaRefusedError(SchemaRegistryError):
+    """A schema registry refuses a request: the login, the schema, or a number that it does not know."""
+
+    code = "data.schema_refused"
+    retryable = False
+    is_outage = False
 
 
 class RowRefusedError(DataError):
@@ -620,6 +659,15 @@ class SourceUnavailableError(DataError):
 
     code = "data.source_unavailable"
     retryable = True
+    is_outage = True
+
+
+class SourceRefusedError(SourceUnavailableError):
+    """The system that a table reads from does not let this job in."""
+
+    code = "data.source_refused"
+    retryable = False
+    is_outage = False
 
 
 class MissingTopicError(DataError):
@@ -646,6 +694,14 @@ class UnwritableTargetError(DataError):
     code = "data.unwritable_target"
 
 
+class DiskFullError(UnwritableTargetError):
+    """No space is left where a table, or the state, is written."""
+
+    code = "data.disk_full"
+    retryable = True
+    is_outage = True
+
+
 class DeliveryError(EngineError):
     """A sink cannot take an epoch without the risk of loss or duplicates; it has written nothing."""
 
@@ -657,6 +713,7 @@ class TargetUnavailableError(DeliveryError):
 
     code = "delivery.unavailable"
     retryable = True
+    is_outage = True
 
 
 class SupersededError(DeliveryError):

@@ -69,7 +69,9 @@ class PipelineSettings(Section):
     """How jobs are started, watched, and started again."""
 
     allowed_restarts: int = Field(
-        default=20, ge=-1, description="How many failures in a row a job survives; -1 is no limit."
+        default=20,
+        ge=-1,
+        description="How many failures of unknown cause in a row a job survives; -1 is no limit. Outages do not count.",
     )
     initial_backoff: Duration = Field(
         default=timedelta(milliseconds=500),

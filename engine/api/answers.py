@@ -66,7 +66,13 @@ class Job(BaseModel):
     failure_message: str | None = Field(description="Why it failed last.")
     failure_code: str | None = Field(description="The code of that error.")
     failure_hint: str | None = Field(description="What to do about it.")
-    restarts: int = Field(description="Failures in a row since the last healthy run.")
+    failure_cause: Literal["outage", "mistake", "unknown"] | None = Field(
+        description="What is behind the failure: an outage is waited out, a mistake is never tried again, and what is "
+        "unknown is tried some times."
+    )
+    restarts: int = Field(description="Starts after failures in a row since the last healthy run.")
+    restarts_total: int = Field(description="Starts after failures in all.")
+    restart_code: str | None = Field(description="The code of the failure that the last of them was for.")
     watermark: int | None = Field(description="How far the committed output is complete.")
     epoch: int | None = Field(description="The newest committed epoch.")
     created_at: int = Field(description="When the pipeline was deployed first.")
@@ -183,7 +189,10 @@ def job(record: JobRecord) -> Job:
         failure_message=status.failure and status.failure.message,
         failure_code=status.failure and status.failure.code,
         failure_hint=status.failure and status.failure.hint,
-        restarts=status.failures,
+        failure_cause=status.failure and status.failure.cause.value,
+        restarts=status.failures + status.outages,
+        restarts_total=status.restarts,
+        restart_code=status.restart_code,
         watermark=micros(status.progress.watermark),
         epoch=status.progress.epoch,
         created_at=to_micros(status.created_at),

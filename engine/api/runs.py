@@ -15,7 +15,7 @@ from engine.epoch_report import EpochReport
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.orders import Order, orders
-from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced
+from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
 from engine.store import checkpoints, jobs, runs
 
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)
@@ -47,6 +47,11 @@ class Fault(Message):
     code: str
     message: str
     hint: str | None = None
+    cause: str | None = None
+
+    def to_failure(self) -> Failure:
+        """The failure as it is stored."""
+        return Failure(self.code, self.message, self.hint, read_cause(self.cause))
 
 
 class Farewell(Message):
@@ -95,7 +100,7 @@ def heartbeat(job: str, generation: int, body: Heartbeat, request: Request, cont
 @ROUTER.post("/goodbye")
 def goodbye(job: str, generation: int, body: Farewell, request: Request, context: ContextDep) -> Answer:
     """A driver ends."""
-    failure = None if body.error is None else Failure(body.error.code, body.error.message, body.error.hint)
+    failure = None if body.error is None else body.error.to_failure()
     with context.database.writing() as connection:
         run = _authenticated(connection, request, job, generation)
         status = jobs.get(connection, job)

@@ -66,7 +66,8 @@ def run_show(args: Namespace) -> int:
     shown += [
         ("job", job.get("id")),
         ("run", job.get("run_id")),
-        ("restarts", job.get("restarts")),
+        ("restarts", job and f"{job.get('restarts_total')}, {job.get('restarts')} in a row"),
+        ("last restart", job.get("restart_code")),
         ("started", instant(job.get("start_time"))),
         ("finished", instant(job.get("finish_time"))),
         ("epoch", job.get("epoch")),

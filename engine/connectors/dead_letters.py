@@ -16,8 +16,9 @@ from pathlib import Path
 
 from engine import types
 from engine.connectors.base import DeadLetter, Json
+from engine.delivery.disk_errors import is_disk_full
 from engine.delivery.durable import replace_durably
-from engine.errors import UnwritableTargetError
+from engine.errors import DiskFullError, UnwritableTargetError
 
 DEAD_LETTER_COLUMNS: Mapping[str, tuple[types.Type, ...]] = {
     "source": (types.TEXT,),
@@ -53,7 +54,8 @@ class DeadLetterFile:
             else:
                 path.unlink(missing_ok=True)
         except OSError as wrong:
-            raise UnwritableTargetError(
+            kind = DiskFullError if is_disk_full(wrong) else UnwritableTargetError
+            raise kind(
                 f"the records that {self.table} leaves out cannot be kept in {self.directory}: {wrong}",
                 hint="make 'dead_letter.path' writable, or free space on it; nothing is lost, the epoch is run again",
             ) from wrong

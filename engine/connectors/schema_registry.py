@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from engine.connectors.addresses import WebUrl, check_url
 from engine.connectors.base import Options, Table
-from engine.errors import MissingPackageError, SchemaRegistryError
+from engine.errors import MissingPackageError, SchemaRefusedError, SchemaRegistryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -139,12 +139,18 @@ class HttpRegistry:
             ) from wrong
         except Refusal as wrong:
             status = wrong.http_status_code
+            if status in _AWAY or status >= 500:
+                raise SchemaRegistryError(
+                    f"the schema registry {self._endpoint} does not answer: {status} {wrong.error_message}",
+                    hint="check that it is up",
+                ) from wrong
             hint = "check api_key and api_secret" if status in (401, 403) else _HINTS[method]
-            raise SchemaRegistryError(
+            raise SchemaRefusedError(
                 f"the schema registry {self._endpoint} refuses a request: {status} {wrong.error_message}", hint=hint
             ) from wrong
 
 
+_AWAY = frozenset({408, 425, 429})
 _PATIENCE = {"timeout": 10.0, "max.retries": 3, "retries.wait.ms": 200}
 _HINTS = {
     "GET": "check whether the record was written with another registry",

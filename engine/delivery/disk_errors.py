@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence
-from engine.errors import UnwritableTargetError
+from engine.errors import DiskFullError, UnwritableTargetError
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def is_disk_full(error: OSError) -> bool:
+    """Whether nothing but room is missing."""
+    return error.errno in _FULL
 
 
 def unwritable(path: Path, error: OSError) -> UnwritableTargetError:
     """The error of a target that the process cannot write."""
+    if is_disk_full(error):
+        return DiskFullError(
+            f"{path} cannot be written: {error.strerror or error}", hint="free space on the disk; nothing is lost"
+        )
     return UnwritableTargetError(
         f"{path} cannot be written: {error.strerror or error}",
         hint="check the option 'path', the permissions and the disk",

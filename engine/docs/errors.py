@@ -6,7 +6,7 @@ from itertools import groupby
 
 from engine import errors
 from engine.docs.markdown import code, page, section, sentence, table
-from engine.errors import EngineError
+from engine.errors import EngineError, cause_of
 
 _FAMILIES = {
     "auth": "Who asks, and whether they may",
@@ -36,13 +36,15 @@ def errors_page() -> str:
     families = groupby(declared_errors(), key=lambda kind: kind.code.split(".")[0])
     return page(
         "Errors",
-        "The code of an error never changes; its text may. A retryable one may go away by itself.",
+        "The code of an error never changes; its text may. What the control plane does about a job follows from the "
+        "cause: an outage is waited out however long it lasts, a mistake ends the job at once, and what is unknown is "
+        "tried again as often as the setting `pipeline.allowed_restarts` says. All but mistakes are retryable.",
         [
             section(
                 f"{_FAMILIES.get(family, family.capitalize())} ({code(family)})",
                 table(
-                    ["code", "meaning", "retryable"],
-                    [[code(kind.code), sentence(kind.__doc__), "yes" if kind.retryable else ""] for kind in kinds],
+                    ["code", "meaning", "cause"],
+                    [[code(kind.code), sentence(kind.__doc__), cause_of(kind).value] for kind in kinds],
                 ),
             )
             for family, kinds in families

@@ -95,7 +95,12 @@ class Home:
         failure = goodbye.failure
         error = None
         if failure is not None:
-            error = {"code": failure.code, "message": failure.message, "hint": failure.hint}
+            error = {
+                "code": failure.code,
+                "message": failure.message,
+                "hint": failure.hint,
+                "cause": failure.cause.value,
+            }
         # After the lease the control plane counts this run as lost, and its successor waits for the lock.
         is_over = time.monotonic() - self._answered_at > self.assignment.lease_seconds
         end = time.monotonic() + (0.0 if is_over else _PATIENCE)

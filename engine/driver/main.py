@@ -20,11 +20,11 @@ from typing import IO, Literal, Protocol
 
 from engine.driver.home import Home, StopMode, end_group
 from engine.epoch_report import EpochReport
-from engine.errors import EngineError, RunError
+from engine.errors import EngineError, RunError, cause_of
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.runner import Holder
-from engine.jobs.status import Failure, Goodbye
+from engine.jobs.status import Failure, Goodbye, failure_of
 
 LOG = logging.getLogger(__name__)
 _LOCK_PATIENCE = 120.0
@@ -76,7 +76,7 @@ def _outcome(assignment: Assignment, work: Work, home: Home) -> Goodbye:
         return Goodbye(work.run(assignment, home.report, home.started))
     except EngineError as error:
         LOG.error("%s", error)
-        return Goodbye("failed", Failure(error.code, error.message, error.hint))
+        return Goodbye("failed", failure_of(error))
     except Exception as error:
         LOG.exception("the driver meets an error of its own")
         return Goodbye(
@@ -94,7 +94,9 @@ def _maintain(args: Namespace, work: Work) -> int:
         lock.close()
     except EngineError as error:
         LOG.error("%s", error)
-        args.result.write_text(json.dumps({"code": error.code, "message": error.message, "hint": error.hint}))
+        cause = cause_of(error).value
+        report = {"code": error.code, "message": error.message, "hint": error.hint, "cause": cause}
+        args.result.write_text(json.dumps(report))
         return 3
     except Exception as error:
         LOG.exception("the driver meets an error of its own")

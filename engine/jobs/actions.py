@@ -22,6 +22,11 @@ class MarkRunning:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetFailures:
+    """The run is healthy: what failed before it counts no more."""
+
+
+@dataclass(frozen=True, slots=True)
 class Drain:
     """Ask the driver to end; it learns how from the state the job is then in."""
 
@@ -75,6 +80,7 @@ class Recover:
     failure: Failure
     failures: int
     retry_at: datetime
+    outages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,7 @@ class Wait:
 Action: TypeAlias = (
     Launch
     | MarkRunning
+    | ForgetFailures
     | Drain
     | Kill
     | Repartition

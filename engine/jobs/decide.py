@@ -15,16 +15,19 @@ job of parallelism 2 of which 4 is desired, round by round:
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from engine.errors import Cause
 from engine.jobs.actions import (
     AbandonRescale,
     AcceptMaintenance,
     Action,
     Drain,
     Finish,
+    ForgetFailures,
     GiveUp,
     Kill,
     Launch,
@@ -139,6 +142,8 @@ def _while_up(desired: Pipeline, status: Status, observation: Observation, now: 
             return MarkRunning()
         if now - status.since > policy.start_limit:
             return Kill(State.RECOVERING, SLOW_START)
+    if (status.failures or status.outages) and _is_healthy(status, now, policy):
+        return ForgetFailures()
     return Wait()
 
 
@@ -173,7 +178,7 @@ def _while_leaving(
             match observation.goodbye:
                 case Goodbye("finished"):
                     return Finish()
-                case Goodbye("failed", Failure() as failure) if failure.is_fatal:
+                case Goodbye("failed", Failure(cause=Cause.MISTAKE) as failure):
                     return GiveUp(failure)
             return _after_run(desired, status)
         case _:
@@ -207,7 +212,7 @@ def _after_unasked_end(
         case Goodbye("finished"):
             return Finish()
         case Goodbye("failed", Failure() as failure):
-            if failure.is_fatal:
+            if failure.cause is Cause.MISTAKE:
                 return GiveUp(failure)
         case Goodbye("stopped"):
             failure = UNASKED
@@ -215,12 +220,34 @@ def _after_unasked_end(
             failure = status.failure if status.state is State.RECOVERING and status.failure else DIED
     if desired.stop != "none":
         return MarkStopped()
-    healthy = status.running_since is not None and now - status.running_since >= policy.healthy
+    return _try_again(status, failure, now, policy)
+
+
+def _try_again(status: Status, failure: Failure, now: datetime, policy: Policy) -> Action:
+    """Start again after a pause. An outage is waited out for as long as it lasts; what nobody knows the cause of has a
+    number of tries."""
     # A run that was healthy for a while clears the count: what failed a day ago says nothing of this failure.
-    failures = 1 if healthy else status.failures + 1
+    is_healthy = _is_healthy(status, now, policy)
+    failures, outages = (0, 0) if is_healthy else (status.failures, status.outages)
+    if failure.cause is Cause.OUTAGE:
+        pause = backoff(outages + 1, policy) * _spread(status.job_id, outages + 1)
+        return Recover(failure, failures, now + pause, outages + 1)
+    failures += 1
     if 0 <= policy.allowed_restarts < failures:
-        return GiveUp(Failure(failure.code, f"{failure.message} (given up after {failures} failures)", failure.hint))
+        message = f"{failure.message} (given up after {failures} failures)"
+        return GiveUp(Failure(failure.code, message, failure.hint, failure.declared_cause))
     return Recover(failure, failures, now + backoff(failures, policy))
+
+
+def _is_healthy(status: Status, now: datetime, policy: Policy) -> bool:
+    return status.running_since is not None and now - status.running_since >= policy.healthy
+
+
+def _spread(job_id: str, outages: int) -> float:
+    """The share of a pause that a job waits, from a half to the whole: a broker that comes back is not met by all of
+    its jobs at once. Made of the job and the count, so that a decision can be repeated."""
+    digest = hashlib.sha256(f"{job_id} {outages}".encode()).digest()
+    return 0.5 + digest[0] / 512
 
 
 def backoff(failures: int, policy: Policy) -> timedelta:

@@ -17,6 +17,7 @@ from engine.jobs.actions import (
     Action,
     Drain,
     Finish,
+    ForgetFailures,
     GiveUp,
     Kill,
     Launch,
@@ -40,6 +41,8 @@ def intend(action: Action, desired: Pipeline, status: Status, now: datetime) -> 
             return desired, _launched(desired, _enter(status, State.SCHEDULING, now), now)
         case MarkRunning():
             return desired, replace(_enter(status, State.RUNNING, now), running_since=now, failure=None)
+        case ForgetFailures():
+            return desired, replace(status, failures=0, outages=0)
         case Drain(to):
             return desired, _enter(status, to, now)
         case Kill(to, failure):
@@ -54,9 +57,8 @@ def intend(action: Action, desired: Pipeline, status: Status, now: datetime) -> 
         case AbandonRescale():
             back = replace(desired, parallelism=status.parallelism or desired.parallelism)
             return back, _enter(status, State.SCHEDULING, now)
-        case Recover(failure, failures, retry_at):
-            failed = replace(status, failure=failure, failures=failures, retry_at=retry_at, running_since=None)
-            return desired, _enter(failed, State.RECOVERING, now)
+        case Recover():
+            return desired, _enter(_failed(status, action), State.RECOVERING, now)
         case GiveUp(failure):
             ended = replace(_enter(status, State.FAILED, now), failure=failure, finished_at=now, running_since=None)
             return replace(desired, restore=None), ended
@@ -66,7 +68,7 @@ def intend(action: Action, desired: Pipeline, status: Status, now: datetime) -> 
             return desired, ended
         case MarkStopped():
             rests = _enter(status, State.STOPPED, now)
-            return desired, replace(rests, finished_at=now, running_since=None, failures=0, retry_at=None)
+            return desired, replace(rests, finished_at=now, running_since=None, failures=0, outages=0, retry_at=None)
         case Wait():
             return desired, status
         case never:
@@ -84,7 +86,8 @@ def _enter(status: Status, state: State, now: datetime) -> Status:
 def _launched(desired: Pipeline, status: Status, now: datetime) -> Status:
     """The status with one more generation, made of what is desired now. A start that was asked for clears the count of
     failures, so that it has all its tries."""
-    failures = status.failures if desired.restarts_asked == status.restarts_done else 0
+    is_asked = desired.restarts_asked != status.restarts_done
+    failures, outages = (0, 0) if is_asked else (status.failures, status.outages)
     return replace(
         status,
         since=now,
@@ -93,11 +96,26 @@ def _launched(desired: Pipeline, status: Status, now: datetime) -> Status:
         parallelism=desired.parallelism,
         restarts_done=desired.restarts_asked,
         failures=failures,
+        outages=outages,
         retry_at=None,
         started_at=now,
         finished_at=None,
         running_since=None,
-        failure=status.failure if failures else None,
+        failure=status.failure if failures or outages else None,
+    )
+
+
+def _failed(status: Status, recover: Recover) -> Status:
+    """The status with one more restart to come, and why."""
+    return replace(
+        status,
+        failure=recover.failure,
+        failures=recover.failures,
+        outages=recover.outages,
+        retry_at=recover.retry_at,
+        restarts=status.restarts + 1,
+        restart_code=recover.failure.code,
+        running_since=None,
     )
 
 

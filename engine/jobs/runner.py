@@ -31,7 +31,7 @@ from engine.jobs.actions import MaintenanceTask, Repartition, RestoreSavepoint
 from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.observe import Maintenance, Process
-from engine.jobs.status import Failure, Run
+from engine.jobs.status import Failure, Run, read_cause
 
 DRIVER_COMMAND = (sys.executable, "-m", "engine.driver.main")
 
@@ -204,7 +204,7 @@ def _failure(work: _Work, code: int) -> Failure:
     """What the work said of its failure, or its exit code when it said nothing."""
     try:
         error = json.loads(work.result.read_text())
-        return Failure(error["code"], error["message"], error.get("hint"))
+        return Failure(error["code"], error["message"], error.get("hint"), read_cause(error.get("cause")))
     except (OSError, ValueError, KeyError):
         verb = "rescale" if isinstance(work.task, Repartition) else "restore"
         return Failure("run.died", f"{verb} ended with exit code {code}", "its log shows its last words")

@@ -7,24 +7,39 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.epoch_report import EpochReport
+from engine.errors import Cause, EngineError, cause_of
 from engine.jobs.states import State
 
-FATAL = frozenset({"sql", "option", "state", "delivery", "data", "udf", "setting"})
-"""Families of error codes that another try does not help."""
+_FATAL = frozenset({"sql", "option", "state", "delivery", "data", "udf", "setting"})
+"""Families of error codes that another try does not help, for drivers that do not say what is behind an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why something failed; `code` is the engine's."""
+    """Why something failed; `code` is the engine's. `declared_cause` is None where a driver of an earlier version has
+    met it."""
 
     code: str
     message: str
     hint: str | None = None
+    declared_cause: Cause | None = None
 
     @property
-    def is_fatal(self) -> bool:
-        """Whether trying again is of no use."""
-        return self.code.partition(".")[0] in FATAL
+    def cause(self) -> Cause:
+        """What is behind it, by which the next step is decided."""
+        if self.declared_cause is not None:
+            return self.declared_cause
+        return Cause.MISTAKE if self.code.partition(".")[0] in _FATAL else Cause.UNKNOWN
+
+
+def failure_of(error: EngineError) -> Failure:
+    """The failure that an error is."""
+    return Failure(error.code, error.message, error.hint, cause_of(error))
+
+
+def read_cause(text: object) -> Cause | None:
+    """A cause that was sent or stored; None when there is none, or one that only a later version knows."""
+    return next((cause for cause in Cause if cause == text), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +80,13 @@ class Status:
     restarts_done: int = 0
     """How many of the pipeline's explicit requests to start again have been met."""
     failures: int = 0
-    """Failures in a row since the last healthy run."""
+    """Failures in a row since the last healthy run, outages not among them."""
+    outages: int = 0
+    """Outages in a row since the last healthy run."""
+    restarts: int = 0
+    """How often it was started again after a failure, in all."""
+    restart_code: str | None = None
+    """The code of the failure after which it was last started again."""
     retry_at: datetime | None = None
     running_since: datetime | None = None
     started_at: datetime | None = None

@@ -38,12 +38,17 @@ def explain_failure(error: PySparkException, paths: StatePaths) -> EngineError:
             f"the state cannot be read: {state[1]}: {_short(text)}",
             hint=f"restore a savepoint, or start afresh with --force; Spark's log is in {paths.logs}",
         )
+    if _DISK_FULL.search(text):
+        return errors.DiskFullError(
+            f"the disk of {paths.root} is full: {_short(text)}", hint="free space on the disk; nothing is lost"
+        )
     value = _value_error(text)
     if value:
         return value
     return errors.EpochFailedError(_short(text), hint=f"the whole log is in {paths.logs / 'spark.log'}")
 
 
+_DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _STATE = re.compile(
     r"\[(STREAMING_CHECKPOINT_\w+|CANNOT_LOAD_STATE_STORE[\w.]*|CONCURRENT_STREAM_LOG_UPDATE|CHECKPOINT_\w+)\]"
 )

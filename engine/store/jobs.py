@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, Column, Connection, Integer, RowMapping, Tabl
 from sqlalchemy import update as update_rows
 
 from engine.jobs.states import State
-from engine.jobs.status import Failure, Progress, Status
+from engine.jobs.status import Failure, Progress, Status, read_cause
 from engine.store.columns import Instant, Watermarks
 from engine.store.database import METADATA
 
@@ -38,6 +38,10 @@ JOBS = Table(
     Column("sources", Watermarks, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("lineage", Text),
+    Column("failure_cause", Text),
+    Column("outages", Integer, nullable=False),
+    Column("restarts", Integer, nullable=False),
+    Column("restart_code", Text),
 )
 
 
@@ -68,7 +72,6 @@ def advance(connection: Connection, job_id: str, progress: Progress) -> None:
 
 def from_row(row: RowMapping) -> Status:
     """The status that a row of the table is."""
-    code = row["failure_code"]
     return Status(
         job_id=row["id"],
         pipeline_id=row["pipeline_id"],
@@ -84,10 +87,21 @@ def from_row(row: RowMapping) -> Status:
         running_since=row["running_since"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
-        failure=None if code is None else Failure(code, row["failure_message"], row["failure_hint"]),
+        outages=row["outages"],
+        restarts=row["restarts"],
+        restart_code=row["restart_code"],
+        failure=read_failure(row),
         progress=Progress(row["epoch"], row["watermark"], row["sources"], row["lineage"]),
         revision=row["revision"],
     )
+
+
+def read_failure(row: RowMapping) -> Failure | None:
+    """The failure in a row that may have one."""
+    if row["failure_code"] is None:
+        return None
+    cause = read_cause(row["failure_cause"])
+    return Failure(row["failure_code"], row["failure_message"], row["failure_hint"], cause)
 
 
 def _progress(progress: Progress) -> Mapping[str, object]:
@@ -117,5 +131,9 @@ def _row(status: Status) -> Mapping[str, object]:
         "failure_code": status.failure and status.failure.code,
         "failure_message": status.failure and status.failure.message,
         "failure_hint": status.failure and status.failure.hint,
+        "failure_cause": status.failure and status.failure.declared_cause,
+        "outages": status.outages,
+        "restarts": status.restarts,
+        "restart_code": status.restart_code,
         "revision": status.revision,
     }

@@ -7,9 +7,10 @@ from datetime import datetime
 from sqlalchemy import Column, ColumnElement, Connection, Integer, RowMapping, Table, Text, and_, insert, select
 from sqlalchemy import update as update_rows
 
-from engine.jobs.status import Failure, Goodbye, Run
+from engine.jobs.status import Goodbye, Run
 from engine.store.columns import Instant
 from engine.store.database import METADATA
+from engine.store.jobs import read_failure
 
 RUNS = Table(
     "runs",
@@ -30,6 +31,8 @@ RUNS = Table(
     Column("failure_code", Text),
     Column("failure_message", Text),
     Column("failure_hint", Text),
+    Column("failure_cause", Text),
+    Column("step", Text),
 )
 
 
@@ -80,6 +83,7 @@ def set_goodbye(connection: Connection, run: Run, goodbye: Goodbye) -> None:
             failure_code=failure and failure.code,
             failure_message=failure and failure.message,
             failure_hint=failure and failure.hint,
+            failure_cause=failure and failure.declared_cause,
         )
     )
 
@@ -97,8 +101,6 @@ def was_up(connection: Connection, pipeline_id: str, version: int) -> bool:
 
 def from_row(row: RowMapping) -> Run:
     """The run that a row of the table is."""
-    code = row["failure_code"]
-    failure = None if code is None else Failure(code, row["failure_message"], row["failure_hint"])
     return Run(
         job_id=row["job_id"],
         pipeline_id=row["pipeline_id"],
@@ -112,7 +114,7 @@ def from_row(row: RowMapping) -> Run:
         hello_at=row["hello_at"],
         running_at=row["running_at"],
         ended_at=row["ended_at"],
-        goodbye=None if row["outcome"] is None else Goodbye(row["outcome"], failure),
+        goodbye=None if row["outcome"] is None else Goodbye(row["outcome"], read_failure(row)),
     )
 
 

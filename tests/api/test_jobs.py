@@ -52,6 +52,44 @@ def test_a_job_that_never_comes_up_is_given_up(plane: Plane) -> None:
     assert "given up after 3 failures" in plane.job()["failure_message"]
 
 
+def test_an_outage_is_waited_out_however_long_it_lasts(plane: Plane) -> None:
+    plane.deploy()
+    away = {"code": "data.source_unavailable", "message": "Kafka is away", "cause": "outage"}
+    for _ in range(40):
+        plane.end("failed", away)
+        plane.now += timedelta(minutes=1)
+        plane.settle()
+
+    job = plane.job()
+    assert (job["state"], job["failure_code"], job["failure_cause"]) == ("Scheduling", away["code"], "outage")
+    assert (job["restarts"], job["restarts_total"], job["restart_code"]) == (40, 40, away["code"])
+
+
+def test_a_driver_of_an_earlier_version_does_not_say_what_is_behind_an_error(plane: Plane) -> None:
+    plane.run()
+    plane.end("failed", {"code": "data.source_unavailable", "message": "Kafka is away"})
+
+    assert (plane.state(), plane.job()["failure_cause"]) == ("Failed", "mistake")
+
+
+def test_restarts_in_a_row_fall_back_to_none_once_a_run_is_healthy(plane: Plane) -> None:
+    plane.run()
+    plane.end(None)
+    plane.now += timedelta(seconds=1)
+    plane.settle()
+    plane.call("heartbeat", {"state": "running"})
+    plane.settle()
+    assert (plane.job()["restarts"], plane.state()) == (1, "Running")
+
+    for _ in range(121):
+        plane.now += timedelta(seconds=1)
+        plane.call("heartbeat", {"state": "running"})
+        plane.settle()
+
+    job = plane.job()
+    assert (job["restarts"], job["restarts_total"], job["restart_code"]) == (0, 1, "run.died")
+
+
 def test_a_failure_that_another_try_cannot_mend_fails_the_job_at_once(plane: Plane) -> None:
     plane.run()
     plane.end("failed", {"code": "delivery.ledger_lost", "message": "lost", "hint": "look"})

@@ -29,6 +29,10 @@ def test_a_code_is_a_family_and_a_name() -> None:
     assert [kind.code for kind in declared_errors() if not re.fullmatch(r"[a-z]+\.[a-z_]+", kind.code)] == []
 
 
+def test_every_outage_is_worth_another_try() -> None:
+    assert [kind.code for kind in declared_errors() if kind.is_outage and not kind.retryable] == []
+
+
 def test_every_error_says_in_a_sentence_what_went_wrong() -> None:
     assert [kind.__name__ for kind in declared_errors() if not (kind.__doc__ or "").strip().endswith(".")] == []
 

@@ -22,6 +22,7 @@ from engine.connectors.redis.lookup import RedisLookup
 from engine.errors import (
     BadRecordError,
     LookupFailedError,
+    LookupRefusedError,
     MissingPackageError,
     TargetUnavailableError,
 )
@@ -110,7 +111,7 @@ def test_a_password_is_given_and_never_told(tmp_path: Path) -> None:
         server.client.set("a", '{"n": 7}')
 
         assert ask(lookup_table(address=server.address, password="open sesame"), "a")[0]["n"] == 7
-        with pytest.raises(LookupFailedError) as refused:
+        with pytest.raises(LookupRefusedError) as refused:
             ask(lookup_table(address=f"redis://:closed@127.0.0.1:{server.port}"), "a")
         assert "closed" not in str(refused.value)
     assert "open sesame" not in repr(lookup_table(address=server.address, password="open sesame"))

@@ -10,7 +10,13 @@ import pytest
 
 from engine.connectors.addresses import ALLOWED, resolve
 from engine.connectors.schema_registry import HttpRegistry
-from engine.errors import AddressRefusedError, MissingPackageError, SchemaRegistryError, ScriptRefused
+from engine.errors import (
+    AddressRefusedError,
+    MissingPackageError,
+    SchemaRefusedError,
+    SchemaRegistryError,
+    ScriptRefused,
+)
 from tests.connectors.http_serving import serving
 from tests.connectors.registry_stub import Stub
 from tests.connectors.tables import NUMBERS, table
@@ -40,9 +46,9 @@ def test_a_schema_is_registered_and_found_and_asked_for_once(stub: Stub) -> None
 
 
 def test_refusals_are_told(stub: Stub) -> None:
-    with pytest.raises(SchemaRegistryError, match="404 Schema not found"):
+    with pytest.raises(SchemaRefusedError, match="404 Schema not found"):
         ask(stub).schema_of(5)
-    with pytest.raises(SchemaRegistryError, match="409 Schema is incompatible") as refused:
+    with pytest.raises(SchemaRefusedError, match="409 Schema is incompatible") as refused:
         ask(stub).register("s", "AVRO", "incompatible")
     assert "compatible with earlier ones" in str(refused.value.hint)
 
@@ -52,6 +58,14 @@ def test_what_may_pass_is_asked_again(stub: Stub) -> None:
 
     assert ask(stub).register("s", "AVRO", "{}") == 1
     assert len(stub.requests) == 3
+
+
+def test_a_registry_that_is_down_for_long_is_away_and_refuses_nothing(stub: Stub) -> None:
+    stub.answers = [(503, {"message": "later"})] * 9
+
+    with pytest.raises(SchemaRegistryError, match="does not answer: 503") as away:
+        ask(stub).register("s", "AVRO", "{}")
+    assert away.value.is_outage
 
 
 @pytest.mark.parametrize("answer", [[], "no", {}, 5])

@@ -13,7 +13,7 @@ import pytest
 
 from engine.connectors.base import Epoch
 from engine.connectors.staged import ArrowSegment
-from engine.errors import UnwritableTargetError
+from engine.errors import DiskFullError, UnwritableTargetError
 
 SCHEMA = pa.schema([("n", pa.int64())])
 ROWS = pa.RecordBatch.from_pydict({"n": [1, 2]}, schema=SCHEMA)
@@ -34,7 +34,7 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     open_segment = segment(tmp_path)
     monkeypatch.setattr(os, "fsync", full)
 
-    with pytest.raises(UnwritableTargetError, match=f"{tmp_path} cannot be written: No space left on device"):
+    with pytest.raises(DiskFullError, match=f"{tmp_path} cannot be written: No space left on device"):
         open_segment.close(sync=True)
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from engine.errors import SourceUnavailableError
 from engine.jobs.observe import Observation, Process
 from engine.jobs.spec import Pipeline
 from engine.jobs.states import State
-from engine.jobs.status import Failure, Goodbye, Status
+from engine.jobs.status import Failure, Goodbye, Status, failure_of
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 FATAL = Failure("sql.unknown_column", "no column 'x'")
 FLEETING = Failure("run.error", "the network was down")
+OUTAGE = failure_of(SourceUnavailableError("Kafka at one:9092 does not answer"))
 
 
 def wanted(**changes: Any) -> Pipeline:

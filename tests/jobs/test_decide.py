@@ -5,12 +5,14 @@ from itertools import product
 
 import pytest
 
+from engine.errors import LedgerLostError, MissingPackageError
 from engine.jobs.actions import (
     AbandonRescale,
     AcceptMaintenance,
     Action,
     Drain,
     Finish,
+    ForgetFailures,
     GiveUp,
     Kill,
     Launch,
@@ -26,8 +28,8 @@ from engine.jobs.intend import intend
 from engine.jobs.observe import Maintenance, Observation
 from engine.jobs.spec import Pipeline, Restore
 from engine.jobs.states import State, may_follow
-from engine.jobs.status import Failure, Status
-from tests.jobs.builders import FATAL, FLEETING, T0, alive, gone, nothing, orphaned, status, wanted
+from engine.jobs.status import Failure, Status, failure_of
+from tests.jobs.builders import FATAL, FLEETING, OUTAGE, T0, alive, gone, nothing, orphaned, status, wanted
 
 BACK = Restore("sp_aaaaaaaaaaaaaaaa", 1)
 SOON = T0 + timedelta(milliseconds=500)
@@ -306,6 +308,34 @@ CASES: list[Case] = [
         gone("failed", FLEETING),
         Recover(FLEETING, 1, SOON),
     ),
+    (
+        "what a driver says is a mistake is one, whatever the code",
+        wanted(),
+        status(S.RUNNING),
+        gone("failed", failure_of(MissingPackageError("no boto3"))),
+        GiveUp(failure_of(MissingPackageError("no boto3"))),
+    ),
+    (
+        "a ledger that is lost stops the job",
+        wanted(),
+        status(S.RUNNING),
+        gone("failed", failure_of(LedgerLostError("the ledger is gone"))),
+        GiveUp(failure_of(LedgerLostError("the ledger is gone"))),
+    ),
+    (
+        "a healthy run is forgiven what failed before it",
+        wanted(),
+        status(S.RUNNING, failures=3, running_since=T0 - timedelta(minutes=2)),
+        alive(),
+        ForgetFailures(),
+    ),
+    (
+        "a run that is up for a short while is not forgiven yet",
+        wanted(),
+        status(S.RUNNING, failures=3, running_since=T0 - timedelta(seconds=119)),
+        alive(),
+        Wait(),
+    ),
     ("a finished job stays finished", wanted(), status(S.FINISHED), nothing(), Wait()),
     ("a failed job stays failed", wanted(), status(S.FAILED), nothing(), Wait()),
     ("a failed job can be started again", wanted(restarts_asked=1), status(S.FAILED), nothing(), Launch()),
@@ -350,6 +380,38 @@ def test_the_pause_doubles_up_to_a_limit() -> None:
     pauses = [backoff(failures, Policy()).total_seconds() for failures in (1, 2, 3, 7, 8, 1000)]
 
     assert pauses == [0.5, 1, 2, 32, 60, 60]
+
+
+@pytest.mark.parametrize("before", [status(S.RUNNING, failures=20, outages=99), status(S.SCHEDULING, failures=20)])
+def test_an_outage_is_waited_out_without_end_and_uses_up_no_restarts(before: Status) -> None:
+    action = decide(wanted(), before, gone("failed", OUTAGE), T0, Policy())
+
+    assert isinstance(action, Recover)
+    assert (action.failure, action.failures, action.outages) == (OUTAGE, 20, before.outages + 1)
+
+
+def test_the_pauses_of_an_outage_are_spread_over_jobs_and_never_the_longest_twice() -> None:
+    def pause(job: str, outages: int) -> float:
+        before = status(S.RUNNING, job_id=job, outages=outages)
+        action = decide(wanted(), before, gone("failed", OUTAGE), T0, Policy())
+        assert isinstance(action, Recover)
+        return (action.retry_at - T0).total_seconds()
+
+    long = {pause(f"job_{number}", 50) for number in range(20)}
+
+    assert len(long) > 10
+    assert all(30 <= length <= 60 for length in long)
+    assert pause("job_1", 50) == pause("job_1", 50)
+    assert 0.25 <= pause("job_1", 0) <= 0.5
+
+
+def test_an_outage_that_ends_leaves_the_failures_their_number() -> None:
+    before = status(S.RUNNING, failures=3, outages=7)
+
+    action = decide(wanted(), before, gone("failed", FLEETING), T0, Policy())
+
+    assert isinstance(action, Recover)
+    assert (action.failures, action.outages) == (4, 0)
 
 
 def test_without_a_limit_a_job_is_never_given_up() -> None:

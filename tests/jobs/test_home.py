@@ -115,7 +115,12 @@ def test_a_driver_says_hello_keeps_calling_and_says_goodbye(line: Line) -> None:
     assert line.said[0][0] == "/api/v1/runs/job_a/3/hello"
     assert {body["token"] for _, body in line.said} == {"Bearer secret"}
     assert line.heard("heartbeat")[-1]["state"] == "running"
-    assert line.heard("goodbye")[0]["error"] == {"code": "sql.x", "message": "no", "hint": "try"}
+    assert line.heard("goodbye")[0]["error"] == {
+        "code": "sql.x",
+        "message": "no",
+        "hint": "try",
+        "cause": "mistake",
+    }
 
 
 def test_every_epoch_is_told_even_if_the_control_plane_was_away(line: Line) -> None:

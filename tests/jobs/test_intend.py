@@ -10,6 +10,7 @@ from engine.jobs.actions import (
     AbandonRescale,
     AcceptMaintenance,
     Finish,
+    ForgetFailures,
     GiveUp,
     Launch,
     MarkStopped,
@@ -21,7 +22,7 @@ from engine.jobs.intend import intend
 from engine.jobs.spec import Restore
 from engine.jobs.states import State
 from engine.jobs.status import Progress
-from tests.jobs.builders import FATAL, FLEETING, T0, status, wanted
+from tests.jobs.builders import FATAL, FLEETING, OUTAGE, T0, status, wanted
 
 LATER = T0 + timedelta(minutes=1)
 
@@ -55,6 +56,30 @@ def test_a_finished_job_has_its_watermark_in_the_far_future() -> None:
     _, after = intend(Finish(), wanted(), status(State.RUNNING, progress=Progress(7, T0)), LATER)
 
     assert (after.progress.epoch, after.progress.watermark, after.finished_at) == (7, FAR_FUTURE, LATER)
+
+
+def test_every_restart_is_counted_with_its_reason() -> None:
+    before = status(State.RUNNING, restarts=4, restart_code="run.died")
+
+    _, after = intend(Recover(OUTAGE, 0, LATER, 3), wanted(), before, LATER)
+
+    assert (after.restarts, after.restart_code, after.outages, after.failure) == (5, OUTAGE.code, 3, OUTAGE)
+
+
+def test_a_healthy_run_has_no_failures_in_a_row_and_all_its_restarts() -> None:
+    before = status(State.RUNNING, failures=2, outages=3, restarts=5, restart_code="run.died")
+
+    _, after = intend(ForgetFailures(), wanted(), before, LATER)
+
+    assert (after.failures, after.outages, after.restarts, after.restart_code) == (0, 0, 5, "run.died")
+
+
+def test_a_launch_in_an_outage_remembers_it() -> None:
+    before = status(State.RECOVERING, outages=3, failure=OUTAGE)
+
+    _, after = intend(Launch(), wanted(), before, LATER)
+
+    assert (after.outages, after.failure) == (3, OUTAGE)
 
 
 def test_a_stopped_job_has_a_clean_slate() -> None:

@@ -16,7 +16,7 @@ from engine.connectors.kafka.client_options import client_config, explain
 from engine.connectors.kafka.connection import KafkaOptions
 from engine.connectors.options import parse_options
 from engine.connectors.secret_values import fill_in
-from engine.errors import OptionError, OptionValueError, ScriptRefused, TargetUnavailableError
+from engine.errors import OptionError, OptionValueError, ScriptRefused, SourceRefusedError, TargetUnavailableError
 from tests.connectors.tables import given
 
 pytestmark = pytest.mark.unit
@@ -138,3 +138,4 @@ def test_an_error_of_the_client_says_which_brokers_and_what_to_look_at() -> None
     assert "one:9092,two:9092" in down.message
     assert "can be reached" in (down.hint or "")
     assert "auth.password" in (login.hint or "")
+    assert (type(down), type(login)) == (TargetUnavailableError, SourceRefusedError)

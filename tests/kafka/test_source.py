@@ -19,6 +19,7 @@ from engine.errors import (
     BadRecordError,
     MissingTopicError,
     RecordsLostError,
+    SourceRefusedError,
     SourceUnavailableError,
     TopicRecreatedError,
 )
@@ -458,7 +459,7 @@ def test_a_password_that_is_wrong_is_said_to_be(broker: Broker) -> None:
     topic = broker.create_topic()
 
     assert asked(PASSWORD) == [f"{topic}/0"]
-    with pytest.raises(SourceUnavailableError) as refused:
+    with pytest.raises(SourceRefusedError) as refused:
         asked("wrong")
     assert "auth.password" in (refused.value.hint or "")
 

@@ -35,6 +35,7 @@ class FakePipeline:
     stop: str = "none"
     version: int = 1
     failure: tuple[str, str] | None = None
+    failure_cause: str | None = None
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
     savepoints: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
     savepoint_keys: dict[str, str] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class FakePipeline:
             "failure_code": code,
             "failure_message": message,
             "failure_hint": "look there",
+            "failure_cause": self.failure_cause,
             "epoch": self.epoch,
             "watermark": None,
             "restarts": 0,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 
 from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.errors import DeadlineError, JobEndedError, RefusedError
@@ -85,6 +85,19 @@ def test_a_failed_job_fails_the_gate_with_its_own_reason(
     with pytest.raises(JobEndedError, match="line 3 is no JSON") as raised:
         airflow_run.execute(watermark(deferrable=deferrable))
     assert raised.value.code == "data.bad_json"
+
+
+@both
+@pytest.mark.parametrize(("cause", "is_for_good"), [("mistake", True), ("unknown", False), (None, False)])
+def test_a_tasks_retries_are_not_spent_on_a_mistake(
+    plane: FakeControlPlane, airflow_run: Run, cause: str | None, is_for_good: bool, deferrable: bool
+) -> None:
+    failure = ("run.missing_package", "no boto3")
+    plane.add("clicks", states=deque(["Running", "Failed"]), failure=failure, failure_cause=cause)
+
+    with pytest.raises(JobEndedError) as raised:
+        airflow_run.execute(watermark(deferrable=deferrable))
+    assert isinstance(raised.value, AirflowFailException) is is_for_good
 
 
 @both

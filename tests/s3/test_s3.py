@@ -8,13 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from engine.connectors.base import SinkContext
+from engine.connectors.files.s3_client import errors_explained
 from engine.connectors.files.s3_target import Bucket
 from engine.connectors.files.storage import Prefix, read_location
 from engine.connectors.filesystem.options import FilesystemSinkOptions
 from engine.delivery.file_ledger import WritePermit
-from engine.errors import AddressRefusedError, EngineError, OutputChangedError, ScriptRefused, SupersededError
+from engine.errors import (
+    AddressRefusedError,
+    Cause,
+    EngineError,
+    OutputChangedError,
+    ScriptRefused,
+    SupersededError,
+    cause_of,
+)
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
 from tests.delivery.asleep import asleep_before
 from tests.s3.proxy import losing
@@ -210,6 +220,27 @@ def test_a_bucket_that_cannot_be_written_is_named(
     assert refused.value.code == code
     assert refused.value.hint
     assert "mine" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "cause"),
+    [
+        (503, "SlowDown", Cause.OUTAGE),
+        (500, "InternalError", Cause.OUTAGE),
+        (400, "RequestTimeout", Cause.OUTAGE),
+        (400, "ExpiredToken", Cause.OUTAGE),
+        (400, "InvalidRequest", Cause.MISTAKE),
+        (403, "AccountProblem", Cause.MISTAKE),
+        (404, "NoSuchBucket", Cause.MISTAKE),
+    ],
+)
+def test_what_a_server_answers_is_an_outage_or_a_mistake(status: int, answer: str, cause: Cause) -> None:
+    response: Any = {"Error": {"Code": answer}, "ResponseMetadata": {"HTTPStatusCode": status}}
+
+    with pytest.raises(EngineError) as raised, errors_explained(Prefix("bucket", "a")):
+        raise ClientError(response, "PutObject")
+
+    assert cause_of(raised.value) is cause
 
 
 @pytest.mark.parametrize(

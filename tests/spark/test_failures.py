@@ -8,11 +8,14 @@ from pyspark.errors import PySparkException
 from engine.checkpoints.layout import StatePaths
 from engine.errors import (
     BadRecordError,
+    Cause,
+    DiskFullError,
     DivisionByZeroError,
     EpochFailedError,
     InvalidValueError,
     OutOfRangeError,
     UnreadableStateError,
+    cause_of,
 )
 from engine.spark.failures import explain_failure
 
@@ -32,6 +35,16 @@ def test_an_error_of_ours_is_found_however_it_is_wrapped() -> None:
     assert type(error) is BadRecordError
     assert error.message == "line 3 of /in.json is not JSON"
     assert error.hint == "mend the line, or set bad_data = 'drop'"
+
+
+@pytest.mark.parametrize(
+    "where", ["java.io.IOException: No space left on device", "OSError: [Errno 122] Disk quota exceeded"]
+)
+def test_a_full_disk_is_named_wherever_it_was_met(where: str) -> None:
+    error = explain_failure(PySparkException(f"[STREAM_FAILED] Query terminated\nCaused by: {where}"), PATHS)
+
+    assert type(error) is DiskFullError
+    assert cause_of(error) is Cause.OUTAGE
 
 
 @pytest.mark.parametrize(

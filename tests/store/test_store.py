@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import inspect
 
 from engine.epoch_report import EpochReport
-from engine.errors import DataDirLockedError, PipelineNotFoundError, StaleWriteError
+from engine.errors import Cause, DataDirLockedError, PipelineNotFoundError, StaleWriteError
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, Spec, Version
@@ -164,7 +164,7 @@ def test_jobs_at_rest_are_looked_at_only_when_something_is_wanted(database: Data
 
 
 def test_a_runs_story_is_kept(database: Database) -> None:
-    bye = Goodbye("failed", Failure("sql.x", "no", "try"))
+    bye = Goodbye("failed", Failure("sql.x", "no", "try", Cause.OUTAGE))
     with database.writing() as connection:
         runs.add(connection, RUN)
         runs.set_process(connection, RUN, 42, "7")
@@ -175,6 +175,15 @@ def test_a_runs_story_is_kept(database: Database) -> None:
         found = runs.find(connection, RUN.job_id, 1)
 
     assert found == replace(RUN, pid=42, born="7", hello_at=T0, running_at=T0, goodbye=bye, ended_at=T0)
+
+
+def test_what_is_behind_a_failure_and_the_count_of_restarts_are_kept(database: Database) -> None:
+    failure = Failure("data.source_unavailable", "no broker", None, Cause.OUTAGE)
+    after = replace(STATUS, failure=failure, outages=3, restarts=7, restart_code=failure.code)
+    with database.writing() as connection:
+        assert jobs.update(connection, STATUS, after)
+
+        assert jobs.get(connection, STATUS.job_id) == replace(after, revision=1)
 
 
 def test_progress_is_not_written_back_by_who_only_changes_the_state(database: Database) -> None:

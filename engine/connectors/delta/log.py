@@ -12,6 +12,7 @@ See `docs/decisions/files-are-built-of-segments.md`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from engine.errors import MissingPackageError, TargetUnavailableError, Unwritabl
 
 try:
     from deltalake import CommitProperties, DeltaTable, Schema, Transaction
-    from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+    from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, TableNotFoundError
     from deltalake.transaction import AddAction, RemoveAction
 except ImportError as missing:
     raise MissingPackageError(
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _CLOSED = 2**62
 """A version that no epoch reaches."""
 _TIMES = 8
+_REFUSED = re.compile(r"AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|NoSuchBucket|Forbidden|Permission denied")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,11 @@ class DeltaLog:
         except CommitFailedError:
             raise
         except (DeltaError, OSError) as wrong:
+            if isinstance(wrong, DeltaProtocolError) or _REFUSED.search(str(wrong)):
+                raise UnwritableTargetError(
+                    f"the Delta table {self.uri} cannot be written: {wrong}",
+                    hint="check the option 'path', its permissions, and the 'storage' options",
+                ) from wrong
             raise TargetUnavailableError(
                 f"the Delta table {self.uri} cannot be written: {wrong}",
                 hint="check the option 'path', its permissions, and the 'storage' options",

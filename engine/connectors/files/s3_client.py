@@ -15,7 +15,7 @@ from engine.errors import MissingPackageError, TargetUnavailableError, Unwritabl
 try:
     import boto3
     from botocore.config import Config
-    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ParamValidationError
 except ImportError as missing:
     raise MissingPackageError(
         "buckets need the Python package boto3", hint="pip install 'airflow-provider-arroyo[s3]'"
@@ -27,6 +27,9 @@ _GONE = frozenset({"404", "NoSuchKey", "NotFound"})
 _TAKEN = frozenset({"412", "PreconditionFailed", "409", "ConditionalRequestConflict", "NoSuchUpload"})
 _UNCONDITIONAL = frozenset({"501", "NotImplemented"})
 _REFUSED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket"})
+_AWAY = frozenset({408, 409, 425, 429})
+_FLEETING = frozenset({"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "ExpiredToken"})
+"""What is answered for now, as if the request were wrong: the credentials of a role are renewed."""
 
 
 def connect(prefix: Prefix, options: StorageOptions) -> Any:
@@ -67,6 +70,14 @@ def code_of(error: Exception) -> str:
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
 
 
+def _is_refusal(error: Exception) -> bool:
+    """Whether the server has answered that a request is wrong, and would answer so again."""
+    if not isinstance(error, ClientError):
+        return isinstance(error, ParamValidationError)
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+    return 400 <= status < 500 and status not in _AWAY and code_of(error) not in _FLEETING
+
+
 def is_gone(error: Exception) -> bool:
     """Whether an answer says that there is no such object."""
     return code_of(error) in _GONE
@@ -93,7 +104,7 @@ def errors_explained(prefix: Prefix) -> Iterator[None]:
             hint="set 'storage.access_key_id' and 'storage.secret_access_key', or give the driver a role or a profile",
         ) from wrong
     except (ClientError, BotoCoreError) as wrong:
-        if code_of(wrong) in _REFUSED:
+        if code_of(wrong) in _REFUSED or _is_refusal(wrong):
             raise UnwritableTargetError(
                 f"{prefix} cannot be written: {wrong}",
                 hint="check the name of the bucket, the keys and their permissions",

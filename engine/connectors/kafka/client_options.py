@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from engine.connectors.kafka.allowed_client_configs import read_client_configs
 from engine.connectors.kafka.connection import KafkaOptions
-from engine.errors import EngineError, MissingPackageError, OptionValueError
+from engine.errors import EngineError, MissingPackageError, OptionValueError, SourceRefusedError
 
 try:
     from confluent_kafka import KafkaError, KafkaException
@@ -61,8 +61,9 @@ def client_config(options: KafkaOptions, **more: str | int | float | bool) -> Cl
 def errors_explained(
     options: KafkaOptions, kind: type[EngineError], client_errors: Sequence[KafkaError] = ()
 ) -> Iterator[None]:
-    """Whatever the client complains about inside is an error of ours of `kind`, which holds no password. A client that
-    is not let in only says that it waited in vain; `client_errors` is what its `error_cb` was told meanwhile."""
+    """Whatever the client complains about inside is an error of ours, of `kind` unless the client is not let in, and
+    holds no password. Such a client only says that it waited in vain; `client_errors` is what its `error_cb` was told
+    meanwhile."""
     try:
         yield
     except KafkaException as wrong:
@@ -71,19 +72,21 @@ def errors_explained(
 
 
 def explain(options: KafkaOptions, error: KafkaError, kind: type[EngineError]) -> EngineError:
-    """The client's error as one of ours: an option that is wrong, or of `kind`."""
+    """The client's error as one of ours: an option that is wrong, a refusal, or of `kind`."""
     code = error.code()
     if code == KafkaError._INVALID_ARG:  # noqa: SLF001 - the client's name for it
         return refused_options(error)
+    message = f"Kafka at {options.bootstrap_servers}: {error.str()}"
     if is_distrust(error):
-        hint = HINT
-    elif code in _LOGIN and options.auth_type == "aws_msk_iam":
+        return SourceRefusedError(message, hint=HINT)
+    if code in _LOGIN and options.auth_type == "aws_msk_iam":
         hint = "check which AWS credentials the pipeline has, and whether they may connect to this cluster"
-    elif code in _LOGIN:
+        return SourceRefusedError(message, hint=hint)
+    if code in _LOGIN:
         hint = "check auth.mechanism, auth.username and auth.password, and the permissions of this user"
-    else:
-        hint = "check that it is up and can be reached from here, and that auth.protocol and auth.type are right"
-    return kind(f"Kafka at {options.bootstrap_servers}: {error.str()}", hint=hint)
+        return SourceRefusedError(message, hint=hint)
+    hint = "check that it is up and can be reached from here, and that auth.protocol and auth.type are right"
+    return kind(message, hint=hint)
 
 
 def refused_options(error: KafkaError) -> OptionValueError:

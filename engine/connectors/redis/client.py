@@ -9,7 +9,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from engine.connectors.redis.options import RedisOptions
-from engine.errors import EngineError, LookupFailedError, MissingPackageError
+from engine.errors import EngineError, LookupFailedError, LookupRefusedError, MissingPackageError
 
 try:
     import redis
@@ -51,17 +51,31 @@ def connect(options: RedisOptions) -> Client:
 
 
 @contextmanager
-def errors_explained(options: RedisOptions, kind: type[EngineError] = LookupFailedError) -> Iterator[None]:
-    """Whatever goes wrong inside is an error of ours, which says where; it never holds a password."""
+def errors_explained(
+    options: RedisOptions,
+    kind: type[EngineError] = LookupFailedError,
+    refusal: type[EngineError] = LookupRefusedError,
+) -> Iterator[None]:
+    """Whatever goes wrong inside is an error of ours, which says where; it never holds a password. It is a `refusal`
+    where the server has answered and would answer so again, else of `kind`."""
     try:
         yield
     except (redis.RedisError, OSError) as wrong:
         addresses = options.address or options.cluster_addresses or ""
         shown = re.sub(r"//[^/@]*@", "//...@", addresses)
-        raise kind(
-            f"Redis at {shown} does not answer: {wrong}",
-            hint="check that it is up, and that user and password are right",
-        ) from wrong
+        if isinstance(wrong, _REFUSALS) or str(wrong).startswith(_REFUSING_WORDS):
+            hint = "check user and password, and what is kept under the keys"
+            raise refusal(f"Redis at {shown} refuses a request: {wrong}", hint=hint) from wrong
+        raise kind(f"Redis at {shown} does not answer: {wrong}", hint="check that it is up") from wrong
+
+
+_REFUSALS = (
+    redis.AuthenticationError,
+    redis.exceptions.AuthorizationError,
+    redis.exceptions.AuthenticationWrongNumberOfArgsError,
+    redis.exceptions.NoPermissionError,
+)
+_REFUSING_WORDS = ("WRONGTYPE", "NOAUTH", "WRONGPASS", "NOPERM", "unknown command")
 
 
 def _url(address: str) -> str:

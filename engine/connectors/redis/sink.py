@@ -22,7 +22,7 @@ from engine.connectors.redis.client import Client, connect, errors_explained
 from engine.connectors.redis.options import RedisSinkOptions
 from engine.connectors.staged import ArrowSegment, segment_rows, send_unless_sent
 from engine.delivery.segments import Segment, to_message
-from engine.errors import TargetUnavailableError
+from engine.errors import TargetRefusedError, TargetUnavailableError
 from engine.formats import make_encoder
 
 _STAGED = pa.schema([("key", pa.string()), ("field", pa.string()), ("value", pa.binary())])
@@ -46,7 +46,8 @@ class RedisSink:
         send_unless_sent(self._directory, epoch, messages, self._send)
 
     def _send(self, segments: Sequence[Segment]) -> int:
-        with errors_explained(self._options, TargetUnavailableError), closing(connect(self._options)) as client:
+        explained = errors_explained(self._options, TargetUnavailableError, TargetRefusedError)
+        with explained, closing(connect(self._options)) as client:
             for segment in segments:
                 for rows in segment_rows(self._directory / segment.path, _AT_ONCE):
                     self._send_rows(client, rows)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from engine.store.migrations import m0001_start, m0002_rows_waiting, m0003_answers_of_keys, m0004_lineages
+from engine.store.migrations import m0001_start, m0002_rows_waiting, m0003_answers_of_keys, m0004_lineages, m0005_causes
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0001_start.STATEMENTS,
     m0002_rows_waiting.STATEMENTS,
     m0003_answers_of_keys.STATEMENTS,
     m0004_lineages.STATEMENTS,
+    m0005_causes.STATEMENTS,
 )
