@@ -19,6 +19,7 @@ from engine.commands.terminal import bold, complain, dim, read_script, say
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.durations import read_duration
 from engine.errors import ScriptRefused, SettingError
+from engine.jobs.spec import RUN_SETTINGS, read_run_settings
 
 if TYPE_CHECKING:
     from engine.epoch_report import EpochReport
@@ -78,6 +79,7 @@ def _run(arguments: Namespace) -> int:
     script = read_script(arguments.file)
     udfs, connections = read_udf_files(arguments.udf), connections_text(arguments)
     settings = _settings(arguments.set)
+    run_settings = read_run_settings({name: text for name, text in settings.items() if name in RUN_SETTINGS})
     try:
         check_requirements(udfs)
         compile_script(script, udfs=udfs, connections=connections)
@@ -96,11 +98,11 @@ def _run(arguments: Namespace) -> int:
             force=arguments.force,
             max_epoch_rows=arguments.max_epoch_rows,
             epoch_interval=read_duration(settings.get("epoch_interval", "0 seconds")),
-            master=settings.get("master"),
-            memory=settings.get("memory", "2g"),
+            master=run_settings.master,
+            memory=run_settings.memory,
             udfs=udfs,
             connections=connections,
-            quick=settings.get("quick", "false").lower() == "true",
+            quick=run_settings.quick,
         )
         return _until_end(spec, as_json=arguments.json_progress)
 

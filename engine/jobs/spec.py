@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,6 +20,10 @@ RUN_SETTINGS: Mapping[str, str] = {
 }
 """What may be set of a pipeline's runs."""
 _MEMORY = "2g"
+_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_LEAST_MEGABYTES = 450
+"""Spark does not start with less."""
+_MASTER = re.compile(r"local(\[([1-9]\d*|\*)(,\s*\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://\S+|yarn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +37,43 @@ class RunSettings:
 
 
 def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
-    """The settings that the texts name; refuses one that no run would heed, and a number that is none."""
-    for name in texts:
-        if name not in RUN_SETTINGS:
-            raise SettingError(
-                f"{name!r} is not a setting of a pipeline", hint=f"the settings are {', '.join(RUN_SETTINGS)}"
-            )
+    """The settings that the texts name; refuses those that no run would heed, or that are not what they have to be, all
+    of them at once."""
+    complaints = [complaint for name, text in texts.items() if (complaint := _complaint(name, text))]
+    if complaints:
+        raise SettingError("; ".join(complaints), hint=f"the settings are {', '.join(RUN_SETTINGS)}")
     max_epoch_rows = texts.get("max_epoch_rows")
-    if max_epoch_rows is not None and not (max_epoch_rows.isdigit() and int(max_epoch_rows) > 0):
-        raise SettingError(f"max_epoch_rows must be a whole number greater than zero, and is {max_epoch_rows!r}")
     return RunSettings(
         memory=texts.get("memory", _MEMORY),
         master=texts.get("master"),
         quick=texts.get("quick", "false").lower() == "true",
         max_epoch_rows=None if max_epoch_rows is None else int(max_epoch_rows),
     )
+
+
+def _complaint(name: str, text: str) -> str | None:
+    """What is wrong with a setting."""
+    match name:
+        case "memory" if (wrong := _memory_complaint(text)) is not None:
+            return f"memory {wrong}, and is {text!r}"
+        case "master" if not _MASTER.fullmatch(text):
+            return f"master must be a master of Spark's, such as local[4] or spark://host:7077, and is {text!r}"
+        case "quick" if text.lower() not in ("true", "false"):
+            return f"quick must be true or false, and is {text!r}"
+        case "max_epoch_rows" if not (text.isascii() and text.isdigit() and int(text) > 0):
+            return f"max_epoch_rows must be a whole number greater than zero, and is {text!r}"
+        case _ if name not in RUN_SETTINGS:
+            return f"{name!r} is not a setting of a pipeline"
+    return None
+
+
+def _memory_complaint(text: str) -> str | None:
+    amount = re.fullmatch(r"([0-9]{1,15})([kmgt]?)", text.lower())
+    if amount is None:
+        return "must be a whole number and a unit, such as 512m or 4g"
+    if int(amount[1]) * _BYTES[amount[2]] < _LEAST_MEGABYTES * 2**20:
+        return f"must be at least {_LEAST_MEGABYTES}m, which Spark needs to start"
+    return None
 
 
 @dataclass(frozen=True, slots=True)

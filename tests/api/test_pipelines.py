@@ -171,6 +171,44 @@ def test_a_setting_that_no_run_would_heed_is_refused(plane: Plane, settings: dic
     assert (refused.status_code, refused.json()["code"]) == (400, "setting.invalid")
 
 
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"memory": "lots"}, "512m or 4g, and is 'lots'"),
+        ({"memory": "4 g"}, "512m or 4g"),
+        ({"memory": "64m"}, "at least 450m"),
+        ({"memory": "2"}, "at least 450m"),
+        ({"master": "here"}, "such as local[4] or spark://host:7077, and is 'here'"),
+        ({"master": "local[0]"}, "such as local[4]"),
+        ({"quick": "maybe"}, "quick must be true or false, and is 'maybe'"),
+        ({"max_epoch_rows": "-5"}, "greater than zero, and is '-5'"),
+        ({"memory": "lots", "quick": "maybe"}, "lots'; quick must be"),
+    ],
+)
+def test_a_setting_that_is_not_what_it_has_to_be_is_refused_with_what_it_may_be(
+    plane: Plane, setting: dict[str, str], says: str
+) -> None:
+    refused = plane.http.put(BY_NAME, json={"query": "SELECT 1", "settings": setting})
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "setting.invalid")
+    assert says in refused.json()["detail"]
+    assert plane.get("/pipelines")["data"] == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"memory": "1g", "quick": "True", "max_epoch_rows": "7"},
+        {"memory": "600M", "master": "local[*]"},
+        {"memory": "1073741824", "master": "spark://a:7077,b:7077"},
+        {"master": "local[4, 2]"},
+        {"master": "k8s://https://cluster:6443"},
+    ],
+)
+def test_settings_that_can_be_are_taken(plane: Plane, settings: dict[str, str]) -> None:
+    assert plane.http.put(BY_NAME, json={"query": "SELECT 1", "settings": settings}).status_code == 201
+
+
 def test_a_stop_is_an_order_that_the_driver_takes_from_its_next_call(plane: Plane) -> None:
     plane.run()
 
