@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from engine.connectors import connector_of
 from engine.connectors.base import Table
-from engine.errors import OptionValueError, ScriptRefused
+from engine.delivery.target_names import first_collision
+from engine.errors import OptionValueError, ScriptRefused, SharedTargetError
 from engine.functions import user_functions
 from engine.plan.check import check
 from engine.plan.fingerprint import fingerprint
@@ -53,6 +55,13 @@ class Program:
                 senders[dead_letter_table] = senders.get(dead_letter_table, frozenset()) | {name}
         return senders
 
+    @property
+    def target_names(self) -> Mapping[str, tuple[str, ...]]:
+        """The places that the script must have to itself, of each table that it writes."""
+        written = sorted({*(write.table for write in self.writes), *self.dead_letter_tables})
+        tables = [self.tables[name] for name in written]
+        return {table.name: tuple(connector_of(table).target_names(table.options)) for table in tables}
+
 
 def compile_script(
     text: str,
@@ -79,6 +88,7 @@ def compile_script(
     described |= {f"function {name}": udf.file.digest for name, udf in called.by_name.items()}
     program = Program(writes, translation.tables, split(writes), fingerprint(writes, described), called)
     _check_readers(program)
+    _check_targets(program)
     return replace(program, tables={name: _narrow(table, program.scans) for name, table in program.tables.items()})
 
 
@@ -100,6 +110,16 @@ def _check_readers(program: Program) -> None:
             f"{read.option} of {name} has Spark read it, and Spark cannot read for windows or for rows that change"
         )
         raise ScriptRefused([OptionValueError(message, hint=f"leave {read.option} out: our own reader can")])
+
+
+def _check_targets(program: Program) -> None:
+    """Refuse two tables that write to one place, or one within the other."""
+    for (first, names), (second, others) in combinations(program.target_names.items(), 2):
+        if (collision := first_collision(names, others)) is not None:
+            places = collision[0] if collision[0] == collision[1] else " and ".join(collision)
+            message = f"tables {first} and {second} write to the same place: {places}"
+            hint = "insert all rows into one table, or give each table a place of its own"
+            raise ScriptRefused([SharedTargetError(message, hint=hint)])
 
 
 def _udfs_called(writes: Sequence[Write], functions: Udfs) -> Udfs:

@@ -112,6 +112,12 @@ class UnknownTableError(SqlError):
     code = "sql.unknown_table"
 
 
+class SharedTargetError(SqlError):
+    """Two tables of a script write to the same place."""
+
+    code = "sql.shared_target"
+
+
 class DuplicateNameError(SqlError):
     """Two tables or two columns have the same name."""
 
@@ -506,6 +512,12 @@ class PipelineChangedError(PipelineError):
     code = "pipeline.changed"
 
 
+class TargetTakenError(PipelineError):
+    """Another pipeline writes to a target of this one, and a target has one writer."""
+
+    code = "pipeline.target_taken"
+
+
 class StaleWriteError(PipelineError):
     """Another request has changed the record in between; send the request again."""
 
@@ -750,6 +762,12 @@ class OutputChangedError(DeliveryError):
     """Somebody else has changed what the sink has published."""
 
     code = "delivery.output_changed"
+
+
+class ForeignTargetError(DeliveryError):
+    """The target holds what this pipeline has not written, or another pipeline is its owner."""
+
+    code = "delivery.foreign_target"
 
 
 class RewindTooFarError(DeliveryError):

@@ -25,6 +25,7 @@ from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls
 from engine.api.plan_query import plan_query
 from engine.api.take_savepoint import take_savepoint
+from engine.api.target_registry import read_unread
 from engine.api.waiting_requests import Changes
 from engine.errors import InsecureBindError, ServerError
 from engine.instants import now
@@ -102,6 +103,7 @@ def _serve(
     )
     app = build_app(context, Rules(hashes, _hosts(settings.api), settings.api.max_body_bytes))
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
+    read_unread(context)
     savepoints.resume(context)
     loop = threading.Thread(target=controller.run, name="controller")
     loop.start()

@@ -21,7 +21,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, PlannedQuery, Spec, Version, read_run_settings
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
-from engine.store import jobs, pipelines, versions
+from engine.store import jobs, pipelines, targets, versions
 from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
@@ -224,6 +224,7 @@ def _create(connection: Connection, name: str, body: Deployment, planned: Planne
     pipelines.add(connection, pipeline)
     versions.add(connection, Version(pipeline.id, 1, body.to_spec(), planned.fingerprint, planned.graph, now))
     jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
+    targets.claim(connection, pipeline.id, 1, planned.targets)
     return pipeline
 
 
@@ -240,5 +241,6 @@ def _redeploy(
         has_state = record.status.progress.epoch is not None or context.directory.has_state(changed.id)
         version = desired.next_version(current, spec, planned, context.clock(), force=body.force, has_state=has_state)
         versions.add(connection, version)
+        targets.claim(connection, changed.id, version.number, planned.targets)
         changed = desired.ask_version(changed, version)
     return changed if changed == earlier else pipelines.update(connection, changed)

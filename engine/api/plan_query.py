@@ -1,4 +1,4 @@
-"""Planning as the API does it: a fingerprint to compare, a picture to show."""
+"""Planning as the API does it: a fingerprint to compare, a picture to show, and where it writes."""
 
 from __future__ import annotations
 
@@ -20,4 +20,5 @@ def plan_query(
     files = name_files(udfs)
     check_requirements(files)
     program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
-    return PlannedQuery(program.fingerprint, explain(program.parts, "json"))
+    names = tuple(name for names in program.target_names.values() for name in names)
+    return PlannedQuery(program.fingerprint, explain(program.parts, "json"), names)

@@ -278,6 +278,9 @@ class Connector:
     """Whether a sink with these options wants the event time, as one more column `_timestamp` behind the table's."""
     wakes_after: Callable[[Options], timedelta | None] = lambda options: None
     """How long the input may be silent before a sink with these options wants an epoch all the same."""
+    target_names: Callable[[Options], Sequence[str]] = lambda options: ()
+    """The places that a sink with these options must have to itself, by `delivery.target_names`; none where many may
+    write beside each other."""
     open_source: Callable[[Table], Source] | None = None
     spark_read: Callable[[Table], SparkRead | None] = lambda table: None
     """How Spark reads the table by a source of its own, where it is to; the source plans the epochs all the same."""

@@ -27,6 +27,7 @@ class Assignment(BaseModel):
     settings: dict[str, str] = {}
     parallelism: int = 1
     force: bool = False
+    predecessors: tuple[str, ...] = Field(default=(), description="Pipelines that do not write its targets any more.")
     checkpoint_interval_seconds: float | None = None
     heartbeat_seconds: float = 1.0
     lease_seconds: float = 600.0

@@ -95,10 +95,12 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """What planning a query tells: what its state is bound to, and its picture as JSON text."""
+    """What planning a query tells: what its state is bound to, its picture as JSON text, and the places that it must
+    have to itself."""
 
     fingerprint: str
     graph: str
+    targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ class Version:
     created_at: datetime
     force: bool = False
     """Whether it may take over state that another query has left."""
+    predecessors: tuple[str, ...] = ()
+    """The pipelines that have written its targets before, and do not any more."""
 
 
 @dataclass(frozen=True, slots=True)

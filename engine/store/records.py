@@ -12,7 +12,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import Version
 from engine.jobs.states import State
 from engine.jobs.status import JobEvent, Run
-from engine.store import checkpoints, events, jobs, pipelines, runs, versions
+from engine.store import checkpoints, events, jobs, pipelines, runs, targets, versions
 from engine.store.database import Database
 from engine.store.jobs import JOBS
 from engine.store.pipelines import PIPELINES
@@ -43,7 +43,11 @@ class StoredRecords:
         """A version of a pipeline, with `force` only until a run of it was up."""
         with self.database.reading() as connection:
             version = versions.get(connection, pipeline_id, number)
-            return replace(version, force=version.force and not runs.was_up(connection, pipeline_id, number))
+            return replace(
+                version,
+                force=version.force and not runs.was_up(connection, pipeline_id, number),
+                predecessors=targets.predecessors(connection, pipeline_id, number),
+            )
 
     def save(self, before: JobRecord, after: JobRecord, event: JobEvent | None) -> bool:
         """Write what differs, in one transaction, or nothing when another write came first."""

@@ -161,11 +161,13 @@ def report(epoch: int, minutes: int) -> dict[str, Any]:
 
 
 def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
-    """A plan is its first word and what follows; `bad` is refused, twice."""
+    """A plan is its words, of which those are targets that begin with `file:`; `bad` is refused, twice."""
     if "bad" in query:
         first = UnknownTableError("no table 'x'", at=TextPosition(2, 1), hint="make one")
         raise ScriptRefused([first, UnknownColumnError("no column 'y'", at=TextPosition(1, 8))])
-    return PlannedQuery(" ".join(query.split()), '{"nodes": [], "edges": []}')
+    words = query.split()
+    targets = tuple(word for word in words if word.startswith("file:"))
+    return PlannedQuery(" ".join(words), '{"nodes": [], "edges": []}', targets)
 
 
 def fake_take(state: Path, savepoint_id: str, label: str | None) -> SavepointContent:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engine import types
 from engine.connectors.base import Connector, Options, SinkContext, Table
 from engine.connectors.delta.options import DeltaOptions
+from engine.connectors.files.storage import location_name
 from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
@@ -41,6 +43,11 @@ def _wakes_after(options: Options) -> timedelta | None:
     return options.wakes_after if isinstance(options, DeltaOptions) else None
 
 
+def _target_names(options: Options) -> Sequence[str]:
+    assert isinstance(options, DeltaOptions)
+    return (location_name(options.location, options),)
+
+
 DELTA = Connector(
     name="delta",
     summary="Adds rows to a Delta table, each exactly once, in a directory or a bucket. The table is "
@@ -50,6 +57,7 @@ DELTA = Connector(
     default_format="parquet",
     check=_check,
     wakes_after=_wakes_after,
+    target_names=_target_names,
     open_sink=_open_sink,
     guarantee="exactly-once",
     limits=(

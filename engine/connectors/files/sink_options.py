@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import ClassVar
 
 from pydantic import Field as Option
 from pydantic import field_validator, model_validator
 
 from engine.connectors.base import Options
+from engine.connectors.existing import Existing, existing_option
 from engine.connectors.files.names import Strategy
 from engine.delivery.rolling import RollingPolicy
 from engine.option_values import ByteCount
@@ -17,6 +19,9 @@ from engine.option_values import ByteCount
 class FileSinkOptions(Options):
     """How rows are spread over files."""
 
+    changeable: ClassVar[frozenset[str]] = frozenset({"existing"})
+
+    existing: Existing = existing_option("keeps the files that are there, and adds to them")
     fields: tuple[str, ...] = Option(
         (),
         alias="partitioning.fields",

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, SecretStr
 from pydantic import Field as Option
 
 from engine.connectors.base import Options
+from engine.delivery.target_names import bucket_name, file_name
 from engine.option_values import ByteCount
 
 _SCHEME = re.compile(r"([a-z0-9]+)::?//|([a-z0-9]+)::", re.IGNORECASE)
@@ -70,6 +71,13 @@ def read_location(text: str) -> Location:
 def _is_location(text: str) -> str:
     read_location(text)
     return text
+
+
+def location_name(location: Location, options: StorageOptions) -> str:
+    """The name of a location among the targets of all sinks."""
+    if isinstance(location, Path):
+        return file_name(location)
+    return bucket_name(location.bucket, location.prefix, location.endpoint or options.endpoint)
 
 
 WritablePath = Annotated[str, AfterValidator(_is_location)]

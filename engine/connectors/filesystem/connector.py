@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engine.connectors.base import Connector, Options, SinkContext, Table
+from engine.connectors.files.storage import location_name
 from engine.connectors.filesystem.options import (
     METADATA,
     FilesystemLookupOptions,
@@ -61,6 +63,11 @@ def _wakes_after(options: Options) -> timedelta | None:
     return options.wakes_after if isinstance(options, FilesystemSinkOptions) else None
 
 
+def _target_names(options: Options) -> Sequence[str]:
+    assert isinstance(options, FilesystemSinkOptions)
+    return (location_name(options.location, options),)
+
+
 FILESYSTEM = Connector(
     name="filesystem",
     summary="Reads files from a directory, looks up rows in files, and writes files exactly once.",
@@ -70,6 +77,7 @@ FILESYSTEM = Connector(
     check=_check,
     needs_event_time=_needs_event_time,
     wakes_after=_wakes_after,
+    target_names=_target_names,
     open_source=_open_source,
     open_sink=_open_sink,
     open_lookup=_open_lookup,

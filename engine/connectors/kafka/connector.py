@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.connectors.base import Connector, Sink, SinkContext, SparkRead, Table
+from engine.connectors.base import Connector, Options, Sink, SinkContext, SparkRead, Table
 from engine.connectors.kafka.read.options import METADATA, KafkaSourceOptions
 from engine.connectors.kafka.write.options import KafkaSinkOptions, check_columns, needs_event_time
 from engine.connectors.schema_registry import registry_complaint
+from engine.delivery.target_names import topic_name
 from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
@@ -47,6 +49,13 @@ def _check(table: Table) -> str | None:
     return complaint or registry_complaint(table)
 
 
+def _target_names(options: Options) -> Sequence[str]:
+    # many may write to a topic; but two whose transactions have the same names would end each other's
+    if not isinstance(options, KafkaSinkOptions) or options.commit_mode != "exactly_once":
+        return ()
+    return (topic_name(options.bootstrap_servers, options.topic, options.transactional_id_prefix),)
+
+
 KAFKA = Connector(
     name="kafka",
     summary="Reads topics of Kafka, and writes rows to a topic, at least once or exactly once.",
@@ -57,6 +66,7 @@ KAFKA = Connector(
     check=_check,
     needs_event_time=needs_event_time,
     may_refuse_rows=True,
+    target_names=_target_names,
     open_source=_open_source,
     spark_read=_spark_read,
     open_sink=_open_sink,

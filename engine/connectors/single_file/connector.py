@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine import types
-from engine.connectors.base import Connector, SinkContext, Table
-from engine.connectors.single_file.options import SingleFileOptions
+from engine.connectors.base import Connector, Options, SinkContext, Table
+from engine.connectors.single_file.options import SingleFileOptions, SingleFileSinkOptions
+from engine.delivery.target_names import file_name
 from engine.formats.base import RecordKind
 from engine.schema import Field
 
@@ -25,19 +27,25 @@ def _open_source(table: Table) -> SingleFileSource:
 def _open_sink(table: Table, context: SinkContext) -> SingleFileSink:
     from engine.connectors.single_file.sink import SingleFileSink  # noqa: PLC0415 - see `_open_source`
 
-    assert isinstance(table.options, SingleFileOptions)
+    assert isinstance(table.options, SingleFileSinkOptions)
     return SingleFileSink(table, table.options.path, context.directory)
+
+
+def _target_names(options: Options) -> Sequence[str]:
+    assert isinstance(options, SingleFileSinkOptions)
+    return (file_name(options.path),)
 
 
 SINGLE_FILE = Connector(
     name="single_file",
     summary="Reads or writes a single file of lines. After a crash the sink cuts the file back to what was committed.",
-    options={"source": SingleFileOptions, "sink": SingleFileOptions},
+    options={"source": SingleFileOptions, "sink": SingleFileSinkOptions},
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     metadata={
         "filename": Field("filename", types.TEXT, nullable=False),
         "line": Field("line", types.BIGINT, nullable=False),
     },
+    target_names=_target_names,
     open_source=_open_source,
     open_sink=_open_sink,
     guarantee="exactly-once",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field as Option
 
 from engine.connectors.base import Options
+from engine.connectors.existing import Existing, existing_option
 
 
 class SingleFileOptions(Options):
@@ -14,3 +16,11 @@ class SingleFileOptions(Options):
 
     path: Path = Option(description="Path of the file. A name that ends in .gz or .zst means that it is compressed.")
     wait_for_control: bool = Option(True, description="Accepted for compatibility and ignored.")
+
+
+class SingleFileSinkOptions(SingleFileOptions):
+    """Which file, and what becomes of one that is there."""
+
+    changeable: ClassVar[frozenset[str]] = frozenset({"existing"})
+
+    existing: Existing = existing_option("and empties the file first")

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from engine.store.migrations import m0001_start, m0002_rows_waiting, m0003_answers_of_keys, m0004_lineages, m0005_causes
+from engine.store.migrations import (
+    m0001_start,
+    m0002_rows_waiting,
+    m0003_answers_of_keys,
+    m0004_lineages,
+    m0005_causes,
+    m0006_targets,
+)
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0001_start.STATEMENTS,
@@ -10,4 +17,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0003_answers_of_keys.STATEMENTS,
     m0004_lineages.STATEMENTS,
     m0005_causes.STATEMENTS,
+    m0006_targets.STATEMENTS,
 )

@@ -1,0 +1,54 @@
+"""The names of the places that sinks must have to themselves, and whether two of them get in each other's way.
+
+    a writes file:///out/orders          b writes file:///out/orders              the same place
+    a writes file:///out                 b writes file:///out/2026                b's files lie in a's directory
+    a writes file:///out/orders          b writes file:///out/orders-2026         different places
+    a writes kafka://k:9092/t/arroyo.    b writes kafka://k:9092/t/billing.       one topic, different transactions
+
+Names are made of options alone, without a look at any disk or server, so a script can be refused before it runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+_KAFKA_PORT = 9092
+
+
+def file_name(path: Path) -> str:
+    """A file or a directory of this machine."""
+    return "file://" + os.path.normpath(path.absolute())
+
+
+def bucket_name(bucket: str, prefix: str, endpoint: str | None) -> str:
+    """The keys of a bucket that begin with a prefix."""
+    server = ""
+    if endpoint:
+        parts = urlsplit(endpoint)
+        server = f"{parts.scheme}://{parts.netloc}{parts.path}".lower().rstrip("/")
+    start = f"s3::{server}" if server else "s3:/"
+    return f"{start}/{bucket}/{prefix}".rstrip("/")
+
+
+def topic_name(brokers: str, topic: str, transactions: str) -> str:
+    """The transactions of one prefix into a topic, whichever of its brokers are named in whatever order."""
+    servers = sorted({_with_port(broker.strip().lower()) for broker in brokers.split(",") if broker.strip()})
+    return f"kafka://{','.join(servers)}/{quote(topic, safe='')}/{quote(transactions, safe='')}"
+
+
+def collide(name: str, other: str) -> bool:
+    """Whether two names mean the same place, or one place lies within the other."""
+    return name == other or name.startswith(f"{other}/") or other.startswith(f"{name}/")
+
+
+def first_collision(names: Iterable[str], others: Iterable[str]) -> tuple[str, str] | None:
+    """The first two names, one of each, that collide."""
+    candidates = list(others)
+    return next(((name, other) for name in names for other in candidates if collide(name, other)), None)
+
+
+def _with_port(broker: str) -> str:
+    return broker if ":" in broker.rpartition("]")[2] else f"{broker}:{_KAFKA_PORT}"
