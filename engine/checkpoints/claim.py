@@ -25,7 +25,7 @@ from engine.errors import ForeignStateError, OtherFormatError, OtherQueryError, 
 from engine.plan.fingerprint import differ_in_format
 
 _PARTS = {"logs", "savepoints", "lock", "generation", "lineage.json", "sinks", "watermarks"}
-_PARTS |= {OPEN_FILES, "replaced", "staging"}
+_PARTS |= {OPEN_FILES, "replaced", "staging", "owner.json"}
 
 
 class StateLock:
@@ -62,6 +62,8 @@ class Claim:
     parents: tuple[tuple[str, int], ...]
     generation: int
     parallelism: int
+    owner: str = field(default="", compare=False)
+    """The id that this state directory has among the owners of targets."""
     lock: StateLock | None = field(default=None, compare=False, repr=False)
 
     def release(self) -> None:
@@ -76,11 +78,12 @@ def claim(
     *,
     generation: int | None = None,
     force: bool = False,
+    owner: str | None = None,
     new_lineage: Callable[[], str] = new_id,
 ) -> Claim:
     """Hold the state for one more run. Without a generation it is one above the last, and another run that is still at
     work is an error; who gives one has seen to that. With `force` another query, or a damaged state, starts empty, and
-    the old state is kept aside."""
+    the old state is kept aside. `owner` is what a new directory is called among the owners of targets."""
     _check_is_state(paths)
     paths.root.mkdir(parents=True, exist_ok=True)
     lock = _lock(paths, is_fenced=generation is not None)
@@ -91,11 +94,23 @@ def claim(
         if is_to_start_empty:
             _start_empty(paths, query, Lineage(new_lineage()))
         history, width = _settle(paths, query, new_lineage)
+        owner_id = _owner(paths, owner or new_id())
     except BaseException:
         if lock:
             lock.release()
         raise
-    return Claim(history.id, history.parents, run_generation, width, lock)
+    return Claim(history.id, history.parents, run_generation, width, owner_id, lock)
+
+
+def _owner(paths: StatePaths, new_owner: str) -> str:
+    """The id that targets are marked with. It stays when the state is swapped, since the pipeline is the same."""
+    recorded = read_json(paths.owner)
+    if recorded is None:
+        write_json(paths.owner, {"owner": new_owner})
+        return new_owner
+    if not isinstance(owner := recorded.get("owner"), str):
+        raise unreadable(paths.owner)
+    return owner
 
 
 def _settle(paths: StatePaths, query: StatefulQuery, new_lineage: Callable[[], str]) -> tuple[Lineage, int]:

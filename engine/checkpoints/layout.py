@@ -48,6 +48,11 @@ class StatePaths:
         return self.root / "pipeline.json"
 
     @property
+    def owner(self) -> Path:
+        """Whose targets the sinks write: an id for as long as the directory is there, whatever state it holds."""
+        return self.root / "owner.json"
+
+    @property
     def savepoints(self) -> Path:
         """Kept copies."""
         return self.root / "savepoints"

@@ -103,6 +103,7 @@ def _run(arguments: Namespace) -> int:
             udfs=udfs,
             connections=connections,
             quick=run_settings.quick,
+            keeps_state=state_dir is not None,
         )
         return _until_end(spec, as_json=arguments.json_progress)
 

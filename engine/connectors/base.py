@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias, runtim
 from pydantic import BaseModel, ConfigDict
 
 from engine.delivery.epoch import Epoch as Epoch  # noqa: PLC0414 - sinks speak of it, so it is part of this contract
+from engine.delivery.ownership import Owner
 from engine.formats import FORMATS
 from engine.schema import Field, Schema
 
@@ -250,6 +251,8 @@ class SinkContext:
 
     directory: Path
     job: str = ""
+    owner: Owner | None = None
+    """Whose the targets are to be; with None nobody asks."""
 
 
 @dataclass(frozen=True, slots=True)

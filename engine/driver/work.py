@@ -51,6 +51,8 @@ class SparkWork:
             udfs=name_files(assignment.udfs),
             connections=assignment.connections,
             quick=settings.quick,
+            owner=assignment.pipeline_id,
+            predecessors=assignment.predecessors,
         )
         return run(spec, self._control, on_epoch, on_started)
 

@@ -34,6 +34,7 @@ from engine.compile import Program, compile_script
 from engine.connectors.base import Epoch, SinkContext, Table
 from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
+from engine.delivery.ownership import Owner
 from engine.epoch_report import EpochReport
 from engine.plan.nodes import is_updating
 from engine.spark.dead_letter_tables import DeadLetterTable
@@ -76,6 +77,12 @@ class RunSpec:
     conf: Mapping[str, str] = field(default_factory=dict)
     udfs: tuple[UdfFile, ...] = ()
     connections: str = field(default="", repr=False)
+    owner: str | None = None
+    """What the pipeline is called among the owners of targets; without one, its state directory gets a name."""
+    predecessors: tuple[str, ...] = ()
+    """Owners that have left its targets to it."""
+    keeps_state: bool = True
+    """Whether the state directory outlives the run."""
 
 
 def run(
@@ -136,6 +143,7 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
         StatefulQuery(spec.name, spec.sql, program.fingerprint, spec.parallelism),
         generation=spec.generation,
         force=spec.force,
+        owner=spec.owner,
     )
     return _PreparedRun(spec, program, claimed)
 
@@ -218,7 +226,9 @@ class _Running:
     def _target(self, table: str, *, is_updating: bool = False) -> Target:
         directory = sink_directory(self.prepared.paths.root, table)
         directory.mkdir(parents=True, exist_ok=True)
-        place = SinkContext(directory, self.prepared.spec.name)
+        spec = self.prepared.spec
+        owner = Owner(self.prepared.claim.owner, spec.name, spec.predecessors, is_passing=not spec.keeps_state)
+        place = SinkContext(directory, spec.name, owner)
         return Target(self.prepared.program.tables[table], place, is_updating)
 
     def _run_epoch(self, steps: _EpochSteps, rows: DataFrame, number: int) -> None:

@@ -16,6 +16,7 @@ from engine.connectors.base import SinkContext, Table
 from engine.delivery.durable import create_durably
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
+from engine.delivery.ownership import Owner
 from engine.errors import EngineError, SupersededError
 from engine.spark.epoch import SinkMessage, commit_sinks
 from engine.spark.offset_log import hash_offsets
@@ -113,7 +114,7 @@ def _take(spec: Spec, targets: tuple[Target, ...], number: int, first: int, gene
 def _place(spec: Spec, table: Table) -> SinkContext:
     directory = sink_directory(spec.paths.root, table.name)
     directory.mkdir(parents=True, exist_ok=True)
-    return SinkContext(directory, spec.job)
+    return SinkContext(directory, spec.job, Owner("chaos", spec.job))
 
 
 def _next(checkpoint: Path) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from engine.connectors.files.target import Build, Target
 from engine.delivery.epoch import Epoch
 from engine.delivery.file_ledger import WritePermit
 from engine.delivery.manifests import EpochManifest
+from engine.delivery.ownership import Mark
 from engine.errors import LedgerLostError
 from engine.schema import arrow_schema
 
@@ -29,6 +30,14 @@ class DeltaTarget:
 
     files: Target
     log: DeltaLog
+
+    def __str__(self) -> str:
+        return str(self.files)
+
+    @property
+    def mark(self) -> Mark:
+        """That of the files: nobody who reads the table sees it."""
+        return self.files.mark
 
     def is_fresh(self) -> bool:
         """Whether there is no table."""
@@ -82,7 +91,7 @@ def open_delta_sink(table: Table, options: DeltaOptions, context: SinkContext) -
         uri, _storage(options.location, options), arrow_schema(table.schema), keys, f"{context.job}/{table.name}"
     )
     target = DeltaTarget(open_target(options.location, options, context), log)
-    return RollingFilesSink(table, layout, partitioner, target, context.directory)
+    return RollingFilesSink(table, layout, partitioner, target, context, takes_over=options.existing == "take_over")
 
 
 def _storage(location: Location, options: StorageOptions) -> Mapping[str, str]:

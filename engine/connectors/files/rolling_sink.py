@@ -41,6 +41,7 @@ from engine.delivery.manifests import (
     remove_manifest,
 )
 from engine.delivery.open_files import OpenFiles, forget_restored, open_files_after
+from engine.delivery.ownership import Finding, take_possession
 from engine.delivery.segments import Segment, drop_attempts, drop_segments, from_messages, sync_names
 from engine.errors import DeliveryError, UnwritableTargetError
 
@@ -58,15 +59,18 @@ class RollingFilesSink:
         layout: Layout,
         partitioner: Partitioner,
         target: Target,
-        directory: Path,
+        context: SinkContext,
         *,
+        takes_over: bool = False,
         clock: Callable[[], int] = _now,
     ) -> None:
         self._table = table
         self._layout = layout
         self._partitioner = partitioner
         self._target = target
-        self._directory = directory
+        self._directory = context.directory
+        self._owner = context.owner
+        self._takes_over = takes_over
         self._clock = clock
 
     def open(self, epoch: Epoch, task: int) -> RollingFilesWriter:
@@ -100,10 +104,17 @@ class RollingFilesSink:
         """Whether a restored pipeline may begin here; nobody else asks."""
         return bool(epoch.parents) and newest_ledger(self._directory) is None and self._target.is_fresh()
 
+    def _take_possession(self, permit: WritePermit) -> None:
+        if self._owner is not None:
+            # files are only added: what others have put there stays
+            finding = Finding(str(self._target), has_ledger=bool(permit.ledger), would_lose=False)
+            take_possession(self._target.mark, self._owner, lambda: finding, takes_over=self._takes_over)
+
     def _take(self, permit: WritePermit, before: OpenFiles, segments: Sequence[Segment]) -> EpochManifest:
         epoch = permit.epoch
         # once for a run: what an earlier run left half done is cleared away before the first epoch of this one
         if permit.after is None or permit.after.generation != epoch.generation:
+            self._take_possession(permit)
             self._target.begin(permit)
         self._withdraw_abandoned(epoch)
         reach(Point.BEFORE_WRITE, epoch.number)

@@ -31,6 +31,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from engine.connectors.files.s3_client import connect, errors_explained, is_gone, is_taken, knows_no_conditions
+from engine.connectors.files.s3_mark import MarkObject
 from engine.connectors.files.storage import Prefix, StorageOptions
 from engine.connectors.files.target import Build
 from engine.delivery.epoch import Epoch
@@ -38,6 +39,7 @@ from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
 from engine.delivery.file_ledger import WritePermit
 from engine.delivery.manifests import EpochManifest
+from engine.delivery.ownership import MARK, Mark
 from engine.errors import OutputChangedError, SupersededError, TargetUnavailableError
 
 _DIGEST = "arroyo-sha256"
@@ -78,11 +80,19 @@ class Bucket:
         """Tasks never ask for it: only the driver talks to the bucket."""
         return connect(self._prefix, self._options)
 
+    def __str__(self) -> str:
+        return str(self._prefix)
+
+    @property
+    def mark(self) -> Mark:
+        """An object below the prefix."""
+        return MarkObject(self._prefix, self._options)
+
     def is_fresh(self) -> bool:
-        """Whether no key begins with the prefix."""
+        """Whether no key begins with the prefix but that of the mark."""
         with errors_explained(self._prefix):
-            answer = self._client.list_objects_v2(Bucket=self._prefix.bucket, Prefix=self._prefix.key(""), MaxKeys=1)
-        return not answer["KeyCount"]
+            answer = self._client.list_objects_v2(Bucket=self._prefix.bucket, Prefix=self._prefix.key(""), MaxKeys=2)
+        return all(entry["Key"] == self._prefix.key(MARK) for entry in answer.get("Contents", ()))
 
     def has(self, name: str) -> bool:
         """Whether there is an object of that name."""

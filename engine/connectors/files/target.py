@@ -12,6 +12,7 @@ from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence
 from engine.delivery.file_ledger import WritePermit
 from engine.delivery.manifests import EpochManifest
+from engine.delivery.ownership import MARK, Mark, MarkFile
 from engine.delivery.publish import publish, withdraw
 
 Build: TypeAlias = Callable[[Path], object]
@@ -19,7 +20,11 @@ Build: TypeAlias = Callable[[Path], object]
 
 
 class Target(Protocol):
-    """A location with files, by their names below it."""
+    """A location with files, by their names below it; as a text it is what a user calls it."""
+
+    @property
+    def mark(self) -> Mark:
+        """The mark that says whose it is."""
 
     def is_fresh(self) -> bool:
         """Whether it holds nothing."""
@@ -53,9 +58,17 @@ class Directory:
         self._path = path
         self._sink_directory = sink_directory
 
+    def __str__(self) -> str:
+        return str(self._path)
+
+    @property
+    def mark(self) -> Mark:
+        """A file in it."""
+        return MarkFile(self._path / MARK)
+
     def is_fresh(self) -> bool:
-        """Whether it is not there."""
-        return not self._path.exists()
+        """Whether it is not there, or holds nothing but its mark."""
+        return not self._path.exists() or all(entry.name == MARK for entry in self._path.iterdir())
 
     def has(self, name: str) -> bool:
         """Whether a file is there."""

@@ -17,9 +17,8 @@ def open_filesystem_sink(table: Table, options: FilesystemSinkOptions, context: 
     marks = options.time_pattern is not None and options.complete_marker
     layout = Layout(options.prefix, suffix, options.strategy, options.policy, len(options.fields), marks)
     partitioner = Partitioner(table.schema, options.fields, options.time_pattern)
-    return RollingFilesSink(
-        table, layout, partitioner, open_target(options.location, options, context), context.directory
-    )
+    target = open_target(options.location, options, context)
+    return RollingFilesSink(table, layout, partitioner, target, context, takes_over=options.existing == "take_over")
 
 
 def suffix_of(table: Table) -> str:

@@ -28,7 +28,7 @@ def _open_sink(table: Table, context: SinkContext) -> SingleFileSink:
     from engine.connectors.single_file.sink import SingleFileSink  # noqa: PLC0415 - see `_open_source`
 
     assert isinstance(table.options, SingleFileSinkOptions)
-    return SingleFileSink(table, table.options.path, context.directory)
+    return SingleFileSink(table, table.options, context)
 
 
 def _target_names(options: Options) -> Sequence[str]:

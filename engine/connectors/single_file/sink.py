@@ -8,13 +8,15 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.connectors.base import Epoch, Table
+from engine.connectors.base import Epoch, SinkContext, Table
 from engine.connectors.line_writer import LineWriter, line_writer
+from engine.connectors.single_file.options import SingleFileSinkOptions
 from engine.connectors.text_files import compression_of
 from engine.delivery.disk_errors import writing
 from engine.delivery.durable import sync_directory
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import WritePermit, permit_write
+from engine.delivery.ownership import Finding, mark_of_file, take_possession
 from engine.delivery.segments import Segment, drop_segments, from_messages
 from engine.errors import OutputChangedError
 
@@ -22,10 +24,12 @@ from engine.errors import OutputChangedError
 class SingleFileSink:
     """The file holds the rows of the epochs in its ledger, and after a crash a tail that the next run cuts off."""
 
-    def __init__(self, table: Table, path: Path, directory: Path) -> None:
+    def __init__(self, table: Table, options: SingleFileSinkOptions, context: SinkContext) -> None:
         self._table = table
-        self._path = path
-        self._directory = directory
+        self._path = options.path
+        self._takes_over = options.existing == "take_over"
+        self._directory = context.directory
+        self._owner = context.owner
 
     def open(self, epoch: Epoch, task: int) -> LineWriter:
         """A writer of one segment."""
@@ -33,9 +37,9 @@ class SingleFileSink:
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Append the epoch's segments once."""
-        is_fresh = not self._path.exists() or self._path.stat().st_size == 0
-        permit = permit_write(self._directory, epoch, is_fresh=is_fresh)
+        permit = permit_write(self._directory, epoch, is_fresh=not self._has_rows())
         if permit is not None:
+            self._take_possession(permit)
             segments = from_messages(messages)
             reach(Point.BEFORE_WRITE, epoch.number)
             length = self._append(permit, segments)
@@ -44,6 +48,19 @@ class SingleFileSink:
                 permit.record(sum(segment.rows for segment in segments), length)
         reach(Point.AFTER_LEDGER, epoch.number)
         drop_segments(self._directory, epoch)
+
+    def _has_rows(self) -> bool:
+        return self._path.exists() and self._path.stat().st_size > 0
+
+    def _take_possession(self, permit: WritePermit) -> None:
+        """In every epoch: whoever has been replaced as the owner must not cut off what the new one has written."""
+        if self._owner is not None:
+            take_possession(
+                mark_of_file(self._path),
+                self._owner,
+                lambda: Finding(str(self._path), bool(permit.ledger), self._has_rows()),
+                takes_over=self._takes_over,
+            )
 
     def _append(self, permit: WritePermit, segments: Sequence[Segment]) -> int:
         """LineCut the file back to what the ledger says, append, and say how long it is now."""

@@ -1,0 +1,148 @@
+"""The mark at a target that says whose it is, so that no pipeline writes over what another one has written.
+
+The control plane refuses a second writer where it knows both (`store/targets.py`). A mark is for those that it does not
+know: pipelines of another control plane, and `arroyo run`. Pipeline b is to write the file x:
+
+    the mark of x    x holds       b's ledger    b
+    b                anything      anything      writes: so it is after a crash, a restore and --force, too
+    none             rows          has epochs    marks x and writes: it was there before there were marks
+    none             rows          is empty      stops: the rows are nobody's that b knows
+    none             nothing       is empty      marks x and writes
+    a                anything      anything      stops
+    a                nothing       is empty      marks x and writes, if the control plane says that a has left it
+
+With `sink.existing = 'take_over'` it marks x and writes where it would stop; but not where its own ledger counts on
+bytes that another owner may have replaced. A directory to which files are only added holds nothing that could be lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from engine.delivery.disk_errors import writing
+from engine.delivery.durable import create_durably, replace_durably
+from engine.errors import ForeignTargetError
+
+MARK = ".arroyo-owner"
+"""What the mark of a directory is called, and what that of a file ends with; readers of files pass over such names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who writes: the id of a pipeline, which is that of its state directory, and its name. `predecessors` are the ids
+    of pipelines that have left its targets to it."""
+
+    id: str
+    name: str
+    predecessors: tuple[str, ...] = ()
+    is_passing: bool = False
+    """Whether its state is thrown away when it ends, so that a mark would outlive all who could know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a sink sees before it takes an epoch: whether its ledger has entries, and whether the target holds rows that
+    it would write over."""
+
+    place: str
+    has_ledger: bool
+    would_lose: bool
+
+
+class Mark(Protocol):
+    """The mark of one target."""
+
+    def read(self) -> bytes | None:
+        """What it says; None when there is none."""
+
+    def create(self, content: bytes) -> bool:
+        """Make it, unless there is one: False then."""
+
+    def replace(self, content: bytes) -> None:
+        """Put another in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkFile:
+    """A mark as a file of this machine."""
+
+    path: Path
+
+    def read(self) -> bytes | None:
+        """The content of the file."""
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def create(self, content: bytes) -> bool:
+        """Make the file."""
+        with writing(self.path):
+            return create_durably(self.path, content)
+
+    def replace(self, content: bytes) -> None:
+        """Make it anew."""
+        with writing(self.path):
+            replace_durably(self.path, content)
+
+
+def mark_of_file(path: Path) -> MarkFile:
+    """The mark of a single file, beside it."""
+    return MarkFile(path.with_name(f".{path.name}{MARK}"))
+
+
+def check(marked: Owner | None, owner: Owner, finding: Finding, *, takes_over: bool) -> None:
+    """Raise ForeignTargetError when the target is not this owner's and must not become so."""
+    if marked is not None and marked.id == owner.id:
+        return
+    if marked is None:
+        is_allowed = takes_over or finding.has_ledger or not finding.would_lose
+    elif finding.would_lose:
+        is_allowed = takes_over and not finding.has_ledger
+    else:
+        is_allowed = takes_over or marked.id in owner.predecessors
+    if not is_allowed:
+        raise _foreign(marked, finding)
+
+
+def take_possession(mark: Mark, owner: Owner, look: Callable[[], Finding], *, takes_over: bool) -> None:
+    """See that the target is this owner's, and mark it; raises ForeignTargetError when it is not. `look` is called only
+    if the mark is not the owner's."""
+    while (marked := _read(mark)) is None or marked.id != owner.id:
+        check(marked, owner, look(), takes_over=takes_over)
+        content = json.dumps({"owner": owner.id, "pipeline": owner.name}).encode()
+        if owner.is_passing:
+            return
+        if marked is not None:
+            mark.replace(content)
+            return
+        # of two that meet no mark one makes it, and the other looks again
+        if mark.create(content):
+            return
+
+
+def _read(mark: Mark) -> Owner | None:
+    content = mark.read()
+    if content is None:
+        return None
+    with suppress(ValueError, KeyError, TypeError):
+        fields = json.loads(content)
+        return Owner(str(fields["owner"]), str(fields["pipeline"]))
+    return Owner("", "?")
+
+
+def _foreign(marked: Owner | None, finding: Finding) -> ForeignTargetError:
+    if marked is None:
+        message = f"{finding.place} holds rows that this pipeline has not written"
+    else:
+        message = f"{finding.place} belongs to pipeline {marked.name!r} ({marked.id})"
+    if finding.has_ledger and finding.would_lose:
+        hint = "this pipeline has written there before; restore what was there, or start with a fresh state directory"
+    else:
+        hint = "write to another place, or take this one over with the table's option 'sink.existing' = 'take_over'"
+    return ForeignTargetError(message, hint=hint)
