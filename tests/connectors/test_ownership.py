@@ -61,8 +61,8 @@ def opened(root: Path, kind: str, owner: Owner, **options: Any) -> Sink:
     return open_sink(table(kind, NUMBERS, **given), SinkContext(directory, owner.name, owner))
 
 
-def write(sink: Sink, number: int, *values: int, lineage: str = "one") -> None:
-    take(sink, epoch(number, lineage), [batch(NUMBERS, *((value, "x") for value in values))])
+def write(sink: Sink, number: int, *values: int, lineage: str = "one", generation: int = 1) -> None:
+    take(sink, epoch(number, lineage, generation), [batch(NUMBERS, *((value, "x") for value in values))])
 
 
 def output(root: Path) -> dict[str, bytes]:
@@ -143,7 +143,7 @@ def test_a_target_from_before_there_were_marks_is_adopted(kind: str, tmp_path: P
     write(opened(tmp_path, kind, A), 0, 1)
     next(tmp_path.rglob(f"*{MARK}")).unlink()
 
-    write(opened(tmp_path, kind, A), 1, 2)
+    write(opened(tmp_path, kind, A), 1, 2, generation=2)
 
     with pytest.raises(ForeignTargetError):
         write(opened(tmp_path, kind, B), 0, 3, lineage="two")
