@@ -39,7 +39,7 @@ def imports_of(path: Path, modules: dict[str, Path]) -> set[str]:
 def test_files_do_not_import_each_other_in_a_circle(package: str) -> None:
     modules = modules_of(package)
     imports = {
-        name: {other for other in imports_of(path, modules) - {name} if (name, other) not in NEEDED}
+        name: {imported for imported in imports_of(path, modules) - {name} if (name, imported) not in NEEDED}
         for name, path in modules.items()
     }
 

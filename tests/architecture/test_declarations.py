@@ -11,7 +11,7 @@ from engine.functions.base import AggregateFunction, Function
 from engine.jobs.states import STATES, TRANSITIONS, State
 
 
-@pytest.mark.parametrize("connector", CONNECTORS, ids=lambda one: one.name)
+@pytest.mark.parametrize("connector", CONNECTORS, ids=lambda connector: connector.name)
 def test_every_option_of_a_connector_is_described(connector: Connector) -> None:
     missing = [
         f"{direction}: {name}"
@@ -22,7 +22,7 @@ def test_every_option_of_a_connector_is_described(connector: Connector) -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("connector", CONNECTORS, ids=lambda one: one.name)
+@pytest.mark.parametrize("connector", CONNECTORS, ids=lambda connector: connector.name)
 def test_a_connector_can_do_what_it_says(connector: Connector) -> None:
     assert connector.summary.endswith(".")
     assert ("source" in connector.options) == (connector.open_source is not None)
@@ -49,14 +49,14 @@ def test_every_option_of_a_format_is_described() -> None:
 
 
 def test_every_function_says_what_it_gives_and_how_it_is_called() -> None:
-    every: list[Function | AggregateFunction] = [*FUNCTIONS.values(), *AGGREGATES.values()]
+    functions: list[Function | AggregateFunction] = [*FUNCTIONS.values(), *AGGREGATES.values()]
 
-    assert [function.name for function in every if not function.doc.endswith(".") or not function.usage] == []
+    assert [function.name for function in functions if not function.doc.endswith(".") or not function.usage] == []
 
 
 def test_no_name_calls_two_functions() -> None:
-    every: list[Function | AggregateFunction] = [*FUNCTIONS.values(), *AGGREGATES.values()]
-    names = [name for one in every for name in (one.name, *one.aliases)]
+    functions: list[Function | AggregateFunction] = [*FUNCTIONS.values(), *AGGREGATES.values()]
+    names = [name for function in functions for name in (function.name, *function.aliases)]
 
     assert sorted(set(names)) == sorted(names)
 

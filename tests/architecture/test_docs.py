@@ -25,9 +25,11 @@ def test_there_is_no_page_that_nothing_writes() -> None:
 
 
 def test_every_sink_that_promises_something_says_what_it_cannot() -> None:
-    promising = [one for one in CONNECTORS if "sink" in one.options and one.guarantee != "best effort"]
+    promising = [
+        connector for connector in CONNECTORS if "sink" in connector.options and connector.guarantee != "best effort"
+    ]
 
-    assert [one.name for one in promising if not one.limits] == []
+    assert [connector.name for connector in promising if not connector.limits] == []
 
 
 def names_in_the_code() -> dict[str, str]:
@@ -81,5 +83,7 @@ def test_the_page_of_supported_sql_claims_no_more_than_is_accepted() -> None:
     refused = {feature.name for feature in features if refusal(events, feature) is not None}
 
     assert [feature.name for feature in features if feature.accepted_by == "we" and feature.name in refused] == []
-    assert [one.name for one in features if one.accepted_by == "Arroyo" and one.name not in refused] == []
+    assert [
+        feature.name for feature in features if feature.accepted_by == "Arroyo" and feature.name not in refused
+    ] == []
     assert len({feature.name for feature in features}) == len(features) >= 80

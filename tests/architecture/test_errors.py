@@ -39,6 +39,6 @@ def test_every_error_says_in_a_sentence_what_went_wrong() -> None:
 
 def test_every_error_is_met_in_a_test() -> None:
     words = words_of_tests()
-    met = {kind.code for kind in declared_errors() if kind.code in words or kind.__name__ in words}
+    tested_codes = {kind.code for kind in declared_errors() if kind.code in words or kind.__name__ in words}
 
-    assert sorted({kind.code for kind in declared_errors()} - met - FAMILIES) == []
+    assert sorted({kind.code for kind in declared_errors()} - tested_codes - FAMILIES) == []

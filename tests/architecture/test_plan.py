@@ -18,10 +18,10 @@ NODES = sorted(
 def cases_of(source: str, function: str) -> set[str]:
     """The classes that the `match` statements of a function know."""
     tree = ast.parse(source)
-    found = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function)
+    definition = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function)
     return {
         pattern.cls.id
-        for pattern in ast.walk(found)
+        for pattern in ast.walk(definition)
         if isinstance(pattern, ast.MatchClass) and isinstance(pattern.cls, ast.Name)
     }
 

@@ -20,7 +20,7 @@ def public_classes(folder: str) -> list[str]:
     """The classes that a folder of the provider offers to the writers of DAGs."""
     package = importlib.import_module(f"airflow_provider_arroyo.{folder}")
     modules = [
-        importlib.import_module(f"{package.__name__}.{one.name}") for one in pkgutil.iter_modules(package.__path__)
+        importlib.import_module(f"{package.__name__}.{info.name}") for info in pkgutil.iter_modules(package.__path__)
     ]
     suffix = {"operators": "Operator", "sensors": "Sensor"}[folder]
     return sorted(
