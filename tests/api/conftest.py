@@ -37,28 +37,28 @@ class FakeRunner:
     """Processes that are only noted. A test ends them, or lets maintenance end."""
 
     launched: list[Assignment] = field(default_factory=list)
-    left: dict[int, Process] = field(default_factory=dict)
+    processes: dict[int, Process] = field(default_factory=dict)
     killed: list[int] = field(default_factory=list)
     poked: list[int] = field(default_factory=list)
     work: dict[str, Maintenance] = field(default_factory=dict)
 
     def launch(self, assignment: Assignment) -> Holder:
         self.launched.append(assignment)
-        self.left[assignment.generation] = Process.ALIVE
+        self.processes[assignment.generation] = Process.ALIVE
         return Holder(pid=1000 + assignment.generation, born="b", generation=assignment.generation)
 
     def find(self, run: Run) -> Holder | None:
         return None
 
     def look(self, run: Run) -> Process:
-        return self.left.get(run.generation, Process.GONE)
+        return self.processes.get(run.generation, Process.GONE)
 
     def poke(self, run: Run) -> None:
         self.poked.append(run.generation)
 
     def kill(self, run: Run) -> None:
         self.killed.append(run.generation)
-        self.left[run.generation] = Process.GONE
+        self.processes[run.generation] = Process.GONE
 
     def begin_maintenance(self, pipeline_id: str, task: MaintenanceTask) -> None:
         self.work[pipeline_id] = Maintenance(task, "done")
@@ -84,8 +84,8 @@ class Plane:
         answer = self.http.put(f"/api/v1/pipelines/by-name/{name}", json={"query": query, **body})
         assert answer.is_success, answer.text
         self.settle()
-        found: dict[str, Any] = answer.json()
-        return found
+        pipeline: dict[str, Any] = answer.json()
+        return pipeline
 
     def settle(self) -> None:
         """Let the controller do all it can do now."""
@@ -101,47 +101,47 @@ class Plane:
     def get(self, path: str) -> dict[str, Any]:
         answer = self.http.get(f"/api/v1{path}")
         assert answer.is_success, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        content: dict[str, Any] = answer.json()
+        return content
 
     def state(self, name: str = "orders") -> str:
         return str(self.get(f"/pipelines/{name}")["state"])
 
     def job(self, name: str = "orders") -> dict[str, Any]:
-        found: dict[str, Any] = self.get(f"/pipelines/{name}/jobs")["data"][0]
-        return found
+        job: dict[str, Any] = self.get(f"/pipelines/{name}/jobs")["data"][0]
+        return job
 
-    def call(self, what: str, body: dict[str, Any], run: Assignment | None = None) -> dict[str, Any]:
+    def call(self, call_name: str, body: dict[str, Any], run: Assignment | None = None) -> dict[str, Any]:
         """Call home as the newest driver, or as another one."""
-        own = run or self.runner.launched[-1]
+        assignment = run or self.runner.launched[-1]
         answer = self.http.post(
-            f"/api/v1/runs/{own.job_id}/{own.generation}/{what}",
+            f"/api/v1/runs/{assignment.job_id}/{assignment.generation}/{call_name}",
             json=body,
-            headers={"Authorization": f"Bearer {own.key}"},
+            headers={"Authorization": f"Bearer {assignment.key}"},
         )
         assert answer.is_success, answer.text
         self.settle()
-        found: dict[str, Any] = answer.json()
-        return found
+        content: dict[str, Any] = answer.json()
+        return content
 
     def run(self, name: str = "orders", **body: Any) -> dict[str, Any]:
         """A pipeline that is deployed and runs."""
-        found = self.deploy(name, **body)
+        pipeline = self.deploy(name, **body)
         self.come_up()
         assert self.state(name) == "Running"
-        return found
+        return pipeline
 
     def come_up(self) -> None:
         """The newest driver says hello and runs."""
-        own = self.runner.launched[-1]
-        self.call("hello", {"nonce": own.key, "pid": 1})
+        assignment = self.runner.launched[-1]
+        self.call("hello", {"nonce": assignment.key, "pid": 1})
         self.call("heartbeat", {"state": "running", "reports": []})
 
     def end(self, outcome: str | None = "stopped", error: dict[str, str] | None = None) -> None:
         """The newest driver says goodbye, or nothing, and is gone."""
         if outcome is not None:
             self.call("goodbye", {"outcome": outcome, "error": error})
-        self.runner.left[self.runner.launched[-1].generation] = Process.GONE
+        self.runner.processes[self.runner.launched[-1].generation] = Process.GONE
         self.settle()
 
 
@@ -181,10 +181,10 @@ def fake_take(state: Path, savepoint_id: str, label: str | None) -> SavepointCon
 def plane(tmp_path: Path) -> Iterator[Plane]:
     database = open_database(DataDirectory(tmp_path))
     runner, changes, last_calls = FakeRunner(), Changes(), LastCalls()
-    made: list[Plane] = []
+    planes: list[Plane] = []
 
     def clock() -> datetime:
-        return made[0].now if made else T0
+        return planes[0].now if planes else T0
 
     controller = Controller(
         StoredRecords(database),
@@ -201,7 +201,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
     rules = Rules(frozenset({hash_key(TOKEN)}), frozenset({"testserver"}), 2 * 1024 * 1024)
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with TestClient(build_app(context, rules), headers=headers, raise_server_exceptions=False) as http:
-        made.append(Plane(http, controller, runner, context))
-        yield made[0]
+        planes.append(Plane(http, controller, runner, context))
+        yield planes[0]
     context.workers.shutdown()
     database.close()

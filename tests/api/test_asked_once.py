@@ -137,10 +137,10 @@ def test_a_savepoint_is_taken_once_for_its_key(plane: Plane) -> None:
     first = plane.http.post(f"{BASE}/savepoints", json={"label": "x"}, headers=headers("k", None)).json()
 
     again = plane.http.post(f"{BASE}/savepoints", json={"label": "x"}, headers=headers("k", None))
-    other = plane.http.post(f"{BASE}/savepoints", json={"label": "y"}, headers=headers("k", None))
+    other_answer = plane.http.post(f"{BASE}/savepoints", json={"label": "y"}, headers=headers("k", None))
 
     assert (again.status_code, again.json()) == (201, first)
-    assert (other.status_code, other.json()["code"]) == (409, "pipeline.key_reused")
+    assert (other_answer.status_code, other_answer.json()["code"]) == (409, "pipeline.key_reused")
     assert len(plane.get("/pipelines/orders/savepoints")["data"]) == 1
 
 
@@ -166,14 +166,14 @@ def test_a_key_is_kept_for_thirty_days(plane: Plane) -> None:
 
 
 def test_a_change_names_the_state_it_was_made_for(plane: Plane) -> None:
-    seen = put(plane, "SELECT 1").headers["etag"]
-    assert plane.http.get(BASE).headers["etag"] == seen
-    after = patch(plane, {"parallelism": 2}, match=seen)
+    etag = put(plane, "SELECT 1").headers["etag"]
+    assert plane.http.get(BASE).headers["etag"] == etag
+    after = patch(plane, {"parallelism": 2}, match=etag)
 
-    assert after.headers["etag"] != seen
+    assert after.headers["etag"] != etag
     assert patch(plane, {"parallelism": 3}, match=f'"other", {after.headers["etag"]}').status_code == 200
     assert patch(plane, {"parallelism": 4}, match="*").status_code == 200
-    refused = patch(plane, {"parallelism": 5}, match=seen)
+    refused = patch(plane, {"parallelism": 5}, match=etag)
     assert (refused.status_code, refused.json()["code"]) == (412, "pipeline.changed")
     assert plane.get("/pipelines/orders")["parallelism"] == 4
 
@@ -207,11 +207,11 @@ def test_no_change_is_made_to_what_has_changed(
 
 
 def test_of_twenty_changes_made_for_one_state_one_is_done(plane: Plane) -> None:
-    seen = put(plane, "SELECT 0").headers["etag"]
+    etag = put(plane, "SELECT 0").headers["etag"]
 
     def deploy(number: int) -> int:
         body = {"query": f"SELECT {number}"}
-        return plane.http.put(BY_NAME, json=body, headers={"If-Match": seen}).status_code
+        return plane.http.put(BY_NAME, json=body, headers={"If-Match": etag}).status_code
 
     with ThreadPoolExecutor(20) as threads:
         statuses = list(threads.map(deploy, range(1, 21)))
@@ -221,7 +221,7 @@ def test_of_twenty_changes_made_for_one_state_one_is_done(plane: Plane) -> None:
 
 
 def test_a_retry_with_its_key_is_answered_though_its_own_change_came_in_between(plane: Plane) -> None:
-    seen = put(plane, "SELECT 1").headers["etag"]
-    first = put(plane, "SELECT 2", key="k", match=seen)
+    etag = put(plane, "SELECT 1").headers["etag"]
+    first = put(plane, "SELECT 2", key="k", match=etag)
 
-    assert put(plane, "SELECT 2", key="k", match=seen).json() == first.json()
+    assert put(plane, "SELECT 2", key="k", match=etag).json() == first.json()

@@ -18,9 +18,9 @@ def test_without_the_token_nothing_is_told(plane: Plane, path: str, header: str)
 
 
 def test_anybody_may_ask_who_is_there(plane: Plane) -> None:
-    found = plane.http.get("/api/v1/ping", headers={"Authorization": ""})
+    answer = plane.http.get("/api/v1/ping", headers={"Authorization": ""})
 
-    assert found.json() == {"pong": True, "version": "1.2.3", "instance": "me"}
+    assert answer.json() == {"pong": True, "version": "1.2.3", "instance": "me"}
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:5115", "testserver.evil.example", ""])
@@ -71,7 +71,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/watermark",
         )
     }
-    assert all(one.get("description") for path in described["paths"].values() for one in path.values())
+    assert all(operation.get("description") for path in described["paths"].values() for operation in path.values())
 
 
 def test_a_bug_is_a_problem_that_says_nothing_of_the_inside(plane: Plane) -> None:

@@ -17,7 +17,7 @@ def test_a_job_says_what_its_drivers_reported(plane: Plane) -> None:
     assert set(job) == set(Job.model_fields)
     assert (job["state"], job["epoch"], job["run_id"]) == ("Running", 2, 1)
     assert set(checkpoints[0]) == set(Checkpoint.model_fields)
-    assert [one["epoch"] for one in checkpoints] == [2, 1]
+    assert [checkpoint["epoch"] for checkpoint in checkpoints] == [2, 1]
 
 
 def test_reports_that_come_late_move_nothing_back(plane: Plane) -> None:
@@ -38,7 +38,7 @@ def test_a_driver_that_dies_is_started_again_after_a_pause(plane: Plane) -> None
     plane.settle()
 
     assert plane.runner.launched[-1].generation == 2
-    assert [one["code"] for one in plane.get(f"/pipelines/orders/jobs/{job['id']}/errors")["data"]] == ["run.died"]
+    assert [error["code"] for error in plane.get(f"/pipelines/orders/jobs/{job['id']}/errors")["data"]] == ["run.died"]
 
 
 def test_a_job_that_never_comes_up_is_given_up(plane: Plane) -> None:
@@ -125,7 +125,7 @@ def test_after_a_sleep_of_the_machine_drivers_have_time_to_be_heard(plane: Plane
 
 def test_what_a_dead_driver_has_left_is_killed_before_the_next_one_starts(plane: Plane) -> None:
     plane.run()
-    plane.runner.left[1] = Process.ORPHANED
+    plane.runner.processes[1] = Process.ORPHANED
     plane.settle()
 
     assert plane.runner.killed == [1]
@@ -135,7 +135,7 @@ def test_what_a_dead_driver_has_left_is_killed_before_the_next_one_starts(plane:
 def test_what_a_driver_leaves_after_its_goodbye_is_let_be(plane: Plane) -> None:
     plane.run()
     plane.call("goodbye", {"outcome": "finished"})
-    plane.runner.left[1] = Process.ORPHANED
+    plane.runner.processes[1] = Process.ORPHANED
     plane.settle()
 
     assert (plane.state(), plane.runner.killed) == ("Finished", [])
@@ -156,13 +156,13 @@ def test_a_superseded_driver_is_told_so(plane: Plane) -> None:
 
 def test_a_driver_is_known_by_its_own_secret_only(plane: Plane) -> None:
     plane.run()
-    own = plane.runner.launched[-1]
-    path = f"/api/v1/runs/{own.job_id}/1/heartbeat"
+    assignment = plane.runner.launched[-1]
+    path = f"/api/v1/runs/{assignment.job_id}/1/heartbeat"
 
     wrong = plane.http.post(path, json={"state": "running"}, headers={"Authorization": "Bearer wrong"})
     admin = plane.http.post(path, json={"state": "running"})
     unknown = plane.http.post(
-        path.replace("/1/", "/2/"), json={"state": "running"}, headers={"Authorization": f"Bearer {own.key}"}
+        path.replace("/1/", "/2/"), json={"state": "running"}, headers={"Authorization": f"Bearer {assignment.key}"}
     )
 
     assert [wrong.status_code, admin.status_code, unknown.status_code] == [401, 401, 401]
@@ -173,7 +173,7 @@ def test_what_happened_can_be_read(plane: Plane) -> None:
 
     events = plane.get("/pipelines/orders/events")["data"]
 
-    assert [one["message"] for one in events] == ["Scheduling to Running", "Created to Scheduling"]
+    assert [event["message"] for event in events] == ["Scheduling to Running", "Created to Scheduling"]
 
 
 def test_logs_are_the_last_lines_of_all_runs(plane: Plane) -> None:
@@ -189,7 +189,7 @@ def test_logs_are_the_last_lines_of_all_runs(plane: Plane) -> None:
 
 def test_the_store_holds_no_secret(plane: Plane) -> None:
     plane.run()
-    own = plane.runner.launched[-1]
+    assignment = plane.runner.launched[-1]
 
-    assert own.key.encode() not in plane.context.directory.database.read_bytes()
-    assert own.key not in repr(own)
+    assert assignment.key.encode() not in plane.context.directory.database.read_bytes()
+    assert assignment.key not in repr(assignment)

@@ -128,7 +128,7 @@ def test_bad_sql_is_refused_with_every_complaint_and_its_place(plane: Plane) -> 
     assert refused.status_code == 400
     assert refused.headers["content-type"] == "application/problem+json"
     assert refused.json()["code"] == "sql.refused"
-    assert [(one["code"], one["span"]["start"]) for one in refused.json()["errors"]] == [
+    assert [(error["code"], error["span"]["start"]) for error in refused.json()["errors"]] == [
         ("sql.unknown_column", {"line": 1, "column": 8}),
         ("sql.unknown_table", {"line": 2, "column": 1}),
     ]
@@ -219,8 +219,8 @@ def test_a_stop_is_an_order_that_the_driver_takes_from_its_next_call(plane: Plan
     assert plane.runner.poked == [1]
     plane.end()
     assert plane.state() == "Stopped"
-    found = plane.get("/pipelines/orders")
-    assert (found["action"], found["action_text"], found["stop"]) == ("none", "Start", "checkpoint")
+    pipeline = plane.get("/pipelines/orders")
+    assert (pipeline["action"], pipeline["action_text"], pipeline["stop"]) == ("none", "Start", "checkpoint")
 
 
 def test_a_stop_now_is_a_stricter_order(plane: Plane) -> None:
@@ -275,15 +275,15 @@ def test_a_restart_drains_and_starts_again(plane: Plane) -> None:
 
 
 def test_only_a_resting_pipeline_can_be_deleted(plane: Plane) -> None:
-    found = plane.run()
+    pipeline = plane.run()
     assert plane.http.delete("/api/v1/pipelines/orders").status_code == 409
 
     plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
     plane.settle()
 
     assert plane.http.delete("/api/v1/pipelines/orders").status_code == 204
-    assert plane.http.get(f"/api/v1/pipelines/{found['id']}").json()["code"] == "pipeline.not_found"
-    assert plane.deploy()["id"] != found["id"]
+    assert plane.http.get(f"/api/v1/pipelines/{pipeline['id']}").json()["code"] == "pipeline.not_found"
+    assert plane.deploy()["id"] != pipeline["id"]
 
 
 def test_pipelines_are_listed_page_by_page(plane: Plane) -> None:
@@ -295,7 +295,7 @@ def test_pipelines_are_listed_page_by_page(plane: Plane) -> None:
 
     assert [len(first["data"]), first["has_more"]] == [2, True]
     assert [len(second["data"]), second["has_more"]] == [1, False]
-    assert {one["name"] for one in first["data"] + second["data"]} == {"a", "b", "c"}
+    assert {pipeline["name"] for pipeline in first["data"] + second["data"]} == {"a", "b", "c"}
 
 
 def test_a_query_can_be_validated_without_being_deployed(plane: Plane) -> None:
@@ -303,5 +303,5 @@ def test_a_query_can_be_validated_without_being_deployed(plane: Plane) -> None:
     bad = plane.http.post("/api/v1/pipelines/validate_query", json={"query": "bad"})
 
     assert good.json() == {"graph": {"nodes": [], "edges": []}}
-    assert [one["code"] for one in bad.json()["errors"]] == ["sql.unknown_column", "sql.unknown_table"]
+    assert [error["code"] for error in bad.json()["errors"]] == ["sql.unknown_column", "sql.unknown_table"]
     assert bad.status_code == 200

@@ -15,34 +15,34 @@ def take(plane: Plane, label: str | None = None, key: str | None = None) -> dict
     headers = {"Idempotency-Key": key} if key else {}
     answer = plane.http.post(f"/api/v1{PATH}", json={"label": label}, headers=headers)
     assert answer.status_code == 201, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    savepoint: dict[str, Any] = answer.json()
+    return savepoint
 
 
 def test_a_savepoint_is_taken_while_the_job_runs(plane: Plane) -> None:
     pipeline = plane.run()
 
-    found = take(plane, "before the change")
+    savepoint = take(plane, "before the change")
 
-    assert set(found) == set(Savepoint.model_fields)
-    assert (found["state"], found["epoch"], found["label"], found["bytes"]) == (
+    assert set(savepoint) == set(Savepoint.model_fields)
+    assert (savepoint["state"], savepoint["epoch"], savepoint["label"], savepoint["bytes"]) == (
         "completed",
         7,
         "before the change",
         100,
     )
-    assert found["path"] == f"{pipeline['state_dir']}/savepoints/{found['id']}"
-    assert plane.get(f"{PATH}/{found['id']}") == found
-    assert plane.get(PATH)["data"] == [found]
+    assert savepoint["path"] == f"{pipeline['state_dir']}/savepoints/{savepoint['id']}"
+    assert plane.get(f"{PATH}/{savepoint['id']}") == savepoint
+    assert plane.get(PATH)["data"] == [savepoint]
     assert plane.state() == "Running"
 
 
 def test_a_savepoint_that_cannot_be_taken_says_why(plane: Plane) -> None:
     plane.run()
 
-    found = take(plane, "broken")
+    savepoint = take(plane, "broken")
 
-    assert (found["state"], found["failure_message"]) == ("failed", "cannot be saved")
+    assert (savepoint["state"], savepoint["failure_message"]) == ("failed", "cannot be saved")
 
 
 def test_a_savepoint_asked_for_twice_is_taken_once(plane: Plane) -> None:
@@ -66,11 +66,11 @@ def test_a_savepoint_that_was_cut_short_is_taken_again_by_the_next_control_plane
 def test_a_running_job_is_stopped_restored_and_started(plane: Plane) -> None:
     plane.run()
     plane.call("heartbeat", {"state": "running", "reports": [report(7, 5)]})
-    found = take(plane)
+    savepoint = take(plane)
     plane.call("heartbeat", {"state": "running", "reports": [report(9, 9)]})
 
     answer = plane.http.post(
-        "/api/v1/pipelines/orders/restore", json={"savepoint_id": found["id"], "allow_replay": True}
+        "/api/v1/pipelines/orders/restore", json={"savepoint_id": savepoint["id"], "allow_replay": True}
     )
 
     assert answer.status_code == 202
@@ -84,10 +84,10 @@ def test_a_running_job_is_stopped_restored_and_started(plane: Plane) -> None:
 
 def test_going_back_over_what_was_written_since_needs_to_be_said(plane: Plane) -> None:
     plane.run()
-    found = take(plane)
+    savepoint = take(plane)
     plane.call("heartbeat", {"state": "running", "reports": [report(9, 9)]})
 
-    refused = plane.http.post("/api/v1/pipelines/orders/restore", json={"savepoint_id": found["id"]})
+    refused = plane.http.post("/api/v1/pipelines/orders/restore", json={"savepoint_id": savepoint["id"]})
 
     assert (refused.status_code, refused.json()["code"]) == (409, "savepoint.replay")
     assert plane.state() == "Running"
@@ -95,11 +95,11 @@ def test_going_back_over_what_was_written_since_needs_to_be_said(plane: Plane) -
 
 def test_a_stopped_job_is_restored_and_rests(plane: Plane) -> None:
     plane.run()
-    found = take(plane)
+    savepoint = take(plane)
     plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
     plane.settle()
 
-    plane.http.post("/api/v1/pipelines/orders/restore", json={"savepoint_id": found["id"]})
+    plane.http.post("/api/v1/pipelines/orders/restore", json={"savepoint_id": savepoint["id"]})
     plane.settle()
 
     assert (plane.state(), len(plane.runner.launched)) == ("Stopped", 1)

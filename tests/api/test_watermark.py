@@ -16,10 +16,10 @@ PATH = "/pipelines/orders/watermark"
 def test_a_job_without_a_committed_epoch_has_no_watermark(plane: Plane) -> None:
     plane.run()
 
-    found = plane.get(PATH)
+    answer = plane.get(PATH)
 
-    assert set(found) == set(Watermark.model_fields)
-    assert (found["watermark"], found["passed"], found["state"]) == (None, None, "Running")
+    assert set(answer) == set(Watermark.model_fields)
+    assert (answer["watermark"], answer["passed"], answer["state"]) == (None, None, "Running")
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,9 @@ def test_an_instant_may_be_spelt_in_several_ways(plane: Plane, past: str) -> Non
     plane.run()
     plane.call("heartbeat", {"state": "running", "reports": [report(1, 30)]})
 
-    found = plane.get(f"{PATH}?past={past}")
+    answer = plane.get(f"{PATH}?past={past}")
 
-    assert (found["passed"], found["watermark"], found["sources"]) == (True, HALF_PAST, {"clicks": HALF_PAST})
+    assert (answer["passed"], answer["watermark"], answer["sources"]) == (True, HALF_PAST, {"clicks": HALF_PAST})
 
 
 def test_what_is_no_instant_is_refused(plane: Plane) -> None:
@@ -43,34 +43,34 @@ def test_what_is_no_instant_is_refused(plane: Plane) -> None:
 def test_the_answer_waits_until_the_watermark_has_passed(plane: Plane) -> None:
     plane.run()
     with ThreadPoolExecutor(1) as threads:
-        held = threads.submit(plane.get, f"{PATH}?past={HALF_PAST}&timeout_seconds=30")
+        future = threads.submit(plane.get, f"{PATH}?past={HALF_PAST}&timeout_seconds=30")
         _until_watched(plane)
         plane.call("heartbeat", {"state": "running", "reports": [report(1, 20)]})
         plane.call("heartbeat", {"state": "running", "reports": [report(2, 40)]})
 
-        found = held.result(timeout=120)
+        answer = future.result(timeout=120)
 
-    assert (found["passed"], found["epoch"]) == (True, 2)
+    assert (answer["passed"], answer["epoch"]) == (True, 2)
 
 
 def test_the_answer_comes_when_the_time_is_over(plane: Plane) -> None:
     plane.run()
 
-    found = plane.get(f"{PATH}?past={HALF_PAST}&timeout_seconds=0.05")
+    answer = plane.get(f"{PATH}?past={HALF_PAST}&timeout_seconds=0.05")
 
-    assert found["passed"] is False
+    assert answer["passed"] is False
 
 
 def test_the_answer_comes_when_the_job_rests(plane: Plane) -> None:
     plane.run()
     with ThreadPoolExecutor(1) as threads:
-        held = threads.submit(plane.get, f"{PATH}?past={HALF_PAST}&timeout_seconds=30")
+        future = threads.submit(plane.get, f"{PATH}?past={HALF_PAST}&timeout_seconds=30")
         _until_watched(plane)
         plane.end("failed", {"code": "sql.x", "message": "no"})
 
-        found = held.result(timeout=120)
+        answer = future.result(timeout=120)
 
-    assert (found["passed"], found["state"]) == (False, "Failed")
+    assert (answer["passed"], answer["state"]) == (False, "Failed")
 
 
 def test_a_finished_job_has_passed_every_instant(plane: Plane) -> None:
@@ -83,13 +83,13 @@ def test_a_finished_job_has_passed_every_instant(plane: Plane) -> None:
 def test_a_held_request_holds_no_thread(plane: Plane) -> None:
     plane.run()
     with ThreadPoolExecutor(60) as threads:
-        held = [threads.submit(plane.get, f"{PATH}?past={HALF_PAST}&timeout_seconds=30") for _ in range(60)]
+        futures = [threads.submit(plane.get, f"{PATH}?past={HALF_PAST}&timeout_seconds=30") for _ in range(60)]
         _until_watched(plane, 60)
 
         assert plane.state() == "Running"
 
         plane.call("heartbeat", {"state": "running", "reports": [report(1, 40)]})
-        assert all(one.result(timeout=120)["passed"] for one in held)
+        assert all(future.result(timeout=120)["passed"] for future in futures)
 
 
 def _until_watched(plane: Plane, times: int = 1) -> None:

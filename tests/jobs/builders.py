@@ -18,7 +18,7 @@ OUTAGE = failure_of(SourceUnavailableError("Kafka at one:9092 does not answer"))
 
 
 def wanted(**changes: Any) -> Pipeline:
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": "pl_aaaaaaaaaaaaaaaa",
         "name": "orders",
         "job_id": "job_aaaaaaaaaaaaaaaa",
@@ -26,11 +26,11 @@ def wanted(**changes: Any) -> Pipeline:
         "parallelism": 1,
         "created_at": T0,
     }
-    return Pipeline(**{**given, **changes})
+    return Pipeline(**{**fields, **changes})
 
 
 def status(state: State, **changes: Any) -> Status:
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "job_id": "job_aaaaaaaaaaaaaaaa",
         "pipeline_id": "pl_aaaaaaaaaaaaaaaa",
         "since": T0,
@@ -40,8 +40,8 @@ def status(state: State, **changes: Any) -> Status:
         "parallelism": 1,
     }
     if state is State.CREATED:
-        given |= {"generation": 0, "version": None, "parallelism": None}
-    return Status(state=state, **{**given, **changes})
+        fields |= {"generation": 0, "version": None, "parallelism": None}
+    return Status(state=state, **{**fields, **changes})
 
 
 def nothing(**changes: Any) -> Observation:

@@ -345,16 +345,18 @@ CASES: list[Case] = [
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "before", "seen", "action"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+    ("pipeline", "before", "observation", "action"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
-def test_decision(pipeline: Pipeline, before: Status, seen: Observation, action: Action) -> None:
-    assert decide(pipeline, before, seen, T0, Policy()) == action
+def test_decision(pipeline: Pipeline, before: Status, observation: Observation, action: Action) -> None:
+    assert decide(pipeline, before, observation, T0, Policy()) == action
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "before", "seen", "action"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+    ("pipeline", "before", "observation", "action"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
-def test_what_is_decided_is_a_legal_step(pipeline: Pipeline, before: Status, seen: Observation, action: Action) -> None:
+def test_what_is_decided_is_a_legal_step(
+    pipeline: Pipeline, before: Status, observation: Observation, action: Action
+) -> None:
     _, after = intend(action, pipeline, before, T0)
 
     assert may_follow(before.state, after.state)
@@ -368,10 +370,10 @@ def test_whatever_is_wanted_and_seen_the_step_is_legal() -> None:
     stops = ("none", "checkpoint", "graceful", "immediate", "force")
     sights = (nothing(), alive(), alive(1000), alive(is_up=False), orphaned(), gone(), gone("finished"))
     changes = ({}, {"version": 2}, {"parallelism": 2}, {"restore": BACK}, {"restarts_asked": 1})
-    for state, stop, seen, change in product(State, stops, sights, changes):
+    for state, stop, observation, change in product(State, stops, sights, changes):
         pipeline, before = wanted(stop=stop, **change), status(state)
 
-        _, after = intend(decide(pipeline, before, seen, T0, Policy()), pipeline, before, T0)
+        _, after = intend(decide(pipeline, before, observation, T0, Policy()), pipeline, before, T0)
 
         assert may_follow(before.state, after.state)
 

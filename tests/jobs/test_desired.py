@@ -71,8 +71,8 @@ def test_without_state_any_plan_will_do() -> None:
 
 
 def test_the_digest_does_not_see_the_order_of_settings() -> None:
-    one = Spec("SELECT 1", settings={"a": "1", "b": "2"})
-    other = Spec("SELECT 1", settings={"b": "2", "a": "1"})
+    first = Spec("SELECT 1", settings={"a": "1", "b": "2"})
+    second = Spec("SELECT 1", settings={"b": "2", "a": "1"})
 
-    assert one.digest == other.digest
-    assert one.digest != Spec("SELECT 1").digest
+    assert first.digest == second.digest
+    assert first.digest != Spec("SELECT 1").digest

@@ -20,11 +20,11 @@ from engine.jobs.status import Failure, Goodbye
 from tests.jobs.builders import T0
 
 
-class Line:
-    """What was said over the line, and what is answered."""
+class FakeControlPlane:
+    """Notes the calls of drivers, and answers what a test says."""
 
     def __init__(self, server_file: Path) -> None:
-        self.said: list[tuple[str, dict[str, Any]]] = []
+        self.calls: list[tuple[str, dict[str, Any]]] = []
         self.answer: dict[str, Any] = {"orders": [], "superseded": False}
         self.is_refusing = False
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -35,22 +35,22 @@ class Line:
     def come_up(self) -> None:
         self.server_file.write_text(json.dumps({"url": f"http://127.0.0.1:{self.server.server_address[1]}"}))
 
-    def heard(self, what: str) -> list[dict[str, Any]]:
-        return [body for path, body in self.said if path.endswith(what)]
+    def bodies_of(self, call_name: str) -> list[dict[str, Any]]:
+        return [body for path, body in self.calls if path.endswith(call_name)]
 
-    def until(self, what: str, times: int = 1) -> None:
+    def until(self, call_name: str, times: int = 1) -> None:
         end, pause = time.monotonic() + 120, threading.Event()
-        while len(self.heard(what)) < times:
-            assert time.monotonic() < end, self.said
+        while len(self.bodies_of(call_name)) < times:
+            assert time.monotonic() < end, self.calls
             pause.wait(0.005)
 
-    def _handler(line) -> type[BaseHTTPRequestHandler]:  # noqa: N805
+    def _handler(control_plane) -> type[BaseHTTPRequestHandler]:  # noqa: N805
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                line.said.append((self.path, {**body, "token": self.headers["Authorization"]}))
-                content = json.dumps(line.answer).encode()
-                self.send_response(500 if line.is_refusing else 200)
+                control_plane.calls.append((self.path, {**body, "token": self.headers["Authorization"]}))
+                content = json.dumps(control_plane.answer).encode()
+                self.send_response(500 if control_plane.is_refusing else 200)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
@@ -62,25 +62,25 @@ class Line:
 
 
 @pytest.fixture
-def line(tmp_path: Path) -> Iterator[Line]:
-    made = Line(tmp_path / "server.json")
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+def control_plane(tmp_path: Path) -> Iterator[FakeControlPlane]:
+    fake = FakeControlPlane(tmp_path / "server.json")
+    yield fake
+    fake.server.shutdown()
+    fake.server.server_close()
 
 
 class Driver:
     """A home, and what it was made to do."""
 
-    def __init__(self, line: Line, lease: float = 600) -> None:
+    def __init__(self, control_plane: FakeControlPlane, lease: float = 600) -> None:
         self.stops: list[StopMode] = []
         self.ended = threading.Event()
-        own = Assignment(
+        assignment = Assignment(
             job_id="job_a",
             pipeline_id="pl_a",
             generation=3,
             key="secret",
-            server_file=line.server_file,
+            server_file=control_plane.server_file,
             lock=Path("lock"),
             state_dir=Path("state"),
             name="n",
@@ -88,7 +88,7 @@ class Driver:
             heartbeat_seconds=0.02,
             lease_seconds=lease,
         )
-        self.home = Home(own, self.stops.append, self.ended.set)
+        self.home = Home(assignment, self.stops.append, self.ended.set)
 
 
 def epoch(number: int) -> EpochReport:
@@ -104,18 +104,18 @@ def epoch(number: int) -> EpochReport:
     )
 
 
-def test_a_driver_says_hello_keeps_calling_and_says_goodbye(line: Line) -> None:
-    driver = Driver(line)
+def test_a_driver_says_hello_keeps_calling_and_says_goodbye(control_plane: FakeControlPlane) -> None:
+    driver = Driver(control_plane)
     driver.home.open()
     driver.home.started()
-    line.until("heartbeat", 2)
+    control_plane.until("heartbeat", 2)
 
     driver.home.close(Goodbye("failed", Failure("sql.x", "no", "try")))
 
-    assert line.said[0][0] == "/api/v1/runs/job_a/3/hello"
-    assert {body["token"] for _, body in line.said} == {"Bearer secret"}
-    assert line.heard("heartbeat")[-1]["state"] == "running"
-    assert line.heard("goodbye")[0]["error"] == {
+    assert control_plane.calls[0][0] == "/api/v1/runs/job_a/3/hello"
+    assert {body["token"] for _, body in control_plane.calls} == {"Bearer secret"}
+    assert control_plane.bodies_of("heartbeat")[-1]["state"] == "running"
+    assert control_plane.bodies_of("goodbye")[0]["error"] == {
         "code": "sql.x",
         "message": "no",
         "hint": "try",
@@ -123,25 +123,30 @@ def test_a_driver_says_hello_keeps_calling_and_says_goodbye(line: Line) -> None:
     }
 
 
-def test_every_epoch_is_told_even_if_the_control_plane_was_away(line: Line) -> None:
-    driver = Driver(line)
+def test_every_epoch_is_told_even_if_the_control_plane_was_away(control_plane: FakeControlPlane) -> None:
+    driver = Driver(control_plane)
     driver.home.open()
-    line.is_refusing = True
+    control_plane.is_refusing = True
     driver.home.report(epoch(1))
-    before = len(line.said)
-    line.until("heartbeat", before + 2)
-    line.is_refusing = False
+    before = len(control_plane.calls)
+    control_plane.until("heartbeat", before + 2)
+    control_plane.is_refusing = False
     driver.home.report(epoch(2))
 
     driver.home.close(Goodbye("stopped"))
 
-    told = [one["epoch"] for what in ("heartbeat", "goodbye") for body in line.heard(what) for one in body["reports"]]
-    assert {1, 2} <= set(told)
+    epochs = [
+        report["epoch"]
+        for call_name in ("heartbeat", "goodbye")
+        for body in control_plane.bodies_of(call_name)
+        for report in body["reports"]
+    ]
+    assert {1, 2} <= set(epochs)
 
 
-def test_orders_are_obeyed(line: Line) -> None:
-    driver = Driver(line)
-    line.answer = {"orders": [{"kind": "stop", "mode": "immediate"}, {"kind": "dance"}], "superseded": False}
+def test_orders_are_obeyed(control_plane: FakeControlPlane) -> None:
+    driver = Driver(control_plane)
+    control_plane.answer = {"orders": [{"kind": "stop", "mode": "immediate"}, {"kind": "dance"}], "superseded": False}
 
     driver.home.open()
     driver.home.close(Goodbye("stopped"))
@@ -150,9 +155,9 @@ def test_orders_are_obeyed(line: Line) -> None:
     assert set(driver.stops) == {"immediate"}
 
 
-def test_a_superseded_driver_ends_at_once(line: Line) -> None:
-    driver = Driver(line)
-    line.answer = {"superseded": True}
+def test_a_superseded_driver_ends_at_once(control_plane: FakeControlPlane) -> None:
+    driver = Driver(control_plane)
+    control_plane.answer = {"superseded": True}
 
     driver.home.open()
 
@@ -160,25 +165,25 @@ def test_a_superseded_driver_ends_at_once(line: Line) -> None:
     driver.home.close(Goodbye("stopped"))
 
 
-def test_a_driver_whose_lease_is_over_stops_by_itself(line: Line) -> None:
-    driver = Driver(line, lease=0.05)
-    line.is_refusing = True
+def test_a_driver_whose_lease_is_over_stops_by_itself(control_plane: FakeControlPlane) -> None:
+    driver = Driver(control_plane, lease=0.05)
+    control_plane.is_refusing = True
 
     driver.home.open()
-    line.until("heartbeat", 3)
+    control_plane.until("heartbeat", 3)
     driver.home.close(Goodbye("stopped"))
 
     assert "checkpoint" in driver.stops
     assert not driver.ended.is_set()
 
 
-def test_a_control_plane_that_has_moved_is_found_again(line: Line) -> None:
-    driver = Driver(line)
-    line.server_file.write_text(json.dumps({"url": "http://127.0.0.1:9"}))
+def test_a_control_plane_that_has_moved_is_found_again(control_plane: FakeControlPlane) -> None:
+    driver = Driver(control_plane)
+    control_plane.server_file.write_text(json.dumps({"url": "http://127.0.0.1:9"}))
     driver.home.open()
-    assert line.said == []
+    assert control_plane.calls == []
 
-    line.come_up()
+    control_plane.come_up()
 
-    line.until("heartbeat")
+    control_plane.until("heartbeat")
     driver.home.close(Goodbye("finished"))

@@ -46,7 +46,7 @@ def started(tmp_path: Path) -> Iterator[Callable[[str], tuple[LocalRunner, Run]]
     def start(then: str = "") -> tuple[LocalRunner, Run]:
         runner = LocalRunner(DataDirectory(tmp_path), [sys.executable, "-c", HOLDS.format(then)])
         lock = DataDirectory(tmp_path).driver_lock(ID)
-        own = Assignment(
+        assignment = Assignment(
             job_id=RUN.job_id,
             pipeline_id=ID,
             generation=1,
@@ -57,7 +57,7 @@ def started(tmp_path: Path) -> Iterator[Callable[[str], tuple[LocalRunner, Run]]
             name="n",
             query="q",
         )
-        holder = runner.launch(own)
+        holder = runner.launch(assignment)
         children.extend(runner._children.values())
         return runner, replace(RUN, pid=holder.pid, born=holder.born)
 
@@ -67,9 +67,9 @@ def started(tmp_path: Path) -> Iterator[Callable[[str], tuple[LocalRunner, Run]]
         child.wait()
 
 
-def until(look: Callable[[], object], wanted: object) -> None:
+def until(look: Callable[[], object], expected: object) -> None:
     end, pause = time.monotonic() + 120, threading.Event()
-    while look() != wanted:
+    while look() != expected:
         assert time.monotonic() < end, look()
         pause.wait(0.01)
 
@@ -87,12 +87,12 @@ def test_another_runner_finds_the_process_that_holds_the_lock(
     started: Callable[[], tuple[LocalRunner, Run]], tmp_path: Path
 ) -> None:
     _, run = started()
-    other = LocalRunner(DataDirectory(tmp_path))
+    second_runner = LocalRunner(DataDirectory(tmp_path))
 
-    until(lambda: (found := other.find(RUN)) and found.pid, run.pid)
+    until(lambda: (holder := second_runner.find(RUN)) and holder.pid, run.pid)
 
-    assert other.look(run) is Process.ALIVE
-    assert other.find(replace(RUN, generation=2)) is None
+    assert second_runner.look(run) is Process.ALIVE
+    assert second_runner.find(replace(RUN, generation=2)) is None
 
 
 def test_what_a_dead_driver_has_started_is_seen_and_killed(started: Callable[[str], tuple[LocalRunner, Run]]) -> None:

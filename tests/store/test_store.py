@@ -85,11 +85,11 @@ def test_the_database_is_for_its_owners_eyes(database: Database, tmp_path: Path)
 
 
 def test_migrations_make_the_tables_that_the_records_describe(database: Database) -> None:
-    found = inspect(database.engine)
+    inspector = inspect(database.engine)
     assert {savepoints.SAVEPOINTS.name, tokens.TOKENS.name} < set(METADATA.tables)
-    assert set(found.get_table_names()) == set(METADATA.tables)
+    assert set(inspector.get_table_names()) == set(METADATA.tables)
     for name, table in METADATA.tables.items():
-        assert [column["name"] for column in found.get_columns(name)] == [column.name for column in table.columns]
+        assert [column["name"] for column in inspector.get_columns(name)] == [column.name for column in table.columns]
 
 
 def test_migrations_are_applied_once(database: Database, tmp_path: Path) -> None:
@@ -172,9 +172,9 @@ def test_a_runs_story_is_kept(database: Database) -> None:
         runs.set_running(connection, RUN, T0)
         runs.set_goodbye(connection, RUN, bye)
         runs.end(connection, RUN.job_id, 1, T0)
-        found = runs.find(connection, RUN.job_id, 1)
+        run = runs.find(connection, RUN.job_id, 1)
 
-    assert found == replace(RUN, pid=42, born="7", hello_at=T0, running_at=T0, goodbye=bye, ended_at=T0)
+    assert run == replace(RUN, pid=42, born="7", hello_at=T0, running_at=T0, goodbye=bye, ended_at=T0)
 
 
 def test_what_is_behind_a_failure_and_the_count_of_restarts_are_kept(database: Database) -> None:
@@ -198,10 +198,10 @@ def test_the_newest_hundred_epochs_are_kept(database: Database) -> None:
     with database.writing() as connection:
         checkpoints.add(connection, STATUS.job_id, 1, [report(epoch) for epoch in range(150)])
         checkpoints.add(connection, STATUS.job_id, 1, [report(149)])
-        found = checkpoints.latest(connection, STATUS.job_id, 1000)
+        reports = checkpoints.latest(connection, STATUS.job_id, 1000)
 
-    assert [epoch.epoch for epoch in found] == list(range(149, 49, -1))
-    assert found[0] == report(149)
+    assert [epoch.epoch for epoch in reports] == list(range(149, 49, -1))
+    assert reports[0] == report(149)
 
 
 def test_an_answer_is_kept_for_thirty_days_under_its_key(database: Database) -> None:
