@@ -13,16 +13,16 @@ def asleep_before(monkeypatch: pytest.MonkeyPatch, where: str, meanwhile: Callab
     module, name = where.split(":")
     holder: object = importlib.import_module(module)
     *outer, last = name.split(".")
-    for each in outer:
-        holder = getattr(holder, each)
+    for attribute in outer:
+        holder = getattr(holder, attribute)
     original = getattr(holder, last)
     is_over = False
 
-    def stand_still(*given: object, **named: object) -> object:
+    def stand_still(*arguments: object, **named: object) -> object:
         nonlocal is_over
         if not is_over:
             is_over = True
             meanwhile()
-        return original(*given, **named)
+        return original(*arguments, **named)
 
     monkeypatch.setattr(holder, last, stand_still)

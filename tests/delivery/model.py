@@ -109,17 +109,17 @@ def search(design: Design, bounds: Bounds) -> tuple[int, str | None, tuple[str, 
     came: dict[State, tuple[State, str] | None] = {first: None}
     todo = [first]
     while todo:
-        found: list[State] = []
+        next_states: list[State] = []
         for state in todo:
             try:
                 for name, after in steps(state, design, bounds):
                     if after not in came:
                         came[after] = (state, name)
                         check(after)
-                        found.append(after)
+                        next_states.append(after)
             except Violation as wrong:
-                return len(came), str(wrong), _way(came, found[-1] if after is not None else state)
-        todo = found
+                return len(came), str(wrong), _way(came, next_states[-1] if after is not None else state)
+        todo = next_states
     return len(came), None, ()
 
 
@@ -146,20 +146,20 @@ def steps(state: State, design: Design, bounds: Bounds) -> Iterator[tuple[str, S
             # the broker gives up on a transaction that takes too long, and its producer may not go on
             yield "time out", _with(state, number, partition._replace(open=(), open_ledger=None, owner=None))
     for request in state.late:
-        left = list(state.late)
-        left.remove(request)
-        yield "late commit", _commit(state._replace(late=tuple(left)), *request)
+        requests = list(state.late)
+        requests.remove(request)
+        yield "late commit", _commit(state._replace(late=tuple(requests)), *request)
     late, restores, damages = state.bounds
     if not state.drivers and restores:
-        for kept in range(state.commits - 1):
+        for last_epoch in range(state.commits - 1):
             yield (
                 "restore",
                 state._replace(
                     bounds=(late, restores - 1, damages),
-                    offsets=state.offsets[: kept + 1],
-                    commits=kept + 1,
+                    offsets=state.offsets[: last_epoch + 1],
+                    commits=last_epoch + 1,
                     lineage=state.lineage + 1,
-                    restored=kept,
+                    restored=last_epoch,
                 ),
             )
     if not state.drivers and damages and len(state.offsets) > state.commits:
@@ -177,8 +177,8 @@ def _step(state: State, at: int, driver: Driver, design: Design, bounds: Bounds)
             offsets = state.offsets
             if driver.epoch == len(offsets):
                 offsets = (*offsets, int(state.is_damaged))
-            begun = _begin(driver, 0, design)
-            yield _move(state._replace(offsets=offsets), at, begun)
+            next_driver = _begin(driver, 0, design)
+            yield _move(state._replace(offsets=offsets), at, next_driver)
         case "fence":
             owner = (driver.generation, driver.epoch if design.fresh_producers else 0)
             partition = state.target[driver.partition]
@@ -229,16 +229,16 @@ def _read(state: State, at: int, driver: Driver, design: Design, width: int) -> 
 def _decide(ledger: tuple[LedgerEntry, ...], epoch: Epoch, planned: int, design: Design) -> Decision:
     if not design.has_ledger:
         return WriteAfter(None)
-    kept = dict(epoch.parents)
+    parents = dict(epoch.parents)
     if not design.knows_lineage:
-        ledger = tuple(LedgerEntry(epoch.lineage, each.epoch, each.offsets, each.generation) for each in ledger)
+        ledger = tuple(LedgerEntry(epoch.lineage, entry.epoch, entry.offsets, entry.generation) for entry in ledger)
     if not design.compares_offsets:
-        ledger = tuple(LedgerEntry(each.lineage, each.epoch, epoch.offsets, each.generation) for each in ledger)
-    restored = next(iter(kept.values()), -1)
+        ledger = tuple(LedgerEntry(entry.lineage, entry.epoch, epoch.offsets, entry.generation) for entry in ledger)
+    restored = next(iter(parents.values()), -1)
     return decide(
         ledger,
         epoch,
-        ever_committed=epoch.number > restored + 1 or bool(kept),
+        ever_committed=epoch.number > restored + 1 or bool(parents),
         is_newer_known=bool(ledger) and ledger[-1].epoch < planned,
         takes_back=False,
     )
@@ -246,11 +246,11 @@ def _decide(ledger: tuple[LedgerEntry, ...], epoch: Epoch, planned: int, design:
 
 def _send(state: State, at: int, driver: Driver, design: Design, width: int) -> State:
     partition = state.target[driver.partition]
-    mine = _rows(driver, design, width)
+    rows = _rows(driver, design, width)
     if partition.owner != driver.owner:
         return _without(state, at)
-    if driver.sent < len(mine):
-        row = Output(driver.lineage, driver.epoch, state.offsets[driver.epoch], mine[driver.sent])
+    if driver.sent < len(rows):
+        row = Output(driver.lineage, driver.epoch, state.offsets[driver.epoch], rows[driver.sent])
         partition = partition._replace(open=(*partition.open, row))
         return _move(_with(state, driver.partition, partition), at, driver._replace(sent=driver.sent + 1))
     if design.ledger_in_transaction:
@@ -263,16 +263,16 @@ def _end(state: State, at: int, driver: Driver, design: Design, width: int) -> I
     if state.target[driver.partition].owner != driver.owner:
         yield _without(state, at)
         return
-    done = _commit(state, driver.partition, driver.owner)
+    after_commit = _commit(state, driver.partition, driver.owner)
     if design.ledger_in_transaction:
-        yield _on(done, at, driver, design, width)
+        yield _on(after_commit, at, driver, design, width)
     else:
-        yield _move(done, at, driver._replace(step="note"))
+        yield _move(after_commit, at, driver._replace(step="note"))
     late, restores, damages = state.bounds
     if late:
         # the request is repeated when no answer comes; the first one is still under way
         request = (driver.partition, driver.owner)
-        waiting = done._replace(bounds=(late - 1, restores, damages), late=(*state.late, request))
+        waiting = after_commit._replace(bounds=(late - 1, restores, damages), late=(*state.late, request))
         yield _on(waiting, at, driver, design, width)
         # or its driver dies of the timeout, and nobody knows what has become of it
         yield _without(state._replace(bounds=(late - 1, restores, damages), late=(*state.late, request)), at)
@@ -284,8 +284,8 @@ def _commit(state: State, number: int, owner: Owner) -> State:
     if partition.owner != owner or not partition.open:
         return state
     ledger = partition.ledger if partition.open_ledger is None else (partition.open_ledger,)
-    seen = (*partition.output, *partition.open)
-    return _with(state, number, partition._replace(open=(), open_ledger=None, output=seen, ledger=ledger))
+    output = (*partition.output, *partition.open)
+    return _with(state, number, partition._replace(open=(), open_ledger=None, output=output, ledger=ledger))
 
 
 def _on(state: State, at: int, driver: Driver, design: Design, width: int) -> State:
@@ -311,17 +311,19 @@ def _entry(state: State, driver: Driver) -> LedgerEntry:
 
 
 def _with(state: State, number: int, partition: Partition) -> State:
-    target = tuple(partition if at == number else each for at, each in enumerate(state.target))
+    target = tuple(partition if at == number else other_partition for at, other_partition in enumerate(state.target))
     return state._replace(target=target)
 
 
 def _move(state: State, at: int, driver: Driver) -> State:
-    drivers = tuple(driver if number == at else each for number, each in enumerate(state.drivers))
+    drivers = tuple(driver if number == at else other_driver for number, other_driver in enumerate(state.drivers))
     return state._replace(drivers=drivers)
 
 
 def _without(state: State, at: int) -> State:
-    return state._replace(drivers=tuple(each for number, each in enumerate(state.drivers) if number != at))
+    return state._replace(
+        drivers=tuple(other_driver for number, other_driver in enumerate(state.drivers) if number != at)
+    )
 
 
 def check(state: State) -> None:
@@ -336,10 +338,10 @@ def check(state: State) -> None:
         raise Violation("doubled")
     for epoch in range(state.commits):
         lineage = state.lineage if epoch > state.restored else state.lineage - 1
-        there = {
+        written_rows = {
             row.row for row in rows if (row.lineage, row.epoch, row.variant) == (lineage, epoch, state.offsets[epoch])
         }
-        if there != set(ROWS):
+        if written_rows != set(ROWS):
             raise Violation("lost")
     if len(state.target) == 1:
         for lineage, epoch in {(row.lineage, row.epoch) for row in rows}:

@@ -40,9 +40,9 @@ def without_ledger() -> Replaced:
 def without_lineage() -> Replaced:
     """A restore is not noticed: the ledger's entries are taken for those of the same history."""
 
-    def ignorant(entries: Sequence[LedgerEntry], epoch: Epoch, **known: bool) -> Decision:
+    def ignorant(entries: Sequence[LedgerEntry], epoch: Epoch, **facts: bool) -> Decision:
         renamed = [replace(entry, lineage=epoch.lineage) for entry in entries]
-        decision = decide(renamed, epoch, **known)
+        decision = decide(renamed, epoch, **facts)
         match decision:
             case WriteAfter(LedgerEntry() as after, is_rewind):
                 return WriteAfter(entries[renamed.index(after)], is_rewind)
@@ -99,8 +99,8 @@ def what_is_newer_is_abandoned() -> Replaced:
 
     def abandon(directory: Path, epoch: Epoch) -> list[EpochManifest]:
         folder = directory / "manifests"
-        mine = f"{epoch.number:012d}-{epoch.lineage}.json"
-        paths = [path for path in sorted(folder.glob("*.json")) if path.name != mine]
+        file_name = f"{epoch.number:012d}-{epoch.lineage}.json"
+        paths = [path for path in sorted(folder.glob("*.json")) if path.name != file_name]
         return [read_manifest_file(path) for path in paths if int(path.name.split("-")[0]) >= epoch.number]
 
     return {manifests.abandoned_manifests: abandon, fence.check_fence: lambda *_: None}
@@ -108,13 +108,13 @@ def what_is_newer_is_abandoned() -> Replaced:
 
 def first_file_that_is_there_ends_it() -> Replaced:
     """When a file of an epoch is there already, the rest is taken to be there, too."""
-    done = set[str]()
+    epochs = set[str]()
 
     def publish_until(target: Path, build: Callable[[Path], object], **named: int) -> None:
         epoch = f"{target.parent.parent} {target.name}"
         if target.exists():
-            done.add(epoch)
-        if epoch not in done:
+            epochs.add(epoch)
+        if epoch not in epochs:
             real(target, build, **named)
 
     real = publish.publish
@@ -122,8 +122,8 @@ def first_file_that_is_there_ends_it() -> Replaced:
 
 
 MUTANTS: Mapping[str, Callable[[], Replaced]] = {
-    each.__name__: each
-    for each in (
+    mutant.__name__: mutant
+    for mutant in (
         without_ledger,
         without_lineage,
         ledger_is_replaced,
@@ -140,18 +140,18 @@ MUTANTS: Mapping[str, Callable[[], Replaced]] = {
 def replaced(functions: Replaced) -> Iterator[None]:
     """Wherever the engine calls one of the functions, it calls the other."""
     import_module("engine.connectors.files.rolling_sink")  # what is loaded later would keep the replacement
-    found = [
+    bindings = [
         (module, name, value)
         for module in [module for name, module in sys.modules.items() if name.startswith("engine.")]
         for name, value in vars(module).items()
         if callable(value) and any(value is real for real in functions)
     ]
     try:
-        for module, name, value in found:
+        for module, name, value in bindings:
             setattr(module, name, functions[value])
         yield
     finally:
-        for module, name, value in found:
+        for module, name, value in bindings:
             setattr(module, name, value)
 
 

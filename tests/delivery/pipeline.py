@@ -48,13 +48,13 @@ def written(kind: str, root: Path) -> list[Row]:
     """The rows that a reader of the target finds, in order."""
     match kind:
         case "single_file":
-            found = (root / "out.json").read_text().splitlines()
+            lines = (root / "out.json").read_text().splitlines()
         case "gzip":
             import gzip
 
-            found = gzip.decompress((root / "out.json.gz").read_bytes()).decode().splitlines()
+            lines = gzip.decompress((root / "out.json.gz").read_bytes()).decode().splitlines()
         case "json" | "rolling-json":
-            found = [line for path in (root / "out").rglob("[!.]*.json") for line in path.read_text().splitlines()]
+            lines = [line for path in (root / "out").rglob("[!.]*.json") for line in path.read_text().splitlines()]
         case "delta":
             from deltalake import DeltaTable
 
@@ -63,7 +63,7 @@ def written(kind: str, root: Path) -> list[Row]:
         case _:
             read = [pq.ParquetFile(path).read().to_pylist() for path in (root / "out").rglob("[!.]*.parquet")]
             return sorted((row for rows in read for row in rows), key=lambda row: row["n"])
-    return sorted((json.loads(line) for line in found), key=lambda row: row["n"])
+    return sorted((json.loads(line) for line in lines), key=lambda row: row["n"])
 
 
 def expected(epochs: int) -> list[Row]:
@@ -83,15 +83,15 @@ def run(
     root.mkdir(exist_ok=True)
     log = root / "commits"
     log.touch()
-    done = [int(line) for line in log.read_text().split()]
-    for number in range(done[-1] + 1 if done else 0, until):
-        values = [(each["n"], each["name"]) for each in expected(number + 1)[number * 10 :]]
+    epochs = [int(line) for line in log.read_text().split()]
+    for number in range(epochs[-1] + 1 if epochs else 0, until):
+        values = [(row["n"], row["name"]) for row in expected(number + 1)[number * 10 :]]
         # the input ends with the last epoch, so that every row can be seen
         is_last = number == until - 1
-        which = Epoch(number, lineage, generation, f"offsets-{number}", parents, is_last=is_last)
-        one, other = batch(NUMBERS, *values[:5]), batch(NUMBERS, *values[5:])
-        take(sink(target(kind, root), root / "state" / "sinks" / "t"), which, [one], [other])
-        save(root, which)
+        epoch = Epoch(number, lineage, generation, f"offsets-{number}", parents, is_last=is_last)
+        first, second = batch(NUMBERS, *values[:5]), batch(NUMBERS, *values[5:])
+        take(sink(target(kind, root), root / "state" / "sinks" / "t"), epoch, [first], [second])
+        save(root, epoch)
         with log.open("a") as file:
             file.write(f"{number}\n")
 
@@ -106,7 +106,7 @@ def save(root: Path, epoch: Epoch) -> None:
 def restore(root: Path, number: int) -> None:
     """Put the checkpoint back to an epoch, and beside the sink what was saved of it; the sink's own directory and its
     target stay as they are."""
-    (root / "commits").write_text("".join(f"{each}\n" for each in range(number + 1)))
+    (root / "commits").write_text("".join(f"{epoch}\n" for epoch in range(number + 1)))
     shutil.rmtree(root / "state" / OPEN_FILES, ignore_errors=True)
     if (root / "saved" / str(number) / OPEN_FILES).is_dir():
         shutil.copytree(root / "saved" / str(number) / OPEN_FILES, root / "state" / OPEN_FILES)

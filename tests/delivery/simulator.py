@@ -54,7 +54,7 @@ class Driver:
     generation: int
     lineage: Lineage
     coroutine: greenlet = field(init=False)
-    left: int = 0
+    operations_left: int = 0
     """How many operations it may do before the next one gets its turn."""
     is_dead: bool = False
     error: Exception | None = None
@@ -115,7 +115,7 @@ class Machine:
         return driver
 
     def _go_on(self, driver: Driver, operations: int) -> None:
-        driver.left = self.chance.randrange(1, operations)
+        driver.operations_left = self.chance.randrange(1, operations)
         with _watched(driver):
             driver.coroutine.switch()
         driver.is_dead = driver.is_dead or driver.coroutine.dead
@@ -144,7 +144,7 @@ class Machine:
         planned = checkpoint / "offsets" / str(number)
         if not planned.exists() and not create_durably(planned, f"v1\n{{}}\n{number}\n".encode()):
             return False
-        which = Epoch(
+        epoch = Epoch(
             number,
             driver.lineage.id,
             driver.generation,
@@ -153,29 +153,29 @@ class Machine:
             is_last=number == EPOCHS - 1,
         )
         directory = self.paths.sinks / "t"
-        sink(self.table, directory).commit(which, [staged(directory, which)])
+        sink(self.table, directory).commit(epoch, [staged(directory, epoch)])
         return create_durably(checkpoint / "commits" / str(number), driver.lineage.id.encode())
 
     def _restore(self) -> None:
         """Put the checkpoint back to an epoch, as a savepoint does; nobody is at work meanwhile."""
-        done = sorted(_numbers(self.paths.checkpoint / "commits"))
-        if not done:
+        numbers = sorted(_numbers(self.paths.checkpoint / "commits"))
+        if not numbers:
             return
-        back = self.chance.choice(done)
+        back = self.chance.choice(numbers)
         for log in ("offsets", "commits"):
             for number in _numbers(self.paths.checkpoint / log):
                 if number > back:
                     (self.paths.checkpoint / log / str(number)).unlink()
         self.histories[self.lineage.id] = self.lineage
         owner = self.histories[(self.paths.checkpoint / "commits" / str(back)).read_text()]
-        kept = tuple(parent for parent in owner.parents if parent[1] < back)
-        self.lineage = Lineage(owner.id, kept).forked_at(back, f"l{self.generation}x{len(self.histories)}")
+        parents = tuple(parent for parent in owner.parents if parent[1] < back)
+        self.lineage = Lineage(owner.id, parents).forked_at(back, f"l{self.generation}x{len(self.histories)}")
 
     def _check(self) -> None:
-        found = Counter(written(self.root))
-        wanted = Counter((number, name) for number in range(EPOCHS) for name in "ab")
-        if found != wanted:
-            raise Wrong(f"lost {sorted((wanted - found).elements())}, too many {sorted((found - wanted).elements())}")
+        rows = Counter(written(self.root))
+        expected = Counter((number, name) for number in range(EPOCHS) for name in "ab")
+        if rows != expected:
+            raise Wrong(f"lost {sorted((expected - rows).elements())}, too many {sorted((rows - expected).elements())}")
 
 
 def target(kind: str, root: Path) -> Table:
@@ -238,8 +238,8 @@ def _interrupted(function: Callable[..., Any]) -> Callable[..., Any]:
             driver = _active[-1]
             if driver.is_dead:
                 raise Killed
-            driver.left -= 1
-            if driver.left <= 0:
+            driver.operations_left -= 1
+            if driver.operations_left <= 0:
                 getcurrent().parent.switch()
         return function(*arguments, **named)
 
@@ -269,16 +269,16 @@ def main() -> int:
     parser.add_argument("schedules", type=int)
     parser.add_argument("--kind", default="plain")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    begun, wrong = time.monotonic(), 0
-    for seed in range(given.seed, given.seed + given.schedules):
+    options = parser.parse_args()
+    begin, wrong = time.monotonic(), 0
+    for seed in range(options.seed, options.seed + options.schedules):
         try:
-            play(given.kind, seed)
-        except Wrong as found:
+            play(options.kind, seed)
+        except Wrong as error:
             wrong += 1
-            print(found, flush=True)  # noqa: T201 - it is what one waits for
-    took = time.monotonic() - begun
-    print(f"{given.schedules} schedules of {given.kind} in {took:.0f} s: {wrong} wrong")  # noqa: T201
+            print(error, flush=True)  # noqa: T201 - it is what one waits for
+    took = time.monotonic() - begin
+    print(f"{options.schedules} schedules of {options.kind} in {took:.0f} s: {wrong} wrong")  # noqa: T201
     return 1 if wrong else 0
 
 

@@ -14,9 +14,9 @@ from tests.delivery.pipeline import expected, run, written
 
 
 def ledger(root: Path) -> Path:
-    found = newest_ledger(root / "state" / "sinks" / "t")
-    assert found is not None
-    return found
+    path = newest_ledger(root / "state" / "sinks" / "t")
+    assert path is not None
+    return path
 
 
 def change(root: Path, **entry: object) -> None:

@@ -21,11 +21,11 @@ pytestmark = [
 
 def fails_at(number: int) -> Callable[[int], None]:
     """No room for the so-many-th file that is to be made durable, nor for any after it."""
-    seen = [0]
+    count = [0]
 
     def fsync(handle: int) -> None:
-        seen[0] += 1
-        if seen[0] >= number:
+        count[0] += 1
+        if count[0] >= number:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     return fsync

@@ -35,16 +35,16 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def crash_at_sync(number: int) -> Iterator[list[int]]:
     """Crash instead of the so-many-th sync; the list counts them. Nothing is synced: the machine goes on."""
-    seen = [0]
+    syncs = [0]
 
     def fsync(handle: int) -> None:
-        seen[0] += 1
-        if seen[0] == number:
+        syncs[0] += 1
+        if syncs[0] == number:
             raise Crash
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", fsync)
-        yield seen
+        yield syncs
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -58,14 +58,14 @@ def test_a_crash_at_any_sync_is_repaired(kind: str, is_restored: bool, tmp_path:
         number += 1
         root = tmp_path / str(number)
         shutil.copytree(tmp_path / "before", root)
-        with crash_at_sync(number) as seen:
+        with crash_at_sync(number) as syncs:
             try:
                 run(kind, root, until=3, **history)
             except Crash:
                 pass
             else:
                 break
-        assert seen == [number]
+        assert syncs == [number]
 
         run(kind, root, until=4, **history)
 
@@ -83,10 +83,10 @@ def test_any_history_of_crashes_and_restores_ends_well(kind: str, seed: int, tmp
     for generation in range(1, 9):
         with crash_at_sync(chance.randrange(1, 60)), suppress(Crash):
             run(kind, tmp_path, until=8, lineage=lineage, generation=generation, parents=tuple(parents))
-        done = [int(line) for line in (tmp_path / "commits").read_text().split()]
-        owners = {number: owners.get(number, lineage) for number in done}
-        if done and chance.random() < 0.4:
-            back = chance.choice(done)
+        epochs = [int(line) for line in (tmp_path / "commits").read_text().split()]
+        owners = {number: owners.get(number, lineage) for number in epochs}
+        if epochs and chance.random() < 0.4:
+            back = chance.choice(epochs)
             restore(tmp_path, back)
             owners = {number: owner for number, owner in owners.items() if number <= back}
             parent = owners[back]

@@ -22,8 +22,8 @@ def epoch(number: int, generation: int, lineage: str = "one", parents: tuple[tup
     return Epoch(number, lineage, generation, f"offsets-{number}", parents)
 
 
-def permitted(directory: Path, which: Epoch) -> WritePermit:
-    permit = permit_write(directory, which)
+def permitted(directory: Path, epoch: Epoch) -> WritePermit:
+    permit = permit_write(directory, epoch)
     assert permit is not None
     return permit
 
@@ -49,15 +49,15 @@ def test_a_ledger_is_not_put_in_the_place_of_a_newer_one(tmp_path: Path) -> None
 
 def test_a_late_cleaning_up_leaves_the_segments_of_the_successor(tmp_path: Path) -> None:
     restored = epoch(3, 2, "two", (("one", 2),))
-    kept = [segment_path(tmp_path, epoch(4, 2), 0), segment_path(tmp_path, restored, 0)]
-    gone = segment_path(tmp_path, epoch(3, 1), 0)
-    for path in (*kept, gone):
+    successor_segments = [segment_path(tmp_path, epoch(4, 2), 0), segment_path(tmp_path, restored, 0)]
+    abandoned_segment = segment_path(tmp_path, epoch(3, 1), 0)
+    for path in (*successor_segments, abandoned_segment):
         path.touch()
 
     drop_segments(tmp_path, epoch(3, generation=1))
 
-    assert not gone.exists()
-    assert all(path.exists() for path in kept)
+    assert not abandoned_segment.exists()
+    assert all(path.exists() for path in successor_segments)
 
 
 @pytest.mark.parametrize(("newest", "says"), [(2, SupersededError), (1, UnwritableTargetError)])
@@ -75,21 +75,21 @@ def test_a_run_whose_segments_were_tidied_up_is_told_that_it_was_replaced(
 
 
 def test_a_restored_run_drops_the_segments_of_the_history_it_left(tmp_path: Path) -> None:
-    left = segment_path(tmp_path, epoch(9, 1), 0)
-    left.touch()
+    segment = segment_path(tmp_path, epoch(9, 1), 0)
+    segment.touch()
 
     drop_segments(tmp_path, epoch(3, 2, "two", (("one", 2),)))
 
-    assert not left.exists()
+    assert not segment.exists()
 
 
 def test_what_the_successor_has_published_is_no_abandoned_history(tmp_path: Path) -> None:
     for number, lineage in [(2, "one"), (3, "one"), (4, "one"), (3, "two"), (4, "two"), (5, "two")]:
         decide_manifest(tmp_path, EpochManifest(lineage, number, "", 1, ()))
 
-    left = abandoned_manifests(tmp_path, epoch(3, 1, "two", (("one", 2),)))
+    manifests = abandoned_manifests(tmp_path, epoch(3, 1, "two", (("one", 2),)))
 
-    assert [(each.lineage, each.epoch) for each in left] == [("one", 3), ("one", 4)]
+    assert [(manifest.lineage, manifest.epoch) for manifest in manifests] == [("one", 3), ("one", 4)]
 
 
 def test_a_draft_that_is_still_being_written_spoils_no_file(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_draft_that_is_still_being_written_spoils_no_file(tmp_path: Path) -> N
         with draft.open("wb") as file:
             file.write(b"half")
             file.flush()
-            publish(target, lambda other: other.write_bytes(b"half and half"), generation=2, decided_by=2)
+            publish(target, lambda other_draft: other_draft.write_bytes(b"half and half"), generation=2, decided_by=2)
             assert target.read_bytes() == b"half and half"
             file.write(b" and half")
 
