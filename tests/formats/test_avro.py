@@ -17,7 +17,7 @@ from engine.formats import make_decoder, make_encoder
 from engine.formats.avro.options import AvroOptions
 from engine.formats.avro.schema import avro_schema
 from engine.schema import Field, Schema, arrow_schema
-from tests.formats.known import Known
+from tests.formats.memory_registry import MemoryRegistry
 
 ALL = Schema(
     (
@@ -67,27 +67,27 @@ def write(schema: dict[str, object], record: object) -> bytes:
 
 @pytest.mark.parametrize("way", [{}, {"raw_datums": True}, {"confluent_schema_registry": True}])
 def test_what_is_written_is_read_again(way: dict[str, bool]) -> None:
-    options, known = AvroOptions(**way), Known()
+    options, registry = AvroOptions(**way), MemoryRegistry()
     rows = batch(ALL, ROW, EMPTY)
 
-    payloads = make_encoder(options, ALL, known).encode_messages(rows)
-    decoded = make_decoder(options, ALL, known).decode_messages(payloads)
+    payloads = make_encoder(options, ALL, registry).encode_messages(rows)
+    decoded = make_decoder(options, ALL, registry).decode_messages(payloads)
 
     assert decoded.bad == []
     assert decoded.rows.to_pylist() == rows.to_pylist()
     if "confluent_schema_registry" in way:
         assert payloads[0].as_py()[:5] == b"\0\0\0\1\2"
-        assert known.told == [("orders-value", "AVRO", known.schemas[258])]
+        assert registry.registrations == [("orders-value", "AVRO", registry.schemas[258])]
 
 
 def test_records_are_read_with_the_schema_that_they_were_written_with() -> None:
     old = {"type": "record", "name": "R", "fields": [{"name": "N", "type": "int"}]}
     kind = {"type": "enum", "name": "E", "symbols": ["big", "little"]}
     new = {"type": "record", "name": "R", "fields": [{"name": "t", "type": kind}, {"name": "n", "type": "long"}]}
-    known = Known({1: json.dumps(old), 2: json.dumps(new)})
+    registry = MemoryRegistry({1: json.dumps(old), 2: json.dumps(new)})
     payloads = [b"\0\0\0\0\1" + write(old, {"N": 7}), None, b"\0\0\0\0\2" + write(new, {"n": 8, "t": "big"})]
 
-    decoder = make_decoder(AvroOptions(confluent_schema_registry=True), PLAIN, known)
+    decoder = make_decoder(AvroOptions(confluent_schema_registry=True), PLAIN, registry)
     decoded = decoder.decode_messages(pa.array(payloads, pa.binary()))
 
     assert decoded.rows.to_pylist() == [{"n": 7, "t": None}, {"n": 8, "t": "big"}]
@@ -106,10 +106,10 @@ def test_records_are_read_with_the_schema_that_they_were_written_with() -> None:
 )
 def test_bytes_that_are_no_record_are_told_and_hide_no_other(payload: bytes, reason: str) -> None:
     schema = avro_schema(PLAIN)
-    known = Known({1: json.dumps(schema)})
+    registry = MemoryRegistry({1: json.dumps(schema)})
     good = b"\0\0\0\0\1" + write(schema, {"n": 1, "t": "a"})
 
-    decoder = make_decoder(AvroOptions(confluent_schema_registry=True), PLAIN, known)
+    decoder = make_decoder(AvroOptions(confluent_schema_registry=True), PLAIN, registry)
     decoded = decoder.decode_messages(pa.array([payload, good], pa.binary()))
 
     assert decoded.rows.num_rows == 1
@@ -125,7 +125,7 @@ def test_a_value_of_another_type_is_told_with_its_column() -> None:
 
     bad = make_decoder(options, PLAIN).decode_messages(pa.array(payloads, pa.binary())).bad
 
-    assert [one.reason for one in bad] == [
+    assert [record.reason for record in bad] == [
         "column 'n': expected BIGINT, found \"seven\"",
         "column 'n' is NOT NULL",
     ]
@@ -137,8 +137,8 @@ def test_a_whole_record_becomes_json() -> None:
 
     decoded = make_decoder(AvroOptions(into_unstructured_json=True), value).decode_messages(payloads)
 
-    found = json.loads(decoded.rows.to_pylist()[0]["value"])
-    assert (found["at"], found["raw"], found["x"]) == ("2024-01-02T03:04:05.678901Z", "AP8=", -12.345)
+    document = json.loads(decoded.rows.to_pylist()[0]["value"])
+    assert (document["at"], document["raw"], document["x"]) == ("2024-01-02T03:04:05.678901Z", "AP8=", -12.345)
 
 
 def test_a_container_may_hold_several_records() -> None:

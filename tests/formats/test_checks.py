@@ -20,10 +20,10 @@ def test_compression_is_for_the_filesystem_sink_only() -> None:
 
 
 def test_writing_with_a_registry_names_what_is_missing() -> None:
-    said = JSON.check(JsonOptions(confluent_schema_registry=True), NUMBERS, "sink", "single_file")
+    message = JSON.check(JsonOptions(confluent_schema_registry=True), NUMBERS, "sink", "single_file")
 
-    assert said is not None
-    assert "only supported for the kafka connector" in said
+    assert message is not None
+    assert "only supported for the kafka connector" in message
 
 
 def test_unstructured_json_wants_its_one_column() -> None:

@@ -34,25 +34,29 @@ def row(number: int, name: str | None = None) -> dict[str, object]:
 
 
 def read(*records: object, schema: Schema = ORDERS) -> list[tuple[object, ...]]:
-    decoded = make_decoder(PLAIN, schema).decode_lines("".join(json.dumps(one) + "\n" for one in records).encode())
+    decoded = make_decoder(PLAIN, schema).decode_lines(
+        "".join(json.dumps(record) + "\n" for record in records).encode()
+    )
     assert decoded.bad == []
-    return [tuple(one.values()) for one in decoded.rows.to_pylist()]
+    return [tuple(record.values()) for record in decoded.rows.to_pylist()]
 
 
 def refusals(*records: object) -> list[tuple[int, str]]:
-    decoded = make_decoder(PLAIN, ORDERS).decode_lines("".join(json.dumps(one) + "\n" for one in records).encode())
-    return [(one.index, one.reason) for one in decoded.bad]
+    decoded = make_decoder(PLAIN, ORDERS).decode_lines(
+        "".join(json.dumps(record) + "\n" for record in records).encode()
+    )
+    return [(refusal.index, refusal.reason) for refusal in decoded.bad]
 
 
 def test_a_change_takes_back_what_was_and_adds_what_is() -> None:
-    given = [
+    records = [
         change("c", None, row(1, "a")),
         change("r", None, row(2)),
         change("u", row(1, "a"), row(1, "b")),
         change("d", row(2), None),
     ]
 
-    assert read(*given) == [(1, "a", False), (2, None, False), (1, "a", True), (1, "b", False), (2, None, True)]
+    assert read(*records) == [(1, "a", False), (2, None, False), (1, "a", True), (1, "b", False), (2, None, True)]
 
 
 def test_a_change_may_come_in_an_envelope() -> None:
@@ -96,8 +100,8 @@ def test_the_tombstone_behind_a_delete_is_no_record() -> None:
     payloads = pa.array([json.dumps(change("d", row(1))).encode(), None, json.dumps(change("x")).encode()], pa.binary())
     decoded = make_decoder(PLAIN, ORDERS).decode_messages(payloads)
 
-    assert [tuple(one.values()) for one in decoded.rows.to_pylist()] == [(1, None, True)]
-    assert [(one.index, one.raw) for one in decoded.bad] == [(2, payloads[2].as_py())]
+    assert [tuple(record.values()) for record in decoded.rows.to_pylist()] == [(1, None, True)]
+    assert [(refusal.index, refusal.raw) for refusal in decoded.bad] == [(2, payloads[2].as_py())]
 
 
 def test_times_are_milliseconds_and_decimals_bytes_unless_said_otherwise() -> None:
@@ -122,7 +126,7 @@ def written(rows: pa.RecordBatch, options: DebeziumOptions = PLAIN) -> list[dict
 
 
 def test_the_changes_of_an_id_are_written_as_one() -> None:
-    given = changes(
+    rows = changes(
         (1, "a", False, 1),
         (2, "x", True, 2),
         (2, "y", False, 2),
@@ -135,7 +139,7 @@ def test_the_changes_of_an_id_are_written_as_one() -> None:
         (5, "same", False, 5),
     )
 
-    assert written(given) == [
+    assert written(rows) == [
         {"before": None, "after": row(1, "a"), "op": "c"},
         {"before": row(2, "x"), "after": row(2, "z"), "op": "u"},
         {"before": row(3, "c"), "after": None, "op": "d"},
@@ -143,9 +147,9 @@ def test_the_changes_of_an_id_are_written_as_one() -> None:
 
 
 def test_equal_rows_of_one_id_are_as_many_rows() -> None:
-    given = changes((1, "a", False, 1), (1, "a", False, 1), (1, "b", False, 1), (1, "a", True, 1))
+    rows = changes((1, "a", False, 1), (1, "a", False, 1), (1, "b", False, 1), (1, "a", True, 1))
 
-    assert written(given) == [
+    assert written(rows) == [
         {"before": None, "after": row(1, "a"), "op": "c"},
         {"before": None, "after": row(1, "b"), "op": "c"},
     ]
@@ -177,15 +181,15 @@ def test_an_envelope_describes_both_images() -> None:
 @pytest.mark.parametrize("seed", range(50))
 def test_folding_leaves_the_same_rows_as_the_changes_one_by_one(seed: int) -> None:
     chance = random.Random(seed)
-    there: Counter[tuple[int, str]] = Counter((number, "a") for number in range(5))
-    start = there.copy()
-    given: list[tuple[int, str, bool]] = []
+    expected: Counter[tuple[int, str]] = Counter((number, "a") for number in range(5))
+    start = expected.copy()
+    stream: list[tuple[int, str, bool]] = []
     for _ in range(chance.randrange(1, 60)):
         key, text = chance.randrange(8), chance.choice("abc")
-        retract = there[key, text] > 0 and chance.random() < 0.6
-        there[key, text] += -1 if retract else 1
-        given.append((key, text, retract))
-    ids, texts, retracts = zip(*given, strict=True)
+        retract = expected[key, text] > 0 and chance.random() < 0.6
+        expected[key, text] += -1 if retract else 1
+        stream.append((key, text, retract))
+    ids, texts, retracts = zip(*stream, strict=True)
 
     before, after = fold(np.array(ids), np.array(retracts), pa.array(texts))
 
@@ -195,15 +199,15 @@ def test_folding_leaves_the_same_rows_as_the_changes_one_by_one(seed: int) -> No
             start[ids[old], texts[old]] -= 1
         if new != NONE:
             start[ids[new], texts[new]] += 1
-    assert +start == +there
+    assert +start == +expected
 
 
 def test_what_was_written_is_read_again() -> None:
-    given = changes((1, "a", False, 1), (2, "x", True, 2), (2, "y", False, 2), (3, "c", True, 3))
+    rows = changes((1, "a", False, 1), (2, "x", True, 2), (2, "y", False, 2), (3, "c", True, 3))
 
-    again = make_decoder(PLAIN, ORDERS).decode_lines(make_encoder(PLAIN, ORDERS).encode_lines(given))
+    again = make_decoder(PLAIN, ORDERS).decode_lines(make_encoder(PLAIN, ORDERS).encode_lines(rows))
 
-    assert again.rows.to_pylist() == given.select([0, 1, 2]).to_pylist()
+    assert again.rows.to_pylist() == rows.select([0, 1, 2]).to_pylist()
 
 
 def test_the_id_of_a_key_is_always_the_same_and_its_own() -> None:
@@ -218,9 +222,9 @@ def test_the_id_of_a_key_is_always_the_same_and_its_own() -> None:
 
 
 def test_changes_are_not_looked_up() -> None:
-    said = DEBEZIUM_JSON.check(PLAIN, ORDERS, "lookup", "filesystem")
+    message = DEBEZIUM_JSON.check(PLAIN, ORDERS, "lookup", "filesystem")
 
-    assert said == "a lookup table cannot read a stream of changes"
+    assert message == "a lookup table cannot read a stream of changes"
 
 
 def test_records_without_columns_have_no_changes() -> None:

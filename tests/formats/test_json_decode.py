@@ -20,12 +20,12 @@ from engine.types import BIGINT, BOOLEAN, DOUBLE, INT, TEXT, TIMESTAMP, Array, M
 PLAIN = JsonOptions()
 
 
-def one(kind: types.Type, *, nullable: bool = True) -> Schema:
+def one_column(kind: types.Type, *, nullable: bool = True) -> Schema:
     return Schema((Field("x", kind, nullable),))
 
 
 def decode(kind: types.Type, line: str, options: JsonOptions = PLAIN, *, nullable: bool = True) -> Decoded:
-    return make_decoder(options, one(kind, nullable=nullable)).decode_lines(line.encode())
+    return make_decoder(options, one_column(kind, nullable=nullable)).decode_lines(line.encode())
 
 
 def value(kind: types.Type, text: str, options: JsonOptions = PLAIN) -> object:
@@ -61,7 +61,7 @@ NOON = datetime(2023, 10, 9, 12, 0, 0, tzinfo=UTC)
     ],
 )
 def test_a_timestamp_is_read_from_any_usual_spelling(text: str, expected: datetime) -> None:
-    slow = decode_rows([json.dumps({"x": text}).encode()], one(TIMESTAMP), PLAIN)
+    slow = decode_rows([json.dumps({"x": text}).encode()], one_column(TIMESTAMP), PLAIN)
 
     assert value(TIMESTAMP, json.dumps(text)) == expected
     assert slow.rows.to_pylist() == [{"x": expected}]
@@ -81,7 +81,7 @@ def test_timestamps_may_be_milliseconds() -> None:
 
 def test_timestamps_may_be_microseconds() -> None:
     micros = JsonOptions(timestamp_format="unix_micros")
-    slow = decode_rows([b'{"x": 1696852800123456}'], one(TIMESTAMP), micros)
+    slow = decode_rows([b'{"x": 1696852800123456}'], one_column(TIMESTAMP), micros)
 
     assert value(TIMESTAMP, "1696852800123456", micros) == NOON.replace(microsecond=123_456)
     assert slow.rows.to_pylist() == [{"x": NOON.replace(microsecond=123_456)}]
@@ -130,7 +130,7 @@ def test_a_value_becomes_its_columns_type(kind: types.Type, text: str, expected:
 
 
 @pytest.mark.parametrize(
-    ("kind", "line", "said"),
+    ("kind", "line", "message"),
     [
         (BIGINT, '{"x": "abc"}', "column 'x': expected BIGINT, found \"abc\""),
         (BIGINT, '{"x": 1.5}', "column 'x': expected BIGINT, found 1.5"),
@@ -152,8 +152,8 @@ def test_a_value_becomes_its_columns_type(kind: types.Type, text: str, expected:
         (types.Json(), '{"x": {"a" 1}}', "it is not JSON"),
     ],
 )
-def test_a_bad_record_says_what_is_wrong_with_which_column(kind: types.Type, line: str, said: str) -> None:
-    assert said in reason(kind, line)
+def test_a_bad_record_says_what_is_wrong_with_which_column(kind: types.Type, line: str, message: str) -> None:
+    assert message in reason(kind, line)
 
 
 def test_a_record_without_a_required_field_is_bad() -> None:
@@ -162,14 +162,14 @@ def test_a_record_without_a_required_field_is_bad() -> None:
 
 
 def test_text_that_is_not_utf8_is_bad() -> None:
-    decoded = make_decoder(PLAIN, one(TEXT)).decode_lines(b'{"x": "\xff"}\n{"x": "ok"}\n')
+    decoded = make_decoder(PLAIN, one_column(TEXT)).decode_lines(b'{"x": "\xff"}\n{"x": "ok"}\n')
 
     assert decoded.rows.to_pylist() == [{"x": "ok"}]
     assert "UTF-8" in decoded.bad[0].reason
 
 
 def test_good_records_around_bad_ones_keep_their_numbers() -> None:
-    decoded = make_decoder(PLAIN, one(BIGINT)).decode_lines(b'{"x": 1}\n\nnonsense\r\n{"x": 2}\r\n')
+    decoded = make_decoder(PLAIN, one_column(BIGINT)).decode_lines(b'{"x": 1}\n\nnonsense\r\n{"x": 2}\r\n')
 
     assert decoded.rows.to_pylist() == [{"x": 1}, {"x": 2}]
     assert decoded.origin is not None
@@ -207,7 +207,7 @@ def test_the_payload_of_an_envelope_is_the_record() -> None:
 def test_messages_are_decoded_one_by_one_and_nulls_skipped() -> None:
     payloads = pa.array([b'{"x": 1}', None, b'{"x":\n 2}', b"bad"], pa.binary())
 
-    decoded = make_decoder(PLAIN, one(BIGINT)).decode_messages(payloads)
+    decoded = make_decoder(PLAIN, one_column(BIGINT)).decode_messages(payloads)
 
     assert decoded.rows.to_pylist() == [{"x": 1}, {"x": 2}]
     assert decoded.origin is not None
@@ -218,7 +218,7 @@ def test_messages_are_decoded_one_by_one_and_nulls_skipped() -> None:
 def test_the_header_of_a_registry_is_skipped() -> None:
     options = JsonOptions(confluent_schema_registry=True)
 
-    decoded = make_decoder(options, one(BIGINT)).decode_messages(pa.array([b'\x00\x00\x00\x00\x07{"x": 1}']))
+    decoded = make_decoder(options, one_column(BIGINT)).decode_messages(pa.array([b'\x00\x00\x00\x00\x07{"x": 1}']))
 
     assert decoded.rows.to_pylist() == [{"x": 1}]
 
@@ -322,7 +322,7 @@ def test_in_a_large_block_only_the_parts_with_bad_records_go_row_by_row(monkeypa
     lines = [b'{"x": %d, "more": "%s"}' % (number, b"-" * 80) for number in range(20_000)]
     lines[7], lines[15_000] = b"bad", b""
 
-    decoded = make_decoder(PLAIN, one(BIGINT)).decode_lines(b"\n".join(lines))
+    decoded = make_decoder(PLAIN, one_column(BIGINT)).decode_lines(b"\n".join(lines))
 
     good = [number for number in range(20_000) if number not in (7, 15_000)]
     assert decoded.rows.column("x").to_pylist() == good
@@ -342,4 +342,4 @@ def test_a_record_without_a_registrys_header_is_bad_and_hides_no_other() -> None
     assert [row["n"] for row in decoded.rows.to_pylist()] == [1, 3]
     assert decoded.origin is not None
     assert decoded.origin.to_pylist() == [0, 4]
-    assert [(one.index, one.raw) for one in decoded.bad] == [(2, b'{"n": 2}'), (3, b"\0\0")]
+    assert [(refusal.index, refusal.raw) for refusal in decoded.bad] == [(2, b'{"n": 2}'), (3, b"\0\0")]

@@ -28,11 +28,11 @@ def structs_of(schema: Schema) -> StructDecoder | None:
     ],
 )
 def test_usual_lines_give_the_rows_of_the_slow_way(line: str) -> None:
-    found = structs_of(NARROW)
+    decoder = structs_of(NARROW)
     block = f"{line}\n".encode()
 
-    assert found is not None
-    assert found.decode(block) is not None
+    assert decoder is not None
+    assert decoder.decode(block) is not None
     fast = JsonDecoder(JsonOptions(format="json"), NARROW).decode_lines(block)
     assert fast.rows.equals(decode_rows([line.encode()], NARROW, JsonOptions(format="json")).rows)
 
@@ -51,10 +51,10 @@ def test_usual_lines_give_the_rows_of_the_slow_way(line: str) -> None:
     ],
 )
 def test_unusual_lines_are_left_to_the_others(line: str) -> None:
-    found = structs_of(NARROW)
+    decoder = structs_of(NARROW)
 
-    assert found is not None
-    assert found.decode(f"{line}\n".encode()) is None
+    assert decoder is not None
+    assert decoder.decode(f"{line}\n".encode()) is None
 
 
 def test_wide_and_nested_tables_have_none() -> None:

@@ -17,7 +17,7 @@ from engine.errors import InvalidValueError, OptionValueError
 from engine.formats import make_decoder, make_encoder
 from engine.formats.protobuf.options import ProtobufOptions
 from engine.schema import Field, Schema, arrow_schema
-from tests.formats.known import Known
+from tests.formats.memory_registry import MemoryRegistry
 
 COLUMNS = Schema(
     (
@@ -84,8 +84,8 @@ def descriptors(tmp_path: Path) -> Path:
         name="n", number=1, type=kind.TYPE_INT64, label=kind.LABEL_OPTIONAL
     )
     files = descriptor_pb2.FileDescriptorSet()
-    for known in (timestamp_pb2, duration_pb2, wrappers_pb2):
-        files.file.add().ParseFromString(known.DESCRIPTOR.serialized_pb)
+    for module in (timestamp_pb2, duration_pb2, wrappers_pb2):
+        files.file.add().ParseFromString(module.DESCRIPTOR.serialized_pb)
     files.file.append(proto)
     path = tmp_path / "shop.desc"
     path.write_bytes(files.SerializeToString())
@@ -141,7 +141,7 @@ def test_what_stands_before_a_message_is_passed_over(descriptors: Path) -> None:
     nested = decode(descriptors, b"\0\0\0\0\1\x04\x02\x00" + payload, confluent_schema_registry=True)
     measured = decode(descriptors, bytes([len(payload)]) + payload, length_delimited=True)
 
-    assert [one.rows.to_pylist()[0]["id"] for one in (first, nested, measured)] == [7, 7, 7]
+    assert [decoded.rows.to_pylist()[0]["id"] for decoded in (first, nested, measured)] == [7, 7, 7]
 
 
 @pytest.mark.parametrize(
@@ -229,15 +229,17 @@ UNSET = {
 """What readers see of fields that were not set, where those cannot be told from set ones."""
 
 
-def encode(descriptors: Path, schema: Schema, *rows: dict[str, object], known: Known | None = None, **way: Any) -> Any:
+def encode(
+    descriptors: Path, schema: Schema, *rows: dict[str, object], registry: MemoryRegistry | None = None, **way: Any
+) -> Any:
     options = ProtobufOptions(descriptor=descriptors, **{"message": "shop.Order", **way})
     batch = pa.RecordBatch.from_pylist(list(rows), schema=arrow_schema(schema))
-    return make_encoder(options, schema, known).encode_messages(batch)
+    return make_encoder(options, schema, registry).encode_messages(batch)
 
 
 @pytest.mark.parametrize("way", [{}, {"length_delimited": True}, {"confluent_schema_registry": True}])
 def test_what_is_written_is_read_again(descriptors: Path, way: dict[str, bool]) -> None:
-    payloads = encode(descriptors, WRITTEN, FULL, {}, known=Known(), **way)
+    payloads = encode(descriptors, WRITTEN, FULL, {}, registry=MemoryRegistry(), **way)
 
     options = ProtobufOptions(descriptor=descriptors, message="shop.Order", **way)
     decoded = make_decoder(options, WRITTEN).decode_messages(payloads)
@@ -269,9 +271,11 @@ def test_exact_numbers_and_json_are_text(descriptors: Path) -> None:
 
     assert payload == order(descriptors, note={"value": "-12345678901234567.50"}, maybe="{}")
     options = ProtobufOptions(descriptor=descriptors, message="shop.Order")
-    found = make_decoder(options, schema).decode_messages(pa.array([payload, order(descriptors, note={"value": "x"})]))
-    assert found.rows.column("note").to_pylist() == [Decimal("-12345678901234567.50")]
-    assert found.bad[0].reason == "column 'note': expected DECIMAL(20, 2), found \"x\""
+    decoded = make_decoder(options, schema).decode_messages(
+        pa.array([payload, order(descriptors, note={"value": "x"})])
+    )
+    assert decoded.rows.column("note").to_pylist() == [Decimal("-12345678901234567.50")]
+    assert decoded.bad[0].reason == "column 'note': expected DECIMAL(20, 2), found \"x\""
 
 
 @pytest.mark.parametrize(
@@ -281,14 +285,19 @@ def test_exact_numbers_and_json_are_text(descriptors: Path) -> None:
 def test_a_registry_is_told_the_file_and_a_record_the_place(
     descriptors: Path, message: str, column: str, place: bytes
 ) -> None:
-    known = Known()
+    registry = MemoryRegistry()
 
     (payload,) = encode(
-        descriptors, columns(**{column: types.INT}), {}, known=known, message=message, confluent_schema_registry=True
+        descriptors,
+        columns(**{column: types.INT}),
+        {},
+        registry=registry,
+        message=message,
+        confluent_schema_registry=True,
     )
 
     assert payload.as_py() == b"\0\0\0\1\2" + place
-    ((subject, kind, text),) = known.told
+    ((subject, kind, text),) = registry.registrations
     assert (subject, kind) == ("orders-value", "PROTOBUF")
     assert descriptor_pb2.FileDescriptorProto.FromString(b64decode(text)).name == "shop.proto"
 
@@ -301,7 +310,7 @@ def test_a_file_that_imports_others_is_not_registered(tmp_path: Path) -> None:
     path.write_bytes(descriptor_pb2.FileDescriptorSet(file=[base, file]).SerializeToString())
 
     with pytest.raises(OptionValueError, match=r"imports base\.proto"):
-        encode(path, Schema(()), known=Known(), message="A", confluent_schema_registry=True)
+        encode(path, Schema(()), registry=MemoryRegistry(), message="A", confluent_schema_registry=True)
 
 
 @pytest.mark.parametrize(
@@ -343,17 +352,17 @@ def test_a_column_without_a_field_is_refused(descriptors: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ({"size": "XL"}, "enum shop.Size has no value 'XL'"),
         ({"sizes": ["S", None]}, "list for field 'sizes' contains NULL"),
         ({"card": "1", "cash": False}, "fields 'card' and 'cash' cannot both have a value"),
     ],
 )
-def test_a_value_that_no_message_holds_is_told(descriptors: Path, row: dict[str, object], said: str) -> None:
+def test_a_value_that_no_message_holds_is_told(descriptors: Path, row: dict[str, object], message: str) -> None:
     schema = columns(size=types.TEXT, sizes=types.Array(types.TEXT), card=types.TEXT, cash=types.BOOLEAN)
 
-    with pytest.raises(InvalidValueError, match=said):
+    with pytest.raises(InvalidValueError, match=message):
         encode(descriptors, schema, row)
 
 
