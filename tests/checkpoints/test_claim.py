@@ -27,15 +27,15 @@ def take(
     parallelism: int = 2,
 ) -> Claim:
     """Claim, and let go at once."""
-    held = claim(
+    state_claim = claim(
         paths,
         StatefulQuery("clicks", "SELECT 1", fingerprint, parallelism),
         generation=generation,
         force=force,
         new_lineage=lambda: new,
     )
-    held.release()
-    return held
+    state_claim.release()
+    return state_claim
 
 
 def test_the_same_query_goes_on_in_the_same_history_with_a_new_generation(paths: StatePaths) -> None:
@@ -64,9 +64,9 @@ def test_state_in_a_former_format_is_refused_by_name(paths: StatePaths) -> None:
 
 
 def test_with_force_another_query_starts_empty_and_the_old_state_is_kept(paths: StatePaths) -> None:
-    held = take(paths, "f2", force=True)
+    state_claim = take(paths, "f2", force=True)
 
-    assert (held.lineage, held.parents) == ("L2", ())
+    assert (state_claim.lineage, state_claim.parents) == ("L2", ())
     assert not any(paths.checkpoint.iterdir())
     assert (paths.root / "replaced" / "000001" / "checkpoint" / "commits" / "9").exists()
     assert take(paths, "f2").lineage == "L2"
@@ -78,12 +78,12 @@ def test_force_changes_nothing_for_the_same_query(paths: StatePaths) -> None:
 
 
 def test_two_at_once_are_one_too_many(paths: StatePaths) -> None:
-    held = claim(paths, StatefulQuery("a", "", "f1", 1))
+    state_claim = claim(paths, StatefulQuery("a", "", "f1", 1))
 
     with pytest.raises(StateInUseError):
         take(paths)
 
-    held.release()
+    state_claim.release()
     take(paths)
 
 
@@ -115,7 +115,7 @@ def test_a_sound_state_has_no_findings(paths: StatePaths) -> None:
 
 
 @pytest.mark.parametrize(
-    ("victim", "damage", "said"),
+    ("victim", "damage", "message"),
     [
         ("pipeline.json", "{", "is damaged"),
         ("lineage.json", "[]", "is damaged"),
@@ -132,12 +132,12 @@ def test_a_sound_state_has_no_findings(paths: StatePaths) -> None:
     ],
 )
 def test_a_damaged_file_is_named_and_force_starts_empty(
-    paths: StatePaths, victim: str, damage: str | None, said: str
+    paths: StatePaths, victim: str, damage: str | None, message: str
 ) -> None:
     path = paths.root / victim
     path.unlink() if damage is None else path.write_text(damage)
 
-    with pytest.raises(UnreadableStateError, match=said) as refused:
+    with pytest.raises(UnreadableStateError, match=message) as refused:
         take(paths)
 
     assert "restore a savepoint" in (refused.value.hint or "")

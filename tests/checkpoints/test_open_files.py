@@ -31,10 +31,10 @@ class Writer:
         lineage = read_lineage(self.paths.lineage)
         generation = len(lineage.parents) + 1
         for number in numbers:
-            which = Epoch(number, lineage.id, generation, f"{number}", lineage.parents, None, is_last)
-            take(sink(of, self.paths.sinks / "t"), which, [batch(NUMBERS, (number, "a"))])
+            epoch = Epoch(number, lineage.id, generation, f"{number}", lineage.parents, None, is_last)
+            take(sink(of, self.paths.sinks / "t"), epoch, [batch(NUMBERS, (number, "a"))])
 
-    def seen(self) -> list[int]:
+    def visible_numbers(self) -> list[int]:
         lines = [line for path in self.out.glob("*.json") for line in path.read_text().splitlines()]
         return sorted(json.loads(line)["n"] for line in lines)
 
@@ -52,16 +52,16 @@ def test_a_restore_brings_back_the_rows_of_files_that_were_open(
     paths: StatePaths, writer: Writer, clock: Clock
 ) -> None:
     savepoints.take(paths.root, "sp_1", label=None, clock=clock)
-    assert writer.seen() == list(range(10))
+    assert writer.visible_numbers() == list(range(10))
     writer.take(11, 12, 13, 14)  # publishes the row, and forgets it
-    assert writer.seen() == list(range(14))
+    assert writer.visible_numbers() == list(range(14))
 
     restore(paths.savepoints / "sp_1", paths.root, allow_replay=True)
     writer.take(11)
 
-    assert writer.seen() == list(range(12))
+    assert writer.visible_numbers() == list(range(12))
     writer.take(12, 13, is_last=True)
-    assert writer.seen() == list(range(14))
+    assert writer.visible_numbers() == list(range(14))
 
 
 def test_a_savepoint_of_a_restored_state_has_the_rows_once_more(
@@ -75,7 +75,7 @@ def test_a_savepoint_of_a_restored_state_has_the_rows_once_more(
 
     writer.take(11, 12)
 
-    assert writer.seen() == list(range(12))
+    assert writer.visible_numbers() == list(range(12))
     assert not list((paths.root / "open_files").rglob("*.segment"))
 
 
@@ -101,4 +101,4 @@ def test_the_successor_keeps_its_rows_when_the_run_it_replaced_clears_away(
 
     writer.take(11)
 
-    assert writer.seen() == list(range(12))
+    assert writer.visible_numbers() == list(range(12))

@@ -135,20 +135,20 @@ def take_in_epoch(life: Life, number: int) -> Callable[[int], None]:
 def test_a_savepoint_of_a_running_query_restores_with_identical_remaining_output(
     live: Callable[..., Life], query: Callable[[DataFrame], DataFrame]
 ) -> None:
-    life, other = live(query), live(query)
+    life, second_life = live(query), live(query)
     life.run(take_in_epoch(life, MIDDLE))
-    other.paths.root.mkdir()
+    second_life.paths.root.mkdir()
 
-    manifest = restore(life.paths.savepoints / "sp_1", other.paths.root, allow_replay=False)
-    other.run()
+    manifest = restore(life.paths.savepoints / "sp_1", second_life.paths.root, allow_replay=False)
+    second_life.run()
 
     assert manifest.epoch == MIDDLE - 1
     assert query is stateless or any(file.path.endswith(".sst") for file in manifest.files)
-    assert other.rows == {number: rows for number, rows in life.rows.items() if number >= MIDDLE}
+    assert second_life.rows == {number: rows for number, rows in life.rows.items() if number >= MIDDLE}
 
 
 def test_a_savepoint_may_be_taken_from_outside_at_any_moment(live: Callable[..., Life]) -> None:
-    life, other = live(tumble), live(tumble)
+    life, second_life = live(tumble), live(tumble)
     is_under_way, is_taken = threading.Event(), threading.Event()
 
     def outside() -> None:
@@ -164,12 +164,12 @@ def test_a_savepoint_may_be_taken_from_outside_at_any_moment(live: Callable[...,
 
     epochs = {manifest.epoch: manifest.id for manifest in savepoints.list_savepoints(life.paths.root)}
     for epoch, savepoint in sorted(epochs.items())[:3]:
-        shutil.rmtree(other.paths.root, ignore_errors=True)
-        other.rows.clear()
-        restore(life.paths.savepoints / savepoint, other.paths.root, allow_replay=False)
-        other.run()
+        shutil.rmtree(second_life.paths.root, ignore_errors=True)
+        second_life.rows.clear()
+        restore(life.paths.savepoints / savepoint, second_life.paths.root, allow_replay=False)
+        second_life.run()
         # the log of Spark's own file source may be an epoch ahead of the commits, and then two epochs become one
-        assert other.output == sorted(row for number, rows in life.rows.items() if number > epoch for row in rows)
+        assert second_life.output == sorted(row for number, rows in life.rows.items() if number > epoch for row in rows)
 
 
 @pytest.mark.parametrize("query", STATEFUL)
@@ -229,15 +229,15 @@ def test_a_stateless_pipeline_is_rescaled_without_spark(live: Callable[..., Life
 
 
 def test_a_savepoint_can_be_rescaled(live: Callable[..., Life], spark: SparkSession) -> None:
-    life, other = live(session), live(session)
+    life, second_life = live(session), live(session)
     life.run(take_in_epoch(life, MIDDLE))
-    restore(life.paths.savepoints / "sp_1", other.paths.root, allow_replay=False)
+    restore(life.paths.savepoints / "sp_1", second_life.paths.root, allow_replay=False)
 
-    repartition(other.paths.root, 2, lambda: spark)
-    other.run()
+    repartition(second_life.paths.root, 2, lambda: spark)
+    second_life.run()
 
     remaining = sorted(row for number, rows in life.rows.items() if number >= MIDDLE for row in rows)
-    assert other.output == remaining
+    assert second_life.output == remaining
 
 
 def crash(now: bool) -> None:

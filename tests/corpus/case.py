@@ -49,7 +49,7 @@ class Case:
     @property
     def errors(self) -> list[str]:
         """The complaints that the head expects."""
-        return [rest for question, rest in self.asks if question == "error"]
+        return [text for question, text in self.asks if question == "error"]
 
     @property
     def udfs(self) -> tuple[UdfFile, ...]:
@@ -88,5 +88,8 @@ def complaints(case: Case) -> list[str]:
     try:
         compile_script(case.text, udfs=case.udfs)
     except ScriptRefused as refused:
-        return [f"{one.code} {one.at or '-'} {one.message}".replace("\n", "⏎") for one in refused.complaints]
+        return [
+            f"{complaint.code} {complaint.at or '-'} {complaint.message}".replace("\n", "⏎")
+            for complaint in refused.complaints
+        ]
     return []

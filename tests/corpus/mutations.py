@@ -62,8 +62,8 @@ def repeat(dice: random.Random, words: list[str]) -> None:
 
 
 def swap(dice: random.Random, words: list[str]) -> None:
-    one, other = dice.randrange(len(words)), dice.randrange(len(words))
-    words[one], words[other] = words[other], words[one]
+    first, second = dice.randrange(len(words)), dice.randrange(len(words))
+    words[first], words[second] = words[second], words[first]
 
 
 def put_word(dice: random.Random, words: list[str]) -> None:
@@ -91,8 +91,8 @@ def add_statement(dice: random.Random, words: list[str]) -> None:
 
 
 def glue(dice: random.Random, words: list[str]) -> None:
-    other = WORD.findall(dice.choice(STATEMENTS))
-    words[dice.randrange(len(words)) :] = other[dice.randrange(len(other)) :]
+    donor = WORD.findall(dice.choice(STATEMENTS))
+    words[dice.randrange(len(words)) :] = donor[dice.randrange(len(donor)) :]
 
 
 MUTATIONS: list[Mutation] = [
@@ -115,7 +115,7 @@ def faults(script: str) -> str | None:
     try:
         compile_script(script)
     except ScriptRefused as refused:
-        wrong = [one for one in refused.complaints if not is_proper(one)]
+        wrong = [complaint for complaint in refused.complaints if not is_proper(complaint)]
         if wrong or not refused.complaints:
             return f"not a proper complaint: {wrong!r}"
     except Exception as error:  # noqa: BLE001 - that there is no other is what is tested
@@ -124,9 +124,9 @@ def faults(script: str) -> str | None:
     return f"took {took:.1f} s" if took > SLOWEST else None
 
 
-def is_proper(one: EngineError) -> bool:
+def is_proper(complaint: EngineError) -> bool:
     """Whether a complaint has a code, a message, and a place where it could have one."""
-    return bool(one.code and one.message.strip() and (one.at or one.code in WITHOUT_PLACE))
+    return bool(complaint.code and complaint.message.strip() and (complaint.at or complaint.code in WITHOUT_PLACE))
 
 
 def broken(count: int, seed: int, tell: Callable[[str], None] = lambda _: None) -> list[str]:
@@ -153,13 +153,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int, nargs="?", default=50_000)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     begin = time.monotonic()
-    found = broken(asked.count, asked.seed, say)
+    kinds = broken(options.count, options.seed, say)
     took = time.monotonic() - begin
-    say(f"{asked.count} scripts from seed {asked.seed} in {took:.0f} s: {len(found)} kinds of fault")
-    return 1 if found else 0
+    say(f"{options.count} scripts from seed {options.seed} in {took:.0f} s: {len(kinds)} kinds of fault")
+    return 1 if kinds else 0
 
 
 if __name__ == "__main__":

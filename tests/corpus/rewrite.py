@@ -16,11 +16,11 @@ from tests.corpus.case import Case, all_cases, compiled, complaints
 
 def rewrite_errors(case: Case) -> None:
     """The `--: error` lines of the head, as the script is refused now."""
-    found = complaints(case)
-    if not found:
+    refusals = complaints(case)
+    if not refusals:
         print(f"{case.name} is not refused")  # noqa: T201 - what whoever calls it has to look at
         return
-    lines = "".join(f"--: error {one}\n" for one in found)
+    lines = "".join(f"--: error {complaint}\n" for complaint in refusals)
     old = re.search(r"(--: error .+\n)+", case.text)
     assert old
     case.path.write_text(case.text[: old.start()] + lines + case.text[old.end() :])
@@ -42,16 +42,16 @@ def rewrite_rows(cases: list[Case]) -> None:
 
 
 if __name__ == "__main__":
-    every = all_cases()
-    for one in every:
-        if one.has("error"):
+    cases = all_cases()
+    for case in cases:
+        if case.has("error"):
             # twice, since the places move with the number of lines
-            rewrite_errors(one)
-    for one in all_cases():
-        if one.has("error"):
-            rewrite_errors(one)
-        if one.has("plan"):
-            one.path.with_suffix(".plan").write_text(explain(compiled(one).parts, "text"))
+            rewrite_errors(case)
+    for case in all_cases():
+        if case.has("error"):
+            rewrite_errors(case)
+        if case.has("plan"):
+            case.path.with_suffix(".plan").write_text(explain(compiled(case).parts, "text"))
     if "rows" in sys.argv[1:2]:
-        wanted = sys.argv[2:] or [""]
-        rewrite_rows([one for one in every if one.has("rows") and any(name in one.name for name in wanted)])
+        names = sys.argv[2:] or [""]
+        rewrite_rows([case for case in cases if case.has("rows") and any(name in case.name for name in names)])

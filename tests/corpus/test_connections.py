@@ -28,7 +28,7 @@ def test_what_is_wrong_with_an_option_of_the_file_is_said_at_the_table() -> None
         compile_script(SCRIPT, connections=wrong)
 
     assert "exactly one of 'address' and 'cluster.addresses'" in str(refused.value)
-    assert {one.at.line for one in refused.value.complaints if one.at} == {4}
+    assert {complaint.at.line for complaint in refused.value.complaints if complaint.at} == {4}
 
 
 @pytest.mark.parametrize(

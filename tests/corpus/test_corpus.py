@@ -60,9 +60,9 @@ def test_a_case_is_either_accepted_or_refused() -> None:
 
 
 def test_no_plan_and_no_rows_are_left_over() -> None:
-    wanted = {case.path.with_suffix(f".{kind}") for kind in ("plan", "rows") for case in those(kind)}
+    expected = {case.path.with_suffix(f".{kind}") for kind in ("plan", "rows") for case in those(kind)}
 
-    assert {path for kind in ("plan", "rows") for path in Path(__file__).parent.rglob(f"*.{kind}")} == wanted
+    assert {path for kind in ("plan", "rows") for path in Path(__file__).parent.rglob(f"*.{kind}")} == expected
 
 
 def test_a_plan_is_short_enough_to_be_read() -> None:

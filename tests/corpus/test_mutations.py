@@ -22,11 +22,11 @@ def test_a_compiler_that_breaks_is_noticed(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(mutations, "compile_script", breaks)
 
-    assert [found.split(":")[0] for found in mutations.broken(20, 2)] == ["KeyError"]
+    assert [fault.split(":")[0] for fault in mutations.broken(20, 2)] == ["KeyError"]
 
 
 def test_many_are_tried_in_a_process_that_has_a_limit_of_memory() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tests.corpus.mutations", "50", "--seed", "3"],
         cwd=Path(__file__).parents[2],
         capture_output=True,
@@ -34,5 +34,5 @@ def test_many_are_tried_in_a_process_that_has_a_limit_of_memory() -> None:
         check=False,
     )
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("50 scripts from seed 3 in ")
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout.startswith("50 scripts from seed 3 in ")

@@ -177,16 +177,16 @@ def output_of(folder: Path) -> dict[str, list[str]]:
 
 
 def _what_is_left(rows: list[dict[str, object]]) -> Counter[str]:
-    left: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for row in rows:
         if "op" not in row:
-            left[_text(row)] += 1
+            counts[_text(row)] += 1
             continue
         for before in filter(None, (row["before"],)):
-            left[_text(before)] -= 1
-            assert left[_text(before)] >= 0, f"what is not there is taken back: {row}"
-        left.update(_text(after) for after in filter(None, (row["after"],)))
-    return left
+            counts[_text(before)] -= 1
+            assert counts[_text(before)] >= 0, f"what is not there is taken back: {row}"
+        counts.update(_text(after) for after in filter(None, (row["after"],)))
+    return counts
 
 
 def _text(row: object) -> str:

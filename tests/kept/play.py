@@ -59,8 +59,8 @@ def _play(name: str, folder: Path, *, stops: bool = False) -> None:
     assert outcome == ("stopped" if stops else "finished"), f"{name} {outcome}"
 
 
-def main(what: str, folder: Path, names: Sequence[str]) -> None:
-    verb = {"make": make, "finish": finish, "restore": restored}[what]
+def main(verb_name: str, folder: Path, names: Sequence[str]) -> None:
+    verb = {"make": make, "finish": finish, "restore": restored}[verb_name]
     for name in names:
         verb(name, folder / name)
 
