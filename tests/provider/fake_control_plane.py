@@ -156,9 +156,9 @@ class FakeControlPlane:
                 return fault
         return None
 
-    def asked(self, method: str, path: str = "") -> list[Request]:
+    def matching_requests(self, method: str, path: str = "") -> list[Request]:
         """The requests of this method to paths that match."""
-        return [one for one in self.requests if one.method == method and re.search(path, one.path)]
+        return [request for request in self.requests if request.method == method and re.search(path, request.path)]
 
     def answer(self, request: Request) -> Answer:
         self.requests.append(request)
@@ -172,35 +172,37 @@ class FakeControlPlane:
             case "PUT", ["pipelines", "by-name", name]:
                 return self._upsert(name, request)
             case "GET", ["pipelines"]:
-                return _list([one.to_json(one.states[0]) for one in self.pipelines.values()])
-            case method, ["pipelines", name, *rest]:
+                return _list([pipeline.to_json(pipeline.states[0]) for pipeline in self.pipelines.values()])
+            case method, ["pipelines", name, *segments]:
                 pipeline = self._find(name)
                 if pipeline is None:
                     return problem(404, "pipeline.not_found", f"there is no pipeline {name!r}")
-                return self._of_pipeline(method, pipeline, rest, request)
+                return self._of_pipeline(method, pipeline, segments, request)
         return problem(404, "http.unknown_path", request.path)
 
     def _find(self, name: str) -> FakePipeline | None:
-        return self.pipelines.get(name) or next((one for one in self.pipelines.values() if one.name == name), None)
+        return self.pipelines.get(name) or next(
+            (pipeline for pipeline in self.pipelines.values() if pipeline.name == name), None
+        )
 
     def _upsert(self, name: str, request: Request) -> Answer:
-        found = self._find(name)
-        if found is None:
-            found = self.add(name, body=request.body, parallelism=request.body.get("parallelism", 1))
+        pipeline = self._find(name)
+        if pipeline is None:
+            pipeline = self.add(name, body=request.body, parallelism=request.body.get("parallelism", 1))
             if self._next_states:
-                found.become(*self._next_states)
-            return Answer(201, found.to_json(found.states[0]))
-        is_new = found.body.get("query") != request.body["query"]
-        found.version += is_new
-        found.body = request.body
-        found.parallelism = request.body.get("parallelism", 1)
+                pipeline.become(*self._next_states)
+            return Answer(201, pipeline.to_json(pipeline.states[0]))
+        is_new = pipeline.body.get("query") != request.body["query"]
+        pipeline.version += is_new
+        pipeline.body = request.body
+        pipeline.parallelism = request.body.get("parallelism", 1)
         if is_new and self.upserts_take_effect:
-            found.run_id += 1
-            found.become("CheckpointStopping", "Scheduling", "Running")
-        if found.states[0] in ("Stopped", "Failed"):
-            found.run_id += 1
-            found.become("Scheduling", "Running")
-        return Answer(200, found.to_json(found.states[0]))
+            pipeline.run_id += 1
+            pipeline.become("CheckpointStopping", "Scheduling", "Running")
+        if pipeline.states[0] in ("Stopped", "Failed"):
+            pipeline.run_id += 1
+            pipeline.become("Scheduling", "Running")
+        return Answer(200, pipeline.to_json(pipeline.states[0]))
 
     upserts_take_effect = True
     """False: what is asked for is noted, and the old run is still seen running."""
@@ -210,8 +212,8 @@ class FakeControlPlane:
         """The script of pipelines that are deployed from now on."""
         self._next_states = states
 
-    def _of_pipeline(self, method: str, pipeline: FakePipeline, rest: list[str], request: Request) -> Answer:
-        match method, rest:
+    def _of_pipeline(self, method: str, pipeline: FakePipeline, segments: list[str], request: Request) -> Answer:
+        match method, segments:
             case "GET", []:
                 return Answer(200, pipeline.to_json(_next(pipeline.states)))
             case "PATCH", []:
@@ -227,8 +229,10 @@ class FakeControlPlane:
                 return _list(pipeline.checkpoints)
             case "POST", ["savepoints"]:
                 assert request.key
-                known = pipeline.savepoint_keys.setdefault(request.key, f"sp_{len(pipeline.savepoint_keys) + 1}")
-                script = pipeline.savepoints.setdefault(known, _savepoint_script(known, request.body["label"]))
+                savepoint_id = pipeline.savepoint_keys.setdefault(request.key, f"sp_{len(pipeline.savepoint_keys) + 1}")
+                script = pipeline.savepoints.setdefault(
+                    savepoint_id, _savepoint_script(savepoint_id, request.body["label"])
+                )
                 return Answer(202, script[0])
             case "GET", ["savepoints", savepoint]:
                 return Answer(200, _next(pipeline.savepoints[savepoint]))
@@ -237,8 +241,8 @@ class FakeControlPlane:
         return problem(404, "http.unknown_path", request.path)
 
     def _watermark(self, pipeline: FakePipeline, query: dict[str, str]) -> Answer:
-        seen = _next(pipeline.watermarks)
-        micros = None if seen is None else to_micros(seen)
+        watermark = _next(pipeline.watermarks)
+        micros = None if watermark is None else to_micros(watermark)
         state = _next(pipeline.states)
         passed = (micros is not None and micros >= int(query["past"])) if "past" in query else None
         body = {"watermark": micros, "epoch": 7, "passed": passed, "state": state, "sources": {"events": micros}}
@@ -257,8 +261,8 @@ def _patch(pipeline: FakePipeline, body: dict[str, Any]) -> None:
 
 def _savepoint_script(savepoint: str, label: str | None) -> deque[dict[str, Any]]:
     pending = {"id": savepoint, "label": label, "state": "pending"}
-    done = {"state": "completed", "epoch": 4, "watermark": 0, "path": f"/savepoints/{savepoint}", "bytes": 12}
-    return deque([pending, {**pending, **done}])
+    outcome = {"state": "completed", "epoch": 4, "watermark": 0, "path": f"/savepoints/{savepoint}", "bytes": 12}
+    return deque([pending, {**pending, **outcome}])
 
 
 def _next(script: deque[Any]) -> Any:

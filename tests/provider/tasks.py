@@ -28,13 +28,13 @@ def put_to_sleep(monkeypatch: pytest.MonkeyPatch, sleep: Callable[[float], objec
 class Store:
     """The part of Airflow's task state store that is used."""
 
-    kept: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
 
     def get(self, key: str, default: Any = None) -> Any:
-        return self.kept.get(key, default)
+        return self.values.get(key, default)
 
     def set(self, key: str, value: Any, *, retention: timedelta | None = None) -> None:
-        self.kept[key] = value
+        self.values[key] = value
 
 
 @dataclass

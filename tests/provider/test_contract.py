@@ -88,11 +88,13 @@ def test_no_request_is_held_longer_than_the_control_plane_allows() -> None:
 
 
 def _fits(template: str, path: str) -> bool:
-    parts, given = template.split("/"), path.split("/")
-    same = all(part == one or part.startswith("{") for part, one in zip(parts, given, strict=False))
-    return len(parts) == len(given) and same
+    parts, segments = template.split("/"), path.split("/")
+    same = all(part == segment or part.startswith("{") for part, segment in zip(parts, segments, strict=False))
+    return len(parts) == len(segments) and same
 
 
 def _fields_of(schema: dict[str, Any], described: dict[str, Any]) -> set[str]:
-    reference = schema.get("$ref") or next(one["$ref"] for one in schema["anyOf"] if "$ref" in one)
+    reference = schema.get("$ref") or next(
+        alternative["$ref"] for alternative in schema["anyOf"] if "$ref" in alternative
+    )
     return set(described["components"]["schemas"][reference.rpartition("/")[2]]["properties"])

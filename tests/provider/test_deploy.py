@@ -36,7 +36,7 @@ def test_a_deployment_waits_until_the_pipeline_runs(
     assert result == {"pipeline_id": "pl_1", "name": "clicks", "state": "Running", "version": 1}
     assert airflow_run.pushed["pipeline_id"] == "pl_1"
     assert airflow_run.pushed["pipeline_url"] == f"{plane.url}/pipelines/pl_1"
-    [sent] = plane.asked("PUT")
+    [sent] = plane.matching_requests("PUT")
     assert sent.path == "/api/v1/pipelines/by-name/clicks"
     assert {"query": "SELECT 1", "parallelism": 2, "settings": {"a": "1"}, "stop": "none"}.items() <= sent.body.items()
     assert sent.key == sent.body["idempotency_key"]
@@ -63,7 +63,7 @@ def test_a_retry_finds_the_pipeline_of_the_try_before(
     airflow_run.execute(deploy(deferrable=deferrable))
     airflow_run.execute(deploy(deferrable=deferrable))
 
-    assert len(plane.asked("PUT")) == 1
+    assert len(plane.matching_requests("PUT")) == 1
     assert len(plane.pipelines) == 1
 
 
@@ -79,7 +79,7 @@ def test_a_worker_that_dies_between_deploying_and_noting_it_leaves_one_pipeline(
             airflow_run.execute(deploy())
     airflow_run.execute(deploy())
 
-    first, second = plane.asked("PUT")
+    first, second = plane.matching_requests("PUT")
     assert first.key == second.key
     assert len(plane.pipelines) == 1
 
@@ -91,7 +91,7 @@ def test_an_answer_that_is_lost_is_asked_for_again_under_the_same_key(
 
     airflow_run.execute(deploy())
 
-    keys = {request.key for request in plane.asked("PUT")}
+    keys = {request.key for request in plane.matching_requests("PUT")}
     assert len(keys) == 1
     assert len(plane.pipelines) == 1
 
@@ -102,7 +102,7 @@ def test_without_a_state_store_a_retry_deploys_under_the_same_key(plane: FakeCon
     airflow_run.execute(deploy())
     airflow_run.execute(deploy())
 
-    first, second = plane.asked("PUT")
+    first, second = plane.matching_requests("PUT")
     assert first.key == second.key
 
 
@@ -110,7 +110,7 @@ def test_a_retry_with_another_script_deploys_it(plane: FakeControlPlane, airflow
     airflow_run.execute(deploy())
     airflow_run.execute(deploy(sql="SELECT 2"))
 
-    first, second = plane.asked("PUT")
+    first, second = plane.matching_requests("PUT")
     assert first.key != second.key
     assert plane.pipelines["pl_1"].body["query"] == "SELECT 2"
 
@@ -129,7 +129,7 @@ def test_a_retry_does_not_take_the_old_script_for_the_new_one(plane: FakeControl
     airflow_run.execute(deploy(sql="SELECT 2"))
 
     assert len(airflow_run.pauses) == 3
-    assert len(plane.asked("PUT")) == 1
+    assert len(plane.matching_requests("PUT")) == 1
 
 
 def test_a_retry_starts_a_failed_pipeline_again_and_never_makes_a_new_one(
@@ -141,8 +141,8 @@ def test_a_retry_starts_a_failed_pipeline_again_and_never_makes_a_new_one(
     result = airflow_run.execute(deploy())
 
     assert result["state"] == "Running"
-    assert len(plane.asked("POST", "/restart$")) == 1
-    assert len(plane.asked("PUT")) == 1
+    assert len(plane.matching_requests("POST", "/restart$")) == 1
+    assert len(plane.matching_requests("PUT")) == 1
 
 
 def test_a_restart_whose_answer_is_lost_counts_as_done(plane: FakeControlPlane, airflow_run: Run) -> None:
@@ -153,7 +153,7 @@ def test_a_restart_whose_answer_is_lost_counts_as_done(plane: FakeControlPlane, 
 
     airflow_run.execute(deploy())
 
-    assert len(plane.asked("POST", "/restart$")) == 1
+    assert len(plane.matching_requests("POST", "/restart$")) == 1
     assert pipeline.run_id == 2
 
 
@@ -163,7 +163,7 @@ def test_a_retry_deploys_again_when_the_pipeline_was_deleted(plane: FakeControlP
 
     airflow_run.execute(deploy())
 
-    assert len(plane.asked("PUT")) == 2
+    assert len(plane.matching_requests("PUT")) == 2
 
 
 def test_bad_sql_spends_no_retries(plane: FakeControlPlane, airflow_run: Run) -> None:
@@ -237,7 +237,7 @@ def test_a_killed_task_does_what_was_chosen_and_does_not_end_well(
 
     with pytest.raises(DetachedError):
         airflow_run.execute(task)
-    assert [one.method for one in plane.requests if one.method in ("POST", "PATCH")] == requests
+    assert [request.method for request in plane.requests if request.method in ("POST", "PATCH")] == requests
 
 
 def test_a_worker_that_goes_away_before_deferring_stops_nothing(plane: FakeControlPlane) -> None:

@@ -57,9 +57,9 @@ def test_a_missing_control_plane_is_started_and_a_living_one_adopted(data_dir: P
 
 def test_many_at_once_start_one(data_dir: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
-        found = set(pool.map(lambda _: start_or_adopt(data_dir, command=command), range(6)))
+        endpoints = set(pool.map(lambda _: start_or_adopt(data_dir, command=command), range(6)))
 
-    assert len(found) == 1
+    assert len(endpoints) == 1
     assert len(_starts(data_dir)) == 1
 
 

@@ -47,13 +47,13 @@ def test_a_connection_without_a_host_says_what_to_do() -> None:
 
 
 def test_an_embedded_control_plane_lives_in_the_airflow_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Path] = []
-    monkeypatch.setattr(arroyo, "start_or_adopt", lambda data_dir: asked.append(data_dir) or Endpoint("http://x"))
+    directories: list[Path] = []
+    monkeypatch.setattr(arroyo, "start_or_adopt", lambda data_dir: directories.append(data_dir) or Endpoint("http://x"))
 
     to_endpoint(connection(extra={"embedded": True}))
     to_endpoint(connection(extra={"embedded": "true", "data_dir": "/somewhere"}))
 
-    assert asked == [Path(AIRFLOW_HOME) / "arroyo", Path("/somewhere")]
+    assert directories == [Path(AIRFLOW_HOME) / "arroyo", Path("/somewhere")]
 
 
 def test_the_token_is_not_printed() -> None:

@@ -74,17 +74,17 @@ def test_the_connection_type_is_the_hooks_own() -> None:
 
 
 def tasks_and_triggers() -> list[type]:
-    found = {
+    classes = {
         value
         for kind in KINDS[1:]
         for module in modules(kind)
         for value in vars(importlib.import_module(module)).values()
         if isinstance(value, type) and issubclass(value, BaseOperator | BaseTrigger) and value.__module__ == module
     }
-    return sorted(found, key=lambda one: one.__name__)
+    return sorted(classes, key=lambda kind: kind.__name__)
 
 
-@pytest.mark.parametrize("kind", [one for one in tasks_and_triggers() if issubclass(one, BaseOperator)])
+@pytest.mark.parametrize("kind", [kind for kind in tasks_and_triggers() if issubclass(kind, BaseOperator)])
 def test_every_task_has_documentation_templates_and_the_link(kind: type[BaseOperator]) -> None:
     assert kind.__doc__
     assert ":param pipeline:" in kind.__doc__
@@ -93,7 +93,7 @@ def test_every_task_has_documentation_templates_and_the_link(kind: type[BaseOper
 
 
 @pytest.mark.parametrize(
-    "kind", [one for one in tasks_and_triggers() if issubclass(one, BaseOperator) and "base" not in one.__module__]
+    "kind", [kind for kind in tasks_and_triggers() if issubclass(kind, BaseOperator) and "base" not in kind.__module__]
 )
 def test_every_task_has_an_example(kind: type[BaseOperator]) -> None:
     examples = "".join(path.read_text() for path in (HERE.parent / "dags_examples").glob("*.py"))

@@ -102,8 +102,8 @@ def test_a_cleared_rescaling_is_done_again(plane: FakeControlPlane, airflow_run:
 def test_rescaling_waits_for_the_next_run(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
     pipeline = plane.add("clicks", run_id=3)
 
-    def later(found: Any, body: Any) -> None:
-        found.parallelism = body["parallelism"]  # asked for, and the old run is still seen running
+    def later(target_pipeline: Any, body: Any) -> None:
+        target_pipeline.parallelism = body["parallelism"]  # asked for, and the old run is still seen running
 
     def start() -> None:
         pipeline.run_id = 4
@@ -124,8 +124,8 @@ def test_a_retry_of_a_rescaling_does_not_take_the_old_run_for_the_new_one(
 ) -> None:
     pipeline = plane.add("clicks", run_id=3)
 
-    def taken(found: Any, body: Any) -> None:
-        found.parallelism = body["parallelism"]
+    def taken(target_pipeline: Any, body: Any) -> None:
+        target_pipeline.parallelism = body["parallelism"]
 
     def start() -> None:
         pipeline.run_id = 4
@@ -146,7 +146,7 @@ def test_rescaling_to_what_it_is_asks_for_nothing(plane: FakeControlPlane, airfl
 
     airflow_run.execute(RescaleOperator(task_id="grow", pipeline="clicks", parallelism=2))
 
-    assert not plane.asked("PATCH")
+    assert not plane.matching_requests("PATCH")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_rescaling_what_does_not_run_is_answered_at_once(
         airflow_run.execute(RescaleOperator(task_id="grow", pipeline="clicks", parallelism=2, deferrable=deferrable))
 
     assert raised.value.code == code
-    assert not plane.asked("PATCH")
+    assert not plane.matching_requests("PATCH")
     assert not airflow_run.pauses
 
 
@@ -173,7 +173,7 @@ def test_rescaling_a_finished_pipeline_has_nothing_to_do(plane: FakeControlPlane
     result = airflow_run.execute(RescaleOperator(task_id="grow", pipeline="clicks", parallelism=2))
 
     assert result == {"pipeline_id": "pl_1", "parallelism": 1, "state": "Finished"}
-    assert not plane.asked("PATCH")
+    assert not plane.matching_requests("PATCH")
 
 
 def test_rescaling_a_stopped_pipeline_that_is_about_to_start_waits_for_it(
@@ -195,7 +195,7 @@ def test_stopping_waits_until_the_pipeline_is_at_rest(
     )
 
     assert result["state"] == "Stopped"
-    assert plane.asked("PATCH")[0].body == {"stop": "immediate"}
+    assert plane.matching_requests("PATCH")[0].body == {"stop": "immediate"}
 
 
 @pytest.mark.parametrize("state", ["Stopped", "Finished"])
@@ -204,7 +204,7 @@ def test_a_pipeline_at_rest_is_left_alone(plane: FakeControlPlane, airflow_run: 
 
     airflow_run.execute(StopStreamingJobOperator(task_id="stop", pipeline="clicks"))
 
-    assert not plane.asked("PATCH")
+    assert not plane.matching_requests("PATCH")
 
 
 def test_stopping_a_failed_pipeline_ends_well_and_tells_why_it_failed(
@@ -216,7 +216,7 @@ def test_stopping_a_failed_pipeline_ends_well_and_tells_why_it_failed(
 
     assert result["state"] == "Failed"
     assert result["failure"] == "run.out_of_memory: no memory is left"
-    assert not plane.asked("PATCH")
+    assert not plane.matching_requests("PATCH")
     assert not airflow_run.pauses
 
 

@@ -47,7 +47,9 @@ def test_the_gate_opens_when_the_watermark_has_passed(
 
     assert result == {"state": "Running", "epoch": 7, "watermark": FIVE.isoformat()}
     assert len(airflow_run.pauses) >= 1
-    assert {request.query["past"] for request in plane.asked("GET", "/watermark$")} == {str(to_micros(FIVE))}
+    assert {request.query["past"] for request in plane.matching_requests("GET", "/watermark$")} == {
+        str(to_micros(FIVE))
+    }
 
 
 def test_a_gate_that_is_open_defers_nothing(plane: FakeControlPlane, airflow_run: Run) -> None:
@@ -65,7 +67,10 @@ def test_a_worker_asks_without_being_held_and_a_trigger_holds_the_line(
 
     airflow_run.execute(watermark(deferrable=True))
 
-    assert [request.query["timeout_seconds"] for request in plane.asked("GET", "/watermark$")] == ["0", "30"]
+    assert [request.query["timeout_seconds"] for request in plane.matching_requests("GET", "/watermark$")] == [
+        "0",
+        "30",
+    ]
 
 
 @both
@@ -177,7 +182,7 @@ def test_an_instant_without_a_zone_is_in_utc(plane: FakeControlPlane, airflow_ru
 
     airflow_run.execute(watermark(past=past))
 
-    assert plane.asked("GET", "/watermark$")[0].query["past"] == str(to_micros(FIVE))
+    assert plane.matching_requests("GET", "/watermark$")[0].query["past"] == str(to_micros(FIVE))
 
 
 def test_a_text_that_is_no_time_is_refused(plane: FakeControlPlane, airflow_run: Run) -> None:

@@ -98,17 +98,17 @@ def test_what_is_there_counts_even_when_the_deadline_is_over(plane: FakeControlP
 
 
 @pytest.mark.parametrize(
-    ("choice", "asked"), [("detach", []), ("stop", ["PATCH"]), ("savepoint_and_stop", ["POST", "PATCH"])]
+    ("choice", "methods"), [("detach", []), ("stop", ["PATCH"]), ("savepoint_and_stop", ["POST", "PATCH"])]
 )
 def test_a_user_who_ends_a_deferred_task_gets_what_its_author_chose(
-    plane: FakeControlPlane, choice: Any, asked: list[str]
+    plane: FakeControlPlane, choice: Any, methods: list[str]
 ) -> None:
     plane.add("clicks")
     wait = waits.to_json(UntilState("clicks", "finished"))
 
     asyncio.run(PipelineTrigger("arroyo_default", wait, on_kill=choice).on_kill())
 
-    assert [request.method for request in plane.requests] == asked
+    assert [request.method for request in plane.requests] == methods
 
 
 def test_a_triggerer_that_goes_away_stops_nothing(plane: FakeControlPlane) -> None:
@@ -125,7 +125,7 @@ def test_a_triggerer_that_goes_away_stops_nothing(plane: FakeControlPlane) -> No
         await trigger.cleanup()
 
     asyncio.run(cancel())
-    assert not plane.asked("PATCH")
+    assert not plane.matching_requests("PATCH")
 
 
 def test_a_waiting_trigger_leaves_the_loop_to_others(plane: FakeControlPlane) -> None:
