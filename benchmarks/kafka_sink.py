@@ -36,7 +36,7 @@ INSERT INTO out SELECT * FROM bids;
 SIDES = ("exactly_once", "at_least_once", "spark")
 
 
-def ours(folder: Path, scratch: Path, address: str, mode: str) -> Callable[[str], None]:
+def by_engine(folder: Path, scratch: Path, address: str, mode: str) -> Callable[[str], None]:
     """Runs of the engine, in a session as it opens it."""
     from engine.spark.run import RunSpec, run_in  # noqa: PLC0415 - only this side has it
     from engine.spark.session import open_session  # noqa: PLC0415
@@ -81,7 +81,7 @@ def side(name: str, folder: Path, address: str) -> None:
     scratch = Path(tempfile.mkdtemp(prefix="bench-"))
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    run = by_hand(folder, scratch, address) if name == "spark" else ours(folder, scratch, address, name)
+    run = by_hand(folder, scratch, address) if name == "spark" else by_engine(folder, scratch, address, name)
     answers.write("ready\n")
     for line in sys.stdin:
         start = time.monotonic()

@@ -42,7 +42,7 @@ INSERT INTO nowhere SELECT * FROM bids;
 """
 
 
-def ours(scratch: Path, address: str, reader: str) -> Callable[[str, int], None]:
+def by_engine(scratch: Path, address: str, reader: str) -> Callable[[str, int], None]:
     """Runs of the engine, in a session as it opens it; a run ends when every record was read."""
     os.environ["ARROYO_JARS"] = archives() if reader == "jvm" else ""
     from engine.epoch_report import EpochReport  # noqa: PLC0415 - only this side has it
@@ -103,7 +103,11 @@ def side(name: str, address: str) -> None:
     scratch = Path(tempfile.mkdtemp(prefix="bench-"))
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    run = by_hand(scratch, address) if name == "spark" else ours(scratch, address, "python" if name == "ours" else name)
+    run = (
+        by_hand(scratch, address)
+        if name == "spark"
+        else by_engine(scratch, address, "python" if name == "ours" else name)
+    )
     answers.write("ready\n")
     for line in sys.stdin:
         topic, count = line.split()

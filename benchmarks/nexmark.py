@@ -25,10 +25,15 @@ def main() -> int:
     for query in OURS:
         _round(sides, query)
         rounds = [_round(sides, query) for _ in range(ROUNDS)]
-        ours, plain = (statistics.median(seconds[name] for seconds in rounds) for name in ("ours", "plain"))
+        engine_seconds, plain_seconds = (
+            statistics.median(seconds[name] for seconds in rounds) for name in ("ours", "plain")
+        )
         listing = " ".join(f"{seconds['ours'] / seconds['plain']:.2f}" for seconds in rounds)
-        worst = max(worst, ours / plain)
-        print(f"{query:8}{ours:9.2f}{plain:9.2f}{ours / plain:8.2f}   ({listing})", flush=True)
+        worst = max(worst, engine_seconds / plain_seconds)
+        print(
+            f"{query:8}{engine_seconds:9.2f}{plain_seconds:9.2f}{engine_seconds / plain_seconds:8.2f}   ({listing})",
+            flush=True,
+        )
     for side in sides.values():
         side.end()
     print(f"worst ratio {worst:.2f}, goal {GOAL}")

@@ -27,7 +27,7 @@ INSERT INTO out SELECT * FROM bids;
 """
 
 
-def ours(folder: Path, scratch: Path) -> Callable[[Path], object]:
+def by_engine(folder: Path, scratch: Path) -> Callable[[Path], object]:
     """Through the engine, in epochs of one file of the input."""
     from engine.spark.run import RunSpec, run_in  # noqa: PLC0415 - only this side has it
     from engine.spark.session import open_session  # noqa: PLC0415
@@ -69,7 +69,7 @@ def side(name: str, folder: Path) -> None:
     scratch = Path(tempfile.mkdtemp(prefix="bench-"))
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    run = {"ours": ours, "plain": plain}[name](folder, scratch)
+    run = {"ours": by_engine, "plain": plain}[name](folder, scratch)
     answers.write("ready\n")
     for _ in sys.stdin:
         for old in ("state", "out"):
@@ -91,14 +91,16 @@ def main(count: int) -> int:
     expected = str(count * ROWS_PER_FILE)
     if any(answer[2] != expected for answers in rounds for answer in answers.values()):
         raise SystemExit(f"rows are missing: {rounds}")
-    ours, by_hand = (statistics.median(float(answers[name][0]) for answers in rounds) for name in ("ours", "plain"))
+    engine_seconds, plain_seconds = (
+        statistics.median(float(answers[name][0]) for answers in rounds) for name in ("ours", "plain")
+    )
     ratios = " ".join(f"{float(answers['plain'][0]) / float(answers['ours'][0]):.2f}" for answers in rounds)
-    print(f"{int(expected):,} bids: ours {ours:.2f} s, {rounds[0]['ours'][1]} files")
-    print(f"Spark's own sink {by_hand:.2f} s, {rounds[0]['plain'][1]} files")
-    print(f"throughput {by_hand / ours:.2f} of Spark's, goal {GOAL}   (of the rounds: {ratios})")
+    print(f"{int(expected):,} bids: ours {engine_seconds:.2f} s, {rounds[0]['ours'][1]} files")
+    print(f"Spark's own sink {plain_seconds:.2f} s, {rounds[0]['plain'][1]} files")
+    print(f"throughput {plain_seconds / engine_seconds:.2f} of Spark's, goal {GOAL}   (of the rounds: {ratios})")
     for side in sides.values():
         side.end()
-    return 0 if by_hand / ours >= GOAL else 1
+    return 0 if plain_seconds / engine_seconds >= GOAL else 1
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from benchmarks.queries import PLAIN, SCHEMA, script
 PARALLELISM = 2
 
 
-def ours(folder: Path, scratch: Path) -> Callable[[str], None]:
+def by_engine(folder: Path, scratch: Path) -> Callable[[str], None]:
     """Queries through the engine, in a session as a run opens it."""
     from engine.spark.run import RunSpec, run_in  # noqa: PLC0415 - only this side has it
     from engine.spark.session import open_session  # noqa: PLC0415
@@ -57,7 +57,7 @@ def main() -> None:
     scratch = Path(tempfile.mkdtemp(prefix="bench-"))
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    run = {"ours": ours, "plain": plain}[sys.argv[1]](Path(sys.argv[2]), scratch)
+    run = {"ours": by_engine, "plain": plain}[sys.argv[1]](Path(sys.argv[2]), scratch)
     answers.write("ready\n")
     for line in sys.stdin:
         shutil.rmtree(scratch / "state", ignore_errors=True)

@@ -35,17 +35,19 @@ print("committed", flush=True)
 def main() -> None:
     """Print the medians and their ratio."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    ours, by_hand = [], []
+    engine_seconds, plain_seconds = [], []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory(prefix="startup-") as folder:
             _write(Path(folder))
             arroyo = [sys.executable, "-m", "engine", "run", f"{folder}/q.sql", "--state-dir", f"{folder}/state"]
-            ours.append(_until([*arroyo, "--json-progress"], '{"epoch": 0'))
+            engine_seconds.append(_until([*arroyo, "--json-progress"], '{"epoch": 0'))
             submit = Path(_spark_home()) / "bin" / "spark-submit"
-            by_hand.append(_until([str(submit), "--master", "local[1]", f"{folder}/q.py"], "committed"))
-            print(f"arroyo run {ours[-1]:6.2f} s   spark-submit {by_hand[-1]:6.2f} s", flush=True)
-    our_median, their_median = statistics.median(ours), statistics.median(by_hand)
-    medians = f"arroyo run {our_median:.2f} s, spark-submit {their_median:.2f} s, ratio {our_median / their_median:.2f}"
+            plain_seconds.append(_until([str(submit), "--master", "local[1]", f"{folder}/q.py"], "committed"))
+            print(f"arroyo run {engine_seconds[-1]:6.2f} s   spark-submit {plain_seconds[-1]:6.2f} s", flush=True)
+    engine_median, plain_median = statistics.median(engine_seconds), statistics.median(plain_seconds)
+    medians = (
+        f"arroyo run {engine_median:.2f} s, spark-submit {plain_median:.2f} s, ratio {engine_median / plain_median:.2f}"
+    )
     print(f"medians of {rounds}: {medians}")
 
 
