@@ -157,32 +157,32 @@ def _run(folder: Folder, account: Account, plane: ControlPlane, interrupted: thr
         )
     try:
         events = _follow(folder.journal)
-        begun: set[str] = set()
+        known_tasks: set[str] = set()
         end = time.monotonic() + LIMIT.total_seconds()
         while run.poll() is None:
             if interrupted.is_set():
                 raise KeyboardInterrupt
-            _tell_events(events, account, begun)
+            _tell_events(events, account, known_tasks)
             account.show(plane.progress())
             if time.monotonic() > end:
                 account.tell(f"It has not ended within {LIMIT.total_seconds():.0f} s", "✘")
                 return False
             time.sleep(1)
-        _tell_events(events, account, begun)
+        _tell_events(events, account, known_tasks)
         return run.returncode == 0
     finally:
         if run.poll() is None:
             _end_group(run)
 
 
-def _tell_events(events: Iterator[dict[str, str] | None], account: Account, begun: set[str]) -> None:
-    """Tell what has happened since; `begun` are the tasks that were told of, for a deferred one begins twice."""
+def _tell_events(events: Iterator[dict[str, str] | None], account: Account, known_tasks: set[str]) -> None:
+    """Tell what has happened since; `known_tasks` are the tasks that were told of, for a deferred one begins twice."""
     while event := next(events):
         match event["event"]:
-            case "running" if event["task"] in begun:
+            case "running" if event["task"] in known_tasks:
                 pass
             case "running":
-                begun.add(event["task"])
+                known_tasks.add(event["task"])
                 account.tell(f"{event['task']:<24}{event['text']}", "▶")
             case "success":
                 account.tell(f"{event['task']:<24}{event['text']}", "✔")

@@ -39,8 +39,8 @@ class Spent:
         """Since some moment in the past."""
         return cls(time.monotonic(), cpu_seconds())
 
-    def plus(self, other: Spent) -> Spent:
-        return Spent(self.seconds + other.seconds, self.cpu + other.cpu)
+    def plus(self, addend: Spent) -> Spent:
+        return Spent(self.seconds + addend.seconds, self.cpu + addend.cpu)
 
     def since(self, start: Spent) -> Spent:
         return Spent(self.seconds - start.seconds, self.cpu - start.cpu)

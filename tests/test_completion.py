@@ -12,10 +12,10 @@ from engine.commands.complete import completion_script
 def completed(words: list[str], folder: Path) -> list[str]:
     """What bash offers for the last of the words."""
     script = completion_script(make_parser(), "bash")
-    asked = 'COMP_WORDS=(arroyo "$@"); COMP_CWORD=$#; $function arroyo "${!#}"; printf "%s\\n" "${COMPREPLY[@]}"'
+    command = 'COMP_WORDS=(arroyo "$@"); COMP_CWORD=$#; $function arroyo "${!#}"; printf "%s\\n" "${COMPREPLY[@]}"'
     function = r"function=$(complete -p arroyo | sed 's/.*-F \([^ ]*\).*/\1/')"
     answer = subprocess.run(
-        ["bash", "-c", "\n".join([script, function, asked]), "bash", *words],
+        ["bash", "-c", "\n".join([script, function, command]), "bash", *words],
         cwd=folder,
         check=True,
         capture_output=True,

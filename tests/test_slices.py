@@ -26,7 +26,7 @@ KILL, PAUSE = (
 def run_pytest(*arguments: str) -> list[str]:
     """What a pytest of its own prints."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "SLICE"))}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", *arguments],
         cwd=Path(__file__).parents[1],
         env=environment,
@@ -35,8 +35,8 @@ def run_pytest(*arguments: str) -> list[str]:
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout.splitlines()
 
 
 def collected(*arguments: str) -> list[str]:

@@ -27,14 +27,16 @@ CREATE TABLE out WITH (connector = 'single_file', path = '{folder}/out.jsonl', f
 HEAD = "from engine.udf import udf, udaf, udtf\nfrom datetime import datetime\n"
 
 
-def spec(folder: Path, sql: str, functions: str, *, form: str = "json", virtual: str = "at", each: int = 2) -> RunSpec:
+def spec(
+    folder: Path, sql: str, functions: str, *, form: str = "json", virtual: str = "at", epoch_rows: int = 2
+) -> RunSpec:
     with (folder / "in.jsonl").open("w") as lines:
         for second in range(8):
             row = {"at": f"2024-01-01T00:00:{second:02}Z", "key": "ab"[second % 2], "value": second}
             lines.write(json.dumps(row) + "\n")
     tables = TABLES.format(folder=folder, form=form, virtual=virtual)
     file = UdfFile("own.py", HEAD + functions)
-    return RunSpec("own", tables + sql, folder / "state", max_epoch_rows=each, udfs=(file,))
+    return RunSpec("own", tables + sql, folder / "state", max_epoch_rows=epoch_rows, udfs=(file,))
 
 
 def rows(folder: Path) -> list[dict[str, object]]:
@@ -139,7 +141,7 @@ def counted(x: int) -> int:
 def test_a_function_is_called_once_for_each_row_that_asks(
     spark: SparkSession, tmp_path: Path, query: str, calls: Iterable[int]
 ) -> None:
-    run = spec(tmp_path, f"INSERT INTO out {query};", COUNTED.format(folder=tmp_path), each=100)
+    run = spec(tmp_path, f"INSERT INTO out {query};", COUNTED.format(folder=tmp_path), epoch_rows=100)
 
     assert run_in(spark, run, Control()) == "finished"
 

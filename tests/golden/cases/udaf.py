@@ -13,5 +13,5 @@ def none_of(values: list[int]) -> float | None:
 
 
 @udaf
-def max_product(one: list[int], other: list[int]) -> int:
-    return max(a * b for a, b in zip(one, other, strict=True))
+def max_product(first_factors: list[int], second_factors: list[int]) -> int:
+    return max(a * b for a, b in zip(first_factors, second_factors, strict=True))
