@@ -31,7 +31,8 @@ from engine.jobs.assignment import Assignment
 from engine.jobs.runner import Holder
 import os, time
 own = Assignment.read(pathlib.Path(sys.argv[2]))
-lock = processes.try_lock(own.lock)
+while (lock := processes.try_lock(own.lock)) is None:  # whoever looks whether it is held holds it for a moment
+    time.sleep(0.01)
 Holder(pid=os.getpid(), born=processes.born(os.getpid()), generation=own.generation).write(lock)
 {}
 time.sleep(60)
