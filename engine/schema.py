@@ -52,9 +52,8 @@ def to_arrow(kind: types.Type) -> pa.DataType:
             return pa.null()
         case types.Boolean():
             return pa.bool_()
-        case types.Integer(bits, signed):
-            width = bits if signed else min(64, bits * 2)
-            return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[width]
+        case types.Integer():
+            return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.held_bits]
         case types.Float(bits):
             return pa.float32() if bits == 32 else pa.float64()
         case types.Decimal(precision, scale):

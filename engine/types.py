@@ -42,6 +42,26 @@ class Integer(Type):
         name = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}[self.bits]
         return name if self.signed else f"{name} UNSIGNED"
 
+    @property
+    def held_bits(self) -> int:
+        """The bits of the signed number that holds a value: unsigned ones take the next wider one, as far as there is
+        one."""
+        return self.bits if self.signed else min(64, self.bits * 2)
+
+    @property
+    def least(self) -> int:
+        """The smallest value."""
+        return -(1 << self.bits - 1) if self.signed else 0
+
+    @property
+    def largest(self) -> int:
+        """The largest value."""
+        return (1 << (self.bits - 1 if self.signed else min(63, self.bits))) - 1
+
+    def holds(self, number: int) -> bool:
+        """Whether the number is in the range of the type."""
+        return self.least <= number <= self.largest
+
 
 @dataclass(frozen=True, slots=True)
 class Float(Type):

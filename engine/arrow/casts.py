@@ -98,8 +98,7 @@ def _moment(*parts: str | None) -> datetime:
 
 
 def _in_range(values: pa.Array, target: types.Integer) -> pa.Array:
-    most = (1 << min(63, target.bits)) - 1
-    outside = pc.or_(pc.less(values, 0), pc.greater(values, most))
+    outside = pc.or_(pc.less(values, target.least), pc.greater(values, target.largest))
     if pc.any(outside).as_py():
         raise DataError(f"{values.filter(outside)[0]} is not in the range of {target}")
     return values

@@ -77,7 +77,7 @@ def to_value(kind: types.Type, value: object) -> object:
     if isinstance(value, bool):
         return _from_boolean(kind, value)
     match kind, value:
-        case types.Integer(), int() if _is_in_range(kind, value):
+        case types.Integer(), int() if kind.holds(value):
             return value
         case types.Float(), int() | float():
             return float(value)
@@ -117,12 +117,6 @@ def _from_boolean(kind: types.Type, value: bool) -> object:
         case types.Text() | types.Json():
             return as_json(value)
     raise ValueError
-
-
-def _is_in_range(kind: types.Integer, value: int) -> bool:
-    """Whether a column of the type holds the number; one of 64 bits without a sign is held in 63."""
-    limit = 1 << (kind.bits - 1 if kind.signed else min(kind.bits, 63))
-    return (-limit if kind.signed else 0) <= value < limit
 
 
 def as_json(value: object) -> str:

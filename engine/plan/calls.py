@@ -40,7 +40,7 @@ def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
     if signature is None:
         return None
     match function.name, arguments:
-        case "negate", (Literal(int(number), types.Integer() as whole),) if fits(-number, whole):
+        case "negate", (Literal(int(number), types.Integer() as whole),) if whole.holds(-number):
             return Literal(-number, whole)
         case "negate", (Literal(float() | Decimal() | timedelta() as value, kind),):
             return Literal(-value, kind)
@@ -57,7 +57,7 @@ def coerce(expr: Expr, kind: types.Type) -> Expr:
     match expr:
         case Literal(None):
             return Literal(None, kind)
-        case Literal(int(value), types.Integer()) if isinstance(kind, types.Integer) and fits(value, kind):
+        case Literal(int(value), types.Integer()) if isinstance(kind, types.Integer) and kind.holds(value):
             return Literal(value, kind)
         case Literal(int(value), types.Integer()) if kind == types.DOUBLE:
             return Literal(float(value), kind)
@@ -89,24 +89,20 @@ def _arrow_cast(value: Expr, name: str) -> Expr | None:
 _UNITS = {"second": "seconds", "millisecond": "millis", "microsecond": "micros", "nanosecond": "nanos"}
 
 
-def fits(value: int, kind: types.Integer) -> bool:
-    """Whether the whole number is in the range of the type."""
-    if kind.signed:
-        return -(1 << kind.bits - 1) <= value < 1 << kind.bits - 1
-    return 0 <= value < 1 << min(63, kind.bits)
-
-
 def _resolve(function: Function, arguments: Sequence[Expr]) -> Signature | None:
     signature = function.resolve([argument.type for argument in arguments])
     if signature is not None or not any(_is_text_literal(argument) for argument in arguments):
         return signature
     loose = [types.Null() if _is_text_literal(argument) else argument.type for argument in arguments]
     signature = function.resolve(loose)
-    fitting = signature is not None and all(
-        can_cast(argument.type, kind) or (isinstance(kind, types.Interval) and _is_text_literal(argument))
-        for argument, kind in zip(arguments, signature.arguments, strict=True)
-    )
-    return signature if fitting else None
+    if signature is None:
+        return None
+    pairs = zip(arguments, signature.arguments, strict=True)
+    return signature if all(_becomes(argument, kind) for argument, kind in pairs) else None
+
+
+def _becomes(argument: Expr, kind: types.Type) -> bool:
+    return can_cast(argument.type, kind) or (isinstance(kind, types.Interval) and _is_text_literal(argument))
 
 
 def _constants_fit(function: Function, arguments: Sequence[Expr]) -> bool:

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import types as spark
 
 from engine import types
 from engine.schema import Field, Schema
+
+_INTEGERS = {8: spark.ByteType(), 16: spark.ShortType(), 32: spark.IntegerType(), 64: spark.LongType()}
+_FROM_SPARK: Mapping[type[spark.DataType], types.Type] = {
+    spark.NullType: types.Null(),
+    spark.BooleanType: types.BOOLEAN,
+    spark.ByteType: types.Integer(8),
+    spark.ShortType: types.Integer(16),
+    spark.IntegerType: types.INT,
+    spark.LongType: types.BIGINT,
+    spark.FloatType: types.Float(32),
+    spark.DoubleType: types.DOUBLE,
+    spark.StringType: types.TEXT,
+    spark.BinaryType: types.Bytes(),
+    spark.TimestampType: types.TIMESTAMP,
+    spark.DateType: types.Date(),
+    spark.DayTimeIntervalType: types.Interval(),
+}
 
 
 def to_spark(kind: types.Type) -> spark.DataType:
@@ -15,9 +34,8 @@ def to_spark(kind: types.Type) -> spark.DataType:
             return spark.NullType()
         case types.Boolean():
             return spark.BooleanType()
-        case types.Integer(bits, signed):
-            width = bits if signed else min(64, bits * 2)
-            return {8: spark.ByteType(), 16: spark.ShortType(), 32: spark.IntegerType(), 64: spark.LongType()}[width]
+        case types.Integer():
+            return _INTEGERS[kind.held_bits]
         case types.Float(bits):
             return spark.FloatType() if bits == 32 else spark.DoubleType()
         case types.Decimal(precision, scale):
@@ -42,39 +60,13 @@ def to_spark(kind: types.Type) -> spark.DataType:
 def from_spark(kind: spark.DataType) -> types.Type:
     """The engine's type for values of a Spark type; signs and JSON are lost, so it is no inverse of `to_spark`."""
     match kind:
-        case spark.NullType():
-            return types.Null()
-        case spark.BooleanType():
-            return types.BOOLEAN
-        case spark.ByteType():
-            return types.Integer(8)
-        case spark.ShortType():
-            return types.Integer(16)
-        case spark.IntegerType():
-            return types.INT
-        case spark.LongType():
-            return types.BIGINT
-        case spark.FloatType():
-            return types.Float(32)
-        case spark.DoubleType():
-            return types.DOUBLE
         case spark.DecimalType():
             return types.Decimal(kind.precision, kind.scale)
-        case spark.StringType():
-            return types.TEXT
-        case spark.BinaryType():
-            return types.Bytes()
-        case spark.TimestampType():
-            return types.TIMESTAMP
-        case spark.DateType():
-            return types.Date()
-        case spark.DayTimeIntervalType():
-            return types.Interval()
         case spark.StructType():
             return types.Struct(tuple(types.Member(member.name, from_spark(member.dataType)) for member in kind.fields))
         case spark.ArrayType():
             return types.Array(from_spark(kind.elementType))
-    raise TypeError(kind)
+    return _FROM_SPARK[type(kind)]
 
 
 def spark_schema(schema: Schema) -> spark.StructType:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import msgspec
 import pyarrow as pa
 
+from engine import types
 from engine.arrow.functions.kernel import Kernel
 from engine.functions.parsers.json_path import read_path
 
@@ -21,7 +22,6 @@ _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 _TEXT = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder()
-_BIGINT_END = 1 << 63
 
 
 def _find(text: str | None, keys: Iterable[Key | None]) -> bytes | None:
@@ -62,7 +62,7 @@ def _as_string(raw: bytes) -> str | None:
 
 def _as_int(raw: bytes) -> int | None:
     value = _ANY.decode(raw) if raw[:1] in b"0123456789-" else None
-    return value if isinstance(value, int) and -_BIGINT_END <= value < _BIGINT_END else None
+    return value if isinstance(value, int) and types.BIGINT.holds(value) else None
 
 
 def _as_float(raw: bytes) -> float | None:

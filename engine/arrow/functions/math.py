@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
+from engine import types
 from engine.arrow.functions.kernel import Kernel, by_row
-
-_MAX_BIGINT = 2**63 - 1
 
 
 def _within_bigint(function: Callable[..., int]) -> Kernel:
@@ -17,7 +16,7 @@ def _within_bigint(function: Callable[..., int]) -> Kernel:
 
     def compute(*numbers: int) -> int | None:
         result = function(*numbers)
-        return result if -_MAX_BIGINT - 1 <= result <= _MAX_BIGINT else None
+        return result if types.BIGINT.holds(result) else None
 
     return by_row(compute, pa.int64())
 

@@ -68,8 +68,8 @@ def _avro_type(kind: types.Type, names: Iterator[str]) -> AvroType:
     match kind:
         case types.Boolean():
             return "boolean"
-        case types.Integer(bits, signed):
-            return "int" if bits < 32 or (bits == 32 and signed) else "long"
+        case types.Integer():
+            return "int" if kind.held_bits <= 32 else "long"
         case types.Float(bits):
             return "float" if bits == 32 else "double"
         case types.Decimal(precision, scale):

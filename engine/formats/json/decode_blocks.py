@@ -134,7 +134,7 @@ def _check_range(array: pa.Array, kind: types.Integer) -> None:
     limits = pc.min_max(array).as_py()
     if limits["min"] is None:
         return
-    if limits["min"] < 0 or limits["max"] > (1 << min(kind.bits, 63)) - 1:
+    if not (kind.holds(limits["min"]) and kind.holds(limits["max"])):
         raise UnusualError
 
 

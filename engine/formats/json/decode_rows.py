@@ -96,9 +96,8 @@ def _reader(kind: types.Type, options: JsonOptions) -> Read:
     match kind:
         case types.Boolean():
             return _read_boolean
-        case types.Integer(bits, signed):
-            limit = bits - 1 if signed else min(bits, 63)
-            return lambda value: _read_integer(value, -(1 << limit) if signed else 0, (1 << limit) - 1, str(kind))
+        case types.Integer():
+            return lambda value: _read_integer(value, kind)
         case types.Float():
             return _read_float
         case types.Text():
@@ -128,11 +127,11 @@ def _read_boolean(value: Value) -> bool:
     raise WrongValueError(f"expected BOOLEAN, found {_shown(value)}")
 
 
-def _read_integer(value: Value, least: int, most: int, kind: str) -> int:
+def _read_integer(value: Value, kind: types.Integer) -> int:
     number = _exact_integer(value)
     if number is None:
         raise WrongValueError(f"expected {kind}, found {_shown(value)}")
-    if not least <= number <= most:
+    if not kind.holds(number):
         raise WrongValueError(f"{number} is out of range for {kind}")
     return number
 

@@ -210,8 +210,8 @@ def _connect_type(kind: types.Type, options: JsonOptions) -> dict[str, object]:
     match kind:
         case types.Boolean():
             return {"type": "boolean"}
-        case types.Integer(bits, signed):
-            return {"type": f"int{bits if signed else min(64, bits * 2)}"}
+        case types.Integer():
+            return {"type": f"int{kind.held_bits}"}
         case types.Float(bits):
             return {"type": "float" if bits == 32 else "double"}
         case types.Decimal(precision, scale) if options.decimal_encoding == "bytes":

@@ -98,10 +98,9 @@ def _fraction_as_text(value: str) -> str:
 
 
 def _checked(value: str, target: types.Integer, *, lenient: bool) -> str:
-    most = (1 << min(63, target.bits)) - 1
     complaint = f"raise_error(concat('not in the range of {target}, ', CAST({value} AS STRING)))"
     refusal = "NULL" if lenient else complaint
-    return f"(CASE WHEN {value} NOT BETWEEN 0 AND {most}L THEN {refusal} ELSE {value} END)"
+    return f"(CASE WHEN {value} NOT BETWEEN {target.least} AND {target.largest}L THEN {refusal} ELSE {value} END)"
 
 
 def _is_in_range(source: types.Type, target: types.Integer) -> bool:

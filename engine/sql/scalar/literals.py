@@ -59,7 +59,7 @@ def _number(text: str) -> Expr:
 
 
 def _integer(value: int) -> Expr:
-    if not -(2**63) <= value < 2**63:
+    if not types.BIGINT.holds(value):
         raise TypeMismatchError(
             f"{clipped(str(value))} is out of range for BIGINT", hint="write it with a decimal point"
         )
