@@ -1,4 +1,4 @@
-"""Changes of rows: made from two versions of a table, and folded into a table again.
+"""Changes of rows, made from two versions of a table.
 
     before     1: (a, 2)   2: (b, 5)   3: (c, 7)
     after      1: (a, 3)   2: (b, 5)                4: (d, 1)
@@ -9,14 +9,11 @@ See docs/decisions/changes-are-folded-at-the-sink.md.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, is_hidden
+from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
 from engine.updating.groups import Flags, Longs, longs
 
 INSTANT = pa.timestamp("us", tz="UTC")
@@ -73,19 +70,6 @@ def _same(left: pa.Array, right: pa.Array) -> Flags:
     both_null = pc.and_(left.is_null(), right.is_null())
     same: Flags = pc.or_(equal.fill_null(False), both_null).to_numpy(zero_copy_only=False)
     return same
-
-
-def fold(changes: Iterable[Mapping[str, object]]) -> Counter[tuple[object, ...]]:
-    """The rows that are there after some changes, each as often as it is there. Raises ValueError when one is taken
-    back that is not there."""
-    rows: Counter[tuple[object, ...]] = Counter()
-    for change in changes:
-        values = [value for name, value in change.items() if not is_hidden(name)]
-        row = tuple(tuple(value) if isinstance(value, list) else value for value in values)
-        rows[row] += -1 if change[RETRACT] else 1
-        if rows[row] < 0:
-            raise ValueError(f"a row is taken back that is not there: {row}")
-    return +rows
 
 
 def _empty(table: pa.Table | None) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from random import Random
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from engine.plan.hidden import RETRACT, is_hidden
 from engine.updating.bucket_state import BucketState
 
 if TYPE_CHECKING:
@@ -67,3 +68,16 @@ class Buckets:
             self.states[bucket] = result.state
             out += result.out.to_pylist()
         return out
+
+
+def fold(changes: Iterable[Mapping[str, object]]) -> Counter[tuple[object, ...]]:
+    """The rows that are there after some changes, each as often as it is there. Raises ValueError when one is taken
+    back that is not there."""
+    rows: Counter[tuple[object, ...]] = Counter()
+    for change in changes:
+        values = [value for name, value in change.items() if not is_hidden(name)]
+        row = tuple(tuple(value) if isinstance(value, list) else value for value in values)
+        rows[row] += -1 if change[RETRACT] else 1
+        if rows[row] < 0:
+            raise ValueError(f"a row is taken back that is not there: {row}")
+    return +rows

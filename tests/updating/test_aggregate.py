@@ -20,8 +20,7 @@ from engine.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Array, Decimal, Type
 from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.functions_of_lists import LISTS
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
-from engine.updating.changelog import fold
-from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, identity, rows_after
+from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, fold, identity, rows_after
 
 DAY = 86_400_000_000
 PRICE = Decimal(12, 2)

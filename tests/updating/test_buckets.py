@@ -15,9 +15,8 @@ from engine.spark.buckets import LABELS, BucketProcessor, recent_chunks
 from engine.types import BIGINT, TEXT
 from engine.updating.accumulators.base import Measure
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
-from engine.updating.changelog import fold
 from engine.updating.serialization import BUCKETS, from_bytes
-from tests.updating.streams import INSTANT
+from tests.updating.streams import INSTANT, fold
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,8 +16,7 @@ from engine.udf.declared import Udf, UdfFile
 from engine.udf.reading import read_udfs
 from engine.updating.accumulators.base import Measure
 from engine.updating.aggregate import AggregateOperator, AggregateSpec
-from engine.updating.changelog import fold
-from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, identity, rows_after
+from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, fold, identity, rows_after
 
 SPREAD = """
 from collections import Counter

@@ -15,10 +15,9 @@ from engine.plan.expr import Call, Column, Expr
 from engine.plan.nodes import JoinKind
 from engine.schema import Field, Schema
 from engine.types import BIGINT, BOOLEAN, TEXT
-from engine.updating.changelog import fold
 from engine.updating.join import JoinSide, JoinSpec
 from engine.updating.state_columns import MATCH, ROW
-from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, identity, rows_after
+from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, fold, identity, rows_after
 
 DAY = 86_400_000_000
 LARGER: Expr = Call("<", (Column("l1", BIGINT), Column("r1", BIGINT)), BOOLEAN)

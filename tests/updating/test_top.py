@@ -14,10 +14,9 @@ from engine.plan.nodes.ranked import Ranking
 from engine.schema import Field, Schema
 from engine.types import BIGINT, DOUBLE, TEXT
 from engine.updating.accumulators.base import Sorting
-from engine.updating.changelog import fold
 from engine.updating.state_columns import MATCH, ROW
 from engine.updating.top import TopOperator, TopSpec
-from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, identity, rows_after
+from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, fold, identity, rows_after
 
 DAY = 86_400_000_000
 BY = (Sorting(DOUBLE, descending=True, nulls_first=False), Sorting(TEXT, descending=False, nulls_first=True))

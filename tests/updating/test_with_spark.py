@@ -20,8 +20,8 @@ from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import quoted
 from engine.spark.run import RunSpec
 from engine.spark.stream import Limits, open_tables, scan_specs
-from engine.updating.changelog import fold
 from tests.streams.play import START, Row, Step, at, play, read_rows, write_script
+from tests.updating.streams import fold
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
