@@ -25,9 +25,9 @@ def web_url(value: str) -> str:
     """A URL that an option may name. Raises ValueError when it is none, or holds what must not print."""
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("it must begin with http:// or https://, followed by a host")
+        raise ValueError("must begin with http:// or https://, followed by a host")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("a URL is printed, so user and password belong in options of their own")
+        raise ValueError("must not hold a user or a password, since a URL is printed: they have options of their own")
     return value
 
 
@@ -59,6 +59,14 @@ def check_url(url: str, environ: Mapping[str, str], lookup: Resolve = resolve) -
         addresses = lookup(host, port)
     except OSError as wrong:
         raise TargetUnavailableError(f"host {host!r} cannot be resolved: {wrong}", hint="check its name") from wrong
+    _check_addresses(host, addresses, environ)
+    address = addresses[0]
+    shown = f"[{address}]" if ":" in address else address
+    name = host if parts.port is None else f"{host}:{parts.port}"
+    return Reachable(parts._replace(netloc=f"{shown}:{port}").geturl(), name, host)
+
+
+def _check_addresses(host: str, addresses: Sequence[str], environ: Mapping[str, str]) -> None:
     allowed = [name.strip().lower() for name in environ.get(ALLOWED, "").split(",") if name.strip()]
     for address in addresses:
         if host.lower() not in allowed and not _is_open(address, allowed):
@@ -66,10 +74,6 @@ def check_url(url: str, environ: Mapping[str, str], lookup: Resolve = resolve) -
                 f"{host} is {address}, which is not a public address",
                 hint=f"if pipelines may connect to it, allow it where the job is started: {ALLOWED}={host}",
             )
-    address = addresses[0]
-    shown = f"[{address}]" if ":" in address else address
-    name = host if parts.port is None else f"{host}:{parts.port}"
-    return Reachable(parts._replace(netloc=f"{shown}:{port}").geturl(), name, host)
 
 
 def _is_open(text: str, allowed: Sequence[str]) -> bool:

@@ -32,6 +32,8 @@ Position: TypeAlias = Json
 """How far a partition has been read. Made by the connector, kept in Spark's offset log, compared with ==."""
 
 Direction = Literal["source", "sink", "lookup"]
+Compression: TypeAlias = Literal["none", "gzip", "zstd"]
+"""How a file may be compressed."""
 BadData = Literal["fail", "drop", "dead_letter"]
 """What a record that cannot be decoded does: end the run, go, or go and be kept beside."""
 

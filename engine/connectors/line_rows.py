@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.connectors.base import Chunk, DeadLetter, Table
-from engine.connectors.text_files import Compression, lines_before, read_blocks
+from engine.connectors.base import Chunk, Compression, DeadLetter, Table
+from engine.connectors.text_files import lines_before, read_blocks
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
 from engine.formats.base import BadRecord, Decoded, Decoder
@@ -35,18 +35,20 @@ class LineReader:
         for block in read_blocks(path, compression, start, end):
             longest = self.table.framing_max_length
             decoded = self.decoder.decode_lines(block if longest is None else cut_lines(block, longest))
-            if decoded.bad and self.table.bad_data == "fail":
-                raise bad_record(path, lines_before(path, compression, byte) + 1, decoded.bad[0])
             dead_letters: tuple[DeadLetter, ...] = ()
-            if decoded.bad and self.table.bad_data == "dead_letter":
-                first = lines_before(path, compression, byte) + 1
-                dead_letters = tuple(
-                    DeadLetter(f"{path}, line {first + record.index}", record.reason, record.raw)
-                    for record in decoded.bad
-                )
+            if decoded.bad and self.table.bad_data != "drop":
+                dead_letters = self._dead_letters(decoded, path, lines_before(path, compression, byte) + 1)
             yield from chunks(self._with_metadata(decoded, path, line), len(decoded.bad), dead_letters)
             byte += len(block)
             line += count_lines(block) if needs_lines else 0
+
+    def _dead_letters(self, decoded: Decoded, path: Path, first: int) -> tuple[DeadLetter, ...]:
+        """The bad records of a block that begins with the line `first`. Raises when the table takes none."""
+        if self.table.bad_data == "fail":
+            raise bad_record(path, first, decoded.bad[0])
+        return tuple(
+            DeadLetter(f"{path}, line {first + record.index}", record.reason, record.raw) for record in decoded.bad
+        )
 
     def _with_metadata(self, decoded: Decoded, path: Path, line: int) -> pa.RecordBatch:
         rows = decoded.rows

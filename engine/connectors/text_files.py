@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, TypeAlias
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 
+from engine.connectors.base import Compression
 from engine.errors import FilesChangedError, MissingFileError, UnreadableFileError
 
-Compression: TypeAlias = Literal["none", "gzip", "zstd"]
 BLOCK = 1024 * 1024
 """Small enough for the decoded records to stay in the processor's cache: twice as fast as with 8 MiB."""
 _COUNTED = 1024 * 1024

@@ -117,10 +117,8 @@ def show(expr: Expr) -> str:
     match expr:
         case Column(name):
             return name
-        case Constant(timedelta() as length):
-            return _interval(length)
-        case Constant(value):
-            return "NULL" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
+        case Constant():
+            return _show_constant(expr)
         case Call(function, arguments):
             inside = [show(argument) for argument in arguments]
             if not function[0].isalpha() or function in ("and", "or"):
@@ -133,6 +131,17 @@ def show(expr: Expr) -> str:
             return f"CASE {tests}{'' if default is None else f' ELSE {show(default)}'} END"
         case Member(inner, name):
             return f"{show(inner)}.{name}"
+
+
+def _show_constant(constant: Constant) -> str:
+    match constant.value:
+        case None:
+            return "NULL"
+        case timedelta() as length:
+            return _interval(length)
+        case str(text):
+            return f"'{text}'"
+    return str(constant.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from engine.plan.nodes import (
     UpdatingAggregate,
     UpdatingJoin,
     UpdatingTop,
+    Window,
     WindowAggregate,
     is_updating,
 )
@@ -41,20 +42,7 @@ def state_of(node: Node) -> str | None:
     """What a node keeps between epochs, and for how long; None for nothing."""
     match node:
         case WindowAggregate(_, window, _, _, aggregates):
-            values = _and_values([named.aggregate for named in aggregates if needs_values_in_window(named.aggregate)])
-            match window:
-                case Tumble(width):
-                    return f"a row{values} of each window and key, for {spell(width)} and until late rows are refused"
-                case Hop(slide, width):
-                    at_once = -(-width // slide)
-                    return (
-                        f"a row{values} of each window and key, for {spell(width)} and until late rows are refused;"
-                        f" each row is in {at_once} windows"
-                    )
-                case Session(gap):
-                    return f"a row{values} of each session and key, until {spell(gap)} after its last row"
-                case Carried():
-                    return None
+            return _state_of_window(window, [named.aggregate for named in aggregates])
         case UpdatingAggregate(source, _, aggregates, ttl):
             only_appends = not is_updating(source)
             whole = [
@@ -67,6 +55,22 @@ def state_of(node: Node) -> str | None:
             some = "every row" if limit is None or is_updating(source) else f"the first {limit} row{'s' * (limit > 1)}"
             return f"{some} of each partition, for {spell(ttl)} after its last change"
     return None
+
+
+def _state_of_window(window: Window, aggregates: Sequence[Aggregate]) -> str | None:
+    values = _and_values([aggregate for aggregate in aggregates if needs_values_in_window(aggregate)])
+    match window:
+        case Tumble(width):
+            return f"a row{values} of each window and key, for {spell(width)} and until late rows are refused"
+        case Hop(slide, width):
+            return (
+                f"a row{values} of each window and key, for {spell(width)} and until late rows are refused;"
+                f" each row is in {-(-width // slide)} windows"
+            )
+        case Session(gap):
+            return f"a row{values} of each session and key, until {spell(gap)} after its last row"
+        case Carried():
+            return None
 
 
 def needs_values_in_window(aggregate: Aggregate) -> bool:

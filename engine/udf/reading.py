@@ -145,17 +145,13 @@ class _Reader:
 
     def _read(self, node: _Definition, mark: _Mark) -> Udf:
         self._check_name(node)
-        if mark.name == "udaf" and isinstance(node, ast.ClassDef):
-            return self._incremental(node)
         if isinstance(node, ast.ClassDef):
-            raise UdfSignatureError(f"a class cannot be a @{mark.name}", hint="a class with add and finish is a @udaf")
+            if mark.name != "udaf":
+                hint = "a class with add and finish is a @udaf"
+                raise UdfSignatureError(f"a class cannot be a @{mark.name}", hint=hint)
+            return self._incremental(node)
         is_async = isinstance(node, ast.AsyncFunctionDef)
-        if is_async and (mark.name != "udf" or mark.options.get("vectorized")):
-            raise UdfSignatureError("only a @udf that takes single values can be async", hint="remove async")
-        if not is_async and (unfit := sorted(_FOR_ASYNC & set(mark.options))):
-            raise UdfSignatureError(
-                f"option {unfit[0]} is only for async functions", hint="write async def, or remove the option"
-            )
+        _check_options(mark, is_async=is_async)
         match mark.name:
             case "udaf":
                 return self._of_lists(node)
@@ -280,10 +276,22 @@ def _decorator_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
             case ast.ImportFrom(module=module, names=names) if module in _HOMES:
                 yield from ((alias.asname or alias.name, alias.name) for alias in names if alias.name in _MARKS)
             case ast.ImportFrom(module="engine", names=names):
-                yield from ((f"{alias.asname or alias.name}.{mark}", mark) for alias in names for mark in _MARKS)
+                yield from _marks_of(names)
             case ast.Import(names=names):
-                homes = [alias for alias in names if alias.name in _HOMES]
-                yield from ((f"{alias.asname or alias.name}.{mark}", mark) for alias in homes for mark in _MARKS)
+                yield from _marks_of([alias for alias in names if alias.name in _HOMES])
+
+
+def _marks_of(modules: Sequence[ast.alias]) -> Iterator[tuple[str, str]]:
+    return ((f"{module.asname or module.name}.{mark}", mark) for module in modules for mark in _MARKS)
+
+
+def _check_options(mark: _Mark, *, is_async: bool) -> None:
+    if is_async and (mark.name != "udf" or mark.options.get("vectorized")):
+        raise UdfSignatureError("only a @udf that takes single values can be async", hint="remove async")
+    if not is_async and (unfit := sorted(_FOR_ASYNC & set(mark.options))):
+        raise UdfSignatureError(
+            f"option {unfit[0]} is only for async functions", hint="write async def, or remove the option"
+        )
 
 
 def _options(node: ast.Call, name: str) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from pyarrow import csv
 
 from engine import types
 from engine.arrow.evaluate import evaluate
-from engine.connectors.base import Chunk, Table
-from engine.connectors.text_files import Compression, open_text
+from engine.connectors.base import Chunk, Compression, Table
+from engine.connectors.text_files import open_text
 from engine.errors import BadRecordError, EngineError, UnreadableFileError
 from engine.formats.csv import CsvOptions
 from engine.plan.expr import Cast, Column
@@ -40,17 +40,21 @@ def read_csv(table: Table, path: Path, compression: Compression) -> Iterator[Chu
         arrays.append(array)
     if bad and table.bad_data == "fail":
         first = min(bad)
-        shown = ", ".join(str(texts.column(at)[first]) for at in range(len(names)))[:120]
-        raise BadRecordError(
-            f"{path}, record {first + 1}: {bad[first]}. The record is: {shown}",
-            hint="correct the record, or leave such records out with bad_data = 'drop'",
-        )
+        raise _refused(path, first, bad[first], texts.slice(first, 1))
     rows = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(table.schema))
     if bad:
         rows = rows.filter(pa.array([row not in bad for row in range(rows.num_rows)], pa.bool_()))
     for name, _ in table.metadata:
         rows = rows.append_column(name, pa.repeat(pa.scalar(str(path)), rows.num_rows))
     yield Chunk(rows, len(bad))
+
+
+def _refused(path: Path, index: int, complaint: str, record: pa.RecordBatch) -> BadRecordError:
+    shown = ", ".join(str(column[0]) for column in record.columns)[:120]
+    return BadRecordError(
+        f"{path}, record {index + 1}: {complaint}. The record is: {shown}",
+        hint="correct the record, or leave such records out with bad_data = 'drop'",
+    )
 
 
 def _texts(table: Table, options: CsvOptions, path: Path, compression: Compression) -> tuple[list[str], pa.RecordBatch]:

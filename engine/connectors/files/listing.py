@@ -87,40 +87,58 @@ def list_files(root: Path, pattern: str | None, *, by_time: bool, until: int | N
     files = []
     for path in _walk(root):
         name = path.relative_to(root).as_posix()
-        if not expression.search(name):
-            continue
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            continue
-        if until is None or status.st_mtime_ns <= until:
-            files.append(ListedFile(Key(status.st_mtime_ns if by_time else 0, name), status.st_size))
+        listed = _status_of(path) if expression.search(name) else None
+        if listed is not None and (until is None or listed.st_mtime_ns <= until):
+            files.append(ListedFile(Key(listed.st_mtime_ns if by_time else 0, name), listed.st_size))
     return sorted(files, key=lambda file: file.key)
+
+
+def _status_of(path: Path) -> os.stat_result | None:
+    """None for a file that was removed meanwhile."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
 
 
 def ranges_between(files: Sequence[ListedFile], start: FilePosition, end: FilePosition) -> list[FileRange]:
     """What lies between two positions. Raises when the files there are not those that were there."""
     if end.key is None:
         return []
-    within = [file for file in files if (start.key is None or file.key > start.key) and file.key <= end.key]
-    if len(within) != end.seen - start.seen or sum(file.size for file in within) != end.bytes - start.bytes:
+    whole = _between(files, start, end, end.key)
+    ranges = (_range_of(file, start, end) for file in (*_begun(files, start), *whole))
+    return [part for part in ranges if part.end is None or part.end > part.start]
+
+
+def _begun(files: Sequence[ListedFile], start: FilePosition) -> list[ListedFile]:
+    """The file that was read in part, if there is one."""
+    if start.key is None or start.is_done:
+        return []
+    begun = [file for file in files if file.key == start.key]
+    if not begun:
+        raise FilesChangedError(f"the file {start.key.name!r} was read in part and is gone", hint="put it back")
+    return begun
+
+
+def _between(files: Sequence[ListedFile], start: FilePosition, end: FilePosition, last: Key) -> list[ListedFile]:
+    """The files after the one of `start`. They must be as many, and as large, as when the epoch was planned."""
+    within = [file for file in files if (start.key is None or file.key > start.key) and file.key <= last]
+    count, size = end.seen - start.seen, end.bytes - start.bytes
+    size_now = sum(file.size for file in within)
+    if (len(within), size_now) != (count, size):
         raise FilesChangedError(
-            f"{end.seen - start.seen} files of {end.bytes - start.bytes} bytes were planned to be read up to"
-            f" {end.key.name!r}, and now there are {len(within)} of {sum(file.size for file in within)} bytes",
+            f"{count} files of {size} bytes were planned to be read up to {last.name!r}, "
+            f"and now there are {len(within)} of {size_now} bytes",
             hint="files must not change while a job reads them: put them back, or start with a new state directory",
         )
-    if start.key is not None and not start.is_done:
-        current = next((file for file in files if file.key == start.key), None)
-        if current is None:
-            raise FilesChangedError(f"the file {start.key.name!r} was read in part and is gone", hint="put it back")
-        within.insert(0, current)
-    ranges = []
-    for file in within:
-        first = start.at if file.key == start.key else 0
-        last = end.at if file.key == end.key and not end.is_done else None
-        if last is None or last > first:
-            ranges.append(FileRange(file.key.name, first, last, file.size, file.size))
-    return ranges
+    return within
+
+
+def _range_of(file: ListedFile, start: FilePosition, end: FilePosition) -> FileRange:
+    """What is to be read of a file."""
+    first = start.at if file.key == start.key else 0
+    last = end.at if file.key == end.key and not end.is_done else None
+    return FileRange(file.key.name, first, last, file.size, file.size)
 
 
 def to_position(position: FilePosition) -> Position:

@@ -49,18 +49,8 @@ class Partitioner:
 
     def split(self, rows: pa.RecordBatch) -> Iterator[PartitionRows]:
         """The rows of each directory, in their order, without the event time; the directories as they first come."""
-        names = rows.schema.names
-        table_rows = rows.select(
-            [
-                at
-                for at, name in enumerate(names)
-                if at not in self._left_out and (at < self._width or name != EVENT_TIME)
-            ]
-        )
-        keys: list[pa.Array] = []
-        if self._pattern is not None:
-            keys.append(_coarse(rows.column(EVENT_TIME), self._pattern))
-        keys += [rows.column(index) for index in self._fields]
+        table_rows = self._written_columns(rows)
+        keys = self._keys(rows)
         if not keys:
             if rows.num_rows:
                 yield PartitionRows("", table_rows)
@@ -72,6 +62,18 @@ class Partitioner:
             values = [key[first] for key in keys]
             until = None if self._pattern is None else self._end(pc.max(rows.column(EVENT_TIME).filter(chosen)))
             yield PartitionRows(self._folder(values), table_rows.filter(chosen), until)
+
+    def _written_columns(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns that go into files, and hidden ones but the event time."""
+        names = [None if at in self._left_out else name for at, name in enumerate(rows.schema.names)]
+        return rows.select(
+            [at for at, name in enumerate(names) if name is not None and (at < self._width or name != EVENT_TIME)]
+        )
+
+    def _keys(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """What the rows of a directory have in common."""
+        fields = [rows.column(index) for index in self._fields]
+        return fields if self._pattern is None else [_coarse(rows.column(EVENT_TIME), self._pattern), *fields]
 
     def _end(self, latest: pa.Scalar) -> int | None:
         return end_of(latest.as_py(), self._pattern or "") if latest.is_valid else None

@@ -68,12 +68,22 @@ def plan(
     folders = _latest([*before.incomplete, *filter(None, map(layout.folder, segments))])
     complete = [folder for folder in folders if moment.has_passed(folder.until) and not _is_open(folder, open_files)]
     published = [_published(file, layout, stem(layout.strategy, epoch, outside.now, outside.chance)) for file in final]
-    markers = [f"{folder.name}/{MARKER}" for folder in complete]
-    published += [PublishedFile(name, 0, ()) for name in markers if not outside.is_marked(name)]
     incomplete = tuple(folder for folder in folders if folder not in complete)
     return EpochManifest(
-        epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(published), open_files, incomplete
+        epoch.lineage,
+        epoch.number,
+        epoch.offsets,
+        epoch.generation,
+        (*published, *_markers(complete, outside)),
+        open_files,
+        incomplete,
     )
+
+
+def _markers(complete: Sequence[TimeDirectory], outside: Outside) -> list[PublishedFile]:
+    """The empty files that tell of complete directories."""
+    names = (f"{folder.name}/{MARKER}" for folder in complete)
+    return [PublishedFile(name, 0, ()) for name in names if not outside.is_marked(name)]
 
 
 def _published(file: OpenFile, layout: Layout, stem: str) -> PublishedFile:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator
 from pydantic import Field as Option
 
 from engine import types
-from engine.connectors.base import Options
+from engine.connectors.base import Compression, Options
 from engine.connectors.files.sink_options import TimedFileSinkOptions
 from engine.connectors.files.storage import Location, StorageOptions, WritablePath, read_location
 from engine.option_values import Pattern
@@ -27,9 +27,10 @@ def _local(value: object) -> object:
         return value
     if text.lower().startswith("file://"):
         return text[len("file://") :]
-    raise ValueError(f"{text.split(':', 1)[0]}: cannot be read yet; use a directory of this machine")
+    raise ValueError(f"must be a directory or a file of this machine, not {text.split(':', 1)[0]}:")
 
 
+_REGEX_PATTERN = "Regular expression; only files whose path below `path` contains a match are read."
 LocalPath = Annotated[Path, BeforeValidator(_local)]
 """A path of this machine; a file: URL is one too."""
 
@@ -38,12 +39,8 @@ class FilesystemSourceOptions(Options):
     """Which files, and whether to wait for more."""
 
     path: LocalPath = Option(description="Directory to read, including its subdirectories, or a single file.")
-    regex_pattern: Pattern | None = Option(
-        None,
-        alias="source.regex_pattern",
-        description="Regular expression; only files whose path below `path` contains a match are read.",
-    )
-    compression: Literal["none", "gzip", "zstd"] | None = Option(
+    regex_pattern: Pattern | None = Option(None, alias="source.regex_pattern", description=_REGEX_PATTERN)
+    compression: Compression | None = Option(
         None,
         alias="source.compression",
         description="Compression of files of lines. By default the file's name says it.",
@@ -62,12 +59,8 @@ class FilesystemLookupOptions(Options):
     """Which files hold the rows that are looked up."""
 
     path: LocalPath = Option(description="Directory or file with the rows; files are read again when they change.")
-    regex_pattern: Pattern | None = Option(
-        None,
-        alias="lookup.regex_pattern",
-        description="Regular expression; only files whose path below `path` contains a match are read.",
-    )
-    compression: Literal["none", "gzip", "zstd"] | None = Option(
+    regex_pattern: Pattern | None = Option(None, alias="lookup.regex_pattern", description=_REGEX_PATTERN)
+    compression: Compression | None = Option(
         None,
         alias="lookup.compression",
         description="Compression of files of lines and of CSV files. By default the file's name says it.",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from engine.connectors.base import Chunk, Position, Slice, Table
+from engine.connectors.base import Chunk, Compression, Position, Slice, Table
 from engine.connectors.files.listing import (
     FilePosition,
     FileRange,
@@ -21,7 +21,7 @@ from engine.connectors.files.listing import (
 from engine.connectors.files.parquet_rows import count_rows, group_ends, read_rows
 from engine.connectors.filesystem.options import FilesystemSourceOptions
 from engine.connectors.line_rows import line_reader
-from engine.connectors.text_files import Compression, compression_of, cut_points, missing_file, skip_lines
+from engine.connectors.text_files import compression_of, cut_points, missing_file, skip_lines
 
 _PARTITION = "files"
 _SMALLEST_RANGE = 1024 * 1024

@@ -36,25 +36,32 @@ def client_config(options: KafkaOptions, **more: str | int | float | bool) -> Cl
         # without it the client writes every lost connection to stderr, over and over
         "log_level": 0,
     }
-    if options.auth_type == "sasl":
-        assert options.auth_username is not None
-        assert options.auth_password is not None
-        config["sasl.mechanism"] = options.auth_mechanism or "PLAIN"
-        config["sasl.username"] = options.auth_username
-        config["sasl.password"] = options.auth_password.get_secret_value()
-    if options.auth_type == "aws_msk_iam":
-        from engine.connectors.kafka import msk  # noqa: PLC0415 - an extra of its own
-
-        assert options.auth_region is not None
-        msk.sign_in(options.auth_region)  # the client would only say that it waited in vain
-        config["sasl.mechanism"] = "OAUTHBEARER"
-        config["oauth_cb"] = partial(msk.sign_in, options.auth_region)
+    config |= _login(options)
     if options.ssl_ca is not None:
         config["ssl.ca.pem"] = options.ssl_ca
     if options.ssl_certificate is not None and options.ssl_key is not None:
         config["ssl.certificate.pem"] = options.ssl_certificate
         config["ssl.key.pem"] = options.ssl_key.get_secret_value()
     return config | {name.replace("_", "."): value for name, value in more.items()}
+
+
+def _login(options: KafkaOptions) -> ClientConfig:
+    match options.auth_type:
+        case "sasl":
+            assert options.auth_username is not None
+            assert options.auth_password is not None
+            return {
+                "sasl.mechanism": options.auth_mechanism or "PLAIN",
+                "sasl.username": options.auth_username,
+                "sasl.password": options.auth_password.get_secret_value(),
+            }
+        case "aws_msk_iam":
+            from engine.connectors.kafka import msk  # noqa: PLC0415 - an extra of its own
+
+            assert options.auth_region is not None
+            msk.sign_in(options.auth_region)  # the client would only say that it waited in vain
+            return {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": partial(msk.sign_in, options.auth_region)}
+    return {}
 
 
 @contextmanager

@@ -65,14 +65,17 @@ class KafkaOptions(RegistryOptions):
 
     @model_validator(mode="after")
     def _login_is_whole(self) -> KafkaOptions:
-        login = (self.auth_mechanism, self.auth_username, self.auth_password)
-        if self.auth_type == "sasl":
-            if self.auth_username is None or self.auth_password is None:
-                raise ValueError("auth.type = 'sasl' needs 'auth.username' and 'auth.password'")
-        elif any(part is not None for part in login):
+        is_sasl, has_user = self.auth_type == "sasl", None not in (self.auth_username, self.auth_password)
+        if is_sasl and not has_user:
+            raise ValueError("auth.type = 'sasl' needs 'auth.username' and 'auth.password'")
+        if not is_sasl and {self.auth_mechanism, self.auth_username, self.auth_password} != {None}:
             raise ValueError("a login needs auth.type = 'sasl'")
         if (self.auth_type == "aws_msk_iam") != (self.auth_region is not None):
             raise ValueError("auth.type = 'aws_msk_iam' and 'auth.region' go together")
+        return self
+
+    @model_validator(mode="after")
+    def _protocol_fits(self) -> KafkaOptions:
         if self.auth_type == "none" and (self.auth_protocol or "").startswith("SASL"):
             raise ValueError("a login needs auth.type = 'sasl'")
         if self.auth_type != "none" and self.auth_protocol in ("PLAINTEXT", "SSL"):

@@ -115,22 +115,26 @@ def window_of(node: Node) -> tuple[Window, str | None] | None:
             return (inner[0] if inner else window, name)
         case Filter(source) | Unnest(source):
             return window_of(source)
-        case Project(source, columns):
-            inner = window_of(source)
-            if inner is None:
-                return None
-            window, column = inner
-            return window, next((named.name for named in columns if _holds(named.expr, column, source)), None)
+        case Project():
+            return _window_of_project(node)
         case Union(inputs):
             windows = [window_of(part) for part in inputs]
-            first = windows[0]
-            same = first is not None and all(common is not None and common[0] == first[0] for common in windows)
-            return first if same else None
+            same = len({None if window is None else window[0] for window in windows}) == 1
+            return windows[0] if same else None
         case WindowJoin():
             return _window_of_join(node)
         case LookupJoin(source) | Over(source) | Top(source):
             return window_of(source)
     return None
+
+
+def _window_of_project(project: Project) -> tuple[Window, str | None] | None:
+    """That of its input, in the first column that holds it."""
+    inner = window_of(project.input)
+    if inner is None:
+        return None
+    window, column = inner
+    return window, next((named.name for named in project.columns if _holds(named.expr, column, project.input)), None)
 
 
 def _window_of_join(join: WindowJoin) -> tuple[Window, str | None] | None:

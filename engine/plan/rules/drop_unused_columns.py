@@ -60,17 +60,13 @@ def _cut(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
             return replace(node, input=_cut(source, names - {name} | read_by(node), used))
         case Union(inputs):
             return Union(tuple(_cut(part, _by_position(node, part, names), used) for part in inputs))
-        case WindowJoin(left, right) | UpdatingJoin(left, right):
-            read = sides_read(node)
-            cut_left, cut_right = (
-                _cut(side, names & set(side.schema.names) | names_read, used)
-                for side, names_read in zip((left, right), read, strict=True)
-            )
-            return replace(node, left=cut_left, right=cut_right)
-        case Over(source, _, functions):
-            fewer = replace(node, functions=tuple(function for function in functions if function.name in names))
-            cut_input = _cut(source, names & set(source.schema.names) | read_by(fewer), used)
-            return replace(fewer, input=cut_input) if fewer.functions else cut_input
+        case WindowJoin() | UpdatingJoin():
+            left_read, right_read = sides_read(node)
+            left = _cut(node.left, names & set(node.left.schema.names) | left_read, used)
+            right = _cut(node.right, names & set(node.right.schema.names) | right_read, used)
+            return replace(node, left=left, right=right)
+        case Over():
+            return _cut_over(node, names, used)
         case UpdatingTop(source, number=number):
             below = names & set(source.schema.names) | read_by(node)
             cut_input = _without_others(_cut(source, below, used), below)
@@ -79,16 +75,26 @@ def _cut(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
             fields = tuple(field for field in looked_up if field.name in names) or looked_up.fields[:1]
             below = names & set(source.schema.names) | read_by(node)
             return replace(node, input=_cut(source, below, used), columns=Schema(fields))
-        case UpdatingAggregate(_, keys, aggregates):
-            # the first one stays where there is no key, since without either nothing would be counted
-            used_aggregates = (
-                tuple(named for named in aggregates if named.name in names) or aggregates[: 0 if keys else 1]
-            )
-            less = replace(node, aggregates=used_aggregates)
-            return replace(less, input=_cut(less.input, read_by(less), used))
+        case UpdatingAggregate():
+            return _cut_updating_aggregate(node, names, used)
         case WindowAggregate(source):
             return replace(node, input=_cut(source, read_by(node), used))
     return node
+
+
+def _cut_over(node: Over, names: frozenset[str], used: dict[str, set[str]]) -> Node:
+    fewer = replace(node, functions=tuple(function for function in node.functions if function.name in names))
+    cut_input = _cut(node.input, names & set(node.input.schema.names) | read_by(fewer), used)
+    return replace(fewer, input=cut_input) if fewer.functions else cut_input
+
+
+def _cut_updating_aggregate(node: UpdatingAggregate, names: frozenset[str], used: dict[str, set[str]]) -> Node:
+    aggregates = tuple(named for named in node.aggregates if named.name in names)
+    if not aggregates and not node.keys:
+        # without either nothing would be counted
+        aggregates = node.aggregates[:1]
+    fewer = replace(node, aggregates=aggregates)
+    return replace(fewer, input=_cut(node.input, read_by(fewer), used))
 
 
 def _without_others(node: Node, names: frozenset[str]) -> Node:

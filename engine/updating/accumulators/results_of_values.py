@@ -9,6 +9,7 @@ Where the aggregate has an accumulator, the values go through it, with how often
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -57,20 +58,29 @@ _ONE = Groups(np.zeros(1, np.int64), np.zeros(1, np.int64))
 def _results_of_lists(measure: Measure, values: pa.Table, weights: Longs, low: Longs, high: Longs) -> list[object]:
     compute = function_of(measure.function, measure.result)
     arguments = [values[f"a{place}"].combine_chunks() for place in range(len(measure.arguments))]
-    taking = np.ones(len(weights), bool)
+    taken = np.ones(len(weights), bool)
     if measure.function != GATHERED and not AGGREGATES[measure.function].takes_nulls:
-        taking = present(arguments, len(weights))
+        taken = present(arguments, len(weights))
     columns = [argument.to_pylist() for argument in arguments]
     sorting = [values[f"o{place}"].to_pylist() for place in range(len(measure.order))]
     firsts = longs(values[FIRST]).tolist()
     results = []
     for start, end in zip(low.tolist(), high.tolist(), strict=True):
-        places = sorted((place for place in range(start, end) if taking[place]), key=firsts.__getitem__)
-        for keys, how in reversed(list(zip(sorting, measure.order, strict=True))):
-            places = _sort(places, keys, how)
-        rows = [tuple(column[place] for column in columns) for place in places for _ in range(int(weights[place]))]
-        results.append(compute(rows))
+        places = (start + np.flatnonzero(taken[start:end])).tolist()
+        places = _in_order(places, firsts, sorting, measure.order)
+        repeated = [place for place in places for _ in range(int(weights[place]))]
+        results.append(compute([tuple(column[place] for column in columns) for place in repeated]))
     return results
+
+
+def _in_order(
+    places: list[int], firsts: list[int], sorting: Sequence[list[object]], order: Sequence[Sorting]
+) -> list[int]:
+    """The places as the aggregate wants its values: in its own order, else as they came first."""
+    places = sorted(places, key=firsts.__getitem__)
+    for values, how in reversed(list(zip(sorting, order, strict=True))):
+        places = _sort(places, values, how)
+    return places
 
 
 def _sort(places: list[int], values: list[object], how: Sorting) -> list[int]:

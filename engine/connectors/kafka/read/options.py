@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field as Option
 from pydantic import field_validator, model_validator
@@ -13,6 +13,9 @@ from engine import types
 from engine.connectors.kafka.connection import KafkaOptions
 from engine.option_values import ByteCount, Pattern
 from engine.schema import Field
+
+FirstOffset: TypeAlias = Literal["latest", "earliest", "group"]
+"""Where a pipeline without a checkpoint begins."""
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -32,7 +35,7 @@ class KafkaSourceOptions(KafkaOptions):
         alias="source.topic_pattern",
         description="Regular expression, instead of `topic`: every topic whose whole name matches is read.",
     )
-    offset: Literal["latest", "earliest", "group"] = Option(
+    offset: FirstOffset = Option(
         "latest",
         alias="source.offset",
         description="Where a pipeline without a checkpoint begins: at the end of each partition, at its first "
@@ -42,7 +45,8 @@ class KafkaSourceOptions(KafkaOptions):
     read_mode: Literal["read_committed", "read_uncommitted"] = Option(
         "read_committed",
         alias="source.read_mode",
-        description="Whether records of open and aborted transactions are left out (`read_committed`) or read as well.",
+        description="Whether records of open and aborted transactions are left out (`read_committed`) or read as well. "
+        "With `read_committed`, records behind an open transaction wait, and are not counted in `rows_waiting`.",
     )
     group_id: str | None = Option(
         None,
@@ -105,7 +109,8 @@ class KafkaSourceOptions(KafkaOptions):
         for name in () if value is None else value.split(","):
             if not _TOPIC.fullmatch(name.strip()):
                 raise ValueError(
-                    f"{name.strip()!r} is not a valid topic name; for a regular expression use source.topic_pattern"
+                    f"names {name.strip()!r}, which is not a valid topic; "
+                    "for a regular expression use source.topic_pattern"
                 )
         return value
 
