@@ -60,23 +60,28 @@ def connector_pages() -> dict[str, Callable[[], str]]:
 
 def connector_page(connector: Connector) -> str:
     """What a connector does, what it promises, and its options."""
-    formats = ", ".join(map(code, sorted(connector.formats)))
+    paragraphs = _columns_and_formats(connector)
+    for direction, options in connector.options.items():
+        paragraphs.append(f"## As {direction}")
+        if direction == "sink":
+            paragraphs.append(f"Guarantee: **{connector.guarantee}**.")
+            paragraphs.append("\n".join(f"- {limit}" for limit in connector.limits))
+        paragraphs.append(options_table(options) or "No options.")
+    paragraphs.append("Options that every table has are on [another page](../connectors.md).")
+    return page(connector.name, connector.summary, [text for text in paragraphs if text])
+
+
+def _columns_and_formats(connector: Connector) -> list[str]:
     paragraphs = []
-    if formats:
-        default = f", {code(connector.default_format)} by default" if connector.default_format else ""
-        paragraphs.append(f"Formats: {formats}{default}.")
+    if connector.formats:
+        formats = ", ".join(map(code, sorted(connector.formats)))
+        has_choice = len(connector.formats) > 1
+        default = f"; {code(connector.default_format)} by default" if has_choice and connector.default_format else ""
+        paragraphs.append(f"{'Formats' if has_choice else 'Format'}: {formats}{default}.")
     if connector.schema:
         columns = ", ".join(code(f"{field.name} {field.type}") for field in connector.schema)
         paragraphs.append(f"Its columns, when none are declared: {columns}.")
     if connector.metadata:
         keys = ", ".join(code(f"{key} ({field.type})") for key, field in connector.metadata.items())
         paragraphs.append(f"`METADATA FROM` knows {keys}.")
-    for direction, options in connector.options.items():
-        listing = options_table(options)
-        paragraphs.append(f"## As {direction}")
-        if direction == "sink":
-            paragraphs.append(f"Guarantee: **{connector.guarantee}**.")
-            paragraphs.append("\n".join(f"- {limit}" for limit in connector.limits))
-        paragraphs.append(listing or "No options.")
-    paragraphs.append("Options that every table has are on [another page](../connectors.md).")
-    return page(connector.name, connector.summary, [text for text in paragraphs if text])
+    return paragraphs

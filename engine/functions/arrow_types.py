@@ -48,7 +48,7 @@ def arrow_unit(name: str) -> str | None:
 
 
 def to_arrow_name(kind: types.Type) -> str:
-    """What Arroyo calls the type."""
+    """What Arrow calls the type, in the words of Arroyo: `Utf8` for any text, timestamps in nanoseconds."""
     match kind:
         case types.Text() | types.Json():
             return "Utf8"

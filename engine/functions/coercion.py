@@ -3,7 +3,7 @@
 a SMALLINT, b INT UNSIGNED      common type BIGINT: the next signed type that holds all of both
 a BIGINT, b DECIMAL(10, 2)      common type DECIMAL(22, 2): 20 digits before the point, 2 behind it
 a FLOAT, b DECIMAL(10, 2)       common type DOUBLE
-a TIMESTAMP, b BIGINT           no common type; a cast counts nanoseconds
+a TIMESTAMP, b BIGINT           no common type; a cast of `a` to BIGINT counts nanoseconds
 """
 
 from __future__ import annotations

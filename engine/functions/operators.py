@@ -175,7 +175,7 @@ OPERATORS = (
         "mod",
     ),
     _operator("&", "a & b", "The bits that both whole numbers have; NULL when either is.", _bits),
-    _operator("|", "a | b", "The bits that one of the whole numbers has; NULL when either is.", _bits),
+    _operator("|", "a | b", "The bits that at least one of the whole numbers has; NULL when either is.", _bits),
     _operator("#", "a # b", "The bits that only one of the whole numbers has; NULL when either is.", _bits),
     _operator(
         "<<",

@@ -180,8 +180,8 @@ class _EpochSteps:
 
 @dataclass(slots=True)
 class _Running:
-    """A run with its session open. Spark's thread runs the epochs and writes `begun` and `written`; the thread of the
-    run reads them, and reports."""
+    """A run with its session open. Spark's thread runs the epochs and writes `newest_begun` and `written`; the thread
+    of the run reads them, and reports."""
 
     prepared: _PreparedRun
     control: Control

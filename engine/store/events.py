@@ -25,7 +25,7 @@ EVENTS = Table(
 
 
 def add(connection: Connection, event: JobEvent) -> None:
-    """Store a event."""
+    """Store an event."""
     connection.execute(
         insert(EVENTS).values(
             job_id=event.job_id,

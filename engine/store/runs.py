@@ -58,22 +58,22 @@ def find(connection: Connection, job_id: str, generation: int) -> Run | None:
 
 
 def set_process(connection: Connection, run: Run, pid: int, born: str) -> None:
-    """JobEvent which process a run is."""
+    """Write down which process a run is."""
     connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(pid=pid, born=born))
 
 
 def set_hello(connection: Connection, run: Run, at: datetime) -> None:
-    """JobEvent that the driver has called."""
+    """Write down that the driver has called."""
     connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(hello_at=at))
 
 
 def set_running(connection: Connection, run: Run, at: datetime) -> None:
-    """JobEvent that the driver runs its query."""
+    """Write down that the driver runs its query."""
     connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(running_at=at))
 
 
 def set_goodbye(connection: Connection, run: Run, goodbye: Goodbye) -> None:
-    """JobEvent the driver's last word."""
+    """Write down the driver's last word."""
     failure = goodbye.failure
     connection.execute(
         update_rows(RUNS)
@@ -89,7 +89,7 @@ def set_goodbye(connection: Connection, run: Run, goodbye: Goodbye) -> None:
 
 
 def end(connection: Connection, job_id: str, generation: int, at: datetime) -> None:
-    """JobEvent that the process is surely gone."""
+    """Write down that the process is surely gone."""
     connection.execute(update_rows(RUNS).where(_same(job_id, generation)).values(ended_at=at))
 
 

@@ -37,7 +37,8 @@ from engine.updating.state_columns import FIRST, LAST, VALUE, WEIGHT
 @dataclass(frozen=True, slots=True)
 class AggregateSpec:
     """What is to be computed: the keys and results in `schema`, keys first. The rows that come have the columns `_id`,
-    `k0`..., for each measure its arguments `a0_0`..., its condition `c0`, and `v0` where values are kept."""
+    `k0`..., for each measure its arguments `a0_0`..., its order `o0_0`..., its condition `c0`, and the hash `v0` where
+    values are kept."""
 
     schema: Schema
     key_count: int

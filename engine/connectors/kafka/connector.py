@@ -72,8 +72,6 @@ KAFKA = Connector(
     open_sink=_open_sink,
     guarantee="exactly-once",
     limits=(
-        "`rows_waiting` of an epoch counts only up to the last stable offset. Records behind an open "
-        "transaction are neither counted nor read.",
         "Without `sink.commit_mode = 'exactly_once'`, an epoch that is run again after a crash is written again.",
         "Exactly once holds for readers that use `read_committed`. An open transaction makes them "
         "wait, at most for `sink.transaction_timeout` if a job has died and is not started again.",

@@ -1,7 +1,7 @@
 r"""Reading instants that are written in a format of strftime's letters.
 
     format    "%d.%m.%y %H:%M %z"
-    groups    (?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{1,2})\s*(?P<H>\d{1,2}):(?P<M>[0-5]?\d)\s*(?P<z>[+-]...)
+    groups    \s*(?P<d>\d{1,2})\.\s*(?P<m>\d{1,2})\.\s*(?P<y>\d{1,2})\s*\s*(?P<H>\d{1,2}):\s*(?P<M>[0-5]?\d)\s*...
     text      "5.3.24 19:08 +0200"      d = 5, m = 3, y = 24, H = 19, M = 08, z = +0200
     instant   2024-03-05 17:08 UTC
 

@@ -1,4 +1,4 @@
-"""The name of a type in Spark SQL."""
+"""The name that Arrow has for the type of a value: it is known before Spark runs, and printed as a text."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@
     UpdatingJoin left    of events with it on key = __value0_key0
     Project              id, n = coalesce(__value0_0, 0), since a row that meets none has NULL there, and counts zero
 
-Rows with a window meet the aggregate of their window. Without an equality all rows meet one aggregate: see `spread`.
+Rows with a window meet the aggregate of their window. Without an equality all rows meet one aggregate
+(`spread_join.py`).
 """
 
 from __future__ import annotations

@@ -129,9 +129,9 @@ class _SubqueryFilter:
         """Those of the rows for which NOT IN is not unknown: a NULL is not known to be out of what is not empty, and
         nothing is known to be out of what has a NULL.
 
-        It is an anti join with the inner rows by parts (see `spread`). A row of value 'a' belongs to one of 16 parts, a
-        row of NULL to a part of its own. An inner row of NULL stands in all of the parts, so it drops every row; one
-        with a value stands in the part of NULL only, so it drops the rows of NULL.
+        It is an anti join with the inner rows by parts (`spread_join.py`). A row of value 'a' belongs to one of 16
+        parts, a row of NULL to a part of its own. An inner row of NULL stands in all of the parts, so it drops every
+        row; one with a value stands in the part of NULL only, so it drops the rows of NULL.
         """
         null_part = Constant("", types.TEXT)
         inner_rows, is_null, part = inner.rows, make_call("is_null", [inner_value]), part_of(value)
