@@ -39,7 +39,7 @@ def read_duration(text: str) -> timedelta:
         return _read(text)
     except (OverflowError, ValueError):
         shown = text if len(text) <= 40 else text[:37] + "..."
-        raise DurationError(f"{shown!r} is longer than can be held", hint="write something shorter") from None
+        raise DurationError(f"{shown!r} is too long a time", hint="write a shorter one") from None
 
 
 def read_months(text: str) -> tuple[int, timedelta] | None:
@@ -94,15 +94,14 @@ def _unit(word: str, text: str) -> timedelta:
         if candidate in _UNITS:
             return _UNITS[candidate]
         if _months_of(candidate) is not None:
-            raise DurationError(
-                f"the length of {text!r} varies, since {word!r} is not always equally long",
-                hint="write it in days or smaller units",
-            )
+            raise DurationError(f"{text!r} has no fixed length", hint="write it in days or smaller units")
     raise DurationError(
         f"{word!r} in {text!r} is not a unit of time",
-        hint="units are microseconds, milliseconds, seconds, minutes, hours, days and weeks",
+        hint="use microseconds, milliseconds, seconds, minutes, hours, days or weeks",
     )
 
 
 def _unreadable(text: str) -> DurationError:
-    return DurationError(f"{text!r} is not a length of time", hint="write it like '5 seconds' or '1 minute 30 seconds'")
+    return DurationError(
+        f"{text!r} is not a length of time", hint="write for example '5 seconds' or '1 minute 30 seconds'"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import types
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -45,7 +46,7 @@ def _pattern(value: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
-        raise ValueError(f"it is not a valid regular expression: {error}") from error
+        raise ValueError(f"is not a valid regular expression: {error}") from error
     return value
 
 
@@ -67,29 +68,31 @@ def _read(kind: object, marks: tuple[object, ...], value: OptionValue) -> object
         return _read_bytes(value)
     if unit is not None:
         return _read_interval(value, unit)
-    if get_origin(kind) is Annotated:
-        inner, *more = get_args(kind)
-        return _read(inner, (*marks, *more), value)
-    if get_origin(kind) in (Union, types.UnionType):
-        inner = next(member for member in get_args(kind) if member is not type(None))
-        return _read(inner, marks, value)
-    if get_origin(kind) is tuple:
-        return value if isinstance(value, tuple) else _read_array(value)
-    if kind is bool:
-        return value if isinstance(value, bool) else _TRUTH.get(str(value).lower(), Unreadable("a bool"))
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _read(parts[0], (*marks, *parts[1:]), value)
+    if origin in (Union, types.UnionType):
+        return _read(next(part for part in parts if part is not type(None)), marks, value)
+    if origin is tuple:
+        return _read_array(value)
     if kind is int:
         return _read_integer(value, unsigned=any(isinstance(mark, Ge | Gt) for mark in marks))
-    if kind is float:
-        return _read_number(value)
-    if kind is timedelta:
-        return _read_interval(value, None)
-    if kind in (str, SecretStr, Path, datetime) or get_origin(kind) is Literal:
-        return value if isinstance(value, str) else Unreadable("a string")
-    raise TypeError(kind)
+    read = _read_text if origin is Literal else _READERS.get(kind)
+    if read is None:
+        raise TypeError(kind)
+    return read(value)
+
+
+def _read_text(value: OptionValue) -> object:
+    return value if isinstance(value, str) else Unreadable("a quoted text")
+
+
+def _read_bool(value: OptionValue) -> object:
+    return value if isinstance(value, bool) else _TRUTH.get(str(value).lower(), Unreadable("true or false"))
 
 
 def _read_integer(value: OptionValue, *, unsigned: bool) -> object:
-    expected = Unreadable("an unsigned integer" if unsigned else "an integer")
+    expected = Unreadable("a whole number of at least zero" if unsigned else "a whole number")
     if isinstance(value, bool | float | timedelta | tuple):
         return expected
     try:
@@ -101,11 +104,11 @@ def _read_integer(value: OptionValue, *, unsigned: bool) -> object:
 
 def _read_number(value: OptionValue) -> object:
     if isinstance(value, bool | timedelta | tuple):
-        return Unreadable("a double")
+        return Unreadable("a number")
     try:
         return float(value)
     except ValueError:
-        return Unreadable("a double")
+        return Unreadable("a number")
 
 
 def _read_bytes(value: OptionValue) -> object:
@@ -116,11 +119,11 @@ def _read_bytes(value: OptionValue) -> object:
     try:
         return int(float(count[1]) * 1024**power)
     except OverflowError:
-        return Unreadable("a number of bytes that can be held")
+        return Unreadable("a smaller number of bytes")
 
 
-def _read_interval(value: OptionValue, unit: str | None) -> object:
-    expected = Unreadable("an interval")
+def _read_interval(value: OptionValue, unit: str | None = None) -> object:
+    expected = Unreadable("a length of time like '5 seconds'")
     if isinstance(value, timedelta):
         return value
     if isinstance(value, bool | tuple):
@@ -136,6 +139,16 @@ def _read_interval(value: OptionValue, unit: str | None) -> object:
 
 
 def _read_array(value: OptionValue) -> object:
+    if isinstance(value, tuple):
+        return value
     if not isinstance(value, str):
-        return Unreadable("an array")
+        return Unreadable("a list like ['a', 'b']")
     return tuple(part.strip().strip("'\"") for part in value.strip().removeprefix("[").removesuffix("]").split(","))
+
+
+_READERS: Mapping[object, Callable[[OptionValue], object]] = {
+    bool: _read_bool,
+    float: _read_number,
+    timedelta: _read_interval,
+    **dict.fromkeys((str, SecretStr, Path, datetime), _read_text),
+}

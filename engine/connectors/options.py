@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,13 +25,16 @@ from engine.errors import (
     TextPosition,
     UnknownOptionError,
 )
-from engine.formats import FORMATS
-from engine.formats.base import FormatOptions
+from engine.formats import FORMATS, find_format
+from engine.formats.base import Format, FormatOptions
 from engine.option_values import ByteCount, OffOrInterval, Unreadable, read_value
 from engine.option_values import OptionValue as OptionValue  # noqa: PLC0414 - what a `WithOption` holds
 
 O = TypeVar("O", bound=BaseModel)  # noqa: E741 - the O of Options
 WithOptions: TypeAlias = "Sequence[WithOption]"
+
+_SHOULD = re.compile(r"^(?:Input|String|Value) should ")
+"""How Pydantic begins a complaint. Those of our own validators go on after the name of the option: 'must be ...'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,10 @@ class TableOptions(Options):
         timedelta(minutes=5),
         description="How long a partition without rows holds back the watermark; -1 means for ever.",
     )
-    late_rows: str = Field("drop", description="`drop`, or the table that takes the rows that arrive too late.")
+    late_rows: str = Field(
+        "drop",
+        description="What happens to rows that are too late; `drop`, the only choice, counts them and leaves them out.",
+    )
     lookup_cache_max_bytes: ByteCount = Field(
         8 * 1024 * 1024,
         alias="lookup.cache.max_bytes",
@@ -140,12 +147,13 @@ class ReadOptions:
 
 def split_options(options: WithOptions) -> SplitOptions:
     """Sort options by whom they are for: `format` to every table, `json.*` to the format, the rest to the connector."""
-    general = {name_of(name, info) for name, info in TableOptions.model_fields.items()}
+    general = known_names(TableOptions)
     prefixes = tuple(f"{form.prefix}." for form in FORMATS)
+    others = [option for option in options if option.name not in general]
     return SplitOptions(
-        tuple(option for option in options if option.name in general),
-        tuple(option for option in options if option.name not in general and option.name.startswith(prefixes)),
-        tuple(option for option in options if option.name not in general and not option.name.startswith(prefixes)),
+        general=tuple(option for option in options if option.name in general),
+        format=tuple(option for option in others if option.name.startswith(prefixes)),
+        connector=tuple(option for option in others if not option.name.startswith(prefixes)),
     )
 
 
@@ -175,14 +183,7 @@ def read_table_options(
     model = connector.options[assumed]
     options, wrong = _read(model, split.connector, table, at)
     complaints += wrong if direction else []
-    candidates = known_names(TableOptions) | known_names(model)
-    strangers = [(option, candidates) for option in split.connector if option.name not in known_names(model)]
-    if form is None or form.options is None:
-        strangers += [(option, candidates) for option in split.format] if form is not None else []
-    else:
-        names = known_names(form.options)
-        strangers += [(option, names) for option in split.format if option.name not in names]
-    complaints += _unknown(strangers)
+    complaints += _unknown(_strangers(split, model, form))
     if complaints or general is None or direction is None or form is None or options is None:
         raise ScriptRefused(complaints)
     return ReadOptions(direction, general, form.value, options)
@@ -190,37 +191,57 @@ def read_table_options(
 
 @dataclass(frozen=True, slots=True)
 class _Format:
+    """The format's options, and what they are read as; None for a connector that has no formats."""
+
     value: FormatOptions | None
     options: type[FormatOptions] | None
+
+
+def _strangers(
+    split: SplitOptions, model: type[Options], form: _Format | None
+) -> list[tuple[WithOption, frozenset[str]]]:
+    """The options that nobody declares, each with the names that it may be a misspelling of. Without a format nothing
+    is said of those of formats."""
+    own_names = known_names(model)
+    candidates = known_names(TableOptions) | own_names
+    strangers = [(option, candidates) for option in split.connector if option.name not in own_names]
+    if form is None:
+        return strangers
+    if form.options is None:
+        return strangers + [(option, candidates) for option in split.format]
+    names = known_names(form.options)
+    return strangers + [(option, names) for option in split.format if option.name not in names]
 
 
 def _format(
     connector: Connector, split: SplitOptions, table: str, at: TextPosition | None
 ) -> tuple[_Format | None, list[EngineError]]:
     option = next((option for option in split.general if option.name == "format"), None)
-    name = str(option.value) if option else connector.default_format
-    position = option.at if option else at
-    if not connector.formats:
-        if option is None:
-            return _Format(None, None), []
-        return None, [
-            OptionValueError(
-                f"connector {connector.name!r} has no format", hint="remove the option 'format'", at=position
-            )
-        ]
-    listing = ", ".join(f"'{format_name}'" for format_name in sorted(connector.formats))
-    if name is None:
-        return None, [
-            MissingOptionError("required option 'format' not set", hint=f"it is one of {listing}", at=position)
-        ]
-    form = next((form for form in FORMATS if form.name == name and name in connector.formats), None)
-    if form is None:
-        message = f"connector {connector.name!r} does not support the format {name!r}"
-        return None, [OptionValueError(message, hint=f"it supports {listing}", at=position)]
+    if option is None and not connector.formats:
+        return _Format(None, None), []
+    form = _named_format(connector, option, at)
+    if isinstance(form, EngineError):
+        return None, [form]
     names = known_names(form.options)
     options = [option for option in split.format if option.name in names]
     value, complaints = _read(form.options, options, table, at)
     return _Format(value, form.options), complaints
+
+
+def _named_format(connector: Connector, option: WithOption | None, at: TextPosition | None) -> Format | EngineError:
+    """The format that a table says, or that its connector has if it says none; or what is wrong."""
+    name = str(option.value) if option else connector.default_format
+    position = option.at if option else at
+    if not connector.formats:
+        message = f"connector {connector.name!r} has no format"
+        return OptionValueError(message, hint="remove the option 'format'", at=position)
+    listing = ", ".join(f"'{format_name}'" for format_name in sorted(connector.formats))
+    if name is None:
+        return MissingOptionError("option 'format' is required", hint=f"it is one of {listing}", at=position)
+    if name not in connector.formats:
+        message = f"connector {connector.name!r} does not support the format {name!r}"
+        return OptionValueError(message, hint=f"it supports {listing}", at=position)
+    return find_format(name)
 
 
 def _direction(
@@ -235,7 +256,7 @@ def _direction(
         if len(possible) == 1:
             return possible[0], []
         hint = f"add type = {listing} to the WITH clause of {table}"
-        return None, [MissingOptionError("required option 'type' not set", hint=hint, at=at)]
+        return None, [MissingOptionError("option 'type' is required", hint=hint, at=at)]
     direction = next((direction for direction in possible if direction == option.value), None)
     if direction is None:
         message = f"connector {connector.name!r} has no type {option.value!r}"
@@ -263,31 +284,36 @@ def _read(
     wrong: set[str] = set()
     complaints: list[EngineError] = []
     for option in with_options:
-        if option.name not in fields:
+        info = fields.get(option.name)
+        if info is None:
             continue
         if option.name in values:
             complaints.append(OptionValueError(f"option '{option.name}' is given twice", at=option.at))
-        value = read_value(fields[option.name], option.value)
-        wrong_reference = complaint_about(fields[option.name], option.value)
+        wrong_reference = complaint_about(info, option.value)
         if wrong_reference is not None:
-            complaints.append(OptionValueError(f"option '{option.name}': {wrong_reference}", at=option.at))
+            complaints.append(OptionValueError(f"option '{option.name}' {wrong_reference}", at=option.at))
+        value = read_value(info, option.value)
         if isinstance(value, Unreadable):
-            shown = "something else" if is_secret(fields[option.name]) else _shown(option.value)
-            message = f"expected with option '{option.name}' to be {value.expected}, but it was {shown}"
-            complaints.append(OptionTypeError(message, at=option.at))
+            complaints.append(_wrong_type(option, value.expected, hides_value=is_secret(info)))
             wrong.add(option.name)
         else:
             values[option.name] = value
     try:
         read = model.model_validate(values)
     except ValidationError as refused:
-        complaints += [
-            _complaint(str(error["loc"][0]) if error["loc"] else "", error["type"], error["msg"], places, table, at)
-            for error in refused.errors()
-            if not error["loc"] or error["loc"][0] not in wrong
-        ]
+        for error in refused.errors():
+            name = str(error["loc"][0]) if error["loc"] else ""
+            if name not in wrong:
+                complaints.append(_complaint(name, error["type"], error["msg"], places, table, at))
         return None, complaints
     return (None if complaints else read), complaints
+
+
+def _wrong_type(option: WithOption, expected: str, *, hides_value: bool) -> OptionTypeError:
+    value = option.value
+    shown = str(list(value)) if isinstance(value, tuple) else f"'{value}'"
+    message = f"option '{option.name}' must be {expected}, not {'something else' if hides_value else shown}"
+    return OptionTypeError(message, at=option.at)
 
 
 def _complaint(
@@ -295,10 +321,9 @@ def _complaint(
 ) -> OptionError:
     if kind == "missing":
         hint = f"add {_spelled(name)} = ... to the WITH clause of {table}"
-        return MissingOptionError(f"required option '{name}' not set", hint=hint, at=at)
-    text = message.removeprefix("Value error, ")
-    text = text[:1].lower() + text[1:]
-    return OptionValueError(f"option '{name}': {text}" if name else text, at=places.get(name, at))
+        return MissingOptionError(f"option '{name}' is required", hint=hint, at=at)
+    text = _SHOULD.sub("must ", message.removeprefix("Value error, "))
+    return OptionValueError(f"option '{name}' {text}" if name else text, at=places.get(name, at))
 
 
 def _unknown(strangers: Sequence[tuple[WithOption, frozenset[str]]]) -> list[EngineError]:
@@ -308,15 +333,11 @@ def _unknown(strangers: Sequence[tuple[WithOption, frozenset[str]]]) -> list[Eng
     listing = ", ".join(f"'{option.name}'" for option, _ in strangers)
     close = [get_close_matches(option.name, sorted(names), n=1) for option, names in strangers]
     suggestions = ", ".join(f"'{match[0]}'" for match in close if match)
-    names_there_are = ", ".join(f"'{name}'" for name in sorted(strangers[0][1]) if name != "format")
-    hint = f"did you mean {suggestions}?" if suggestions else f"there are {names_there_are}"
-    position = strangers[0][0].at
-    return [UnknownOptionError(f"unknown options provided in WITH clause: {listing}", hint=hint, at=position)]
+    known = ", ".join(f"'{name}'" for name in sorted(strangers[0][1]) if name != "format")
+    hint = f"did you mean {suggestions}?" if suggestions else f"there are {known}"
+    subject = "there is no option" if len(strangers) == 1 else "there are no options"
+    return [UnknownOptionError(f"{subject} {listing}", hint=hint, at=strangers[0][0].at)]
 
 
 def _spelled(name: str) -> str:
     return f"'{name}'" if "." in name else name
-
-
-def _shown(value: OptionValue) -> str:
-    return str(list(value)) if isinstance(value, tuple) else f"'{value}'"

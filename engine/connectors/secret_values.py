@@ -71,12 +71,12 @@ def complaint_about(info: FieldInfo, value: object) -> str | None:
     for reference in references(value) if isinstance(value, str) else ():
         name = reference.name
         if not _NAME.fullmatch(name):
-            return f"{name!r} is not a valid name of a secret or variable; use letters, digits and underscores"
+            return f"names {name!r}, which is not a valid secret or variable; use letters, digits and underscores"
         if reference.is_secret and not is_secret(info):
-            return "it is shown in plans and logs, so it must not contain a secret"
+            return "must not contain a secret, since it is shown in plans and logs"
         if not reference.is_secret and not name.startswith(VARIABLE_PREFIX):
             return (
-                f"the variable {name!r} cannot be read: only variables that begin with {VARIABLE_PREFIX} can; "
+                f"names the variable {name!r}, and only those that begin with {VARIABLE_PREFIX} can be read; "
                 f"for a secret write {{{{ secret:NAME }}}} and set {SECRET_PREFIX}NAME where the job is started"
             )
     return None

@@ -24,7 +24,7 @@ FORMATS: tuple[Format, ...] = (JSON, DEBEZIUM_JSON, RAW_STRING, RAW_BYTES, AVRO,
 
 def find_format(name: str) -> Format:
     """The format of that name, which must exist."""
-    return next(each for each in FORMATS if each.name == name)
+    return next(form for form in FORMATS if form.name == name)
 
 
 def make_decoder(options: FormatOptions, schema: Schema, subject: Subject | None = None) -> Decoder:

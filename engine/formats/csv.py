@@ -30,7 +30,7 @@ class CsvOptions(FormatOptions):
     @classmethod
     def _is_a_character(cls, value: str) -> str:
         if len(value) != 1 or not value.isascii() or value in '"\r\n':
-            raise ValueError("it must be a single ASCII character other than a quote or a line break")
+            raise ValueError("must be a single ASCII character other than a quote or a line break")
         return value
 
 

@@ -67,7 +67,7 @@ def translate_type(written: exp.DataType) -> types.Type:
         return types.Struct(_members(written.expressions))
     if kind in (_T.ARRAY, _T.LIST):
         if not written.expressions or not isinstance(written.expressions[0], exp.DataType):
-            raise UnknownTypeError("Arrays with unspecified type is not supported", hint="write for example TEXT[]")
+            raise UnknownTypeError("an array needs the type of its elements", hint="write for example TEXT[]")
         return types.Array(translate_type(written.expressions[0]))
     name = written.sql(dialect="postgres")
     if name.upper() == "STRING":
@@ -75,7 +75,7 @@ def translate_type(written: exp.DataType) -> types.Type:
     hint = (
         "use an INTERVAL since midnight, or TEXT, for a time of day" if name.upper().startswith("TIME") else _THERE_ARE
     )
-    raise UnknownTypeError(f"Unsupported SQL type '{name}'", hint=hint)
+    raise UnknownTypeError(f"type '{name}' is not supported", hint=hint)
 
 
 def unit_of(written: exp.DataType) -> str | None:
@@ -84,7 +84,7 @@ def unit_of(written: exp.DataType) -> str | None:
         return None
     digits = written.expressions[0].name
     if digits not in ("0", "3", "6", "9"):
-        raise UnknownTypeError(f"Unsupported SQL type 'TIMESTAMP({digits})'", hint="write 0, 3, 6 or 9 digits")
+        raise UnknownTypeError(f"type 'TIMESTAMP({digits})' is not supported", hint="write 0, 3, 6 or 9 digits")
     return {"0": "second", "3": "millisecond"}.get(digits)
 
 
@@ -108,5 +108,5 @@ def _members(written: Sequence[exp.Expr]) -> tuple[types.Member, ...]:
 
 def _member(part: exp.Expr) -> types.Member:
     if not isinstance(part, exp.ColumnDef) or not isinstance(part.kind, exp.DataType):
-        raise UnknownTypeError("anonymous struct fields are not allowed", hint="write STRUCT<name TYPE, ...>")
+        raise UnknownTypeError("each member of a STRUCT needs a name", hint="write STRUCT<name TYPE, ...>")
     return types.Member(part.name, translate_type(part.kind))

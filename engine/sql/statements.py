@@ -279,4 +279,4 @@ def _describe_unsupported(statement: exp.Expr) -> str:
         return SET_USAGE
     if word == "CREATE":
         return "this CREATE has a part that is not supported"
-    return f"{' '.join(statement.sql(dialect='postgres').split()[:2])} is not supported"
+    return f"a statement cannot begin with {statement.sql(dialect='postgres').split()[0]}"

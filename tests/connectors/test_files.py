@@ -242,7 +242,7 @@ def test_rows_of_parquet_with_null_where_none_may_be_can_be_dropped(tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"path": "s3://bucket/x"}, "cannot be read yet"),
+        ({"path": "s3://bucket/x"}, "must be a directory or a file of this machine"),
         ({"path": "x", "source__regex_pattern": "("}, "not a valid regular expression"),
         ({"path": "x", "source__compression": "rar"}, "'none', 'gzip' or 'zstd'"),
     ],

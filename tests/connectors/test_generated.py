@@ -153,5 +153,5 @@ def test_a_runtime_is_a_count() -> None:
 
 
 def test_nexmark_without_rate_and_end_is_refused() -> None:
-    with pytest.raises(ScriptRefused, match="required option 'event_rate' not set"):
+    with pytest.raises(ScriptRefused, match="option 'event_rate' is required"):
         read_table_options(connector("nexmark"), given(), table="t")

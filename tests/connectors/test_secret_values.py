@@ -92,11 +92,11 @@ def test_what_a_script_may_not_read_is_not_read_even_past_the_check() -> None:
         ("password", "{{ secret:A }} {{ ARROYO_VAR_B }}", None),
         ("address", "{{ ARROYO_VAR_B }}", None),
         ("address", "{{ secret:A }}", "must not contain a secret"),
-        ("address", "{{ AWS_SECRET_ACCESS_KEY }}", "only variables that begin with ARROYO_VAR_"),
-        ("password", "{{ secret:../../etc/passwd }}", "not a valid name of a secret"),
+        ("address", "{{ AWS_SECRET_ACCESS_KEY }}", "only those that begin with ARROYO_VAR_"),
+        ("password", "{{ secret:../../etc/passwd }}", "not a valid secret"),
         ("password", "${secret:A} ${ARROYO_VAR_B}", None),
         ("address", "${secret:A}", "must not contain a secret"),
-        ("password", "${secret:../../etc/passwd}", "not a valid name of a secret"),
+        ("password", "${secret:../../etc/passwd}", "not a valid secret"),
     ],
 )
 def test_references_are_checked_when_a_script_is_read(field: str, text: str, wrong: str | None) -> None:

@@ -214,7 +214,7 @@ def test_who_cannot_log_in_is_told(password: str, mode: str, broker: Broker, tmp
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"topic": "a,b"}, "a sink writes to one topic"),
+        ({"topic": "a,b"}, "must name a single topic"),
         ({"sink__transaction_timeout": "1 hour"}, "between 10 seconds and 15 minutes"),
         ({"sink__transaction_timeout": "1 second"}, "between 10 seconds and 15 minutes"),
         ({"sink__commit_mode": "at_least_once", "sink__parallelism": 2}, "only for sink.commit_mode = 'exactly_once'"),

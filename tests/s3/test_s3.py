@@ -260,9 +260,9 @@ def test_a_path_may_be_a_bucket(path: str, read: Path | Prefix) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"path": "gs://bucket/x"}, "cannot be written"),
-        ({"path": "s3://"}, "does not name a bucket"),
-        ({"path": "s3::https://me:mine@host/bucket/x"}, "a URL is printed"),
+        ({"path": "gs://bucket/x"}, "must be a directory, s3://"),
+        ({"path": "s3://"}, "must name a bucket"),
+        ({"path": "s3::https://me:mine@host/bucket/x"}, "must not hold keys, since a URL is printed"),
         ({"path": "s3://bucket/x", "multipart__target_part_size": "1mb"}, "greater than or equal to 5242880"),
     ],
 )

@@ -72,14 +72,14 @@ class FileSinkOptions(Options):
     @classmethod
     def _is_positive(cls, value: timedelta | None) -> timedelta | None:
         if value is not None and value <= timedelta(0):
-            raise ValueError("it must be greater than zero")
+            raise ValueError("must be greater than zero")
         return value
 
     @field_validator("prefix", "suffix")
     @classmethod
     def _is_name(cls, value: str | None) -> str | None:
         if value is not None and "/" in value:
-            raise ValueError("it must be a part of a file name, without '/'")
+            raise ValueError("must be a part of a file name, without '/'")
         return value
 
 
@@ -117,7 +117,7 @@ class TimedFileSinkOptions(FileSinkOptions):
     @classmethod
     def _stays_inside(cls, value: str | None) -> str | None:
         if value is not None and (value.startswith("/") or ".." in value.split("/")):
-            raise ValueError("it must name a directory below `path`")
+            raise ValueError("must name a directory below `path`")
         return value
 
     @model_validator(mode="after")

@@ -57,14 +57,15 @@ def read_location(text: str) -> Location:
         parts = urlsplit(text[len("s3::") :])
         if parts.username is not None or parts.password is not None:
             raise ValueError(
-                "a URL is printed, so keys belong in 'storage.access_key_id' and 'storage.secret_access_key'"
+                "must not hold keys, since a URL is printed: "
+                "set 'storage.access_key_id' and 'storage.secret_access_key'"
             )
         endpoint, path = f"{parts.scheme}://{parts.netloc}", parts.path.lstrip("/")
     elif not text.lower().startswith("s3://"):
-        raise ValueError(f"{text.split(':', 1)[0]}: cannot be written to; use a directory, s3://... or s3::https://...")
+        raise ValueError(f"must be a directory, s3://... or s3::https://..., not {text.split(':', 1)[0]}:")
     bucket, _, prefix = path.partition("/")
     if not _BUCKET.fullmatch(bucket):
-        raise ValueError("it does not name a bucket; write s3://bucket/prefix or s3::https://endpoint/bucket/prefix")
+        raise ValueError("must name a bucket: write s3://bucket/prefix or s3::https://endpoint/bucket/prefix")
     return Prefix(bucket, prefix.strip("/"), endpoint)
 
 

@@ -67,11 +67,11 @@ def read_client_configs(text: str) -> dict[str, str]:
     for part in filter(str.strip, text.split(",")):
         pair = PAIR.match(part)
         if pair is None:
-            raise ValueError(f"{part.strip()!r} is not written as name=value")
+            raise ValueError(f"holds {part.strip()!r}, which is not written as name=value")
         name = pair[1].lower()
         if name not in TUNING:
-            raise ValueError(f"{pair[1]!r} cannot be set in a script")
+            raise ValueError(f"names {pair[1]!r}, which cannot be set in a script")
         if name in configs:
-            raise ValueError(f"{pair[1]!r} is given twice")
+            raise ValueError(f"names {pair[1]!r} twice")
         configs[name] = pair[2]
     return configs

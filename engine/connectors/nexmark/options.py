@@ -38,7 +38,7 @@ class NexmarkOptions(Options):
     @model_validator(mode="after")
     def _ends_or_has_a_rate(self) -> NexmarkOptions:
         if self.event_rate is None and self.message_count is None:
-            raise ValueError("required option 'event_rate' not set; only with 'message_count' it may be left out")
+            raise ValueError("option 'event_rate' is required, unless 'message_count' is set")
         if self.event_rate is None and self.runtime is not None:
             raise ValueError("option 'runtime' needs 'event_rate'")
         return self

@@ -51,6 +51,6 @@ def read_headers(text: str) -> dict[str, str]:
     for header in filter(None, (part.strip() for part in text.split(","))):
         name, colon, value = header.partition(":")
         if not colon or not name.strip() or any(mark in header for mark in "\r\n"):
-            raise ValueError("headers are written as 'name: value, name: value'")
+            raise ValueError("must be written as 'name: value, name: value'")
         headers[name.strip()] = value.strip()
     return headers

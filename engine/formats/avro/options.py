@@ -40,9 +40,9 @@ class AvroOptions(FormatOptions):
             try:
                 is_record = json.loads(value).get("type") == "record"
             except (ValueError, AttributeError, RecursionError) as error:
-                raise ValueError("it is not an Avro schema of a record, as JSON") from error
+                raise ValueError("is not an Avro schema of a record, as JSON") from error
             if not is_record:
-                raise ValueError("it must be the schema of a record")
+                raise ValueError("must be the schema of a record")
         return value
 
     @model_validator(mode="after")

@@ -66,7 +66,7 @@ class Queries:
         if clause is None:
             return self
         if clause.args.get("recursive"):
-            raise UnsupportedClauseError("Recursive CTEs are not supported", at=self.script.position(clause))
+            raise UnsupportedClauseError("a recursive CTE is not supported", at=self.script.position(clause))
         queries = self
         for cte in clause.expressions:
             relation: Relation | None = None

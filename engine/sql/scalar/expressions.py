@@ -214,12 +214,12 @@ class Expressions:
         """A call of a scalar function; what only has a meaning elsewhere is refused by its name."""
         if name in WINDOWS:
             raise WindowContextError(
-                f"time window function {name} is not allowed in this context. Are you missing a GROUP BY clause?",
-                hint="use a time window in GROUP BY, or in the SELECT list when GROUP BY refers to it",
+                f"window function {name} is not allowed here",
+                hint="use it in GROUP BY, or in the SELECT list if GROUP BY refers to it",
             )
         if name == "unnest":
             raise UnsupportedClauseError(
-                "unnest is only supported in SELECT statements", hint="use it in the SELECT list of a sub-query"
+                "unnest is not supported here", hint="use it in the SELECT list of a sub-query"
             )
         if find_aggregate(name) is not None:
             raise UnsupportedClauseError(

@@ -64,7 +64,7 @@ def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Compla
         with complaints.collect(script.position(part)):
             if isinstance(part, WatermarkFor):
                 if watermark is not None:
-                    raise EventTimeError("Only one WATERMARK FOR constraint is allowed per table")
+                    raise EventTimeError("a table takes only one WATERMARK FOR")
                 watermark = part
                 continue
             column = _read_column(part)
@@ -97,13 +97,13 @@ def _read_column(part: exp.Expr) -> Field | MetadataColumn | GeneratedColumn:
     if isinstance(part, exp.Identifier):
         raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
     if not isinstance(part, exp.ColumnDef):
-        raise TableColumnError("Unsupported table constraint", hint="write PRIMARY KEY after its column")
+        raise TableColumnError("this table constraint is not supported", hint="write PRIMARY KEY after its column")
     usable(part.name)
     if not isinstance(part.kind, exp.DataType):
         raise TableColumnError(f"column {part.name!r} has no type", hint=f"write {part.name} TEXT")
     kind = translate_type(part.kind)
     if isinstance(kind, types.Interval):
-        raise TableColumnError(f"field '{part.name}' has a type '{kind}' that cannot be used in a connection table")
+        raise TableColumnError(f"column {part.name!r} is of type {kind}, which no table can hold")
     return _with_constraints(part, kind)
 
 

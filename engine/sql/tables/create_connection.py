@@ -56,9 +56,7 @@ def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Co
     complaints.raise_any()
     connector_option = option_named("connector", options)
     if connector_option is None:
-        raise MissingOptionError(
-            "required option 'connector' not set", hint="set the connector that its tables use", at=at
-        )
+        raise MissingOptionError("option 'connector' is required", hint="set the connector that its tables use", at=at)
     connector = _connector_of(connector_option)
     shared = tuple(option for option in options if option is not connector_option)
     _check_shared(shared, connector, complaints)

@@ -45,7 +45,7 @@ def declare_table(node: exp.Create, script: Script, connections: Connections) ->
     is_lookup, connector_option = is_temporary(node), option_named("connector", options)
     if is_lookup and connector_option is None:
         hint = "a temporary table is looked up in a connector"
-        complaints.add(MissingOptionError("required option 'connector' not set", hint=hint, at=at))
+        complaints.add(MissingOptionError("option 'connector' is required", hint=hint, at=at))
     if connector_option is None or connector_option.value == "memory":
         complaints.raise_any()
         return _memory_table(target.name, columns, options)
@@ -82,9 +82,7 @@ def _connector(option: WithOption, complaints: Complaints) -> Connector:
 
 def _memory_table(name: str, columns: TableColumns, options: Sequence[WithOption]) -> MemoryTable:
     if any(option.name != "connector" for option in options):
-        raise MemoryTableError(
-            "Memory tables do not allow with options; to create a connection table set the 'connector' option"
-        )
+        raise MemoryTableError("a table without a connector takes no options", hint="set the option 'connector'")
     if columns.generated or columns.metadata or columns.watermark:
         raise MemoryTableError(f"memory table {name} can only have plain columns", hint="compute them in the INSERT")
     if not columns.physical:

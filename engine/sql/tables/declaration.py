@@ -67,6 +67,6 @@ class Declaration:
             raise TableColumnError(f"there is no metadata field '{column.key}'", hint=f"this connector has: {names}")
         if declared.type != column.field.type:
             raise TableColumnError(
-                f"incorrect data type for metadata field '{column.key}'; "
-                f"expected {declared.type}, but found {column.field.type}"
+                f"metadata field '{column.key}' is of type {declared.type}, not {column.field.type}",
+                hint=f"declare the column as {declared.type}",
             )

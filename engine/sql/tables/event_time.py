@@ -74,9 +74,11 @@ class EventTimes:
         event_time = _find(name, values)
         if event_time is None:
             raise EventTimeError(
-                f"WATERMARK FOR field `{name}` does not exist in table", hint=f"it has {', '.join(values)}", at=at
+                f"WATERMARK FOR names {name!r}, which is no column of the table",
+                hint=f"it has {', '.join(values)}",
+                at=at,
             )
-        event_time = _checked(event_time, f"WATERMARK FOR field `{name}`", at)
+        event_time = _checked(event_time, f"column {name!r} of WATERMARK FOR", at)
         if declared.args.get("expression") is None:
             return event_time, event_time
         return event_time, self._expression(declared, values)
@@ -85,7 +87,9 @@ class EventTimes:
         value = _find(name, values)
         if value is None:
             raise EventTimeError(
-                f"{option} '{name}' does not exist", hint=f"it has {', '.join(values)}", at=self.positions[option]
+                f"{option} names {name!r}, which is no column of the table",
+                hint=f"it has {', '.join(values)}",
+                at=self.positions[option],
             )
         return _checked(value, option, self.positions[option])
 
@@ -100,10 +104,10 @@ class EventTimes:
         scope = Scope(tuple(Visible(self.table, column) for column in columns))
         watermark = Expressions(self.script, scope).translate(written)
         if not isinstance(watermark.type, types.Timestamp):
-            raise EventTimeError(f"WATERMARK FOR expression must be TIMESTAMP, but was {watermark.type}", at=at)
+            raise EventTimeError(f"the expression of WATERMARK FOR must be TIMESTAMP, not {watermark.type}", at=at)
         if is_nullable(watermark):
             raise EventTimeError(
-                "WATERMARK FOR expression must be NOT NULL",
+                "the expression of WATERMARK FOR must be NOT NULL",
                 hint="declare the column NOT NULL, or use coalesce",
                 at=at,
             )
@@ -116,7 +120,7 @@ def _find(name: str, values: dict[str, Expr]) -> Expr | None:
 
 def _checked(value: Expr, subject: str, at: TextPosition | None) -> Expr:
     if not isinstance(value.type, types.Timestamp):
-        raise EventTimeError(f"{subject} has type {value.type}, but expected TIMESTAMP", at=at)
+        raise EventTimeError(f"{subject} must be TIMESTAMP, not {value.type}", at=at)
     return _computable(value, at)
 
 

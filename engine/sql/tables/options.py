@@ -32,7 +32,7 @@ def given_options(node: exp.Create, script: Script, complaints: Complaints, at: 
         with complaints.collect(position):
             if not isinstance(item, exp.Property):
                 shown = item.this if isinstance(item, BareOption) else item.sql()
-                raise OptionTypeError(f"invalid with option: {shown}; expected an `=` delimited key-value pair")
+                raise OptionTypeError(f"{shown} is not an option", hint="write name = value")
             name = _dotted(item.this) if isinstance(item.this, exp.Expr) else str(item.this)
             options.append(WithOption(name, _option_value(item.args["value"], name), position))
     return options
@@ -73,7 +73,8 @@ def as_lookup(options: Sequence[WithOption], at: TextPosition) -> list[WithOptio
     kind = option_named("type", options)
     if kind is not None and kind.value != "lookup":
         raise OptionValueError(
-            f"Cannot have a temporary table with type '{kind.value}'; temporary tables must be type 'lookup'",
+            f"a temporary table cannot have type '{kind.value}'",
+            hint="leave out TEMPORARY, or set type = 'lookup'",
             at=kind.at,
         )
     return [*options, *([] if kind else [WithOption("type", "lookup", at)])]

@@ -39,8 +39,8 @@ def taking_changes(table: Table, *, is_anonymous: bool) -> Table:
     if (is_anonymous or connector.only_shows) and DEBEZIUM_JSON.name in connector.formats:
         return replace(table, format=DEBEZIUM_JSON.options.model_validate({}))
     raise UpdatingQueryError(
-        "input is updating, but sink is not configured as an updating sink (hint: use `format = 'debezium_json'`)",
-        hint="or aggregate within a time window, which gives every result once",
+        "the rows are changed afterwards, and the sink cannot take changes",
+        hint="use format = 'debezium_json', or aggregate within a time window, which gives every result once",
     )
 
 

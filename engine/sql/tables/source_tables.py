@@ -60,7 +60,7 @@ def declare_source(declaration: Declaration) -> SourceTable:
 def _check_late_rows(declaration: Declaration) -> None:
     if declaration.options.general.late_rows != "drop":
         raise OptionValueError(
-            "late_rows = 'drop' is the only value supported", hint="leave it out", at=declaration.positions["late_rows"]
+            "option 'late_rows' must be 'drop'", hint="leave it out", at=declaration.positions["late_rows"]
         )
 
 
@@ -99,16 +99,16 @@ def _carries_changes(declaration: Declaration, complaints: Complaints) -> bool:
         return False
     for name in ("event_time_field", "watermark_field"):
         if name in declaration.positions:
-            error = EventTimeError(f"can't use {name} with update mode.", hint=_NO_TIME)
+            error = EventTimeError(f"a source of changes cannot have {name}", hint=_NO_TIME)
             complaints.add(error, declaration.positions[name])
     if columns.watermark is not None:
-        error = EventTimeError("can't use WATERMARK FOR with update mode.", hint=_NO_TIME)
+        error = EventTimeError("a source of changes cannot have WATERMARK FOR", hint=_NO_TIME)
         complaints.add(error, script.position(columns.watermark))
     for column in columns.generated:
-        message = "can't use virtual fields with debezium format"
+        message = "a source of changes cannot have computed columns"
         complaints.add(TableColumnError(message, hint="compute them in the query"), script.position(column.written))
     if not any(field.name in columns.keys for field in columns.physical):
-        message = "Debezium source must have at least one PRIMARY KEY field"
+        message = "a source of changes needs a PRIMARY KEY"
         hint = "write PRIMARY KEY after the column that identifies a row"
         complaints.add(TableColumnError(message, hint=hint), declaration.at)
     return True

@@ -88,13 +88,13 @@ def refused_clause(part: exp.Expr, name: str, script: Script) -> EngineError:
     words = _WORDS.get(name, name.strip("_").replace("_", " ").upper())
     words = _WORDS_OF.get(type(inside), words)
     at = script.position_of_word(words.split()[0], part, inside)
-    return UnsupportedClauseError(f"{words} is not currently supported", hint=_HINTS.get(name), at=at)
+    return UnsupportedClauseError(f"{words} is not supported", hint=_HINTS.get(name), at=at)
 
 
 def _refused_kind(part: exp.SetItem, script: Script) -> EngineError:
     kind = str(part.args["kind"]).upper()
     at = script.position_of_word(kind, part, part.this)
-    return UnsupportedClauseError(f"SET {kind} is not currently supported", hint=f"leave out {kind}", at=at)
+    return UnsupportedClauseError(f"SET {kind} is not supported", hint=f"leave out {kind}", at=at)
 
 
 _HINTS = {

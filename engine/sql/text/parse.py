@@ -88,7 +88,7 @@ def parse(text: str) -> Script:
     tokens = tokens_of(text, line_starts)
     pieces = list(pieces_of(tokens))
     if not pieces:
-        raise ScriptRefused([EmptyScriptError("Query is empty!", hint="write at least one INSERT or SELECT")])
+        raise ScriptRefused([EmptyScriptError("the script is empty", hint="write at least one INSERT or SELECT")])
     if len(pieces) > MAX_STATEMENTS or len(tokens) > MAX_WORDS:
         message = f"the script has more than {MAX_STATEMENTS} statements or {MAX_WORDS} words"
         raise ScriptRefused([TooLargeError(message, hint="split it into several pipelines")])

@@ -108,10 +108,8 @@ def _check_beginning(piece: Sequence[Token]) -> None:
 
 
 def _unsupported(piece: Sequence[Token]) -> UnsupportedStatementError:
-    word = piece[0].text.upper()
-    if word in ("EXPLAIN", "ANALYZE", "COPY", "DESCRIBE"):
-        return UnsupportedStatementError(f"{word} is not supported", hint=STATEMENTS)
-    beginning = " ".join(token.text for token in piece[:2])
-    near = get_close_matches(word, ("CREATE", "INSERT", "SELECT", "WITH"), n=1, cutoff=0.75)
+    word = piece[0].text
+    near = get_close_matches(word.upper(), ("CREATE", "INSERT", "SELECT", "WITH"), n=1, cutoff=0.75)
     hint = f"did you mean {near[0]}?" if near else STATEMENTS
-    return UnsupportedStatementError(f"{beginning[:60]} is not supported", hint=hint)
+    shown = repr(word[:40]) if piece[0].token_type == TokenType.STRING else word[:40]
+    return UnsupportedStatementError(f"a statement cannot begin with {shown}", hint=hint)

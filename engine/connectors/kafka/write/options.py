@@ -67,14 +67,14 @@ class KafkaSinkOptions(KafkaOptions):
     @classmethod
     def _is_one_topic(cls, value: str) -> str:
         if "," in value:
-            raise ValueError("a sink writes to one topic")
+            raise ValueError("must name a single topic")
         return value
 
     @field_validator("transaction_timeout")
     @classmethod
     def _is_allowed(cls, value: timedelta) -> timedelta:
         if not _SHORTEST <= value <= _LONGEST:
-            raise ValueError("it must be between 10 seconds and 15 minutes")
+            raise ValueError("must be between 10 seconds and 15 minutes")
         return value
 
     @model_validator(mode="after")

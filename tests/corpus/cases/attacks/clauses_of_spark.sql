@@ -2,13 +2,13 @@
 --: error sql.syntax 18:23 unexpected 'USING'
 --: error sql.syntax 19:16 unexpected 'USING'
 --: error sql.syntax 20:19 unexpected 'USING'
---: error sql.unsupported_statement 21:1 FROM events is not supported
+--: error sql.unsupported_statement 21:1 a statement cannot begin with FROM
 --: error sql.syntax 22:19 '`' is not allowed here
 --: error sql.syntax 23:15 '`' is not allowed here
 --: error sql.unsupported 24:15 cannot read from text('/etc/passwd')
 --: error sql.unsupported 25:15 cannot read from IDENTIFIER('events')
---: error sql.unsupported 26:22 VERSION is not currently supported
---: error sql.unsupported 27:38 VERSION is not currently supported
+--: error sql.unsupported 26:22 VERSION is not supported
+--: error sql.unsupported 27:38 VERSION is not supported
 --: error sql.unsupported 28:15 cannot read from STREAM(events)
 --: error sql.unsupported 29:15 cannot read from TABLE(events)
 --: error sql.unsupported 30:23 cannot read from VALUES (1)

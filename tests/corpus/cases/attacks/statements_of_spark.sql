@@ -1,7 +1,7 @@
 -- No statement of Spark's reaches it.
---: error sql.unsupported_statement 34:1 ADD JAR is not supported
---: error sql.unsupported_statement 35:1 ADD FILE is not supported
---: error sql.unsupported_statement 36:1 LIST JARS is not supported
+--: error sql.unsupported_statement 34:1 a statement cannot begin with ADD
+--: error sql.unsupported_statement 35:1 a statement cannot begin with ADD
+--: error sql.unsupported_statement 36:1 a statement cannot begin with LIST
 --: error sql.unsupported_statement 37:1 CREATE FUNCTION is not supported
 --: error sql.unsupported_statement 38:1 CREATE FUNCTION is not supported
 --: error sql.unsupported_statement 39:1 this CREATE has a part that is not supported
@@ -13,24 +13,24 @@
 --: error sql.unsupported_statement 45:1 CREATE ... CLONE is not supported
 --: error sql.syntax 46:37 unexpected 'USING'
 --: error sql.unsupported_statement 47:1 INSERT must be INTO a declared table
---: error sql.unsupported_statement 48:1 LOAD DATA is not supported
---: error sql.unsupported_statement 49:1 CACHE TABLE is not supported
---: error sql.unsupported_statement 50:1 UNCACHE TABLE is not supported
---: error sql.unsupported_statement 51:1 REFRESH '/etc' is not supported
+--: error sql.unsupported_statement 48:1 a statement cannot begin with LOAD
+--: error sql.unsupported_statement 49:1 a statement cannot begin with CACHE
+--: error sql.unsupported_statement 50:1 a statement cannot begin with UNCACHE
+--: error sql.unsupported_statement 51:1 a statement cannot begin with REFRESH
 --: error sql.unknown_setting 52:5 there is no setting 'spark.sql.extensions'; a script can set 'updating_ttl'
 --: error sql.unsupported_statement 53:1 SET takes one name and one value
---: error sql.unsupported_statement 54:1 RESET is not supported
---: error sql.unsupported_statement 55:1 EXPLAIN is not supported
---: error sql.unsupported_statement 56:1 DESCRIBE is not supported
---: error sql.unsupported_statement 57:1 ANALYZE is not supported
---: error sql.unsupported_statement 58:1 COPY is not supported
---: error sql.unsupported_statement 59:1 USE CATALOG is not supported
---: error sql.unsupported_statement 60:1 EXECUTE IMMEDIATE 'SELECT 1' is not supported
---: error sql.unsupported_statement 61:1 DECLARE VARIABLE x INT is not supported
---: error sql.unsupported_statement 62:1 BEGIN SELECT is not supported
---: error sql.unsupported_statement 62:17 END is not supported
---: error sql.unsupported_statement 63:1 GRANT ALL is not supported
---: error sql.unsupported_statement 64:1 CALL system.x() is not supported
+--: error sql.unsupported_statement 54:1 a statement cannot begin with RESET
+--: error sql.unsupported_statement 55:1 a statement cannot begin with EXPLAIN
+--: error sql.unsupported_statement 56:1 a statement cannot begin with DESCRIBE
+--: error sql.unsupported_statement 57:1 a statement cannot begin with ANALYZE
+--: error sql.unsupported_statement 58:1 a statement cannot begin with COPY
+--: error sql.unsupported_statement 59:1 a statement cannot begin with USE
+--: error sql.unsupported_statement 60:1 a statement cannot begin with EXECUTE
+--: error sql.unsupported_statement 61:1 a statement cannot begin with DECLARE
+--: error sql.unsupported_statement 62:1 a statement cannot begin with BEGIN
+--: error sql.unsupported_statement 62:17 a statement cannot begin with END
+--: error sql.unsupported_statement 63:1 a statement cannot begin with GRANT
+--: error sql.unsupported_statement 64:1 a statement cannot begin with CALL
 ADD JAR '/tmp/x.jar';
 ADD FILE '/etc/passwd';
 LIST JARS;

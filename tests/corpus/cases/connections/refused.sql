@@ -1,12 +1,12 @@
 -- What is wrong with a connection, or with a table that uses it, is said where it stands.
---: error option.missing 13:19 required option 'connector' not set
+--: error option.missing 13:19 option 'connector' is required
 --: error option.bad_value 14:33 there is no connector 'carrier_pigeon'
 --: error option.unknown 15:76 'target' is not an option of all redis tables
---: error option.bad_value 16:52 option 'address': the variable 'HOME' cannot be read: only variables that begin with ARROYO_VAR_ can; for a secret write {{ secret:NAME }} and set ARROYO_SECRET_NAME where the job is started
---: error option.bad_value 16:84 option 'password': 'A B' is not a valid name of a secret or variable; use letters, digits and underscores
+--: error option.bad_value 16:52 option 'address' names the variable 'HOME', and only those that begin with ARROYO_VAR_ can be read; for a secret write {{ secret:NAME }} and set ARROYO_SECRET_NAME where the job is started
+--: error option.bad_value 16:84 option 'password' names 'A B', which is not a valid secret or variable; use letters, digits and underscores
 --: error sql.duplicate_name 17:19 connection 'Cache' is declared twice
---: error option.bad_value 18:51 option 'address': it is shown in plans and logs, so it must not contain a secret
---: error option.wrong_type 18:90 expected with option 'password' to be a string, but it was something else
+--: error option.bad_value 18:51 option 'address' must not contain a secret, since it is shown in plans and logs
+--: error option.wrong_type 18:90 option 'password' must be a quoted text, not something else
 --: error option.bad_value 19:74 there is no connection 'cash'
 --: error option.bad_value 20:32 connection 'cache' is for connector 'redis', not 'stdout'
 --: error option.bad_value 22:37 option 'address' is also set by connection 'cache'

@@ -3,10 +3,10 @@
 --: error sql.function_arguments 16:8 argument 2 of arrow_cast cannot be 'Int31'
 --: error sql.function_arguments 17:8 argument 2 of arrow_cast must be a constant
 --: error sql.function_arguments 18:8 'crc32' is not a valid argument of digest
---: error sql.bad_duration 19:13 the length of '1 month' varies, since 'month' is not always equally long
+--: error sql.bad_duration 19:13 '1 month' has no fixed length
 --: error sql.function_arguments 20:8 an interval of months cannot be added to a value of type BIGINT
---: error sql.bad_duration 21:13 the length of '1.5 months' varies, since 'months' is not always equally long
---: error sql.bad_duration 22:13 the length of '1 month x' varies, since 'month' is not always equally long
+--: error sql.bad_duration 21:13 '1.5 months' has no fixed length
+--: error sql.bad_duration 22:13 '1 month x' has no fixed length
 --: error sql.function_arguments 23:8 random does not take (BIGINT)
 --: error sql.not_grouped 24:8 row_time() is neither in GROUP BY nor inside an aggregate
 --: error sql.unknown_column 25:39 no column 'e' here

@@ -21,7 +21,7 @@
 --: error sql.join 50:44 a LATERAL query is joined with CROSS JOIN, or JOIN or LEFT JOIN ... ON true
 --: error sql.unsupported 51:40 a query without FROM computes columns, and * is none
 --: error sql.unsupported 52:40 a query without FROM computes columns
---: error sql.unsupported 53:48 unnest is only supported in SELECT statements
+--: error sql.unsupported 53:48 unnest is not supported here
 --: error sql.unsupported 54:25 cannot read from LATERAL (SELECT key FROM events) AS g
 --: error sql.too_large 58:41 LATERAL queries are nested too deeply
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)

@@ -2,13 +2,13 @@
 --: error option.bad_value 17:24 exactly one of 'address' and 'cluster.addresses' must be set
 --: error option.bad_value 18:24 exactly one of 'address' and 'cluster.addresses' must be set
 --: error option.bad_value 20:24 table c: the PRIMARY KEY of a Redis table must be its key: write `k TEXT METADATA FROM 'key' PRIMARY KEY`
---: error sql.table_column 21:27 incorrect data type for metadata field 'key'; expected TEXT, but found BIGINT
+--: error sql.table_column 21:27 metadata field 'key' is of type TEXT, not BIGINT
 --: error option.bad_value 22:24 table e: the PRIMARY KEY of a Redis table must be its key: write `k TEXT METADATA FROM 'key' PRIMARY KEY`
 --: error option.bad_value 23:121 connector 'redis' does not support the format 'parquet'
---: error option.wrong_type 25:60 expected with option 'lookup.cache.ttl' to be an interval, but it was 'soon'
---: error option.wrong_type 25:89 expected with option 'lookup.cache.max_bytes' to be a number of bytes like '128mb', but it was 'much'
---: error option.unknown 25:124 unknown options provided in WITH clause: 'target.prefix'
---: error option.missing 27:14 required option 'target' not set
+--: error option.wrong_type 25:60 option 'lookup.cache.ttl' must be a length of time like '5 seconds', not 'soon'
+--: error option.wrong_type 25:89 option 'lookup.cache.max_bytes' must be a number of bytes like '128mb', not 'much'
+--: error option.unknown 25:124 there is no option 'target.prefix'
+--: error option.missing 27:14 option 'target' is required
 --: error option.bad_value 28:14 'target.field_column' is needed for target = 'hash', and only there
 --: error option.bad_value 29:14 'target.ttl_secs' is only for target = 'string'
 --: error option.bad_value 30:14 'target.max_length' is only for target = 'list'

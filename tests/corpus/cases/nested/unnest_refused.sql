@@ -1,12 +1,12 @@
 -- UNNEST is for the SELECT list, once, and of an array.
---: error sql.unsupported 16:45 unnest is only supported in SELECT statements
+--: error sql.unsupported 16:45 unnest is not supported here
 --: error sql.unsupported 17:38 a SELECT list can take apart one array only
 --: error sql.unsupported 18:24 a SELECT list can take apart one array only
 --: error sql.function_arguments 19:24 argument 'id' of unnest is not an array
 --: error sql.function_arguments 20:24 unnest takes one array, not 2 arguments
---: error sql.unsupported 21:28 unnest is only supported in SELECT statements
---: error sql.unsupported 22:88 unnest is only supported in SELECT statements
---: error sql.unsupported 23:94 unnest is only supported in SELECT statements
+--: error sql.unsupported 21:28 unnest is not supported here
+--: error sql.unsupported 22:88 unnest is not supported here
+--: error sql.unsupported 23:94 unnest is not supported here
 CREATE TABLE nested (
   at TIMESTAMP NOT NULL, id BIGINT NOT NULL, tags TEXT[], numbers BIGINT[], grid BIGINT[][],
   items ARRAY<STRUCT<name TEXT, price DECIMAL(5, 2), at STRUCT<"row" INT, shelf TEXT>>>,

@@ -1,13 +1,13 @@
 -- A table of Kafka names its topics in one way, and its client can be tuned but not opened up.
 --: error option.bad_value 11:14 exactly one of 'topic' and 'source.topic_pattern' must be set
---: error option.bad_value 12:115 option 'topic': 'a b' is not a valid topic name; for a regular expression use source.topic_pattern
---: error option.bad_value 13:115 option 'source.topic_pattern': it is not a valid regular expression: missing ), unterminated subpattern at position 0
---: error option.bad_value 14:128 option 'source.offset': input should be 'latest', 'earliest' or 'group'
---: error option.bad_value 15:128 option 'client_configs': 'plugin.library.paths' cannot be set in a script
+--: error option.bad_value 12:115 option 'topic' names 'a b', which is not a valid topic; for a regular expression use source.topic_pattern
+--: error option.bad_value 13:115 option 'source.topic_pattern' is not a valid regular expression: missing ), unterminated subpattern at position 0
+--: error option.bad_value 14:128 option 'source.offset' must be 'latest', 'earliest' or 'group'
+--: error option.bad_value 15:128 option 'client_configs' names 'plugin.library.paths', which cannot be set in a script
 --: error option.bad_value 16:14 auth.type = 'sasl' needs 'auth.username' and 'auth.password'
 --: error option.bad_value 17:98 connector 'kafka' does not support the format 'parquet'
---: error sql.table_column 18:27 incorrect data type for metadata field 'key'; expected BYTEA, but found TEXT
---: error option.missing 19:14 required option 'bootstrap_servers' not set
+--: error sql.table_column 18:27 metadata field 'key' is of type BYTEA, not TEXT
+--: error option.missing 19:14 option 'bootstrap_servers' is required
 CREATE TABLE a (n BIGINT) WITH (connector = 'kafka', type = 'source', bootstrap_servers = 'b:1', format = 'json');
 CREATE TABLE b (n BIGINT) WITH (connector = 'kafka', type = 'source', bootstrap_servers = 'b:1', format = 'json', topic = 'a b');
 CREATE TABLE c (n BIGINT) WITH (connector = 'kafka', type = 'source', bootstrap_servers = 'b:1', format = 'json', source.topic_pattern = '(');

@@ -1,8 +1,8 @@
 -- Options without which a table cannot work.
---: error option.missing 6:14 required option 'type' not set
---: error option.missing 7:14 required option 'format' not set
---: error option.missing 8:14 required option 'path' not set
---: error option.missing 9:14 required option 'event_rate' not set
+--: error option.missing 6:14 option 'type' is required
+--: error option.missing 7:14 option 'format' is required
+--: error option.missing 8:14 option 'path' is required
+--: error option.missing 9:14 option 'event_rate' is required
 CREATE TABLE a (n INT) WITH (connector = 'filesystem', path = '/t', format = 'json');
 CREATE TABLE b (n INT) WITH (connector = 'filesystem', path = '/t', type = 'sink');
 CREATE TABLE c (n INT) WITH (connector = 'filesystem', type = 'sink', format = 'json');

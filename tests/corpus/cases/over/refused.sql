@@ -25,21 +25,21 @@
 --: error sql.unsupported 67:25 row_number() OVER (PARTITION BY window) is not supported here
 --: error sql.unsupported 68:57 rank() OVER (PARTITION BY window) is not supported here
 --: error sql.unsupported 69:12 rank() OVER (PARTITION BY window) is not supported here
---: error sql.unsupported 70:24 ORDER BY is not currently supported
---: error sql.unsupported 70:37 OFFSET is not currently supported
---: error sql.unsupported 71:24 LIMIT is not currently supported
---: error sql.unsupported 71:32 OFFSET is not currently supported
+--: error sql.unsupported 70:24 ORDER BY is not supported
+--: error sql.unsupported 70:37 OFFSET is not supported
+--: error sql.unsupported 71:24 LIMIT is not supported
+--: error sql.unsupported 71:32 OFFSET is not supported
 --: error sql.over 72:33 values of type TEXT[] have no order
 --: error sql.unsupported 73:1 DISTINCT ON of windows, or beside LIMIT, is not supported
 --: error sql.unsupported 74:1 DISTINCT ON of windows, or beside LIMIT, is not supported
 --: error sql.unsupported 75:1 DISTINCT ON takes one value or more
 --: error sql.column_count 76:28 ORDER BY 2 is not the number of a column
 --: error sql.unknown_column 77:28 no column 'nothing' here
---: error sql.unsupported 78:19 LIMIT is not currently supported
---: error sql.unsupported 79:19 FETCH is not currently supported
+--: error sql.unsupported 78:19 LIMIT is not supported
+--: error sql.unsupported 79:19 FETCH is not supported
 --: error sql.over 80:25 LIMIT takes a whole number up to 2147483647
 --: error sql.unsupported 81:1 ORDER BY beside DISTINCT is not supported
---: error sql.unsupported 82:47 ORDER BY is not currently supported
+--: error sql.unsupported 82:47 ORDER BY is not supported
 --: error sql.over 83:1 the input has a window and does not pass it on
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');

@@ -2,7 +2,7 @@
 --: error sql.unknown_column 10:19 no column 'nothing' here
 --: error sql.unknown_column 10:54 no column 'nowhere' here
 --: error sql.unknown_table 11:61 there is no table 'r'
---: error sql.unsupported 12:16 Recursive CTEs are not supported
+--: error sql.unsupported 12:16 a recursive CTE is not supported
 --: error sql.column_count 13:6 1 names for 2 columns
 --: error sql.unknown_table 14:17 there is no table 'a'
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)

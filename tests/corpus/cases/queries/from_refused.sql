@@ -7,8 +7,8 @@
 --: error sql.unknown_table 19:15 there is no table 'evnts'
 --: error sql.column_count 20:25 2 names for 4 columns
 --: error sql.unsupported 21:15 cannot read from x.events
---: error sql.unsupported 22:22 ONLY is not currently supported
---: error sql.unsupported 23:24 TABLESAMPLE is not currently supported
+--: error sql.unsupported 22:22 ONLY is not supported
+--: error sql.unsupported 23:24 TABLESAMPLE is not supported
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT 1;

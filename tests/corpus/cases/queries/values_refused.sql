@@ -8,7 +8,7 @@
 --: error sql.unknown_function 27:8 there is no function 'reverse_all'
 --: error sql.unknown_function 28:8 there is no function 'uper'
 --: error sql.function_arguments 29:8 abs does not take (TEXT, BIGINT)
---: error sql.bad_duration 30:8 the length of '1 month' varies, since 'month' is not always equally long
+--: error sql.bad_duration 30:8 '1 month' has no fixed length
 --: error sql.bad_duration 31:8 'soon' is not a length of time
 --: error sql.type_mismatch 32:8 a value of type BOOLEAN cannot be cast to TIMESTAMP
 --: error sql.unsupported 34:24 $1 is not supported here

@@ -1,7 +1,7 @@
 -- A condition is true or false, of single rows.
 --: error sql.type_mismatch 9:30 a condition must be BOOLEAN, not BIGINT
 --: error sql.unsupported 10:30 aggregate count is not allowed here
---: error sql.window_context 11:30 time window function tumble is not allowed in this context. Are you missing a GROUP BY clause?
+--: error sql.window_context 11:30 window function tumble is not allowed here
 --: error sql.unknown_column 12:42 no column 'u' here
 --: error sql.join 13:30 a join without windows needs an equality of its sides
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)

@@ -1,5 +1,5 @@
 -- An option must be known.
---: error option.unknown 4:34 unknown options provided in WITH clause: 'pat'
+--: error option.unknown 4:34 there is no option 'pat'
 CREATE TABLE events (key TEXT)
 WITH (connector = 'single_file', pat = '/e', path = '/e', format = 'json', type = 'source');
 SELECT key FROM events;

@@ -1,5 +1,5 @@
 -- A type must be known.
---: error sql.unknown_type 3:22 Unsupported SQL type 'MONEY'
+--: error sql.unknown_type 3:22 type 'MONEY' is not supported
 CREATE TABLE events (key MONEY)
 WITH (connector = 'single_file', path = '/e', format = 'json', type = 'source');
 SELECT key FROM events;

@@ -10,9 +10,9 @@
 --: error sql.duplicate_name 30:13 column 'A' is declared twice
 --: error sql.unsupported_statement 31:13 INSERT takes a SELECT
 --: error sql.unsupported_statement 32:13 INSERT takes a SELECT
---: error sql.unsupported 32:15 DEFAULT is not currently supported
---: error sql.unsupported 33:45 ON CONFLICT is not currently supported
---: error sql.unsupported 34:45 RETURNING is not currently supported
+--: error sql.unsupported 32:15 DEFAULT is not supported
+--: error sql.unsupported 33:45 ON CONFLICT is not supported
+--: error sql.unsupported 34:45 RETURNING is not supported
 --: error sql.unsupported_statement 35:1 INSERT must be INTO a declared table
 --: error sql.unsupported_statement 36:1 INSERT must be INTO a declared table
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)

@@ -1,5 +1,5 @@
 -- What a memory table cannot have, and how it cannot be used.
---: error sql.memory_table 11:14 Memory tables do not allow with options; to create a connection table set the 'connector' option
+--: error sql.memory_table 11:14 a table without a connector takes no options
 --: error sql.memory_table 12:14 memory table b can only have plain columns
 --: error sql.memory_table 13:14 memory table c needs columns
 --: error sql.memory_table 15:15 memory table 'd' is read before anything is inserted into it

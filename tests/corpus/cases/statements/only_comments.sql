@@ -1,4 +1,4 @@
 -- Comments alone are no script.
---: error sql.no_query - Query is empty!
+--: error sql.no_query - the script is empty
 -- nothing
 /* at all */ ;;

@@ -1,6 +1,6 @@
 -- Other settings, and times that are none.
 --: error sql.unknown_setting 17:5 there is no setting 'spark.sql.variable.substitute'; a script can set 'updating_ttl'
---: error sql.bad_duration 18:20 the length of '1 month' varies, since 'month' is not always equally long
+--: error sql.bad_duration 18:20 '1 month' has no fixed length
 --: error sql.bad_duration 19:20 updating_ttl is a length of time, not 5
 --: error sql.bad_duration 20:20 updating_ttl must be longer than zero
 --: error sql.unsupported_statement 21:1 SET takes one name and one value
@@ -11,9 +11,9 @@
 --: error sql.bad_duration 26:20 updating_ttl is 36500 days at most
 --: error sql.bad_duration 27:20 updating_ttl must be longer than zero
 --: error sql.bad_duration 28:20 updating_ttl must be longer than zero
---: error sql.unsupported 29:13 SET SESSION is not currently supported
---: error sql.unsupported 30:11 SET LOCAL is not currently supported
---: error sql.unsupported 31:12 SET GLOBAL is not currently supported
+--: error sql.unsupported 29:13 SET SESSION is not supported
+--: error sql.unsupported 30:11 SET LOCAL is not supported
+--: error sql.unsupported 31:12 SET GLOBAL is not supported
 SET spark.sql.variable.substitute = true;
 SET updating_ttl = '1 month';
 SET updating_ttl = 5;

@@ -1,12 +1,12 @@
 -- Types that there are not, and types that only expressions have, are all named at once.
---: error sql.unknown_type 16:3 Unsupported SQL type 'TIME'
---: error sql.table_column 17:3 field 'e' has a type 'INTERVAL' that cannot be used in a connection table
---: error sql.unknown_type 18:3 Unsupported SQL type 'UUID'
---: error sql.unknown_type 19:3 anonymous struct fields are not allowed
---: error sql.unknown_type 20:3 Arrays with unspecified type is not supported
+--: error sql.unknown_type 16:3 type 'TIME' is not supported
+--: error sql.table_column 17:3 column 'e' is of type INTERVAL, which no table can hold
+--: error sql.unknown_type 18:3 type 'UUID' is not supported
+--: error sql.unknown_type 19:3 each member of a STRUCT needs a name
+--: error sql.unknown_type 20:3 an array needs the type of its elements
 --: error sql.unknown_type 21:3 DECIMAL(40, 2) is not supported
 --: error sql.unknown_type 22:3 DECIMAL takes up to two whole numbers
---: error sql.unknown_type 23:3 Unsupported SQL type 'MAP<TEXT, INT>'
+--: error sql.unknown_type 23:3 type 'MAP<TEXT, INT>' is not supported
 --: error sql.table_column 24:3 column 'l' has no type
 --: error sql.duplicate_name 25:3 member 'A' is declared twice
 CREATE TABLE t (

@@ -3,7 +3,7 @@
 --: error sql.unknown_column 10:30 no column 'd' here
 --: error sql.type_mismatch 12:36 column 'e' is of type TIMESTAMP, to which BOOLEAN cannot be cast
 --: error sql.unsupported 13:30 aggregate sum is not allowed here
---: error sql.window_context 14:30 time window function tumble is not allowed in this context. Are you missing a GROUP BY clause?
+--: error sql.window_context 14:30 window function tumble is not allowed here
 CREATE TABLE t (
   a INT,
   b INT GENERATED ALWAYS AS (notfield + 1),

@@ -1,6 +1,6 @@
 -- A key that the connector does not have, a key of another type, and no key at all.
 --: error sql.table_column 7:3 there is no metadata field 'file'
---: error sql.table_column 8:3 incorrect data type for metadata field 'filename'; expected TEXT, but found INT
+--: error sql.table_column 8:3 metadata field 'filename' is of type TEXT, not INT
 --: error sql.table_column 9:3 there is no metadata field ''
 CREATE TABLE t (
   a INT,

@@ -1,15 +1,15 @@
 -- A lookup table has one primary key, and columns that are read; it cannot be anything else.
 --: error option.bad_value 15:24 connector 'single_file' has no type 'lookup'
---: error option.bad_value 16:110 Cannot have a temporary table with type 'sink'; temporary tables must be type 'lookup'
+--: error option.bad_value 16:110 a temporary table cannot have type 'sink'
 --: error sql.table_column 17:24 lookup table c has 0 PRIMARY KEY columns, and needs one
 --: error sql.table_column 18:24 lookup table d has 2 PRIMARY KEY columns, and needs one
---: error option.missing 19:24 required option 'connector' not set
+--: error option.missing 19:24 option 'connector' is required
 --: error sql.table_column 20:24 lookup table f can only have plain and metadata columns
 --: error sql.table_column 22:37 there is no metadata field 'nothing'
 --: error sql.table_column 24:14 lookup table h can only have plain and metadata columns
 --: error option.bad_value 26:14 table i: CSV cannot hold column 'parts' of type INT[]
 --: error option.bad_value 27:14 table j: CSV files have no lines, so there is no metadata 'line'
---: error option.bad_value 29:103 option 'csv.delimiter': it must be a single ASCII character other than a quote or a line break
+--: error option.bad_value 29:103 option 'csv.delimiter' must be a single ASCII character other than a quote or a line break
 --: error option.bad_value 30:14 table l: 'csv' is only supported for lookup tables
 --: error sql.table_column 31:24 lookup table m cannot be looked up by 'id', which is of type INT[]
 CREATE TEMPORARY TABLE a (id INT PRIMARY KEY) WITH (connector = 'single_file', path = '/t', format = 'json');

@@ -5,10 +5,10 @@
 --: error sql.type_mismatch 19:63 a value of type TEXT cannot be cast to INTERVAL
 --: error sql.type_mismatch 19:76 a value of type BYTEA cannot be cast to BIGINT
 --: error sql.type_mismatch 19:89 a value of type BOOLEAN cannot be cast to DECIMAL(5, 1)
---: error sql.unknown_type 20:24 Unsupported SQL type 'TIME'
---: error sql.unknown_type 21:24 Unsupported SQL type 'TIME'
+--: error sql.unknown_type 20:24 type 'TIME' is not supported
+--: error sql.unknown_type 21:24 type 'TIME' is not supported
 --: error sql.type_mismatch 22:24 x'0' is not a valid BYTEA literal
---: error sql.bad_duration 23:24 the length of '1 month' varies, since 'month' is not always equally long
+--: error sql.bad_duration 23:24 '1 month' has no fixed length
 --: error sql.type_mismatch 24:24 'abc' is not a BOOLEAN
 CREATE TABLE types (
   at TIMESTAMP NOT NULL, b BOOLEAN, i32 INT, u32 INT UNSIGNED, i64 BIGINT, u64 BIGINT UNSIGNED, f32 FLOAT, f64 DOUBLE,

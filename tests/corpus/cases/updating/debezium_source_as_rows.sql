@@ -1,5 +1,5 @@
 -- The rows of a table of changes are rows that change: no window, and no sink that cannot take them back.
---: error sql.updating 7:13 input is updating, but sink is not configured as an updating sink (hint: use `format = 'debezium_json'`)
+--: error sql.updating 7:13 the rows are changed afterwards, and the sink cannot take changes
 --: error sql.updating 8:56 a time window cannot be closed over rows that are changed afterwards
 CREATE TABLE orders (id INT PRIMARY KEY, customer TEXT)
 WITH (connector = 'single_file', path = '/orders.json', format = 'debezium_json', type = 'source');

@@ -1,8 +1,8 @@
 -- Rows that change cannot go where they could not be taken back.
---: error sql.updating 11:13 input is updating, but sink is not configured as an updating sink (hint: use `format = 'debezium_json'`)
---: error sql.updating 12:13 input is updating, but sink is not configured as an updating sink (hint: use `format = 'debezium_json'`)
---: error sql.updating 14:13 input is updating, but sink is not configured as an updating sink (hint: use `format = 'debezium_json'`)
---: error sql.updating 15:13 input is updating, but sink is not configured as an updating sink (hint: use `format = 'debezium_json'`)
+--: error sql.updating 11:13 the rows are changed afterwards, and the sink cannot take changes
+--: error sql.updating 12:13 the rows are changed afterwards, and the sink cannot take changes
+--: error sql.updating 14:13 the rows are changed afterwards, and the sink cannot take changes
+--: error sql.updating 15:13 the rows are changed afterwards, and the sink cannot take changes
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 CREATE TABLE plain WITH (connector = 'single_file', path = '/plain.json', format = 'json', type = 'sink');

@@ -5,15 +5,15 @@
 --: error sql.window_mismatch 22:18 tumble(2 minutes) is not the window of GROUP BY
 --: error sql.window_argument 23:38 value is not a constant length of time
 --: error sql.window_argument 24:38 5 is not a constant length of time
---: error sql.bad_duration 25:38 the length of '1 month' varies, since 'month' is not always equally long
+--: error sql.bad_duration 25:38 '1 month' has no fixed length
 --: error sql.window_argument 26:38 a window must be longer than zero
 --: error sql.window_argument 27:38 a window must be longer than zero
 --: error sql.window_argument 28:38 tumble does not take 0 arguments
 --: error sql.window_argument 29:38 hop does not take 1 arguments
 --: error sql.window_argument 30:38 hop() slides by 2:00:00 over a width of 1:00:00, so rows between the windows would be lost
 --: error sql.window_argument 31:38 session does not take 2 arguments
---: error sql.window_context 32:44 time window function tumble is not allowed in this context. Are you missing a GROUP BY clause?
---: error sql.bad_duration 33:38 '99999999999999999 days' is longer than can be held
+--: error sql.window_context 32:44 window function tumble is not allowed here
+--: error sql.bad_duration 33:38 '99999999999999999 days' is too long a time
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT tumble('1 minute') FROM events;
