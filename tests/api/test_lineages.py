@@ -20,13 +20,13 @@ def reach(plane: Plane, epoch: int, minutes: int, **fields: Any) -> None:
 
 
 def gate(plane: Plane) -> tuple[bool, int | None, int | None]:
-    found = plane.get(PAST)
-    return found["passed"], found["watermark"], found["epoch"]
+    watermark = plane.get(PAST)
+    return watermark["passed"], watermark["watermark"], watermark["epoch"]
 
 
 def epochs(plane: Plane) -> list[int]:
-    found = plane.get(f"/pipelines/orders/jobs/{plane.job()['id']}/checkpoints")["data"]
-    return [checkpoint["epoch"] for checkpoint in found]
+    checkpoints = plane.get(f"/pipelines/orders/jobs/{plane.job()['id']}/checkpoints")["data"]
+    return [checkpoint["epoch"] for checkpoint in checkpoints]
 
 
 def write_lineage(plane: Plane, lineage: str, *parents: tuple[str, int]) -> None:

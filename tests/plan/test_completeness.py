@@ -149,9 +149,9 @@ def test_an_input_that_has_ended_leaves_no_window_open() -> None:
 def test_a_file_that_cannot_be_read_yet_holds_what_came_after_it_was_opened() -> None:
     paths = [RowPath("a", (Tumble(MINUTE),))]
 
-    held = complete_until(paths, at("05:29:51"), {}, [at("05:27:30"), at("05:26:10")])
+    reached = complete_until(paths, at("05:29:51"), {}, [at("05:27:30"), at("05:26:10")])
 
-    assert held == Reached(at("05:26:00"), at("05:26:10"))
+    assert reached == Reached(at("05:26:00"), at("05:26:10"))
     assert complete_until(paths, at("05:29:51"), {}, [None]) == Reached()
     assert complete_until([RowPath("a")], None, {"a": at("05:29:51")}, [at("05:27:30")]).until == at("05:27:30")
 
