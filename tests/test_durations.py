@@ -56,5 +56,5 @@ def test_months_are_refused_with_the_reason() -> None:
         ("1 yearn", None),
     ],
 )
-def test_months_are_told_from_what_has_a_length(text: str, expected: tuple[int, timedelta] | None) -> None:
+def test_months_are_distinguished_from_what_has_a_length(text: str, expected: tuple[int, timedelta] | None) -> None:
     assert read_months(text) == expected

@@ -182,7 +182,7 @@ def test_csv_has_the_values_that_duckdb_reads_in_it(tmp_path: Path) -> None:
         (",,,,,", "record 2: column 'id' is NOT NULL"),
     ],
 )
-def test_a_bad_value_in_csv_is_told_or_dropped(tmp_path: Path, line: str, message: str) -> None:
+def test_a_bad_value_in_csv_is_reported_or_dropped(tmp_path: Path, line: str, message: str) -> None:
     path = write(tmp_path / "t.csv", f"id,flag,small,size,price,at\na,1,1,1,1,\n{line}\nc,0,,,,\n", at=1)
 
     with pytest.raises(BadRecordError, match=message):

@@ -97,7 +97,7 @@ def test_text_values_and_keys_alone_can_be_looked_up(server: Server) -> None:
     assert ask(only_keys, "b", "c", columns=key) == [{"k": "b"}, None]
 
 
-def test_a_value_that_is_no_row_is_told_or_dropped(server: Server) -> None:
+def test_a_value_that_is_no_row_is_reported_or_dropped(server: Server) -> None:
     server.client.mset({"a": '{"n": 1}', "b": '{"n": "many"}'})
 
     with pytest.raises(BadRecordError, match="table t, key 'b'"):
@@ -106,7 +106,7 @@ def test_a_value_that_is_no_row_is_told_or_dropped(server: Server) -> None:
     assert [row and row["n"] for row in records] == [None, 1]
 
 
-def test_a_password_is_given_and_never_told(tmp_path: Path) -> None:
+def test_a_password_is_used_and_never_reported(tmp_path: Path) -> None:
     with running(tmp_path, "--requirepass", "open sesame", password="open sesame") as server:
         server.client.set("a", '{"n": 7}')
 
@@ -117,7 +117,7 @@ def test_a_password_is_given_and_never_told(tmp_path: Path) -> None:
     assert "open sesame" not in repr(lookup_table(address=server.address, password="open sesame"))
 
 
-def test_without_the_package_its_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_its_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
     monkeypatch.delitem(sys.modules, "engine.connectors.redis.client")
 

@@ -45,7 +45,7 @@ def test_a_schema_is_registered_and_found_and_asked_for_once(stub: Stub) -> None
     assert "sesame" not in repr(registry)
 
 
-def test_refusals_are_told(stub: Stub) -> None:
+def test_refusals_are_reported(stub: Stub) -> None:
     with pytest.raises(SchemaRefusedError, match="404 Schema not found"):
         ask(stub).schema_of(5)
     with pytest.raises(SchemaRefusedError, match="409 Schema is incompatible") as refused:
@@ -93,7 +93,7 @@ def test_the_address_that_was_checked_is_asked_and_no_proxy(stub: Stub, monkeypa
     assert requests == [(resolve("localhost", 80)[0], "localhost")]
 
 
-def test_a_client_that_is_not_installed_is_told(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_is_not_installed_is_reported(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka.schema_registry", None)
 
     with pytest.raises(MissingPackageError, match=r"confluent_kafka\.schema_registry") as missing:
@@ -101,7 +101,7 @@ def test_a_client_that_is_not_installed_is_told(stub: Stub, monkeypatch: pytest.
     assert "[kafka]" in str(missing.value.hint)
 
 
-def test_a_registry_that_is_not_there_is_told(stub: Stub) -> None:
+def test_a_registry_that_is_not_there_is_reported(stub: Stub) -> None:
     nowhere = HttpRegistry("http://localhost:1", "", "", {ALLOWED: "localhost"})
 
     with pytest.raises(SchemaRegistryError, match="does not answer"):

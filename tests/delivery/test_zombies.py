@@ -61,7 +61,7 @@ def test_a_late_cleaning_up_leaves_the_segments_of_the_successor(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("newest", "says"), [(2, SupersededError), (1, UnwritableTargetError)])
-def test_a_run_whose_segments_were_tidied_up_is_told_that_it_was_replaced(
+def test_a_run_whose_segments_were_tidied_up_learns_that_it_was_replaced(
     tmp_path: Path, newest: int, says: type[EngineError]
 ) -> None:
     directory = sink_directory(tmp_path)

@@ -104,7 +104,7 @@ def test_records_are_read_with_the_schema_that_they_were_written_with() -> None:
         (b"\0\0\0\0\1\x02\x02\x02a and more", "more bytes follow"),
     ],
 )
-def test_bytes_that_are_no_record_are_told_and_hide_no_other(payload: bytes, reason: str) -> None:
+def test_bytes_that_are_no_record_are_reported_and_hide_no_other(payload: bytes, reason: str) -> None:
     schema = avro_schema(PLAIN)
     registry = MemoryRegistry({1: json.dumps(schema)})
     good = b"\0\0\0\0\1" + write(schema, {"n": 1, "t": "a"})
@@ -118,7 +118,7 @@ def test_bytes_that_are_no_record_are_told_and_hide_no_other(payload: bytes, rea
     assert reason in bad.reason
 
 
-def test_a_value_of_another_type_is_told_with_its_column() -> None:
+def test_a_value_of_another_type_is_reported_with_its_column() -> None:
     schema = {"type": "record", "name": "R", "fields": [{"name": "n", "type": ["null", "string"]}]}
     options = AvroOptions(raw_datums=True, avro_schema=json.dumps(schema))
     payloads = [write(schema, {"n": "seven"}), write(schema, {"n": None})]

@@ -154,7 +154,7 @@ def test_what_stands_before_a_message_is_passed_over(descriptors: Path) -> None:
         (b"\xff" * 12, {"length_delimited": True}),
     ],
 )
-def test_bytes_that_are_no_message_are_told(descriptors: Path, payload: bytes, way: dict[str, bool]) -> None:
+def test_bytes_that_are_no_message_are_reported(descriptors: Path, payload: bytes, way: dict[str, bool]) -> None:
     (bad,) = decode(descriptors, payload, **way).bad
 
     assert bad.raw == payload
@@ -359,14 +359,14 @@ def test_a_column_without_a_field_is_refused(descriptors: Path) -> None:
         ({"card": "1", "cash": False}, "fields 'card' and 'cash' cannot both have a value"),
     ],
 )
-def test_a_value_that_no_message_holds_is_told(descriptors: Path, row: dict[str, object], message: str) -> None:
+def test_a_value_that_no_message_holds_is_reported(descriptors: Path, row: dict[str, object], message: str) -> None:
     schema = columns(size=types.TEXT, sizes=types.Array(types.TEXT), card=types.TEXT, cash=types.BOOLEAN)
 
     with pytest.raises(InvalidValueError, match=message):
         encode(descriptors, schema, row)
 
 
-def test_a_required_field_without_a_value_is_told(tmp_path: Path) -> None:
+def test_a_required_field_without_a_value_is_reported(tmp_path: Path) -> None:
     file = descriptor_pb2.FileDescriptorProto(name="old.proto", syntax="proto2")
     kind = descriptor_pb2.FieldDescriptorProto
     file.message_type.add(name="A").field.add(name="n", number=1, type=kind.TYPE_INT64, label=kind.LABEL_REQUIRED)

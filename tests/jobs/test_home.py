@@ -123,7 +123,7 @@ def test_a_driver_says_hello_keeps_calling_and_says_goodbye(control_plane: FakeC
     }
 
 
-def test_every_epoch_is_told_even_if_the_control_plane_was_away(control_plane: FakeControlPlane) -> None:
+def test_every_epoch_is_reported_even_if_the_control_plane_was_away(control_plane: FakeControlPlane) -> None:
     driver = Driver(control_plane)
     driver.home.open()
     control_plane.is_refusing = True

@@ -63,7 +63,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_source_that_is_not_trusted_or_does_not_trust_is_told(wrong: str, broker: Broker) -> None:
+def test_a_source_that_is_not_trusted_or_does_not_trust_is_reported(wrong: str, broker: Broker) -> None:
     options = secured(broker, "certificate") | WRONG[wrong] | {"source__broker_timeout": "2 seconds"}
 
     with pytest.raises(EngineError) as refused:
@@ -76,7 +76,7 @@ def test_a_source_that_is_not_trusted_or_does_not_trust_is_told(wrong: str, brok
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_sink_that_is_not_trusted_or_does_not_trust_is_told_at_once(
+def test_a_sink_that_is_not_trusted_or_does_not_trust_is_reported_at_once(
     wrong: str, mode: str, broker: Broker, tmp_path: Path
 ) -> None:
     options = secured(broker, "certificate") | WRONG[wrong]

@@ -97,7 +97,7 @@ def test_a_server_in_trouble_may_be_asked_again(plane: FakeControlPlane) -> None
     assert raised.value.retryable
 
 
-def test_the_watermark_of_a_finished_job_can_be_told() -> None:
+def test_the_watermark_of_a_finished_job_survives_the_way_there_and_back() -> None:
     end = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
     assert from_micros(to_micros(end)) == end

@@ -94,7 +94,7 @@ def test_a_value_that_cannot_be_is_named_and_never_tried_again(text: str, kind: 
     assert not error.retryable
 
 
-def test_anything_else_is_told_by_its_innermost_cause() -> None:
+def test_anything_else_is_reported_by_its_innermost_cause() -> None:
     text = "Job aborted.\nCaused by: org.apache.spark.SparkException: one\nCaused by: java.io.IOException: disk full"
 
     error = explain_failure(PySparkException(text), PATHS)

@@ -134,7 +134,7 @@ def test_an_async_call_that_takes_too_long_gives_null_or_stops_the_run() -> None
     )
 
 
-def test_an_exception_is_told_with_its_line_and_cut_short() -> None:
+def test_an_exception_is_reported_with_its_line_and_cut_short() -> None:
     assert failure("@udf\ndef f(x: int) -> int:\n  y = x\n  return y / 0", INTS) == (
         "udf.failed f, own.py:14: ZeroDivisionError: division by zero"
     )

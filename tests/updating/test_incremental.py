@@ -137,7 +137,7 @@ def test_an_object_that_was_kept_is_one_of_the_class_as_it_is_now() -> None:
     assert [(change["_retract"], change["c1"]) for change in out] == [(True, 4), (False, 8)]
 
 
-def test_what_the_class_raises_is_told_with_its_line() -> None:
+def test_what_the_class_raises_is_reported_with_its_line() -> None:
     running = buckets(spread(RETRACT), only_appends=False)
 
     with pytest.raises(UdfFailedError, match=r"spread, own.py:\d+: AssertionError: went before it came"):
