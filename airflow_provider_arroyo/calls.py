@@ -40,7 +40,7 @@ class ApiCall(Generic[T]):
     path: str
     answer: Callable[[object], T]
     query: Mapping[str, str | int] = field(default_factory=dict)
-    body: Mapping[str, Json] | None = None
+    body: Mapping[str, Json] | None = field(default=None, repr=False)
     key: str | None = None
     """Idempotency key: however often the request arrives, it is done once."""
     hold: timedelta = timedelta(0)
@@ -57,9 +57,11 @@ class PipelineSpec:
     settings: Mapping[str, str] = field(default_factory=dict)
     udfs: Sequence[str] = ()
     checkpoint_interval: timedelta | None = None
+    secrets: Mapping[str, str] | None = field(default=None, repr=False)
+    """None: those that the pipeline has."""
 
     def to_json(self) -> dict[str, Json]:
-        """The body of a deployment; the same for two equal specs."""
+        """The body of a deployment but its secrets; the same for two equal specs."""
         interval = self.checkpoint_interval
         return {
             "query": self.query,
@@ -77,7 +79,8 @@ def ping() -> ApiCall[Ping]:
 
 def deploy(name: str, spec: PipelineSpec, *, key: str, force: bool = False) -> ApiCall[Pipeline]:
     """Let the pipeline of this name be as `spec` says, and run."""
-    body = {**spec.to_json(), "stop": "none", "idempotency_key": key, **({"force": True} if force else {})}
+    secrets: dict[str, Json] = {} if spec.secrets is None else {"secrets": dict(spec.secrets)}
+    body = {**spec.to_json(), **secrets, "stop": "none", "idempotency_key": key, **({"force": True} if force else {})}
     return ApiCall("PUT", f"/pipelines/by-name/{quote(name, safe='')}", partial(read, Pipeline), body=body, key=key)
 
 

@@ -94,6 +94,13 @@ class TemplateError(ArroyoError, AirflowFailException):
         super().__init__(message, code=code, hint=hint)
 
 
+class SecretError(ArroyoError, AirflowFailException):
+    """A secret of a pipeline cannot be found where the task says that it is."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, code="secret.missing", hint=hint)
+
+
 class EmbeddedError(ArroyoError):
     """The embedded control plane did not come up."""
 

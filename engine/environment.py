@@ -19,9 +19,16 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("ARROYO_URL", "the commands that ask a control plane", "Its address, when `--url` is left out."),
     Variable("ARROYO_TOKEN", "the commands that ask a control plane", "Its token, when `--token` is left out."),
     Variable(
+        "ARROYO_SECRETS_KEY",
+        "the control plane",
+        "What the secrets of pipelines are sealed with, instead of the file `secrets.key` of the data directory: a key "
+        "of Fernet's, or several with commas between them, of which the first seals.",
+    ),
+    Variable(
         "ARROYO_SECRET_",
         "drivers",
-        "`ARROYO_SECRET_NAME` is what `{{ secret:NAME }}` in an option stands for.",
+        "`ARROYO_SECRET_NAME` is what `{{ secret:NAME }}` in an option stands for, unless the pipeline was deployed "
+        "with a secret of that name. Only drivers whose script names the secret inherit it.",
     ),
     Variable(
         "ARROYO_SECRETS_DIR",

@@ -445,6 +445,12 @@ class InsecureBindError(ServerError):
     code = "server.insecure"
 
 
+class SecretsKeyError(ServerError):
+    """The secrets of pipelines cannot be read with the key that is there."""
+
+    code = "server.secrets_key"
+
+
 class UnreachableError(ServerError):
     """No control plane answers at the address."""
 

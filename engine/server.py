@@ -39,6 +39,7 @@ from engine.store.database import Database, open_database, secure
 from engine.store.records import StoredRecords
 
 LOG = logging.getLogger(__name__)
+SECRETS_KEY = "ARROYO_SECRETS_KEY"
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -46,7 +47,7 @@ def serve(settings: Settings) -> int:
     """Serve until SIGTERM or Ctrl-C. Drivers run on."""
     check_bind(settings.api)
     directory = DataDirectory(settings.data_dir)
-    database = open_database(directory)
+    database = open_database(directory, os.environ.get(SECRETS_KEY))
     try:
         token = _admit_token(database, directory, settings.api)
         listener = _listen(settings.api, directory)
@@ -79,7 +80,11 @@ def _serve(
     connections = read_connections_file(settings.connections)
     controller = Controller(
         records=StoredRecords(database),
-        runner=LocalRunner(directory, settings.pipeline.driver_command or DRIVER_COMMAND),
+        runner=LocalRunner(
+            directory,
+            settings.pipeline.driver_command or DRIVER_COMMAND,
+            settings.pipeline.driver_environment,
+        ),
         last_calls=last_calls,
         directory=directory,
         clock=now,

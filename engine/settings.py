@@ -33,8 +33,15 @@ def _command(value: object) -> object:
     return tuple(shlex.split(value)) if isinstance(value, str) else value
 
 
+def _names(value: object) -> object:
+    """Names with commas between them."""
+    return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
+
+
 Command: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_command)]
 """A command and its first arguments."""
+Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_names)]
+"""Some names, written as one text with commas between them, or as a list."""
 Duration: TypeAlias = Annotated[timedelta, BeforeValidator(_duration)]
 """A length of time, written as `500ms`, `10s`, `2m` or `1h`."""
 
@@ -91,6 +98,11 @@ class PipelineSettings(Section):
     )
     driver_command: Command = Field(
         default=(), description="The command that starts a driver; by default the engine's own."
+    )
+    driver_environment: Names = Field(
+        default=(),
+        description="Further environment variables that drivers inherit, separated by commas; `NAME_*` stands for all "
+        "that begin so.",
     )
     lease: Duration = Field(
         default=timedelta(minutes=10), description="How long a driver goes on without an answer from the control plane."

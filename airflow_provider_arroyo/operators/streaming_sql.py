@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 import jinja2
 
-from airflow_provider_arroyo import calls, conversations, templates
+from airflow_provider_arroyo import calls, conversations, secret_sources, templates
 from airflow_provider_arroyo.calls import PipelineSpec
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
 from airflow_provider_arroyo.deployments import DesiredPipeline, deploy
@@ -41,6 +41,9 @@ class StreamingSqlOperator(PipelineOperator):
     :param spark_conn_id: a connection of type `spark` that says where the pipeline runs: its master, and the settings
         in its extra (`memory`, `epoch_interval`, `max_epoch_rows`, `quick`), unless `settings` say otherwise
         (templated). Needs the extra `[spark]`.
+    :param secrets: where the secrets are that the script names as `${secret:NAME}`, by their names: `conn:ID.password`
+        (or `login`, `host`, `extra.KEY`) and `var:NAME`. They are sent apart from the script, kept encrypted by the
+        control plane, and never shown. None leaves those that the pipeline has.
     :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG.
     :param checkpoint_interval: how far apart checkpoints are; the control plane's default when None.
     :param wait_for: `running`, `finished` (the input ends by itself), or `none`.
@@ -67,6 +70,7 @@ class StreamingSqlOperator(PipelineOperator):
         parallelism: int | None = None,
         settings: Mapping[str, str] | None = None,
         spark_conn_id: str | None = None,
+        secrets: Mapping[str, str] | None = None,
         udfs: Sequence[str] = (),
         checkpoint_interval: timedelta | None = None,
         wait_for: WaitFor = "running",
@@ -79,7 +83,9 @@ class StreamingSqlOperator(PipelineOperator):
             raise ValueError(f"wait_for is running, finished or none, not {wait_for!r}")
         if on_kill not in CHOICES:
             raise ValueError(f"on_kill is one of {', '.join(CHOICES)}, not {on_kill!r}")
+        secret_sources.read_sources(secrets or {})
         self.sql = sql
+        self.secrets = secrets
         self.parallelism = parallelism
         self.settings = settings
         self.spark_conn_id = spark_conn_id
@@ -107,7 +113,8 @@ class StreamingSqlOperator(PipelineOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Deploy, publish what was deployed, and wait as asked."""
         spec = self._spec()
-        digest = spec_digest(self.pipeline, spec)
+        token = self.hook.get_conn().token if spec.secrets else None
+        digest = spec_digest(self.pipeline, spec, token)
         key = idempotency_key(context, f"deploy {digest}")
         desired = DesiredPipeline(self.pipeline, spec, digest, key, self.force)
         deployed = self.hold(deploy(desired, recall(context, MEMORY, AskedChange), now))
@@ -149,7 +156,8 @@ class StreamingSqlOperator(PipelineOperator):
         settings |= {name: str(value) for name, value in (self.settings or {}).items()}
         sources = tuple(self._source(udf) for udf in self.udfs)
         parallelism = None if self.parallelism is None else int(self.parallelism)
-        return PipelineSpec(self.sql, parallelism, settings, sources, self.checkpoint_interval)
+        secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
+        return PipelineSpec(self.sql, parallelism, settings, sources, self.checkpoint_interval, secrets)
 
     def _source(self, udf: str) -> str:
         """The source itself, or what is in the file of that name."""

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 from sqlalchemy import Connection
 
 from engine.api import answers
@@ -21,7 +21,8 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, PlannedQuery, Spec, Version, read_run_settings
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
-from engine.store import jobs, pipelines, targets, versions
+from engine.secret_references import NAME
+from engine.store import jobs, pipeline_secrets, pipelines, targets, versions
 from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
@@ -29,6 +30,18 @@ ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 Parallelism = Annotated[int, Field(ge=1, le=1024)]
 Interval = Annotated[int, Field(ge=1_000_000, le=86_400_000_000)]
 Name = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f/\\]+$")]
+
+
+def _without_null(secret: SecretStr) -> SecretStr:
+    """A secret that an environment can hold."""
+    if "\0" in secret.get_secret_value():
+        raise ValueError("a secret has no null character")
+    return secret
+
+
+SecretName = Annotated[str, Field(max_length=128, pattern=rf"^{NAME}$")]
+SecretValue = Annotated[SecretStr, Field(max_length=16_384), AfterValidator(_without_null)]
+Secrets = Annotated[dict[SecretName, SecretValue], Field(max_length=32)]
 
 
 class Udf(BaseModel):
@@ -54,6 +67,11 @@ class Deployment(BaseModel):
     udfs: tuple[str | Udf, ...] = Field(default=(), description="Files of Python functions that the query may use.")
     settings: dict[str, str] = Field(
         default={}, description="The settings of its runs: memory, master, quick, max_epoch_rows."
+    )
+    secrets: Secrets | None = Field(
+        default=None,
+        description="The secrets that its script names: kept encrypted, given to its drivers when they start, never "
+        "shown. Left out, they stay as they are; another value alone restarts nothing.",
     )
     stop: StopMode = Field(default="none", description="How its job is to stop; `none` lets it run.")
     idempotency_key: str | None = Field(
@@ -225,6 +243,7 @@ def _create(connection: Connection, name: str, body: Deployment, planned: Planne
     versions.add(connection, Version(pipeline.id, 1, body.to_spec(), planned.fingerprint, planned.graph, now))
     jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
     targets.claim(connection, pipeline.id, 1, planned.targets)
+    _set_secrets(connection, pipeline, body, context)
     return pipeline
 
 
@@ -243,4 +262,13 @@ def _redeploy(
         versions.add(connection, version)
         targets.claim(connection, changed.id, version.number, planned.targets)
         changed = desired.ask_version(changed, version)
-    return changed if changed == earlier else pipelines.update(connection, changed)
+    has_other_secrets = _set_secrets(connection, changed, body, context)
+    return pipelines.update(connection, changed) if has_other_secrets or changed != earlier else changed
+
+
+def _set_secrets(connection: Connection, pipeline: Pipeline, body: Deployment, context: Context) -> bool:
+    """Let the pipeline have the secrets that it is deployed with; whether they are others than before."""
+    if body.secrets is None:
+        return False
+    values = {name: secret.get_secret_value() for name, secret in body.secrets.items()}
+    return pipeline_secrets.replace(connection, context.database.vault, pipeline.id, values)

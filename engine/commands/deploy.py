@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -12,6 +13,7 @@ from engine.commands.pipelines import describe
 from engine.commands.remote import add_connection, connect, errors_shown, show
 from engine.errors import RequestError
 from engine.jobs.spec import RUN_SETTINGS
+from engine.secret_references import SECRET_PREFIX
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -23,6 +25,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--udf", action="append", default=[], metavar="FILE", help=udf)
     setting = f"Set one thing of the pipeline's runs ({', '.join(RUN_SETTINGS)}); may be repeated"
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
+    secrets = "Give the pipeline a secret: the content of FILE, or of ARROYO_SECRET_NAME; may be repeated"
+    parser.add_argument("--secret", action="append", default=[], metavar="NAME[=FILE]", help=secrets)
     parser.add_argument("--key", help="Deploy once, however often the command runs with this idempotency key")
     parser.add_argument("--force", action="store_true", help="Give up the state that another query has left")
     add_connection(parser)
@@ -42,6 +46,8 @@ def run(args: Namespace) -> int:
         "settings": dict(_setting(text) for text in args.set),
         "force": args.force,
     }
+    if args.secret:
+        body["secrets"] = dict(_secret(text) for text in args.secret)
     show(args, connect(args).send("PUT", f"/pipelines/by-name/{segment(name)}", body, key=args.key), describe)
     return 0
 
@@ -59,6 +65,17 @@ def _setting(text: str) -> tuple[str, Json]:
     if not equals:
         raise RequestError(f"--set {text!r} is not of the form key=value")
     return key, value
+
+
+def _secret(text: str) -> tuple[str, Json]:
+    """A secret by its name. Its value is never an argument, which others can see while the command runs."""
+    name, equals, file = text.partition("=")
+    if equals:
+        return name, _read(file).rstrip("\r\n")
+    variable = f"{SECRET_PREFIX}{name}"
+    if variable not in os.environ:
+        raise RequestError(f"there is no value for the secret {name!r}", hint=f"set {variable}, or write {name}=FILE")
+    return name, os.environ[variable]
 
 
 DEPLOY = Command("deploy", "Deploy a pipeline from a file", add_arguments, run)

@@ -24,6 +24,9 @@ class Assignment(BaseModel):
     query: str = Field(repr=False)
     udfs: tuple[str, ...] = Field(default=(), repr=False)
     connections: str = Field(default="", repr=False, description="CREATE CONNECTION statements it may use.")
+    secrets: dict[str, str] = Field(
+        default={}, repr=False, exclude=True, description="Handed over in the environment; they are in no file."
+    )
     settings: dict[str, str] = {}
     parallelism: int = 1
     force: bool = False

@@ -234,6 +234,7 @@ class Controller:
             query=version.spec.query,
             udfs=version.spec.udfs,
             connections=self.driver_settings.connections,
+            secrets=dict(self.records.secrets(record.pipeline.id)),
             settings=dict(version.spec.settings),
             parallelism=run.parallelism,
             force=version.force,

@@ -34,6 +34,11 @@ class DataDirectory:
         """The admin token, readable by its owner alone."""
         return self.root / "token"
 
+    @property
+    def secrets_key(self) -> Path:
+        """What the secrets of pipelines are sealed with, readable by its owner alone."""
+        return self.root / "secrets.key"
+
     def state(self, pipeline_id: str) -> Path:
         """A pipeline's state directory."""
         return self.root / "state" / _checked(pipeline_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,6 +28,9 @@ class Records(Protocol):
     def version(self, pipeline_id: str, number: int) -> Version:
         """A version of a pipeline. It has `force` only until a run of it was up: then the state is its own, and what it
         would give up is not the other query's any more."""
+
+    def secrets(self, pipeline_id: str) -> Mapping[str, str]:
+        """The secrets that a pipeline was deployed with, by their names."""
 
     def save(self, before: JobRecord, after: JobRecord, event: JobEvent | None) -> bool:
         """Write what differs, in one transaction; False, and nothing written, when the record is not `before` now."""

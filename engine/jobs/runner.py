@@ -19,7 +19,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol, assert_never
@@ -30,6 +30,7 @@ from engine.jobs import processes
 from engine.jobs.actions import MaintenanceTask, Repartition, RestoreSavepoint
 from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
+from engine.jobs.driver_environment import driver_environment
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.status import Failure, Run, read_cause
 
@@ -96,6 +97,8 @@ class LocalRunner:
 
     directory: DataDirectory
     command: Sequence[str] = DRIVER_COMMAND
+    inherited: Sequence[str] = ()
+    """Further variables that drivers inherit."""
     _children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     _work: dict[str, _Work] = field(default_factory=dict)
 
@@ -104,7 +107,10 @@ class LocalRunner:
         path = self.directory.assignment(assignment.pipeline_id, assignment.generation)
         assignment.write(path)
         log = self.directory.log(assignment.pipeline_id, assignment.generation)
-        child = self._spawn(["run", str(path)], log, _mark(assignment.job_id, assignment.generation))
+        script = f"{assignment.query}\n{assignment.connections}"
+        environment = driver_environment(os.environ, self.inherited, script, assignment.secrets)
+        mark = _mark(assignment.job_id, assignment.generation)
+        child = self._spawn(["run", str(path)], log, {**environment, processes.MARK: mark})
         self._children[child.pid] = child
         return Holder(pid=child.pid, born=processes.born(child.pid) or "", generation=assignment.generation)
 
@@ -150,7 +156,8 @@ class LocalRunner:
         result.unlink(missing_ok=True)
         lock = str(self.directory.driver_lock(pipeline_id))
         args = [*self._arguments(pipeline_id, task), "--lock", lock, "--result", str(result)]
-        child = self._spawn(args, self.directory.maintenance_log(pipeline_id))
+        environment = driver_environment(os.environ, self.inherited)
+        child = self._spawn(args, self.directory.maintenance_log(pipeline_id), {**environment, processes.MARK: ""})
         self._work[pipeline_id] = _Work(task, child, result)
 
     def maintenance(self, pipeline_id: str) -> Maintenance | None:
@@ -182,7 +189,7 @@ class LocalRunner:
             case never:
                 assert_never(never)
 
-    def _spawn(self, args: Sequence[str], log: Path, mark: str = "") -> subprocess.Popen[bytes]:
+    def _spawn(self, args: Sequence[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
             return subprocess.Popen(
@@ -191,7 +198,7 @@ class LocalRunner:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, processes.MARK: mark},
+                env=environment,
             )
 
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -18,6 +18,7 @@ from engine.errors import DataDirLockedError
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.processes import try_lock
 from engine.store.migrations import MIGRATIONS
+from engine.store.vault import Vault, fresh_key
 
 METADATA = MetaData()
 
@@ -30,6 +31,8 @@ class Database:
 
     engine: Engine
     lock: IO[str]
+    vault: Vault = field(repr=False)
+    """Seals what the database must not tell."""
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -49,8 +52,9 @@ class Database:
         self.lock.close()
 
 
-def open_database(directory: DataDirectory) -> Database:
-    """Lock the data directory, open its database and migrate it; refused while another control plane has it."""
+def open_database(directory: DataDirectory, secrets_key: str | None = None) -> Database:
+    """Lock the data directory, open its database and migrate it; refused while another control plane has it, or when
+    the key of its secrets is lost. Without `secrets_key`, the key is in a file, which is made at the first start."""
     directory.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = try_lock(directory.lock)
     if lock is None:
@@ -62,9 +66,30 @@ def open_database(directory: DataDirectory) -> Database:
     engine = create_engine(f"sqlite:///{directory.database}")
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
-    database = Database(engine, lock)
-    _migrate(database)
+    try:
+        database = Database(engine, lock, _open_vault(directory, secrets_key))
+        _migrate(database)
+        _check_vault(database)
+    except BaseException:
+        engine.dispose()
+        lock.close()
+        raise
     return database
+
+
+def _open_vault(directory: DataDirectory, secrets_key: str | None) -> Vault:
+    if secrets_key:
+        return Vault([key.strip() for key in secrets_key.split(",") if key.strip()])
+    if not directory.secrets_key.exists():
+        secure(directory.secrets_key, fresh_key() + "\n")
+    return Vault([directory.secrets_key.read_text().strip()])
+
+
+def _check_vault(database: Database) -> None:
+    """A key that does not fit is noticed now, and not by a driver that has to start at night."""
+    with database.reading() as connection:
+        for sealed in connection.exec_driver_sql("SELECT sealed FROM secrets").scalars():
+            database.vault.unseal(sealed)
 
 
 def _prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, and_, or_, select
@@ -12,7 +12,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import Version
 from engine.jobs.states import State
 from engine.jobs.status import JobEvent, Run
-from engine.store import checkpoints, events, jobs, pipelines, runs, targets, versions
+from engine.store import checkpoints, events, jobs, pipeline_secrets, pipelines, runs, targets, versions
 from engine.store.database import Database
 from engine.store.jobs import JOBS
 from engine.store.pipelines import PIPELINES
@@ -48,6 +48,11 @@ class StoredRecords:
                 force=version.force and not runs.was_up(connection, pipeline_id, number),
                 predecessors=targets.predecessors(connection, pipeline_id, number),
             )
+
+    def secrets(self, pipeline_id: str) -> Mapping[str, str]:
+        """The secrets that a pipeline was deployed with, by their names."""
+        with self.database.reading() as connection:
+            return pipeline_secrets.read(connection, self.database.vault, pipeline_id)
 
     def save(self, before: JobRecord, after: JobRecord, event: JobEvent | None) -> bool:
         """Write what differs, in one transaction, or nothing when another write came first."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.compile import compile_script
-from engine.connectors.secret_values import SECRET_PREFIX
 from engine.errors import EngineError
+from engine.secret_references import SECRET_PREFIX
 from engine.spark.run import RunSpec, run_in
 from engine.spark.stop_control import Control
 from tests.connectors.http_serving import serving

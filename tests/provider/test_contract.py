@@ -19,7 +19,10 @@ KINDS = (answers.Ping, answers.Pipeline, answers.Job, answers.Checkpoint, answer
 CALLS: list[ApiCall[Any]] = [
     calls.ping(),
     calls.deploy(
-        "clicks", PipelineSpec("SELECT 1", 2, {"a": "b"}, ("def f(): ...",), timedelta(seconds=5)), key="k", force=True
+        "clicks",
+        PipelineSpec("SELECT 1", 2, {"a": "b"}, ("def f(): ...",), timedelta(seconds=5), {"KAFKA": "x"}),
+        key="k",
+        force=True,
     ),
     calls.list_pipelines(),
     calls.get_pipeline("clicks"),

@@ -12,9 +12,10 @@ from sqlglot import exp
 
 from engine.connectors import CONNECTORS
 from engine.connectors.options import WithOption, name_of
-from engine.connectors.secret_values import SECRET_PREFIX, is_secret, refers_to_secret
+from engine.connectors.secret_values import is_secret, refers_to_secret
 from engine.errors import LiteralSecretError
 from engine.formats import FORMATS
+from engine.secret_references import SECRET_PREFIX
 from engine.sql.complaints import Complaints
 from engine.sql.tables.options import given_options
 from engine.sql.text.parse import Script

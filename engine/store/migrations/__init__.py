@@ -9,6 +9,7 @@ from engine.store.migrations import (
     m0004_lineages,
     m0005_causes,
     m0006_targets,
+    m0007_secrets,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -18,4 +19,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0004_lineages.STATEMENTS,
     m0005_causes.STATEMENTS,
     m0006_targets.STATEMENTS,
+    m0007_secrets.STATEMENTS,
 )

@@ -1,0 +1,47 @@
+"""Secrets of pipelines, sealed. What the database holds of them is of no use without the key, which is not in it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from engine.errors import SecretsKeyError
+
+
+def fresh_key() -> str:
+    """A key that nobody has yet."""
+    return Fernet.generate_key().decode()
+
+
+class Vault:
+    """Seals with the first of its keys, and opens what any of them has sealed."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        try:
+            self._fernet = MultiFernet([Fernet(key) for key in keys])
+        except ValueError as error:
+            raise SecretsKeyError(
+                "the key of the secrets is not a key of Fernet's", hint="it is 32 bytes in URL-safe base64"
+            ) from error
+        self._first = keys[0]
+
+    def seal(self, text: str) -> bytes:
+        """The text for the database; another one each time."""
+        return self._fernet.encrypt(text.encode())
+
+    def unseal(self, sealed: bytes) -> str:
+        """The text that was sealed."""
+        try:
+            return self._fernet.decrypt(sealed).decode()
+        except InvalidToken as error:
+            raise SecretsKeyError(
+                "the secrets of pipelines were sealed with another key",
+                hint="put the key back into the data directory, or name it in ARROYO_SECRETS_KEY",
+            ) from error
+
+    def digest(self, text: str) -> str:
+        """The same for the same text; without the key nobody can try texts until one fits."""
+        return hmac.new(self._first.encode(), text.encode(), hashlib.sha256).hexdigest()
