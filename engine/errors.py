@@ -556,6 +556,12 @@ class NothingToSaveError(SavepointError):
     retryable = True
 
 
+class OtherVersionError(SavepointError):
+    """The savepoint belongs to another query than the pipeline has now."""
+
+    code = "savepoint.other_version"
+
+
 class ReplayError(SavepointError):
     """The savepoint is older than the state, so epochs would run again."""
 

@@ -112,6 +112,9 @@ class Savepoint(BaseModel):
     bytes: int | None = Field(description="The size of its files.")
     created_at: int = Field(description="When it was asked for.")
     failure_message: str | None = Field(description="Why it could not be taken.")
+    version: int | None = Field(description="The version of the pipeline that its state belongs to.")
+    creator: str | None = Field(description="Who has asked for it.")
+    reason: str | None = Field(description="What it was taken for.")
 
 
 class Watermark(BaseModel):
@@ -219,6 +222,9 @@ def savepoint(stored: StoredSavepoint, directory: DataDirectory) -> Savepoint:
         bytes=stored.bytes,
         created_at=to_micros(stored.created_at),
         failure_message=stored.failure_message,
+        version=stored.version,
+        creator=stored.creator,
+        reason=stored.reason,
     )
 
 

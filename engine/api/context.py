@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,6 +16,7 @@ from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.spec import PlannedQuery
 from engine.store.database import Database
+from engine.store.savepoints import Savepoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,14 @@ class SavepointContent:
     watermark: datetime | None
     parallelism: int
     bytes: int
+    version: int | None = None
+    """The pipeline's version that the state belongs to."""
 
 
 PlanQuery = Callable[[str, Sequence[str]], PlannedQuery]
 """Plans a query with its UDFs; raises ScriptRefused."""
-TakeSavepoint = Callable[[Path, str, str | None], SavepointContent]
-"""Takes a savepoint of a state directory under an id and a label; raises EngineError."""
+TakeSavepoint = Callable[[Path, Savepoint, Mapping[str, int]], SavepointContent]
+"""Takes a savepoint of a state directory, given the pipeline's versions by fingerprint; raises EngineError."""
 
 
 @dataclass(slots=True)

@@ -150,7 +150,7 @@ def get(pipeline: str, response: Response, context: ContextDep) -> answers.Pipel
 def change(pipeline: str, body: Change, request: ChangeRequestDep, context: ContextDep) -> Response:
     """Stop, start or rescale a pipeline; the answer comes before it is done."""
 
-    def apply(record: JobRecord) -> Pipeline:
+    def apply(_: Connection, record: JobRecord) -> Pipeline:
         changed = record.pipeline
         if body.parallelism is not None:
             changed = desired.ask_parallelism(changed, body.parallelism)
@@ -167,7 +167,9 @@ def restart(
 ) -> Response:
     """Start a pipeline again from its last checkpoint."""
     force = body is not None and body.force
-    return update(context, request, pipeline, lambda record: desired.ask_restart(record.pipeline, record.status, force))
+    return update(
+        context, request, pipeline, lambda _, record: desired.ask_restart(record.pipeline, record.status, force)
+    )
 
 
 @ROUTER.delete("/{pipeline}", status_code=204, response_class=Response)
@@ -192,7 +194,7 @@ def update(
     context: Context,
     request: ChangeRequest,
     pipeline: str,
-    apply: Callable[[JobRecord], Pipeline],
+    apply: Callable[[Connection, JobRecord], Pipeline],
     status: int = 200,
 ) -> Response:
     """Change what is desired of a pipeline, and say how it is now."""
@@ -201,7 +203,7 @@ def update(
             return again(answer)
         record = read_record(connection, pipelines.get(connection, pipeline).id)
         request.check(record.pipeline)
-        changed = apply(record)
+        changed = apply(connection, record)
         if changed != record.pipeline:
             changed = pipelines.update(connection, changed)
         response = done(connection, context, request, status, _answer(connection, changed.id, context), changed)

@@ -18,11 +18,11 @@ from engine.api.answers import Page
 from engine.api.change_request import ChangeRequestDep, again, done, kept
 from engine.api.context import Context, ContextDep
 from engine.api.pipelines import update
-from engine.errors import EngineError, PipelineBusyError, ReplayError, SavepointError
-from engine.jobs import desired, ids
-from engine.jobs.spec import Restore
+from engine.api.plan_restore import plan_restore
+from engine.errors import EngineError, PipelineBusyError
+from engine.jobs import ids
 from engine.jobs.states import State
-from engine.store import pipelines, savepoints
+from engine.store import pipelines, savepoints, versions
 from engine.store.keys import KeptAnswer
 from engine.store.records import read_record
 from engine.store.savepoints import Savepoint
@@ -32,20 +32,24 @@ ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"])
 
 
 class SavepointRequest(BaseModel):
-    """How to label the savepoint; labels are for people and need not differ."""
+    """How to label the savepoint, and whose it is; that is for people, and need not differ."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     label: str | None = Field(default=None, max_length=256, description="What to call it.")
+    creator: str | None = Field(default=None, max_length=256, description="Who asks for it.")
+    reason: str | None = Field(default=None, max_length=1024, description="What it is taken for.")
 
 
 class RestoreRequest(BaseModel):
-    """Which savepoint to go back to; `allow_replay` accepts that output written since then may be written again."""
+    """Which savepoint to go back to; `allow_replay` accepts that output written since then may be written again, and
+    `with_version` brings back the query that the savepoint belongs to."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     savepoint_id: str = Field(description="The savepoint.")
     allow_replay: bool = Field(default=False, description="Whether output may be written again.")
+    with_version: bool = Field(default=False, description="Whether the savepoint's query comes back with it.")
 
 
 @ROUTER.post(
@@ -56,7 +60,7 @@ def take(
 ) -> Response:
     """Take a savepoint: a copy of the newest checkpoint. The job runs on. The status is 201 once the savepoint has
     completed or failed, and 202 while it is being taken."""
-    label = None if body is None else body.label
+    asked = body or SavepointRequest()
     with context.database.writing() as connection:
         if (answer := kept(connection, context, request)) is not None:
             return _again(connection, context, answer)
@@ -67,7 +71,14 @@ def take(
                 f"the state of pipeline {record.pipeline.name!r} is being changed",
                 hint="send the request again in a moment",
             )
-        fresh = Savepoint(ids.make("sp"), record.pipeline.id, label, context.clock())
+        fresh = Savepoint(
+            ids.make("sp"),
+            record.pipeline.id,
+            asked.label,
+            context.clock(),
+            creator=asked.creator,
+            reason=asked.reason,
+        )
         savepoints.add(connection, fresh)
         done(connection, context, request, 202, answers.savepoint(fresh, context.directory))
     wait([context.workers.submit(work, context, fresh)], context.settle_wait.total_seconds())
@@ -101,19 +112,10 @@ def restore(pipeline: str, body: RestoreRequest, request: ChangeRequestDep, cont
         if (answer := kept(connection, context, request)) is not None:
             return again(answer)
         record = read_record(connection, pipelines.get(connection, pipeline).id)
+        request.check(record.pipeline)
         stored = savepoints.get(connection, record.pipeline.id, body.savepoint_id)
-    if stored.state != "completed" or stored.parallelism is None:
-        raise SavepointError(
-            f"savepoint {stored.id} is {stored.state}", hint="only a completed savepoint can be restored"
-        )
-    reached = record.status.progress.epoch
-    if not body.allow_replay and reached is not None and stored.epoch is not None and reached > stored.epoch:
-        raise ReplayError(
-            f"pipeline {record.pipeline.name!r} is at epoch {reached}, and the savepoint is of epoch {stored.epoch}",
-            hint="allow_replay accepts that sinks which cannot go back get some output twice",
-        )
-    savepoint = Restore(stored.id, stored.parallelism, body.allow_replay)
-    return update(context, request, pipeline, lambda record: desired.ask_restore(record.pipeline, savepoint), 202)
+    plan = plan_restore(context, record, stored, with_version=body.with_version, allow_replay=body.allow_replay)
+    return update(context, request, pipeline, plan.ask, 202)
 
 
 def _again(connection: Connection, context: Context, answer: KeptAnswer) -> Response:
@@ -131,7 +133,10 @@ def _as_it_is(stored: Savepoint, context: Context, headers: Mapping[str, str] | 
 def work(context: Context, savepoint: Savepoint) -> None:
     """Take a savepoint and write down what came of it."""
     try:
-        content = context.take(context.directory.state(savepoint.pipeline_id), savepoint.id, savepoint.label)
+        with context.database.reading() as connection:
+            status = read_record(connection, savepoint.pipeline_id).status
+            known = versions.by_fingerprint(connection, savepoint.pipeline_id, status.version or 1)
+        content = context.take(context.directory.state(savepoint.pipeline_id), savepoint, known)
         settled = replace(
             savepoint,
             state="completed",
@@ -139,6 +144,7 @@ def work(context: Context, savepoint: Savepoint) -> None:
             watermark=content.watermark,
             parallelism=content.parallelism,
             bytes=content.bytes,
+            version=content.version,
         )
     except EngineError as error:
         settled = replace(savepoint, state="failed", failure_message=error.message)

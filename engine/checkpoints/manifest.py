@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,9 +25,21 @@ class SavedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Whose savepoint it is and why it was taken, as far as anybody has said. `version` is the number of the pipeline's
+    version that the state belongs to."""
+
+    version: int | None = None
+    creator: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SavepointManifest:
     """A savepoint: the state of a pipeline after `epoch`. `watermark`, in microseconds, is that of its committed
-    output, None when there was none yet; `parents` are the histories its own one came from, nearest first."""
+    output, None when there was none yet; `parents` are the histories its own one came from, nearest first. `sql` is the
+    script of the state, `offsets` are the positions of each source table, `operators` are the names of what keeps
+    state; None and nothing in a savepoint from before they were written down."""
 
     id: str
     label: str | None
@@ -39,6 +51,10 @@ class SavepointManifest:
     fingerprint: str
     created_at: datetime
     files: tuple[SavedFile, ...]
+    sql: str | None = None
+    offsets: Mapping[str, object] = field(default_factory=dict)
+    operators: tuple[str, ...] = ()
+    origin: Origin = Origin()
 
 
 def write_manifest(folder: Path, manifest: SavepointManifest) -> None:
@@ -64,6 +80,17 @@ def read_manifest(folder: Path) -> SavepointManifest:
         raise damaged(folder, f"{error} is missing from its {NAME} or makes no sense there") from error
 
 
+def check_files(folder: Path, manifest: SavepointManifest) -> None:
+    """See that every file is there and as long as it was; what is in it is not read."""
+    for file in manifest.files:
+        try:
+            length = (folder / file.path).stat().st_size
+        except FileNotFoundError as error:
+            raise damaged(folder, f"{file.path} is missing") from error
+        if length != file.bytes:
+            raise damaged(folder, f"{file.path} has changed")
+
+
 def damaged(folder: Path, fault: str) -> DamagedSavepointError:
     """The error of a savepoint that must not be used."""
     return DamagedSavepointError(
@@ -77,10 +104,13 @@ def _from_json(content: Mapping[str, object]) -> SavepointManifest:
         raise ValueError(f"version {version}")
     if not isinstance(files, list) or not isinstance(parents, list):
         raise TypeError("files")
+    offsets, operators = content.get("offsets", {}), content.get("operators", [])
+    if not isinstance(offsets, dict) or not isinstance(operators, list):
+        raise TypeError("offsets")
     label, watermark = content["label"], content["watermark"]
     return SavepointManifest(
         id=str(content["id"]),
-        label=None if label is None else str(label),
+        label=_text(label),
         epoch=_whole(content["epoch"]),
         watermark=None if watermark is None else _whole(watermark),
         lineage=str(content["lineage"]),
@@ -89,7 +119,23 @@ def _from_json(content: Mapping[str, object]) -> SavepointManifest:
         fingerprint=str(content["fingerprint"]),
         created_at=_EPOCH + timedelta(microseconds=_whole(content["created_at"])),
         files=tuple(SavedFile(str(file["path"]), _whole(file["bytes"]), str(file["sha256"])) for file in files),
+        sql=_text(content.get("sql")),
+        offsets=offsets,
+        operators=tuple(map(str, operators)),
+        origin=_origin(content.get("origin", {})),
     )
+
+
+def _origin(content: object) -> Origin:
+    if not isinstance(content, dict):
+        raise TypeError("origin")
+    version = content.get("version")
+    number = None if version is None else _whole(version)
+    return Origin(number, _text(content.get("creator")), _text(content.get("reason")))
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _whole(value: object) -> int:

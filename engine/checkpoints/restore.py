@@ -17,13 +17,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths
-from engine.checkpoints.lineage import Lineage, new_id, read_lineage, write_lineage
+from engine.checkpoints.lineage import Lineage, new_id, write_lineage
 from engine.checkpoints.manifest import SavepointManifest
+from engine.checkpoints.replay import refuse_replay
 from engine.checkpoints.savepoints import check_file, verify
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
-from engine.errors import ReplayError
 
 
 def restore(
@@ -35,7 +34,7 @@ def restore(
     finish_swap(paths)
     manifest = verify(savepoint)
     if not allow_replay:
-        _refuse_replay(paths, manifest)
+        refuse_replay(paths, manifest)
     staging = begin_swap(paths)
     for file in manifest.files:
         target = staging / file.path
@@ -47,20 +46,3 @@ def restore(
     write_lineage(staging / paths.lineage.name, lineage)
     commit_swap(paths)
     return manifest
-
-
-def _refuse_replay(paths: StatePaths, manifest: SavepointManifest) -> None:
-    newest = spark_log.newest_commit(paths.checkpoint)
-    if newest is None:
-        return
-    epochs = newest - manifest.epoch
-    if read_lineage(paths.lineage).id != manifest.lineage:
-        progress = "has begun another history"
-    elif epochs > 0:
-        progress = f"has committed {epochs} epoch{'s' if epochs > 1 else ''}"
-    else:
-        return
-    raise ReplayError(
-        f"the pipeline {progress} since savepoint {manifest.id}: it would read, and may write, that input again",
-        hint="allow the replay, or restore a savepoint of the newest epoch",
-    )

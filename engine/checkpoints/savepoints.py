@@ -21,14 +21,15 @@ import os
 import re
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from engine.checkpoints import contents, spark_log
 from engine.checkpoints.layout import StatePaths, read_json, unreadable
 from engine.checkpoints.lineage import Lineage, read_lineage
-from engine.checkpoints.manifest import SavedFile, SavepointManifest, damaged, read_manifest, write_manifest
+from engine.checkpoints.manifest import Origin, SavedFile, SavepointManifest, damaged, read_manifest, write_manifest
 from engine.checkpoints.swap import is_swapping
 from engine.delivery.durable import sync_directory
 from engine.delivery.open_files import OPEN_FILES, open_files_of_sinks, saved_name, write_saved
@@ -38,9 +39,27 @@ ATTEMPTS = 5
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which savepoint is to be taken, and for whom. `versions` has the pipeline's versions by their fingerprints, which
+    say to which of them the state belongs."""
+
+    id: str
+    label: str | None = None
+    creator: str | None = None
+    reason: str | None = None
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+
 def take(state: Path, savepoint_id: str, *, label: str | None, clock: Callable[[], datetime]) -> SavepointManifest:
+    """Save the newest committed epoch under an id and a label; see `take_requested`."""
+    return take_requested(state, Request(savepoint_id, label), clock)
+
+
+def take_requested(state: Path, request: Request, clock: Callable[[], datetime]) -> SavepointManifest:
     """Save the newest committed epoch; when there is a savepoint with this id already, that is the answer. Needs no
     Spark, and does not disturb the run."""
+    savepoint_id = request.id
     if not _ID.fullmatch(savepoint_id):
         raise ValueError(f"not a savepoint id: {savepoint_id!r}")
     paths = StatePaths(state)
@@ -53,7 +72,7 @@ def take(state: Path, savepoint_id: str, *, label: str | None, clock: Callable[[
             shutil.rmtree(draft, ignore_errors=True)
             draft.mkdir(parents=True)
             try:
-                return _save(paths, draft, final, savepoint_id, label, clock)
+                return _save(paths, draft, final, request, clock)
             except FileNotFoundError:
                 continue  # Spark has deleted an old file meanwhile
     finally:
@@ -151,7 +170,7 @@ def committed_watermark(checkpoint: Path, epoch: int) -> int | None:
 
 
 def _save(
-    paths: StatePaths, draft: Path, final: Path, savepoint_id: str, label: str | None, clock: Callable[[], datetime]
+    paths: StatePaths, draft: Path, final: Path, request: Request, clock: Callable[[], datetime]
 ) -> SavepointManifest:
     epoch = spark_log.newest_commit(paths.checkpoint)
     if epoch is None or is_swapping(paths):
@@ -166,18 +185,23 @@ def _save(
         files = tuple(_describe(draft, file) for file in sorted(copied))
     except (zipfile.BadZipFile, KeyError, IndexError, json.JSONDecodeError) as error:
         raise _unreadable_snapshot(paths) from error
-    pipeline = read_json(draft / paths.pipeline.name)
+    pipeline = read_json(draft / paths.pipeline.name) or {}
+    fingerprint = str(pipeline.get("fingerprint", ""))
     manifest = SavepointManifest(
-        id=savepoint_id,
-        label=label,
+        id=request.id,
+        label=request.label,
         epoch=epoch,
         watermark=committed_watermark(draft / paths.checkpoint.name, epoch),
         lineage=lineage.id,
         parents=lineage.parents,
         parallelism=planned.parallelism,
-        fingerprint=str(pipeline["fingerprint"]) if pipeline and "fingerprint" in pipeline else "",
+        fingerprint=fingerprint,
         created_at=clock(),
         files=files,
+        sql=str(pipeline["sql"]) if "sql" in pipeline else None,
+        offsets=planned.positions,
+        operators=spark_log.operators_of(draft / paths.checkpoint.name),
+        origin=Origin(request.versions.get(fingerprint), request.creator, request.reason),
     )
     for folder in (draft, *(path for path in draft.rglob("*") if path.is_dir())):
         sync_directory(folder)

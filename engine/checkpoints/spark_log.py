@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,12 @@ class PlannedEpoch:
     def source_watermarks(self) -> tuple[int | None, ...]:
         """The watermark that each source has put into its offset."""
         return tuple(_watermark(line) for line in self.sources)
+
+    @property
+    def positions(self) -> dict[str, object]:
+        """How far each source table is read."""
+        contents = [content for content in map(_content, self.sources) if content is not None and "table" in content]
+        return {str(content["table"]): content.get("at") for content in contents}
 
     def cut_into(self, parallelism: int) -> PlannedEpoch:
         """The same epoch, for a state of another width."""
@@ -115,11 +122,26 @@ def _texts(value: object) -> list[str]:
     return []
 
 
+def operators_of(checkpoint: Path) -> tuple[str, ...]:
+    """The names of the operators that keep state, as Spark calls them, in the order of their numbers."""
+    found = []
+    for path in (checkpoint / "state").glob("*/_metadata/metadata"):
+        with suppress(ValueError, KeyError, TypeError, OSError, IndexError):
+            about = json.loads(path.read_text().splitlines()[1])["operatorInfo"]
+            found.append((int(about["operatorId"]), str(about["operatorName"])))
+    return tuple(name for _, name in sorted(found))
+
+
 def _watermark(line: str) -> int | None:
+    value = (_content(line) or {}).get("wm")
+    return value if isinstance(value, int) else None
+
+
+def _content(line: str) -> dict[str, object] | None:
+    """What a source has put into its offset."""
     try:
         content = json.loads(line)
         content = json.loads(content) if isinstance(content, str) else content
     except ValueError:
         return None
-    value = content.get("wm") if isinstance(content, dict) else None
-    return value if isinstance(value, int) else None
+    return content if isinstance(content, dict) else None

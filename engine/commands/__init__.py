@@ -6,9 +6,23 @@ from engine.commands.base import Command
 from engine.commands.deploy import DEPLOY
 from engine.commands.logs import LOGS
 from engine.commands.pipelines import DELETE, LIST, RESCALE, SHOW, STOP
-from engine.commands.savepoint import SAVEPOINT
+from engine.commands.restore import RESTORE
+from engine.commands.savepoint import SAVEPOINT, SAVEPOINTS
 from engine.commands.serve import SERVE
 from engine.commands.watermark import WATERMARK
 
-REMOTE: tuple[Command, ...] = (SERVE, DEPLOY, LIST, SHOW, STOP, SAVEPOINT, RESCALE, LOGS, WATERMARK, DELETE)
+REMOTE: tuple[Command, ...] = (
+    SERVE,
+    DEPLOY,
+    LIST,
+    SHOW,
+    STOP,
+    SAVEPOINT,
+    SAVEPOINTS,
+    RESTORE,
+    RESCALE,
+    LOGS,
+    WATERMARK,
+    DELETE,
+)
 """In the order in which the help names them."""

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from contextlib import suppress
+from getpass import getuser
 
 from engine.commands.base import Command
 from engine.commands.client import Json
-from engine.commands.remote import FAILED, add_pipeline, connect, errors_shown, facts, instant, path_of, show
+from engine.commands.remote import (
+    FAILED,
+    add_pipeline,
+    connect,
+    errors_shown,
+    facts,
+    instant,
+    path_of,
+    rows_of,
+    say,
+    show,
+    table,
+)
 
 _PAUSE = 0.5
 
@@ -17,13 +32,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
     add_pipeline(parser)
     parser.add_argument("--label", help="Label the savepoint for people; labels need not differ")
+    parser.add_argument("--reason", help="Say what the savepoint is taken for")
 
 
 @errors_shown
 def run(args: Namespace) -> int:
     """Take a savepoint and wait until it is settled. The job runs on."""
     client = connect(args)
-    answer = client.send("POST", path_of(args, "savepoints"), {"label": args.label})
+    body: dict[str, Json] = {"label": args.label, "reason": args.reason, "creator": _user()}
+    answer = client.send("POST", path_of(args, "savepoints"), body)
     while isinstance(answer, dict) and answer.get("state") == "pending":
         time.sleep(_PAUSE)
         answer = client.get(path_of(args, "savepoints", str(answer["id"])))
@@ -31,10 +48,17 @@ def run(args: Namespace) -> int:
     return 0 if isinstance(answer, dict) and answer.get("state") == "completed" else FAILED
 
 
+def _user() -> str | None:
+    """Who runs the command, if this machine knows."""
+    with suppress(OSError, KeyError, ImportError):
+        return getuser()
+    return None
+
+
 def _describe(savepoint: Mapping[str, Json]) -> str:
     return facts(
         [
-            *((name, savepoint.get(name)) for name in ("id", "label", "state", "epoch")),
+            *((name, savepoint.get(name)) for name in ("id", "label", "state", "epoch", "version")),
             ("watermark", instant(savepoint.get("watermark"))),
             ("bytes", savepoint.get("bytes")),
             ("path", savepoint.get("path")),
@@ -43,4 +67,32 @@ def _describe(savepoint: Mapping[str, Json]) -> str:
     )
 
 
+@errors_shown
+def run_list(args: Namespace) -> int:
+    """The savepoints of a pipeline, a line each, newest first."""
+    answer = connect(args).get(path_of(args, "savepoints"), {"limit": 1000})
+    if args.json:
+        say(json.dumps(answer, indent=2))
+        return 0
+    head = ("ID", "STATE", "EPOCH", "VERSION", "WATERMARK", "CREATED", "BY", "LABEL")
+    named = ("id", "state", "epoch", "version")
+    say(
+        table(
+            head,
+            [
+                (
+                    *(row.get(name) for name in named),
+                    instant(row.get("watermark")),
+                    instant(row.get("created_at")),
+                    row.get("creator"),
+                    row.get("label"),
+                )
+                for row in rows_of(answer)
+            ],
+        )
+    )
+    return 0
+
+
 SAVEPOINT = Command("savepoint", "Take a savepoint of a running pipeline", add_arguments, run)
+SAVEPOINTS = Command("savepoints", "List the savepoints of a pipeline", add_pipeline, run_list)

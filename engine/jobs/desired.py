@@ -55,6 +55,12 @@ def next_version(
     return Version(current.pipeline_id, number, spec, plan.fingerprint, plan.graph, now, force=force or not fits)
 
 
+def earlier_version(current: Version, origin: Version, plan: PlannedQuery, now: datetime) -> Version:
+    """The version that brings an earlier one's spec back, for a savepoint of it; it gives up no state, since the
+    savepoint takes the place of what there is."""
+    return Version(current.pipeline_id, current.number + 1, origin.spec, plan.fingerprint, plan.graph, now)
+
+
 def ask_version(pipeline: Pipeline, version: Version) -> Pipeline:
     """Go on with another version."""
     return replace(pipeline, version=version.number)

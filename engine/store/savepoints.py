@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import BigInteger, Column, Connection, Integer, RowMapping, Table, Text, and_, insert, select
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Integer, RowMapping, Table, Text, and_, insert, select
 from sqlalchemy import update as update_rows
 
 from engine.errors import SavepointNotFoundError
@@ -27,6 +27,10 @@ SAVEPOINTS = Table(
     Column("bytes", BigInteger),
     Column("created_at", Instant, nullable=False),
     Column("failure_message", Text),
+    Column("version", Integer),
+    Column("creator", Text),
+    Column("reason", Text),
+    Column("after_stop", Boolean, nullable=False),
 )
 
 
@@ -44,6 +48,12 @@ class Savepoint:
     parallelism: int | None = None
     bytes: int | None = None
     failure_message: str | None = None
+    version: int | None = None
+    """The pipeline's version that the state belongs to."""
+    creator: str | None = None
+    reason: str | None = None
+    after_stop: bool = False
+    """Whether it is to be of the last epoch before the job stops."""
 
 
 def add(connection: Connection, savepoint: Savepoint) -> None:
@@ -95,6 +105,10 @@ def _from_row(row: RowMapping) -> Savepoint:
         parallelism=row["parallelism"],
         bytes=row["bytes"],
         failure_message=row["failure_message"],
+        version=row["version"],
+        creator=row["creator"],
+        reason=row["reason"],
+        after_stop=row["after_stop"],
     )
 
 
@@ -110,4 +124,8 @@ def _row(savepoint: Savepoint) -> Mapping[str, object]:
         "parallelism": savepoint.parallelism,
         "bytes": savepoint.bytes,
         "failure_message": savepoint.failure_message,
+        "version": savepoint.version,
+        "creator": savepoint.creator,
+        "reason": savepoint.reason,
+        "after_stop": savepoint.after_stop,
     }

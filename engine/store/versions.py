@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlalchemy import Boolean, Column, Connection, Integer, Table, Text, and_, insert, select
 
 from engine.jobs.spec import Spec, Version
@@ -42,6 +44,13 @@ def add(connection: Connection, version: Version) -> None:
             created_at=version.created_at,
         )
     )
+
+
+def by_fingerprint(connection: Connection, pipeline_id: str, newest: int) -> Mapping[str, int]:
+    """The newest version of each plan that a pipeline has had, up to a version; by the plan's fingerprint."""
+    known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
+    rows = select(VERSIONS.c.fingerprint, VERSIONS.c.number).where(known).order_by(VERSIONS.c.number)
+    return {row.fingerprint: row.number for row in connection.execute(rows)}
 
 
 def get(connection: Connection, pipeline_id: str, number: int) -> Version:

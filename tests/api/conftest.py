@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls, SavepointContent
 from engine.api.waiting_requests import Changes
+from engine.checkpoints.manifest import SavepointManifest, write_manifest
 from engine.errors import ScriptRefused, TextPosition, UnknownColumnError, UnknownTableError
 from engine.jobs.actions import MaintenanceTask
 from engine.jobs.assignment import Assignment
@@ -27,6 +28,7 @@ from engine.jobs.spec import PlannedQuery
 from engine.jobs.status import Run
 from engine.store.database import open_database
 from engine.store.records import StoredRecords
+from engine.store.savepoints import Savepoint
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 TOKEN = "a-token"
@@ -170,11 +172,16 @@ def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
     return PlannedQuery(" ".join(words), '{"nodes": [], "edges": []}', targets)
 
 
-def fake_take(state: Path, savepoint_id: str, label: str | None) -> SavepointContent:
-    """A savepoint of epoch seven, unless the label is `broken`."""
-    if label == "broken":
+def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> SavepointContent:
+    """A savepoint of epoch seven and of the newest version, unless the label is `broken`."""
+    if stored.label == "broken":
         raise UnknownTableError("cannot be saved")
-    return SavepointContent(7, T0, 2, 100)
+    fingerprint, version = max(versions.items(), key=lambda item: item[1])
+    folder = state / "savepoints" / stored.id
+    folder.mkdir(parents=True)
+    manifest = SavepointManifest(stored.id, stored.label, 7, None, "one", (), 2, fingerprint, T0, ())
+    write_manifest(folder, manifest)
+    return SavepointContent(7, T0, 2, 100, version)
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_a_request_that_was_refused_may_be_sent_again_with_its_key(plane: Plane)
         ("PATCH", "", {"stop": "force"}),
         ("PATCH", "", {"parallelism": 3}),
         ("POST", "/restart", {"force": False}),
-        ("POST", "/restore", {"savepoint_id": "?"}),
+        ("POST", "/restore", {"savepoint_id": "?", "allow_replay": True}),
     ],
 )
 def test_every_change_is_done_once_for_its_key(plane: Plane, method: str, path: str, body: dict[str, Any]) -> None:

@@ -38,7 +38,7 @@ class Server:
                 self.end_headers()
                 self.wfile.write(server.answer)
 
-            do_PUT = do_DELETE = do_GET  # noqa: N815
+            do_PUT = do_DELETE = do_POST = do_PATCH = do_GET  # noqa: N815
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -127,3 +127,27 @@ def test_a_file_of_functions_that_is_not_there_is_refused(tmp_path: Path, capsys
 
     assert main(["deploy", str(script), "--udf", str(udf), "--url", "http://127.0.0.1:9", "--token", "x"]) == 2
     assert f"{udf} cannot be read: No such file or directory" in capsys.readouterr().err
+
+
+def test_a_restore_says_what_it_brings_back(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    server.answer = b'{"name": "orders", "id": "pl_1", "state": "Running"}'
+
+    code = main(["restore", "orders", "sp_1", "--with-version", "--url", server.url, "--token", "t"])
+
+    [(method, path, _, body)] = server.requests
+    assert (code, method, path) == (0, "POST", "/api/v1/pipelines/orders/restore")
+    assert json.loads(body) == {"savepoint_id": "sp_1", "allow_replay": False, "with_version": True}
+    assert capsys.readouterr().out == "orders  pl_1  Running\n"
+
+
+def test_savepoints_are_listed_with_their_versions(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"id": "sp_1", "state": "completed", "epoch": 7, "version": 2, "label": "before", "creator": "ann"}
+    server.answer = json.dumps({"data": [row]}).encode()
+
+    assert main(["savepoints", "orders", "--url", server.url, "--token", "t"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["ID", "STATE", "EPOCH", "VERSION", "WATERMARK", "CREATED", "BY", "LABEL"],
+        ["sp_1", "completed", "7", "2", "ann", "before"],
+    ]

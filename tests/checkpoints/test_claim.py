@@ -155,3 +155,14 @@ def test_without_its_last_commit_a_state_is_sound_the_epoch_runs_again(paths: St
     (paths.checkpoint / "commits" / "9").unlink()
 
     assert examine(paths) == []
+
+
+def test_the_owner_of_targets_stays_when_the_state_is_given_up(tmp_path: Path) -> None:
+    paths = StatePaths(tmp_path / "state")
+    first = claim(paths, StatefulQuery("a", "SELECT 1", "f1", 1), owner="pl_a")
+    first.release()
+    second = claim(paths, StatefulQuery("a", "SELECT 2", "f2", 1), force=True)
+    second.release()
+
+    assert (first.owner, second.owner) == ("pl_a", "pl_a")
+    assert first.lineage != second.lineage

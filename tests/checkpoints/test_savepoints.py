@@ -1,5 +1,6 @@
 """What a savepoint holds, and that half of one does not exist."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from engine.checkpoints import savepoints
 from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.manifest import Origin, read_manifest
 from engine.errors import DamagedSavepointError, NothingToSaveError, SavepointError, SavepointNotFoundError
 from tests.checkpoints.conftest import commit, plan
 
@@ -169,3 +171,30 @@ def test_files_that_keep_vanishing_end_in_an_error(paths: StatePaths, clock: Clo
 
     with pytest.raises(SavepointError, match="were deleted while they were copied"):
         savepoints.take(paths.root, "sp_1", label=None, clock=clock)
+
+
+def test_it_says_what_it_is_of_and_for_whom(paths: StatePaths, clock: Clock) -> None:
+    about = '{"operatorInfo":{"operatorId":0,"operatorName":"stateStoreSave"}}'
+    (paths.checkpoint / "state" / "0" / "_metadata" / "metadata").write_text(f"v1\n{about}")
+    offsets = paths.checkpoint / "offsets" / "9"
+    offsets.write_text(offsets.read_text().replace('"table": "t"', '"table": "t", "at": {"0": 41}'))
+    request = savepoints.Request("sp_1", creator="ann", reason="the new release", versions={"f0": 1, "f1": 2})
+
+    savepoints.take_requested(paths.root, request, clock)
+
+    manifest = read_manifest(paths.savepoints / "sp_1")
+    assert (manifest.sql, manifest.offsets, manifest.operators) == ("SELECT 1", {"t": {"0": 41}}, ("stateStoreSave",))
+    assert manifest.origin == Origin(2, "ann", "the new release")
+
+
+def test_one_from_before_that_was_written_down_is_read(paths: StatePaths, clock: Clock) -> None:
+    savepoints.take(paths.root, "sp_1", label=None, clock=clock)
+    file = paths.savepoints / "sp_1" / "manifest.json"
+    content = json.loads(file.read_text())
+    for name in ("sql", "offsets", "operators", "origin"):
+        del content[name]
+    file.write_text(json.dumps(content))
+
+    manifest = savepoints.verify(paths.savepoints / "sp_1")
+
+    assert (manifest.sql, manifest.offsets, manifest.operators, manifest.origin) == (None, {}, (), Origin())

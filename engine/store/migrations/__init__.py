@@ -10,6 +10,7 @@ from engine.store.migrations import (
     m0005_causes,
     m0006_targets,
     m0007_secrets,
+    m0008_savepoint_origin,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -20,4 +21,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0005_causes.STATEMENTS,
     m0006_targets.STATEMENTS,
     m0007_secrets.STATEMENTS,
+    m0008_savepoint_origin.STATEMENTS,
 )

@@ -1,0 +1,131 @@
+"""What going back to a savepoint comes to: everything is checked here, before anything stops.
+
+pipeline at version 2, savepoint of version 1, same plan       goes back; version 2 goes on from there
+another plan                                                   refused, naming version 1
+another plan, with_version                                     goes back, as version 3 with the query of version 1
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from engine.api.context import Context
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.manifest import SavepointManifest, check_files, read_manifest
+from engine.checkpoints.replay import refuse_replay
+from engine.errors import OtherVersionError, ReplayError, SavepointError, StaleWriteError
+from engine.jobs import desired
+from engine.jobs.records import JobRecord
+from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Version
+from engine.store import targets, versions
+from engine.store.savepoints import Savepoint
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """A restore that can be done. `version` is what the pipeline becomes with it, if it is another than it has."""
+
+    record: JobRecord
+    stored: Savepoint
+    restore: Restore
+    version: Version | None = None
+    targets: tuple[str, ...] = ()
+
+    def ask(self, connection: Connection, record: JobRecord) -> Pipeline:
+        """The pipeline of which this is desired; refused when it was changed since this was planned."""
+        changed = desired.ask_restore(record.pipeline, self.restore)
+        if self.version is None:
+            return changed
+        if record.pipeline.version != self.record.pipeline.version:
+            raise StaleWriteError(
+                f"pipeline {record.pipeline.name!r} has changed in between", hint="send the request again"
+            )
+        versions.add(connection, self.version)
+        targets.claim(connection, record.pipeline.id, self.version.number, self.targets)
+        return desired.ask_version(changed, self.version)
+
+
+def plan_restore(
+    context: Context, record: JobRecord, stored: Savepoint, *, with_version: bool, allow_replay: bool
+) -> RestorePlan:
+    """Check a restore wholly; refused with the reason why it cannot be done."""
+    if stored.state != "completed" or stored.parallelism is None:
+        raise SavepointError(
+            f"savepoint {stored.id} is {stored.state}", hint="only a completed savepoint can be restored"
+        )
+    folder = context.directory.savepoint(record.pipeline.id, stored.id)
+    manifest = read_manifest(folder)
+    check_files(folder, manifest)
+    if not allow_replay:
+        refuse_replay(StatePaths(context.directory.state(record.pipeline.id)), manifest)
+        _refuse_epochs(record, stored)
+    restore = Restore(stored.id, stored.parallelism, allow_replay)
+    with context.database.reading() as connection:
+        current = versions.get(connection, record.pipeline.id, record.pipeline.version)
+        origin = _origin(connection, manifest, stored, current)
+    fits = _fits(context, manifest, current)
+    if with_version and origin is not None and origin.spec.digest != current.spec.digest:
+        planned = _plan_origin(context, manifest, origin)
+        version = desired.earlier_version(current, origin, planned, context.clock())
+        return RestorePlan(record, stored, restore, version, planned.targets)
+    if not fits:
+        raise _other_version(record, stored, current, origin)
+    return RestorePlan(record, stored, restore)
+
+
+def _refuse_epochs(record: JobRecord, stored: Savepoint) -> None:
+    """Refuse to go back over epochs, those included that a job still commits before it has stopped."""
+    name, reached = record.pipeline.name, record.status.progress.epoch
+    hint = "allow_replay accepts that sinks which cannot go back get some output twice"
+    if reached is not None and stored.epoch is not None and reached > stored.epoch:
+        raise ReplayError(
+            f"pipeline {name!r} is at epoch {reached}, and the savepoint is of epoch {stored.epoch}", hint=hint
+        )
+    if not record.status.state.is_terminal:
+        raise ReplayError(
+            f"pipeline {name!r} is {record.status.state}, and commits epochs until it has stopped",
+            hint=f"stop it first, or: {hint}",
+        )
+
+
+def _origin(connection: Connection, manifest: SavepointManifest, stored: Savepoint, current: Version) -> Version | None:
+    """The version that a savepoint belongs to; savepoints from before it was written down are known by their plan."""
+    number = stored.version or manifest.origin.version
+    if number is None:
+        number = versions.by_fingerprint(connection, current.pipeline_id, current.number).get(manifest.fingerprint)
+    return None if number is None else versions.get(connection, current.pipeline_id, number)
+
+
+def _fits(context: Context, manifest: SavepointManifest, current: Version) -> bool:
+    """Whether the query of a version goes on from the state. It is planned once more when its fingerprint differs, for
+    it may have been written down by another version of the engine."""
+    if manifest.fingerprint in ("", current.fingerprint):
+        return True
+    return context.plan(current.spec.query, current.spec.udfs).fingerprint == manifest.fingerprint
+
+
+def _plan_origin(context: Context, manifest: SavepointManifest, origin: Version) -> PlannedQuery:
+    planned = context.plan(origin.spec.query, origin.spec.udfs)
+    if manifest.fingerprint not in ("", planned.fingerprint):
+        raise OtherVersionError(
+            f"savepoint {manifest.id} belongs to version {origin.number}, whose query has another plan in this version "
+            "of the engine",
+            hint="restore it with the version of the engine that has taken it",
+        )
+    return planned
+
+
+def _other_version(record: JobRecord, stored: Savepoint, current: Version, origin: Version | None) -> OtherVersionError:
+    name = record.pipeline.name
+    if origin is None:
+        return OtherVersionError(
+            f"savepoint {stored.id} belongs to a query that pipeline {name!r} has not had",
+            hint="deploy that query first, or restore another savepoint",
+        )
+    return OtherVersionError(
+        f"savepoint {stored.id} belongs to version {origin.number} of pipeline {name!r}, which is now version "
+        f"{current.number}, another query",
+        hint=f"with_version brings the query of version {origin.number} back with it",
+    )

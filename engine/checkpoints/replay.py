@@ -1,0 +1,27 @@
+"""Whether a savepoint is older than the state whose place it is to take, so that input would be read again."""
+
+from __future__ import annotations
+
+from engine.checkpoints import spark_log
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage import read_lineage
+from engine.checkpoints.manifest import SavepointManifest
+from engine.errors import ReplayError
+
+
+def refuse_replay(paths: StatePaths, manifest: SavepointManifest) -> None:
+    """Raise ReplayError when the state has gone on since the savepoint, or is of another history."""
+    newest = spark_log.newest_commit(paths.checkpoint)
+    if newest is None:
+        return
+    epochs = newest - manifest.epoch
+    if read_lineage(paths.lineage).id != manifest.lineage:
+        progress = "has begun another history"
+    elif epochs > 0:
+        progress = f"has committed {epochs} epoch{'s' if epochs > 1 else ''}"
+    else:
+        return
+    raise ReplayError(
+        f"the pipeline {progress} since savepoint {manifest.id}: it would read, and may write, that input again",
+        hint="allow the replay, or restore a savepoint of the newest epoch",
+    )

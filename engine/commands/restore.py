@@ -1,0 +1,37 @@
+"""`arroyo restore`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from engine.commands.base import Command
+from engine.commands.client import Json
+from engine.commands.pipelines import describe
+from engine.commands.remote import add_pipeline, connect, errors_shown, path_of, show
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What the verb takes."""
+    add_pipeline(parser)
+    parser.add_argument("savepoint", help="Go back to the savepoint with this id; `arroyo savepoints` lists them")
+    parser.add_argument(
+        "--with-version", action="store_true", help="Bring back the query that the savepoint belongs to, too"
+    )
+    parser.add_argument(
+        "--allow-replay", action="store_true", help="Accept that output written since then may be written again"
+    )
+
+
+@errors_shown
+def run(args: Namespace) -> int:
+    """Go back to a savepoint; a running job stops first and goes on from there."""
+    body: dict[str, Json] = {
+        "savepoint_id": args.savepoint,
+        "allow_replay": args.allow_replay,
+        "with_version": args.with_version,
+    }
+    show(args, connect(args).send("POST", path_of(args, "restore"), body), describe)
+    return 0
+
+
+RESTORE = Command("restore", "Take a pipeline back to a savepoint", add_arguments, run)

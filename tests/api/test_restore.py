@@ -1,0 +1,119 @@
+"""A restore is checked wholly before anything stops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.checkpoints.lineage import Lineage, write_lineage
+from engine.jobs.data_directory import DataDirectory
+from tests.api.conftest import Plane, report
+from tests.api.test_savepoints import take
+
+
+def restore(plane: Plane, savepoint: dict[str, Any], **body: Any) -> tuple[int, dict[str, Any]]:
+    sent = {"savepoint_id": savepoint["id"], "allow_replay": True, **body}
+    answer = plane.http.post("/api/v1/pipelines/orders/restore", json=sent)
+    plane.settle()
+    told: dict[str, Any] = answer.json()
+    return answer.status_code, told
+
+
+def test_a_savepoint_says_which_version_it_belongs_to_and_whose_it_is(plane: Plane) -> None:
+    plane.run()
+
+    answer = plane.http.post(
+        "/api/v1/pipelines/orders/savepoints", json={"creator": "ann", "reason": "before the change"}
+    )
+
+    told = answer.json()
+    assert (told["version"], told["creator"], told["reason"]) == (1, "ann", "before the change")
+
+
+def second_version(plane: Plane) -> dict[str, Any]:
+    """A savepoint of version 1, of a pipeline that runs as version 2."""
+    plane.run(query="SELECT 1")
+    savepoint = take(plane)
+    plane.deploy(query="SELECT 2", force=True)
+    plane.end()
+    plane.come_up()
+    assert plane.state() == "Running"
+    return savepoint
+
+
+def test_a_savepoint_of_another_query_is_refused_before_anything_stops(plane: Plane) -> None:
+    savepoint = second_version(plane)
+
+    status, problem = restore(plane, savepoint)
+
+    assert (status, problem["code"]) == (409, "savepoint.other_version")
+    assert "version 1" in problem["detail"]
+    assert "with_version" in problem["hint"]
+    assert plane.state() == "Running"
+    assert len(plane.runner.launched) == 2
+
+
+def test_a_savepoint_can_bring_its_query_back(plane: Plane) -> None:
+    savepoint = second_version(plane)
+
+    status, pipeline = restore(plane, savepoint, with_version=True)
+
+    assert (status, pipeline["version"], pipeline["query"]) == (202, 3, "SELECT 1")
+    assert plane.state() == "CheckpointStopping"
+    plane.end()
+    assert (plane.runner.launched[-1].query, plane.runner.launched[-1].force) == ("SELECT 1", False)
+
+
+def test_a_savepoint_of_the_same_query_makes_no_version(plane: Plane) -> None:
+    plane.run()
+    savepoint = take(plane)
+
+    assert restore(plane, savepoint, with_version=True)[1]["version"] == 1
+
+
+def test_a_query_that_comes_back_must_find_its_target_free(plane: Plane) -> None:
+    plane.run(query="SELECT to file:///out/x")
+    savepoint = take(plane)
+    plane.deploy(query="SELECT 2", force=True)
+    plane.end()
+    plane.come_up()
+    plane.run("other", query="SELECT to file:///out/x")
+
+    status, problem = restore(plane, savepoint, with_version=True)
+
+    assert (status, problem["code"]) == (409, "pipeline.target_taken")
+    assert (plane.state(), plane.get("/pipelines/orders")["version"]) == ("Running", 2)
+
+
+def test_a_savepoint_whose_files_are_gone_is_refused_before_anything_stops(plane: Plane) -> None:
+    pipeline = plane.run()
+    savepoint = take(plane)
+    folder = DataDirectory(plane.context.directory.root).savepoint(pipeline["id"], savepoint["id"])
+    (folder / "manifest.json").unlink()
+
+    assert restore(plane, savepoint)[1]["code"] == "savepoint.not_found"
+    assert plane.state() == "Running"
+
+
+def test_a_running_job_commits_epochs_until_it_stops_and_so_cannot_go_back_without_replay(plane: Plane) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(7, 5)]})
+    savepoint = take(plane)
+
+    assert restore(plane, savepoint, allow_replay=False)[1]["code"] == "savepoint.replay"
+    assert plane.state() == "Running"
+
+
+def test_another_history_is_a_replay_before_anything_stops(plane: Plane) -> None:
+    pipeline = plane.run()
+    savepoint = take(plane)
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
+    plane.settle()
+    state = plane.context.directory.state(pipeline["id"])
+    (state / "checkpoint" / "commits").mkdir(parents=True)
+    (state / "checkpoint" / "commits" / "0").touch()
+    write_lineage(state / "lineage.json", Lineage("two"))
+
+    status, problem = restore(plane, savepoint, allow_replay=False)
+
+    assert (status, problem["code"]) == (409, "savepoint.replay")
+    assert "another history" in problem["detail"]
