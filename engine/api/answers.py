@@ -40,6 +40,8 @@ class Pipeline(BaseModel):
     parallelism: int = Field(description="How many tasks work side by side.")
     checkpoint_interval_micros: int | None = Field(description="The least time from one epoch to the next.")
     stop: StopMode = Field(description="How its job is to stop; `none` lets it run.")
+    stopped_by: str | None = Field(description="Who has asked for that stop; null while it is to run.")
+    stopped_at: int | None = Field(description="When that was.")
     created_at: int = Field(description="When it was deployed first.")
     state: State = Field(description="Where its job stands.")
     action: StopMode | None = Field(description="The stop mode that a button would ask for.")
@@ -50,6 +52,14 @@ class Pipeline(BaseModel):
     digest: str = Field(description="The same for deployments that say the same.")
     job_id: str = Field(description="Its job.")
     state_dir: str = Field(description="The directory of its state.")
+
+
+class DeployedPipeline(Pipeline):
+    """A pipeline after a deployment."""
+
+    unchanged: bool = Field(
+        description="Whether its newest version means the same already: then no version is made, and its text stays."
+    )
 
 
 class Job(BaseModel):
@@ -164,6 +174,8 @@ def pipeline(record: JobRecord, version: Version, directory: DataDirectory) -> P
         parallelism=desired.parallelism,
         checkpoint_interval_micros=None if interval is None else int(interval.total_seconds() * 1_000_000),
         stop=desired.stop,
+        stopped_by=desired.stop_request and desired.stop_request.by,
+        stopped_at=desired.stop_request and to_micros(desired.stop_request.at),
         created_at=to_micros(desired.created_at),
         state=status.state,
         action=meaning.next_stop,

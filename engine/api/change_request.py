@@ -26,6 +26,9 @@ from engine.jobs.spec import Pipeline
 from engine.store import keys
 from engine.store.keys import KeptAnswer
 
+_MOST_OF_AGENT = 120
+"""Characters that are kept of what a client calls itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
@@ -34,6 +37,8 @@ class ChangeRequest:
     digest: str
     key: str | None = None
     if_match: str | None = None
+    caller: str = "the API caller"
+    """Who sends it, in words."""
 
     def check(self, pipeline: Pipeline | None) -> None:
         """Refuse a change of something else than its sender has seen."""
@@ -113,7 +118,13 @@ async def _change_request(
         [request.method, request.url.path, sorted(request.query_params.multi_items()), body], sort_keys=True
     )
     key = idempotency_key or (key_of_body if isinstance(key_of_body, str) else None)
-    return ChangeRequest(hashlib.sha256(text.encode()).hexdigest(), key or None, if_match)
+    return ChangeRequest(hashlib.sha256(text.encode()).hexdigest(), key or None, if_match, _caller(request))
+
+
+def _caller(request: Request) -> str:
+    """Who sends a request: what its client calls itself, and where it is."""
+    agent = "".join(filter(str.isprintable, request.headers.get("user-agent", "")))[:_MOST_OF_AGENT].strip()
+    return f"{agent or 'the API caller'} at {request.client.host}" if request.client else agent or "the API caller"
 
 
 def _read_body(body: bytes) -> Any:

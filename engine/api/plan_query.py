@@ -1,4 +1,4 @@
-"""Planning as the API does it: a fingerprint to compare, a picture to show, and where it writes."""
+"""Planning as the API does it: two texts to compare, a picture to show, and where it writes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ def plan_query(
 ) -> PlannedQuery:
     """Compile a query, which is kept and shown; UDFs are read, never run. The compiler is loaded late: the server is
     there sooner."""
+    from engine.api.plan_meaning import meaning_of  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.plan.explain import explain  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
@@ -21,4 +22,4 @@ def plan_query(
     check_requirements(files)
     program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
     names = tuple(name for names in program.target_names.values() for name in names)
-    return PlannedQuery(program.fingerprint, explain(program.parts, "json"), names)
+    return PlannedQuery(program.fingerprint, explain(program.parts, "json"), meaning_of(program, files), names)

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from engine.api.context import ContextDep
-from engine.api.pipelines import Udf
+from engine.api.deployments import Udf
 from engine.api.problems import Complaint, complaints_of
 from engine.errors import EngineError, RequestTooLargeError
 

@@ -6,16 +6,18 @@ from dataclasses import replace
 from datetime import datetime
 
 from engine.errors import PipelineBusyError, PipelineIncompatibleError
-from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Spec, Version
+from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Spec, StopRequest, Version
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
 
 
-def ask_stop(pipeline: Pipeline, status: Status, mode: StopMode) -> Pipeline:
-    """Run, or stop in some way. A failed job starts again; a finished one stays as it is."""
+def ask_stop(pipeline: Pipeline, status: Status, mode: StopMode, request: StopRequest) -> Pipeline:
+    """Run, or stop in some way. A failed job starts again; a finished one stays as it is. The first to ask for a stop
+    is the one who is remembered."""
     if mode == "none" and status.state is State.FAILED and status.restarts_done == pipeline.restarts_asked:
         pipeline = replace(pipeline, restarts_asked=pipeline.restarts_asked + 1, restart_now=False)
-    return replace(pipeline, stop=mode)
+    by = None if mode == "none" else pipeline.stop_request or request
+    return replace(pipeline, stop=mode, stop_request=by)
 
 
 def ask_parallelism(pipeline: Pipeline, parallelism: int) -> Pipeline:
@@ -29,7 +31,8 @@ def ask_restart(pipeline: Pipeline, status: Status, force: bool) -> Pipeline:
         raise PipelineBusyError(
             f"pipeline {pipeline.name!r} has finished", hint="deploy the query under another name to run it again"
         )
-    return replace(pipeline, stop="none", restarts_asked=pipeline.restarts_asked + 1, restart_now=force)
+    asked = pipeline.restarts_asked + 1
+    return replace(pipeline, stop="none", stop_request=None, restarts_asked=asked, restart_now=force)
 
 
 def ask_restore(pipeline: Pipeline, restore: Restore) -> Pipeline:
@@ -39,6 +42,13 @@ def ask_restore(pipeline: Pipeline, restore: Restore) -> Pipeline:
             f"pipeline {pipeline.name!r} is being restored already", hint="send the request again in a moment"
         )
     return replace(pipeline, restore=restore, parallelism=restore.parallelism)
+
+
+def means_the_same(current: Version, spec: Spec, plan: PlannedQuery) -> bool:
+    """Whether a spec runs as the current version does: comments and layout of its text make no difference."""
+    if (spec.settings, spec.checkpoint_interval) != (current.spec.settings, current.spec.checkpoint_interval):
+        return False
+    return spec.digest == current.spec.digest if current.meaning is None else plan.meaning == current.meaning
 
 
 def next_version(
@@ -52,7 +62,16 @@ def next_version(
             hint="deploy the query under another name, or use force to give up the state",
         )
     number = current.number + 1
-    return Version(current.pipeline_id, number, spec, plan.fingerprint, plan.graph, now, force=force or not fits)
+    return Version(
+        current.pipeline_id,
+        number,
+        spec,
+        plan.fingerprint,
+        plan.graph,
+        now,
+        force=force or not fits,
+        meaning=plan.meaning,
+    )
 
 
 def earlier_version(current: Version, origin: Version, plan: PlannedQuery, now: datetime) -> Version:

@@ -95,11 +95,12 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """What planning a query tells: what its state is bound to, its picture as JSON text, and the places that it must
-    have to itself."""
+    """What planning a query tells: what its state is bound to, its picture as JSON text, its `meaning`, which is the same
+    for queries that run alike, and the places that it must have to itself."""
 
     fingerprint: str
     graph: str
+    meaning: str
     targets: tuple[str, ...] = ()
 
 
@@ -117,6 +118,8 @@ class Version:
     """Whether it may take over state that another query has left."""
     predecessors: tuple[str, ...] = ()
     """The pipelines that have written its targets before, and do not any more."""
+    meaning: str | None = None
+    """The same for queries that run alike; None where it was not written down yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,14 @@ class Restore:
     parallelism: int
     """The parallelism the savepoint was taken at."""
     allow_replay: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """Who has asked for a stop, and when."""
+
+    by: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,5 +155,7 @@ class Pipeline:
     restart_now: bool = False
     """Whether the latest request to start again gives up the epoch in hand."""
     restore: Restore | None = None
+    stop_request: StopRequest | None = None
+    """Who wants it stopped; None while it is to run."""
     revision: int = 0
     """Counts the writes of this record, so that a write based on an old reading is refused."""

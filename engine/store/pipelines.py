@@ -10,7 +10,7 @@ from sqlalchemy import update as update_rows
 from sqlalchemy.exc import IntegrityError
 
 from engine.errors import PipelineNotFoundError, StaleWriteError
-from engine.jobs.spec import Pipeline, Restore
+from engine.jobs.spec import Pipeline, Restore, StopRequest
 from engine.store.columns import Instant
 from engine.store.database import METADATA
 
@@ -30,6 +30,8 @@ PIPELINES = Table(
     Column("restore_replay", Boolean),
     Column("created_at", Instant, nullable=False),
     Column("revision", Integer, nullable=False),
+    Column("stopped_by", Text),
+    Column("stopped_at", Instant),
 )
 
 
@@ -98,6 +100,7 @@ def from_row(row: RowMapping) -> Pipeline:
         restarts_asked=row["restarts_asked"],
         restart_now=row["restart_now"],
         restore=restore,
+        stop_request=None if row["stopped_by"] is None else StopRequest(row["stopped_by"], row["stopped_at"]),
         revision=row["revision"],
     )
 
@@ -118,4 +121,6 @@ def _row(pipeline: Pipeline) -> Mapping[str, object]:
         "restore_parallelism": restore and restore.parallelism,
         "restore_replay": restore and restore.allow_replay,
         "revision": pipeline.revision,
+        "stopped_by": pipeline.stop_request and pipeline.stop_request.by,
+        "stopped_at": pipeline.stop_request and pipeline.stop_request.at,
     }

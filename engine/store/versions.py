@@ -24,6 +24,7 @@ VERSIONS = Table(
     Column("graph", Text, nullable=False),
     Column("force", Boolean, nullable=False),
     Column("created_at", Instant, nullable=False),
+    Column("meaning", Text),
 )
 
 
@@ -42,6 +43,7 @@ def add(connection: Connection, version: Version) -> None:
             graph=version.graph,
             force=version.force,
             created_at=version.created_at,
+            meaning=version.meaning,
         )
     )
 
@@ -65,4 +67,5 @@ def get(connection: Connection, pipeline_id: str, number: int) -> Version:
         graph=row["graph"],
         created_at=row["created_at"],
         force=row["force"],
+        meaning=row["meaning"],
     )

@@ -21,7 +21,7 @@ def check_requirements(files: Sequence[UdfFile]) -> None:
     complaints: list[EngineError] = []
     for file in files:
         try:
-            missing = list(_unmet(_header(file), file))
+            missing = list(_unmet(header_of(file), file))
         except EngineError as error:
             complaints.append(error)
             continue
@@ -36,7 +36,8 @@ def check_requirements(files: Sequence[UdfFile]) -> None:
         raise ScriptRefused(complaints)
 
 
-def _header(file: UdfFile) -> dict[str, Any]:
+def header_of(file: UdfFile) -> dict[str, Any]:
+    """What the header of a file declares; nothing when it has none."""
     blocks = [header["content"] for header in _BLOCK.finditer(file.text + "\n") if header["type"] == "script"]
     if len(blocks) > 1:
         raise UdfSyntaxError(f"{file.name} has more than one `# /// script` header", hint="keep one")

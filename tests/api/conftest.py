@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -163,13 +164,17 @@ def report(epoch: int, minutes: int) -> dict[str, Any]:
 
 
 def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
-    """A plan is its words, of which those are targets that begin with `file:`; `bad` is refused, twice."""
+    """A plan is the query without its comments, and those of its words are targets that begin with `file:`. Its state
+    is bound to what comes before INTO, so that another target is another version of the same state. `bad` is refused,
+    twice."""
     if "bad" in query:
         first = UnknownTableError("no table 'x'", at=TextPosition(2, 1), hint="make one")
         raise ScriptRefused([first, UnknownColumnError("no column 'y'", at=TextPosition(1, 8))])
-    words = query.split()
+    words = re.sub("--[^\n]*", "", query).split()
     targets = tuple(word for word in words if word.startswith("file:"))
-    return PlannedQuery(" ".join(words), '{"nodes": [], "edges": []}', targets)
+    text = " ".join(words)
+    graph = '{"nodes": [], "edges": []}'
+    return PlannedQuery(text.partition(" INTO ")[0], graph, f"{text} {list(udfs)}", targets)
 
 
 def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> SavepointContent:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from engine.api.answers import Pipeline
-from tests.api.conftest import Plane, report
+from engine.api.answers import DeployedPipeline
+from tests.api.conftest import T0, Plane, report
 
 BY_NAME = "/api/v1/pipelines/by-name/orders"
 
@@ -14,7 +15,7 @@ def test_a_deployed_pipeline_is_started(plane: Plane) -> None:
     answer = plane.http.put(BY_NAME, json={"query": "SELECT 1", "parallelism": 2, "settings": {"memory": "1g"}})
 
     assert answer.status_code == 201
-    assert set(answer.json()) == set(Pipeline.model_fields)
+    assert set(answer.json()) == set(DeployedPipeline.model_fields)
     plane.settle()
     assert plane.state() == "Scheduling"
     [assignment] = plane.runner.launched
@@ -77,16 +78,106 @@ def test_a_finished_pipeline_stays_finished(plane: Plane) -> None:
     assert plane.http.post("/api/v1/pipelines/orders/restart").json()["code"] == "pipeline.busy"
 
 
-def test_another_text_of_the_same_plan_is_a_new_version_that_takes_over(plane: Plane) -> None:
+def test_another_target_of_the_same_state_is_a_new_version_that_takes_over(plane: Plane) -> None:
     plane.run()
     plane.call("heartbeat", {"state": "running", "reports": [report(1, 1)]})
 
-    assert plane.deploy(query="SELECT   1")["version"] == 2
+    deployed = plane.deploy(query="SELECT 1 INTO b")
+    assert (deployed["version"], deployed["unchanged"]) == (2, False)
 
     assert plane.state() == "CheckpointStopping"
     assert plane.call("heartbeat", {"state": "running"})["orders"] == [{"kind": "stop", "mode": "checkpoint"}]
     plane.end()
-    assert (plane.runner.launched[-1].query, plane.runner.launched[-1].generation) == ("SELECT   1", 2)
+    assert (plane.runner.launched[-1].query, plane.runner.launched[-1].generation) == ("SELECT 1 INTO b", 2)
+
+
+@pytest.mark.parametrize("query", ["SELECT   1\n", "SELECT 1 -- again", "-- new words\n\nSELECT\n1"])
+def test_another_comment_makes_no_version_and_restarts_nothing(plane: Plane, query: str) -> None:
+    before = plane.run()
+
+    answer = plane.http.put(BY_NAME, json={"query": query})
+
+    plane.settle()
+    assert (answer.status_code, answer.json()["unchanged"], answer.json()["version"]) == (200, True, 1)
+    assert (answer.json()["query"], answer.json()["digest"]) == ("SELECT 1", before["digest"])
+    assert (plane.state(), len(plane.runner.launched)) == ("Running", 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"udfs": ["def f(): ..."]},
+        {"settings": {"memory": "3g"}},
+        {"checkpoint_interval_micros": 5_000_000},
+        {"query": "SELECT 1 INTO b -- a comment"},
+    ],
+)
+def test_what_runs_in_another_way_is_a_new_version(plane: Plane, change: dict[str, Any]) -> None:
+    plane.run()
+
+    assert plane.deploy(**change)["version"] == 2
+
+
+WHOLE = {
+    "parallelism": 3,
+    "checkpoint_interval_micros": 5_000_000,
+    "settings": {"memory": "3g"},
+    "udfs": ["def f(): ..."],
+}
+
+
+def test_what_a_deployment_leaves_out_stays_as_it_is(plane: Plane) -> None:
+    plane.deploy(**WHOLE)
+    plane.http.patch("/api/v1/pipelines/orders", json={"parallelism": 4})
+
+    again = plane.deploy()
+    other = plane.deploy(query="SELECT 1 INTO b")
+
+    rescaled = {**WHOLE, "parallelism": 4}
+    assert (again["unchanged"], {name: again[name] for name in WHOLE}) == (True, rescaled)
+    assert (other["version"], {name: other[name] for name in WHOLE}) == (2, rescaled)
+
+
+def test_what_a_new_pipeline_leaves_out_is_the_default(plane: Plane) -> None:
+    found = plane.deploy()
+
+    assert {name: found[name] for name in WHOLE} == {
+        "parallelism": 1,
+        "checkpoint_interval_micros": None,
+        "settings": {},
+        "udfs": [],
+    }
+
+
+def test_what_a_deployment_says_is_taken_though_it_is_empty(plane: Plane) -> None:
+    plane.deploy(**WHOLE)
+
+    found = plane.deploy(settings={}, udfs=[], checkpoint_interval_micros=None)
+
+    assert (found["version"], found["settings"], found["udfs"], found["checkpoint_interval_micros"]) == (
+        2,
+        {},
+        [],
+        None,
+    )
+
+
+def test_a_pipeline_says_who_has_stopped_it_and_when(plane: Plane) -> None:
+    running = plane.run()
+    assert (running["stopped_by"], running["stopped_at"]) == (None, None)
+
+    plane.http.patch(
+        "/api/v1/pipelines/orders", json={"stop": "checkpoint"}, headers={"User-Agent": "arroyo/1 (ann@laptop)"}
+    )
+    plane.let_pass(60)
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"}, headers={"User-Agent": "somebody else"})
+
+    stopped = plane.get("/pipelines/orders")
+    assert (stopped["stopped_by"], stopped["stopped_at"]) == (
+        "arroyo/1 (ann@laptop) at testclient",
+        int(T0.timestamp() * 1_000_000),
+    )
+    assert plane.deploy()["stopped_by"] is None
 
 
 def test_another_plan_is_refused_while_there_is_state(plane: Plane) -> None:

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from engine.errors import PipelineBusyError, PipelineIncompatibleError
-from engine.jobs.desired import ask_restart, ask_restore, ask_stop, next_version
-from engine.jobs.spec import PlannedQuery, Restore, Spec, Version
+from engine.jobs.desired import ask_restart, ask_restore, ask_stop, means_the_same, next_version
+from engine.jobs.spec import PlannedQuery, Restore, Spec, StopRequest, Version
 from engine.jobs.states import State
 from tests.jobs.builders import T0, status, wanted
 
-CURRENT = Version("pl_aaaaaaaaaaaaaaaa", 4, Spec("SELECT 1"), "plan-a", "{}", T0)
+BY = StopRequest("ann", T0)
+PLAN_A, PLAN_B = PlannedQuery("plan-a", "{}", "a"), PlannedQuery("plan-b", "{}", "b")
+CURRENT = Version("pl_aaaaaaaaaaaaaaaa", 4, Spec("SELECT 1"), "plan-a", "{}", T0, meaning="a")
 
 
 def test_a_start_of_a_failed_job_is_a_request_to_start_again() -> None:
-    pipeline = ask_stop(wanted(stop="checkpoint"), status(State.FAILED), "none")
+    pipeline = ask_stop(wanted(stop="checkpoint"), status(State.FAILED), "none", BY)
 
     assert (pipeline.stop, pipeline.restarts_asked) == ("none", 1)
 
@@ -20,12 +25,37 @@ def test_a_start_of_a_failed_job_is_a_request_to_start_again() -> None:
 def test_a_start_of_a_failed_job_asked_twice_is_one_request() -> None:
     failed = status(State.FAILED)
 
-    assert ask_stop(ask_stop(wanted(), failed, "none"), failed, "none").restarts_asked == 1
+    assert ask_stop(ask_stop(wanted(), failed, "none", BY), failed, "none", BY).restarts_asked == 1
 
 
 @pytest.mark.parametrize("state", [State.STOPPED, State.RUNNING, State.FINISHED])
 def test_a_start_of_another_job_only_says_so(state: State) -> None:
-    assert ask_stop(wanted(stop="checkpoint"), status(state), "none") == wanted()
+    assert ask_stop(wanted(stop="checkpoint"), status(state), "none", BY) == wanted()
+
+
+def test_who_asked_for_a_stop_first_is_remembered_until_it_is_to_run() -> None:
+    running = status(State.RUNNING)
+    stopped = ask_stop(wanted(), running, "checkpoint", BY)
+    killed = ask_stop(stopped, running, "force", StopRequest("bob", T0))
+
+    assert (killed.stop, killed.stop_request) == ("force", BY)
+    assert ask_stop(killed, running, "none", BY).stop_request is None
+    assert ask_restart(killed, running, force=False).stop_request is None
+
+
+@pytest.mark.parametrize(
+    ("current", "spec", "meaning", "same"),
+    [
+        (CURRENT, Spec("SELECT 1 -- one"), "a", True),
+        (CURRENT, Spec("SELECT 1"), "b", False),
+        (CURRENT, Spec("SELECT 1", settings={"memory": "1g"}), "a", False),
+        (CURRENT, Spec("SELECT 1", checkpoint_interval=timedelta(seconds=5)), "a", False),
+        (replace(CURRENT, meaning=None), Spec("SELECT 1"), "a", True),
+        (replace(CURRENT, meaning=None), Spec("SELECT 1 -- one"), "a", False),
+    ],
+)
+def test_the_meaning_decides_what_is_a_new_version(current: Version, spec: Spec, meaning: str, same: bool) -> None:
+    assert means_the_same(current, spec, PlannedQuery("plan-a", "{}", meaning)) is same
 
 
 def test_a_finished_job_is_not_started_again() -> None:
@@ -48,24 +78,24 @@ def test_one_restore_at_a_time() -> None:
 
 
 def test_a_version_with_the_same_plan_goes_on() -> None:
-    version = next_version(CURRENT, Spec("SELECT  1"), PlannedQuery("plan-a", "{}"), T0, force=False, has_state=True)
+    version = next_version(CURRENT, Spec("SELECT  1"), PLAN_A, T0, force=False, has_state=True)
 
     assert (version.number, version.force) == (5, False)
 
 
 def test_a_version_with_another_plan_is_refused_when_there_is_state() -> None:
     with pytest.raises(PipelineIncompatibleError):
-        next_version(CURRENT, Spec("SELECT 2"), PlannedQuery("plan-b", "{}"), T0, force=False, has_state=True)
+        next_version(CURRENT, Spec("SELECT 2"), PLAN_B, T0, force=False, has_state=True)
 
 
 def test_a_version_with_another_plan_may_give_the_state_up() -> None:
-    version = next_version(CURRENT, Spec("SELECT 2"), PlannedQuery("plan-b", "{}"), T0, force=True, has_state=True)
+    version = next_version(CURRENT, Spec("SELECT 2"), PLAN_B, T0, force=True, has_state=True)
 
     assert version.force
 
 
 def test_without_state_any_plan_will_do() -> None:
-    version = next_version(CURRENT, Spec("SELECT 2"), PlannedQuery("plan-b", "{}"), T0, force=False, has_state=False)
+    version = next_version(CURRENT, Spec("SELECT 2"), PLAN_B, T0, force=False, has_state=False)
 
     assert version.force
 

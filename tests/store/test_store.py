@@ -13,7 +13,7 @@ from engine.epoch_report import EpochReport
 from engine.errors import Cause, DataDirLockedError, PipelineNotFoundError, StaleWriteError
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Pipeline, Spec, Version
+from engine.jobs.spec import Pipeline, Spec, StopRequest, Version
 from engine.jobs.states import State
 from engine.jobs.status import Failure, Goodbye, JobEvent, Progress, Run, Status
 from engine.store import checkpoints, events, jobs, keys, pipelines, runs, savepoints, tokens, versions
@@ -24,7 +24,15 @@ from engine.store.records import StoredRecords, read_record
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 PIPELINE = Pipeline("pl_aaaaaaaaaaaaaaaa", "orders", "job_aaaaaaaaaaaaaaaa", 1, 2, T0)
-VERSION = Version(PIPELINE.id, 1, Spec("SELECT 1", ("def f(): ...",), {"a": "b"}, timedelta(seconds=5)), "p", "{}", T0)
+VERSION = Version(
+    PIPELINE.id,
+    1,
+    Spec("SELECT 1", ("def f(): ...",), {"a": "b"}, timedelta(seconds=5)),
+    "p",
+    "{}",
+    T0,
+    meaning="m",
+)
 STATUS = Status(PIPELINE.job_id, PIPELINE.id, State.CREATED, T0, T0)
 RUN = Run(PIPELINE.job_id, PIPELINE.id, 1, "hash", 1, 2, T0)
 
@@ -57,6 +65,15 @@ def test_what_was_stored_is_read_back(database: Database) -> None:
     with database.reading() as connection:
         assert read_record(connection, PIPELINE.id) == JobRecord(PIPELINE, STATUS, None)
         assert versions.get(connection, PIPELINE.id, 1) == VERSION
+
+
+def test_who_asked_for_a_stop_is_read_back(database: Database) -> None:
+    stopped = replace(PIPELINE, stop="force", stop_request=StopRequest("ann", T0))
+    with database.writing() as connection:
+        written = pipelines.update(connection, stopped)
+
+    with database.reading() as connection:
+        assert pipelines.get(connection, PIPELINE.id) == written == replace(stopped, revision=1)
 
 
 def test_a_data_directory_has_one_owner(database: Database, tmp_path: Path) -> None:

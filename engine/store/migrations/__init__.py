@@ -11,6 +11,7 @@ from engine.store.migrations import (
     m0006_targets,
     m0007_secrets,
     m0008_savepoint_origin,
+    m0009_meanings_and_stops,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -22,4 +23,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0006_targets.STATEMENTS,
     m0007_secrets.STATEMENTS,
     m0008_savepoint_origin.STATEMENTS,
+    m0009_meanings_and_stops.STATEMENTS,
 )

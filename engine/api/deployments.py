@@ -1,0 +1,201 @@
+"""Deployments: a pipeline becomes what a request says, under the name it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+from sqlalchemy import Connection
+
+from engine.api import answers
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, kept
+from engine.api.context import Context, ContextDep
+from engine.api.pipelines import Parallelism, show
+from engine.errors import RequestTooLargeError, StaleWriteError
+from engine.jobs import desired, ids
+from engine.jobs.spec import Pipeline, PlannedQuery, Spec, StopRequest, Version, read_run_settings
+from engine.jobs.states import State, StopMode
+from engine.jobs.status import Status
+from engine.secret_references import NAME
+from engine.store import jobs, pipeline_secrets, pipelines, targets, versions
+from engine.store.records import read_record
+
+ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
+
+Interval = Annotated[int, Field(ge=1_000_000, le=86_400_000_000)]
+Name = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f/\\]+$")]
+
+
+def _without_null(secret: SecretStr) -> SecretStr:
+    """A secret that an environment can hold."""
+    if "\0" in secret.get_secret_value():
+        raise ValueError("a secret has no null character")
+    return secret
+
+
+SecretName = Annotated[str, Field(max_length=128, pattern=rf"^{NAME}$")]
+SecretValue = Annotated[SecretStr, Field(max_length=16_384), AfterValidator(_without_null)]
+Secrets = Annotated[dict[SecretName, SecretValue], Field(max_length=32)]
+
+
+class Udf(BaseModel):
+    """A user-defined function, as source text."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    definition: str = Field(description="The source text.")
+    language: Literal["python"] = "python"
+
+
+class Deployment(BaseModel):
+    """What a pipeline is to be. What is left out stays as it is, and is the default for a new pipeline."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    query: str = Field(min_length=1, description="The SQL text.")
+    parallelism: Parallelism | None = Field(
+        default=None, description="How many tasks work side by side; 1 when a new pipeline leaves it out."
+    )
+    checkpoint_interval_micros: Interval | None = Field(
+        default=None,
+        description="The least time from one epoch to the next; with null, epochs follow each other at once.",
+    )
+    udfs: tuple[str | Udf, ...] | None = Field(
+        default=None, description="Files of Python functions that the query may use, all of them."
+    )
+    settings: dict[str, str] | None = Field(
+        default=None, description="The settings of its runs, all of them: memory, master, quick, max_epoch_rows."
+    )
+    secrets: Secrets | None = Field(
+        default=None,
+        description="The secrets that its script names: kept encrypted, given to its drivers when they start, never "
+        "shown. Left out, they stay as they are; another value alone restarts nothing.",
+    )
+    stop: StopMode = Field(default="none", description="How its job is to stop; `none` lets it run.")
+    idempotency_key: str | None = Field(
+        default=None, max_length=256, description="Makes a deployment that is sent twice happen once."
+    )
+    force: bool = Field(default=False, description="Whether to give up the state that another query has left.")
+
+    def to_spec(self, before: Spec) -> Spec:
+        """The part that makes a version, on top of the one before."""
+        spec = replace(before, query=self.query)
+        if self.udfs is not None:
+            spec = replace(spec, udfs=tuple(udf if isinstance(udf, str) else udf.definition for udf in self.udfs))
+        if self.settings is not None:
+            spec = replace(spec, settings=self.settings)
+        if "checkpoint_interval_micros" in self.model_fields_set:
+            micros = self.checkpoint_interval_micros
+            spec = replace(spec, checkpoint_interval=None if micros is None else timedelta(microseconds=micros))
+        return spec
+
+
+@ROUTER.put(
+    "/by-name/{name}", response_model=answers.DeployedPipeline, responses={201: {"model": answers.DeployedPipeline}}
+)
+def deploy(name: Name, body: Deployment, request: ChangeRequestDep, context: ContextDep) -> Response:
+    """Create the pipeline of this name, or change it into what the body says; what the body leaves out stays as it is.
+    Sent twice, it is done once. What means the same as the newest version, whatever its comments and layout, makes no
+    version and restarts nothing."""
+    with context.database.reading() as connection:
+        if (answer := kept(connection, context, request)) is not None:
+            return again(answer)
+        spec = body.to_spec(_spec_before(connection, name))
+    planned = _plan(spec, context)
+    with context.database.writing() as connection:
+        if (answer := kept(connection, context, request)) is not None:
+            return again(answer)
+        earlier = pipelines.find(connection, name)
+        request.check(earlier)
+        if body.to_spec(_spec_before(connection, name)) != spec:
+            raise StaleWriteError(f"pipeline {name!r} has changed in between", hint="send the request again")
+        deployment = _Deployment(body, spec, planned, request)
+        pipeline = (
+            _create(connection, name, deployment, context)
+            if earlier is None
+            else _redeploy(connection, earlier, deployment, context)
+        )
+        shown = show(connection, pipeline.id, context)
+        is_unchanged = earlier is not None and earlier.version == pipeline.version
+        content = answers.DeployedPipeline(**dict(shown), unchanged=is_unchanged)
+        response = done(connection, context, request, 201 if earlier is None else 200, content, pipeline)
+    context.changed(pipeline.id)
+    return response
+
+
+@dataclass(frozen=True, slots=True)
+class _Deployment:
+    """A deployment with all that was found out about it."""
+
+    body: Deployment
+    spec: Spec
+    planned: PlannedQuery
+    request: ChangeRequest
+
+
+def _spec_before(connection: Connection, name: str) -> Spec:
+    """What the pipeline of that name runs now; the defaults when there is none."""
+    pipeline = pipelines.find(connection, name)
+    return Spec("") if pipeline is None else versions.get(connection, pipeline.id, pipeline.version).spec
+
+
+def _plan(spec: Spec, context: Context) -> PlannedQuery:
+    """The plan of a deployment; refuses what cannot be run."""
+    if len(spec.query.encode()) > context.max_query_bytes:
+        raise RequestTooLargeError(
+            f"the query is longer than {context.max_query_bytes} bytes",
+            hint="the setting api.max_query_bytes is the limit",
+        )
+    read_run_settings(spec.settings)  # refuses what no run would heed
+    return context.plan(spec.query, spec.udfs)
+
+
+def _create(connection: Connection, name: str, deployment: _Deployment, context: Context) -> Pipeline:
+    """A pipeline that was not there, with its first version and its job."""
+    now = context.clock()
+    body, planned = deployment.body, deployment.planned
+    pipeline = Pipeline(
+        id=ids.make("pl"),
+        name=name,
+        job_id=ids.make("job"),
+        version=1,
+        parallelism=body.parallelism or 1,
+        created_at=now,
+        stop=body.stop,
+        stop_request=None if body.stop == "none" else StopRequest(deployment.request.caller, now),
+    )
+    version = Version(pipeline.id, 1, deployment.spec, planned.fingerprint, planned.graph, now, meaning=planned.meaning)
+    pipelines.add(connection, pipeline)
+    versions.add(connection, version)
+    jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
+    targets.claim(connection, pipeline.id, 1, planned.targets)
+    _set_secrets(connection, pipeline, body, context)
+    return pipeline
+
+
+def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment, context: Context) -> Pipeline:
+    """The pipeline after a deployment under a name that is taken, with the version that it makes, if it makes one."""
+    record = read_record(connection, earlier.id)
+    current = versions.get(connection, earlier.id, earlier.version)
+    body, spec, planned, now = deployment.body, deployment.spec, deployment.planned, context.clock()
+    changed = earlier if body.parallelism is None else desired.ask_parallelism(earlier, body.parallelism)
+    changed = desired.ask_stop(changed, record.status, body.stop, StopRequest(deployment.request.caller, now))
+    if not desired.means_the_same(current, spec, planned):
+        has_state = record.status.progress.epoch is not None or context.directory.has_state(changed.id)
+        version = desired.next_version(current, spec, planned, now, force=body.force, has_state=has_state)
+        versions.add(connection, version)
+        targets.claim(connection, changed.id, version.number, planned.targets)
+        changed = desired.ask_version(changed, version)
+    has_other_secrets = _set_secrets(connection, changed, body, context)
+    return pipelines.update(connection, changed) if has_other_secrets or changed != earlier else changed
+
+
+def _set_secrets(connection: Connection, pipeline: Pipeline, body: Deployment, context: Context) -> bool:
+    """Let the pipeline have the secrets that it is deployed with; whether they are others than before."""
+    if body.secrets is None:
+        return False
+    values = {name: secret.get_secret_value() for name, secret in body.secrets.items()}
+    return pipeline_secrets.replace(connection, context.database.vault, pipeline.id, values)

@@ -1,0 +1,47 @@
+"""One short text for everything that a run does, so that a comment or a line break in a script restarts nothing.
+
+    -- the clicks of today                 SELECT user, count(*)
+    SELECT user, count(*) FROM clicks        FROM clicks
+
+have one meaning. A plan's fingerprint says less: an option that may change under a state is not in it, nor is a lookup
+table, a password, or the header of a file of functions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, fields
+
+from pydantic import BaseModel, SecretStr
+
+from engine.compile import Program
+from engine.connectors.base import Table
+from engine.plan.tags import TAGS, stable_text
+from engine.udf.declared import UdfFile
+from engine.udf.requirements import header_of
+
+
+def meaning_of(program: Program, files: Sequence[UdfFile]) -> str:
+    """The same text for two scripts that run alike. What is left at its default is not in it, so that a new option
+    changes nothing."""
+    parts = [program.fingerprint, *(stable_text(write) for write in program.writes)]
+    parts += [f"{name}: {list(_of_table(program.tables[name]))}" for name in sorted(program.tables)]
+    parts += [f"{file.digest} {header_of(file)}" for file in files]
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+def _of_table(table: Table) -> Iterator[str]:
+    for field in fields(table):
+        value = getattr(table, field.name)
+        if field.default is MISSING or value != field.default:
+            yield f"{field.name}={_text(value)}"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, BaseModel):
+        options = type(value).model_fields
+        return str([f"{name}={_text(chosen)}" for name, chosen in value if chosen != options[name].default])
+    if isinstance(value, SecretStr):
+        return repr(value.get_secret_value())
+    return stable_text(value) if type(value) in TAGS else repr(value)
