@@ -49,7 +49,15 @@ class Pipeline:
     parallelism: int
     job_id: str | None = None
     stop: str = "none"
+    stopped_by: str | None = None
+    stopped_at: Instant | None = None
     version: int | None = None
+
+    @property
+    def who_stopped_it(self) -> str:
+        """Who has asked for it to stop, and when, as far as the control plane knows."""
+        who = self.stopped_by or "somebody"
+        return who if self.stopped_at is None else f"{who} on {self.stopped_at.isoformat(timespec='seconds')}"
 
     @property
     def is_at_rest(self) -> bool:

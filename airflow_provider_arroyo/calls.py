@@ -12,6 +12,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Generic, Literal, TypeAlias, TypeVar
 from urllib.parse import quote
+from uuid import uuid4
 
 from airflow_provider_arroyo.answers import (
     Checkpoint,
@@ -49,13 +50,12 @@ class ApiCall(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PipelineSpec:
-    """What a pipeline shall be."""
+    """What a pipeline shall be. What is None stays as it is, and is the control plane's default for a new one."""
 
     query: str
     parallelism: int | None = None
-    """None: as it is, and 1 for a new pipeline."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    udfs: Sequence[str] = ()
+    settings: Mapping[str, str] | None = None
+    udfs: Sequence[str] | None = None
     checkpoint_interval: timedelta | None = None
     secrets: Mapping[str, str] | None = field(default=None, repr=False)
     """None: those that the pipeline has."""
@@ -63,13 +63,14 @@ class PipelineSpec:
     def to_json(self) -> dict[str, Json]:
         """The body of a deployment but its secrets; the same for two equal specs."""
         interval = self.checkpoint_interval
-        return {
+        parts: dict[str, Json] = {
             "query": self.query,
-            **({} if self.parallelism is None else {"parallelism": self.parallelism}),
-            "settings": dict(sorted(self.settings.items())),
-            "udfs": list(self.udfs),
+            "parallelism": self.parallelism,
+            "settings": None if self.settings is None else dict(sorted(self.settings.items())),
+            "udfs": None if self.udfs is None else list(self.udfs),
             "checkpoint_interval_micros": None if interval is None else interval // timedelta(microseconds=1),
         }
+        return {name: part for name, part in parts.items() if part is not None}
 
 
 def ping() -> ApiCall[Ping]:
@@ -96,17 +97,18 @@ def get_pipeline(pipeline: str) -> ApiCall[Pipeline]:
 
 def stop_pipeline(pipeline: str, mode: StopMode) -> ApiCall[Pipeline]:
     """Ask a pipeline to stop; the answer comes before it has stopped."""
-    return ApiCall("PATCH", _at(pipeline), partial(read, Pipeline), body={"stop": mode})
+    return ApiCall("PATCH", _at(pipeline), partial(read, Pipeline), body={"stop": mode}, key=_fresh_key())
 
 
 def rescale_pipeline(pipeline: str, parallelism: int) -> ApiCall[Pipeline]:
     """Ask a pipeline to go on with another parallelism."""
-    return ApiCall("PATCH", _at(pipeline), partial(read, Pipeline), body={"parallelism": parallelism})
+    body = {"parallelism": parallelism}
+    return ApiCall("PATCH", _at(pipeline), partial(read, Pipeline), body=body, key=_fresh_key())
 
 
-def restart_pipeline(pipeline: str) -> ApiCall[object]:
+def restart_pipeline(pipeline: str, *, key: str) -> ApiCall[object]:
     """Start a failed or stopped pipeline again from its last checkpoint."""
-    return ApiCall("POST", f"{_at(pipeline)}/restart", lambda answer: answer, body={"force": False})
+    return ApiCall("POST", f"{_at(pipeline)}/restart", lambda answer: answer, body={"force": False}, key=key)
 
 
 def list_jobs(pipeline: str) -> ApiCall[tuple[Job, ...]]:
@@ -151,6 +153,11 @@ def refusal(status: int, body: object) -> ArroyoError:
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return UnavailableError(detail, code=problem.code or "http.unavailable", hint=problem.hint)
     return RefusedError(detail, code=problem.code or f"http.{status}", status=status, hint=problem.hint)
+
+
+def _fresh_key() -> str:
+    """A key for one request, however often that is sent until an answer comes: a copy that is late does nothing."""
+    return uuid4().hex
 
 
 def _at(pipeline: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from airflow_provider_arroyo import __version__
 from airflow_provider_arroyo.calls import ApiCall, refusal
 from airflow_provider_arroyo.errors import BadAnswerError, UnreachableError
 
@@ -29,7 +30,8 @@ class Endpoint:
 
     def settings(self) -> dict[str, Any]:
         """What an httpx client is made of. The environment's proxies are not for a control plane on this machine."""
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        headers = {"User-Agent": f"airflow-provider-arroyo/{__version__}"}
+        headers |= {"Authorization": f"Bearer {self.token}"} if self.token else {}
         is_tls = self.url.startswith("https:")
         verify = self.verify if is_tls else False  # reading the certificate store takes 20 ms that http need not pay
         return {"base_url": f"{self.url.rstrip('/')}/api/v1", "headers": headers, "verify": verify, "trust_env": is_tls}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Pipeline
 from airflow_provider_arroyo.calls import PipelineSpec
 from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, ask, ask_until_answered
-from airflow_provider_arroyo.errors import ArroyoError, RefusedError
+from airflow_provider_arroyo.errors import ArroyoError, RefusedError, StoppedMeanwhileError
 from airflow_provider_arroyo.identity import AskedChange
 from airflow_provider_arroyo.states import JobState
 
@@ -42,19 +42,21 @@ class Restart:
     """An earlier try has deployed this and it has failed since: go on from its checkpoint."""
 
 
-Step = Submit | Attach | Restart
+@dataclass(frozen=True, slots=True)
+class Refrain:
+    """An earlier try has deployed this, and a person has stopped or deleted it since: leave it so."""
 
 
-def decide(earlier: AskedChange | None, digest: str, pipeline: Pipeline | None) -> Step:
+Step = Submit | Attach | Restart | Refrain
+
+
+def decide(earlier: AskedChange | None, desired: DesiredPipeline, pipeline: Pipeline | None) -> Step:
     """What a try of the task has to do, given what an earlier one has left and what there is now."""
-    if earlier is None or earlier.digest != digest or pipeline is None:
+    if earlier is None or earlier.digest != desired.digest or earlier.key not in (None, desired.key):
         return Submit()
-    match pipeline.state:
-        case JobState.FAILED:
-            return Restart()
-        case JobState.STOPPED:
-            return Submit()
-    return Attach()
+    if pipeline is None or pipeline.stop != "none":
+        return Refrain()
+    return Restart() if pipeline.state is JobState.FAILED else Attach()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,14 @@ class Deployed:
 def deploy(desired: DesiredPipeline, earlier: AskedChange | None, now: Clock) -> Conversation[Deployed]:
     """Bring the pipeline to what is asked for, and say what to wait for."""
     pipeline = yield from _find(earlier.pipeline if earlier else desired.name, now)
-    match decide(earlier, desired.digest, pipeline):
+    match decide(earlier, desired, pipeline):
         case Attach() if pipeline is not None and earlier is not None:
             before = None if earlier.before is None else JobState(earlier.before)
             return Deployed(pipeline, before, earlier.run)
         case Restart() if pipeline is not None:
-            return (yield from _restart(pipeline, now))
+            return (yield from _restart(desired, pipeline, now))
+        case Refrain():
+            raise _stopped_meanwhile(desired, pipeline)
     return (yield from _submit(desired, pipeline, now))
 
 
@@ -96,28 +100,40 @@ def _find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
 
 def _submit(desired: DesiredPipeline, before: Pipeline | None, now: Clock) -> Conversation[Deployed]:
     """Deploy; the control plane sees to it that it happens once."""
-    spec = desired.spec
-    if before is not None and spec.parallelism is None:
-        spec = replace(spec, parallelism=before.parallelism)
     run = None if before is None else (yield from newest_run(before.id, now))
-    request = calls.deploy(desired.name, spec, key=desired.key, force=desired.force)
+    request = calls.deploy(desired.name, desired.spec, key=desired.key, force=desired.force)
     pipeline = yield from ask_until_answered(request, now)
     if before is None:
         return Deployed(pipeline)
+    if before.stop != "none":
+        # A deployment lets it run. If it is still to be stopped, the answer was that of an earlier try.
+        pipeline = yield from ask_until_answered(calls.get_pipeline(before.id), now)
+        if pipeline.stop != "none":
+            raise _stopped_meanwhile(desired, pipeline)
     was_down = before.state in (JobState.FAILED, JobState.STOPPED)
     if was_down or (pipeline.version, pipeline.parallelism) != (before.version, before.parallelism):
         return Deployed(pipeline, before.state, run)
     return Deployed(pipeline)
 
 
-def _restart(failed: Pipeline, now: Clock) -> Conversation[Deployed]:
+def _stopped_meanwhile(desired: DesiredPipeline, pipeline: Pipeline | None) -> StoppedMeanwhileError:
+    if pipeline is None:
+        return StoppedMeanwhileError(
+            f"pipeline {desired.name} was deleted after this task had deployed it", code="pipeline.not_found"
+        )
+    return StoppedMeanwhileError(
+        f"pipeline {pipeline.name} was stopped by {pipeline.who_stopped_it}, after this task had deployed it"
+    )
+
+
+def _restart(desired: DesiredPipeline, failed: Pipeline, now: Clock) -> Conversation[Deployed]:
     """Start it again. When the answer is lost, look before asking again: a running job would be started anew."""
     run = yield from newest_run(failed.id, now)
     pipeline = failed
     failures = 0
     while pipeline.state is JobState.FAILED and (yield from newest_run(failed.id, now)) == run:
         try:
-            yield from ask(calls.restart_pipeline(failed.id))
+            yield from ask(calls.restart_pipeline(failed.id, key=f"{desired.key} restart {run}"))
             break
         except ArroyoError as error:
             failures += 1

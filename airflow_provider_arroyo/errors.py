@@ -119,6 +119,13 @@ class JobMistakeError(JobEndedError, AirflowFailException):
     """The job has failed at something that a person has to mend; until then it would fail again."""
 
 
+class StoppedMeanwhileError(ArroyoError, AirflowFailException):
+    """A person has stopped or deleted what this task has deployed; a retry does not undo that."""
+
+    def __init__(self, message: str, *, code: str = "pipeline.stopped") -> None:
+        super().__init__(message, code=code, hint="Start it yourself, or clear the task: it then deploys it anew.")
+
+
 class DeadlineError(ArroyoError):
     """What the task waited for did not come in time."""
 

@@ -21,9 +21,10 @@ M = TypeVar("M", "AskedChange", "CountBefore")
 
 
 def idempotency_key(context: Context, action: str) -> str:
-    """The same for every try of one task of one run; the number of the try is not in it."""
+    """The same for every try of one task of one run; the number of the try is not in it. A task that a person clears
+    may be tried more often than before: by that it asks under another key."""
     task = context["ti"]
-    return _hash([task.dag_id, task.run_id, task.task_id, task.map_index, action])
+    return _hash([task.dag_id, task.run_id, task.task_id, task.map_index, task.max_tries, action])
 
 
 def spec_digest(name: str, spec: PipelineSpec, token: str | None = None) -> str:
@@ -38,12 +39,14 @@ def spec_digest(name: str, spec: PipelineSpec, token: str | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AskedChange:
-    """The change of a pipeline that an earlier try of this task has asked for, and the run and state before it."""
+    """The change of a pipeline that an earlier try of this task has asked for, the run and state before it, and the key
+    that it was asked for under."""
 
     pipeline: str
     digest: str
     run: int | None = None
     before: str | None = None
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,7 +212,7 @@ def end_of(pipeline: Pipeline) -> Conversation[Ended]:
         case JobState.FINISHED:
             code, message = "pipeline.finished", "its input has ended"
         case _:
-            code, message = "pipeline.stopped", "somebody has stopped it"
+            code, message = "pipeline.stopped", f"it was stopped by {pipeline.who_stopped_it}"
     return Ended(pipeline.id, pipeline.state, code, message, hint, is_mistake)
 
 

@@ -32,20 +32,22 @@ class StreamingSqlOperator(PipelineOperator):
     """Let a pipeline run; do nothing when it runs as asked already.
 
     However often the task is tried, on whichever worker, there is one pipeline of this name. A try that finds it failed
-    starts it again from its last checkpoint. The task ends when the pipeline runs; the pipeline outlives it.
+    starts it again from its last checkpoint; one that finds it stopped by somebody since an earlier try fails, and says
+    by whom. A task that is cleared deploys anew. The task ends when the pipeline runs; the pipeline outlives it.
 
     :param pipeline: name of the pipeline (templated).
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
     :param parallelism: how many tasks work on it at once; None leaves a pipeline as it was rescaled (templated).
-    :param settings: settings of the pipeline (templated).
+    :param settings: settings of the pipeline, all of them; None leaves them as they are (templated).
     :param spark_conn_id: a connection of type `spark` that says where the pipeline runs: its master, and the settings
         in its extra (`memory`, `epoch_interval`, `max_epoch_rows`, `quick`), unless `settings` say otherwise
         (templated). Needs the extra `[spark]`.
     :param secrets: where the secrets are that the script names as `${secret:NAME}`, by their names: `conn:ID.password`
         (or `login`, `host`, `extra.KEY`) and `var:NAME`. They are sent apart from the script, kept encrypted by the
         control plane, and never shown. None leaves those that the pipeline has.
-    :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG.
-    :param checkpoint_interval: how far apart checkpoints are; the control plane's default when None.
+    :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG, all of them; None
+        leaves them as they are.
+    :param checkpoint_interval: how far apart checkpoints are; None leaves that as it is.
     :param wait_for: `running`, `finished` (the input ends by itself), or `none`.
     :param force: take over the state that another script has left under this name.
     :param on_kill: what becomes of the pipeline when a user ends the task while it waits: `detach` (it runs on),
@@ -71,7 +73,7 @@ class StreamingSqlOperator(PipelineOperator):
         settings: Mapping[str, str] | None = None,
         spark_conn_id: str | None = None,
         secrets: Mapping[str, str] | None = None,
-        udfs: Sequence[str] = (),
+        udfs: Sequence[str] | None = None,
         checkpoint_interval: timedelta | None = None,
         wait_for: WaitFor = "running",
         force: bool = False,
@@ -115,12 +117,12 @@ class StreamingSqlOperator(PipelineOperator):
         spec = self._spec()
         token = self.hook.get_conn().token if spec.secrets else None
         digest = spec_digest(self.pipeline, spec, token)
-        key = idempotency_key(context, f"deploy {digest}")
+        key = idempotency_key(context, f"deploy {digest} force" if self.force else f"deploy {digest}")
         desired = DesiredPipeline(self.pipeline, spec, digest, key, self.force)
         deployed = self.hold(deploy(desired, recall(context, MEMORY, AskedChange), now))
         pipeline = deployed.pipeline.id
         before = None if deployed.before is None else str(deployed.before)
-        remember(context, MEMORY, AskedChange(pipeline, digest, deployed.after_run, before))
+        remember(context, MEMORY, AskedChange(pipeline, digest, deployed.after_run, before, key))
         self.note(context, pipeline)
         match self.wait_for:
             case "none":
@@ -152,9 +154,10 @@ class StreamingSqlOperator(PipelineOperator):
             self.log.exception("Pipeline %s could not be told to %s", self.pipeline, self.kill_action)
 
     def _spec(self) -> PipelineSpec:
-        settings = spark_settings(self.spark_conn_id) if self.spark_conn_id else {}
-        settings |= {name: str(value) for name, value in (self.settings or {}).items()}
-        sources = tuple(self._source(udf) for udf in self.udfs)
+        settings = spark_settings(self.spark_conn_id) if self.spark_conn_id else None
+        if self.settings is not None:
+            settings = (settings or {}) | {name: str(value) for name, value in self.settings.items()}
+        sources = None if self.udfs is None else tuple(self._source(udf) for udf in self.udfs)
         parallelism = None if self.parallelism is None else int(self.parallelism)
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
         return PipelineSpec(self.sql, parallelism, settings, sources, self.checkpoint_interval, secrets)

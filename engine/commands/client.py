@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, urlencode
 
+from engine import __version__
 from engine.errors import EngineError, UnreachableError
 from engine.jobs.address import API_PREFIX
 
@@ -66,7 +70,7 @@ class Client:
                 method,
                 httpx.URL(self.url).join(API_PREFIX + path),
                 json=body,
-                headers={"Authorization": f"Bearer {self.token}", **(headers or {})},
+                headers={"Authorization": f"Bearer {self.token}", "User-Agent": _agent(), **(headers or {})},
                 timeout=self.timeout + hold,
                 trust_env=False,  # a proxy of the environment must not see the token, and cannot reach this machine
                 verify=ssl.create_default_context(),
@@ -79,6 +83,16 @@ class Client:
         if answer.is_error:
             raise RefusedError(answer.status_code, content if isinstance(content, dict) else {})
         return content
+
+
+def _agent() -> str:
+    """Who calls, for those who ask later who has stopped a pipeline."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a container may have a user without a name
+        user = str(os.getuid())
+    name = f"{user}@{socket.gethostname()}".encode("ascii", "replace").decode()
+    return f"arroyo/{__version__} ({name})"
 
 
 def segment(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
 
 from engine.commands.base import Command
@@ -20,34 +21,41 @@ def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
     parser.add_argument("file", help="Read the query from this file; - is standard input")
     parser.add_argument("--name", help="Name the pipeline (default: the name of the file)")
-    parser.add_argument("--parallelism", type=int, default=1, help="Run this many tasks side by side (default: 1)")
-    udf = "Use the Python functions of this file; may be repeated"
+    parallelism = "Run this many tasks side by side (default: as it is, and 1 for a new pipeline)"
+    parser.add_argument("--parallelism", type=int, help=parallelism)
+    udf = "Use the Python functions of this file; may be repeated (default: as they are)"
     parser.add_argument("--udf", action="append", default=[], metavar="FILE", help=udf)
-    setting = f"Set one thing of the pipeline's runs ({', '.join(RUN_SETTINGS)}); may be repeated"
+    setting = (
+        f"Set one thing of the pipeline's runs ({', '.join(RUN_SETTINGS)}); may be repeated (default: as they are)"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
     secrets = "Give the pipeline a secret: the content of FILE, or of ARROYO_SECRET_NAME; may be repeated"
     parser.add_argument("--secret", action="append", default=[], metavar="NAME[=FILE]", help=secrets)
+    parser.add_argument("--defaults", action="store_true", help="Reset what is left out to its default")
     parser.add_argument("--key", help="Deploy once, however often the command runs with this idempotency key")
     parser.add_argument("--force", action="store_true", help="Give up the state that another query has left")
     add_connection(parser)
 
 
+_DEFAULTS: Mapping[str, Json] = {"parallelism": 1, "udfs": [], "settings": {}, "checkpoint_interval_micros": None}
+
+
 @errors_shown
 def run(args: Namespace) -> int:
-    """Make the pipeline what the file says, and let it run."""
+    """Make the pipeline what the file says, and let it run; what is left out stays as it is."""
     query = _read(args.file)
     name = args.name or (Path(args.file).stem if args.file != "-" else None)
     if name is None:
         raise RequestError("a query from standard input has no name", hint="name the pipeline with --name")
-    body: dict[str, Json] = {
-        "query": query,
+    said: dict[str, Json] = {
         "parallelism": args.parallelism,
-        "udfs": [_read(file) for file in args.udf],
-        "settings": dict(_setting(text) for text in args.set),
-        "force": args.force,
+        "udfs": [_read(file) for file in args.udf] or None,
+        "settings": dict(_setting(text) for text in args.set) or None,
+        "secrets": dict(_secret(text) for text in args.secret) or None,
     }
-    if args.secret:
-        body["secrets"] = dict(_secret(text) for text in args.secret)
+    left_out = _DEFAULTS if args.defaults else {}
+    parts = {name: part for name, part in said.items() if part is not None}
+    body: dict[str, Json] = {"query": query, "force": args.force, **left_out, **parts}
     show(args, connect(args).send("PUT", f"/pipelines/by-name/{segment(name)}", body, key=args.key), describe)
     return 0
 

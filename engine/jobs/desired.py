@@ -61,10 +61,9 @@ def next_version(
             "the pipeline has state that belongs to another plan than this query's",
             hint="deploy the query under another name, or use force to give up the state",
         )
-    number = current.number + 1
     return Version(
         current.pipeline_id,
-        number,
+        current.number + 1,
         spec,
         plan.fingerprint,
         plan.graph,
@@ -77,7 +76,9 @@ def next_version(
 def earlier_version(current: Version, origin: Version, plan: PlannedQuery, now: datetime) -> Version:
     """The version that brings an earlier one's spec back, for a savepoint of it; it gives up no state, since the
     savepoint takes the place of what there is."""
-    return Version(current.pipeline_id, current.number + 1, origin.spec, plan.fingerprint, plan.graph, now)
+    return Version(
+        current.pipeline_id, current.number + 1, origin.spec, plan.fingerprint, plan.graph, now, meaning=plan.meaning
+    )
 
 
 def ask_version(pipeline: Pipeline, version: Version) -> Pipeline:

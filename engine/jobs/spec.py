@@ -95,8 +95,8 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """What planning a query tells: what its state is bound to, its picture as JSON text, its `meaning`, which is the same
-    for queries that run alike, and the places that it must have to itself."""
+    """What planning a query tells: what its state is bound to, its picture as JSON text, its `meaning`, which is the
+    same for queries that run alike, and the places that it must have to itself."""
 
     fingerprint: str
     graph: str

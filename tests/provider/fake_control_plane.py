@@ -52,6 +52,8 @@ class FakePipeline:
             "parallelism": self.parallelism,
             "job_id": f"job_{self.id}",
             "stop": self.stop,
+            "stopped_by": None if self.stop == "none" else "ann",
+            "stopped_at": None if self.stop == "none" else 1_767_225_600_000_000,
             "action_in_progress": False,
             "version": self.version,
             "digest": "d",
@@ -106,7 +108,7 @@ class FakeControlPlane:
         self.faults: list[tuple[str, str, Fault]] = []
         self.refusals: dict[tuple[str, str], Answer] = {}
         self.on_patch: Callable[[FakePipeline, dict[str, Any]], None] = _patch
-        self.keys: dict[str, str] = {}
+        self.answered: dict[str, Answer] = {}
         self.gate: threading.Event | None = None
         self.waiting = threading.Event()
         self._lock = threading.Lock()
@@ -162,6 +164,14 @@ class FakeControlPlane:
 
     def answer(self, request: Request) -> Answer:
         self.requests.append(request)
+        if request.key is not None and request.method != "POST" and request.key in self.answered:
+            return self.answered[request.key]
+        answer = self._answer(request)
+        if request.key is not None and answer.status < 400:
+            self.answered[request.key] = answer
+        return answer
+
+    def _answer(self, request: Request) -> Answer:
         for (method, path), refusal in self.refusals.items():
             if request.method == method and re.search(path, request.path):
                 return refusal
@@ -192,10 +202,11 @@ class FakeControlPlane:
             if self._next_states:
                 pipeline.become(*self._next_states)
             return Answer(201, pipeline.to_json(pipeline.states[0]))
+        pipeline.stop = "none"
         is_new = pipeline.body.get("query") != request.body["query"]
         pipeline.version += is_new
         pipeline.body = request.body
-        pipeline.parallelism = request.body.get("parallelism", 1)
+        pipeline.parallelism = request.body.get("parallelism", pipeline.parallelism)
         if is_new and self.upserts_take_effect:
             pipeline.run_id += 1
             pipeline.become("CheckpointStopping", "Scheduling", "Running")

@@ -45,6 +45,7 @@ class TaskInstance:
     dag_id: str = "a_dag"
     run_id: str = "a_run"
     map_index: int = -1
+    max_tries: int = 0
     pushed: dict[str, Any] = field(default_factory=dict)
 
     def xcom_push(self, key: str, value: Any) -> None:
@@ -70,6 +71,7 @@ class Run:
         put_to_sleep(monkeypatch, self.pauses.append)
         monkeypatch.setattr("airflow_provider_arroyo.hooks.arroyo._asleep", self._apause)
         self.at_pause: dict[int, Any] = {}
+        self.max_tries = 3
 
     def execute(self, task: Any) -> Any:
         """Try the task once; a deferred one goes through its trigger, made again from what the database would hold."""
@@ -81,8 +83,12 @@ class Run:
             stored_event = BaseSerialization.deserialize(BaseSerialization.serialize(event))
             return getattr(task, deferred.method_name)(context, event=stored_event)
 
+    def clear(self) -> None:
+        """A person clears the task: the scheduler then lets it be tried as often again."""
+        self.max_tries += 4
+
     def context(self, task: Any) -> Any:
-        instance = TaskInstance(task.task_id, pushed=self.pushed)
+        instance = TaskInstance(task.task_id, max_tries=self.max_tries, pushed=self.pushed)
         return {"ti": instance} | ({"task_state_store": self.store} if self.store is not None else {})
 
     async def _apause(self, length: timedelta) -> None:

@@ -28,7 +28,7 @@ CALLS: list[ApiCall[Any]] = [
     calls.get_pipeline("clicks"),
     calls.stop_pipeline("clicks", "checkpoint"),
     calls.rescale_pipeline("clicks", 2),
-    calls.restart_pipeline("clicks"),
+    calls.restart_pipeline("clicks", key="k"),
     calls.list_jobs("clicks"),
     calls.list_checkpoints("clicks", "job"),
     calls.take_savepoint("clicks", label="x", key="k"),

@@ -11,7 +11,15 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_arroyo.errors import CrashedError, DetachedError, JobEndedError, RefusedError, UnavailableError
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.errors import (
+    CrashedError,
+    DetachedError,
+    JobEndedError,
+    RefusedError,
+    StoppedMeanwhileError,
+    UnavailableError,
+)
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 
 from .fake_control_plane import FakeControlPlane, problem
@@ -157,13 +165,72 @@ def test_a_restart_whose_answer_is_lost_counts_as_done(plane: FakeControlPlane, 
     assert pipeline.run_id == 2
 
 
-def test_a_retry_deploys_again_when_the_pipeline_was_deleted(plane: FakeControlPlane, airflow_run: Run) -> None:
+def stop(plane: FakeControlPlane) -> None:
+    pipeline = plane.pipelines["pl_1"]
+    pipeline.stop = "checkpoint"
+    pipeline.become("Stopped")
+
+
+@pytest.mark.parametrize("has_store", [True, False], ids=["remembered", "not remembered"])
+def test_a_retry_leaves_alone_what_was_stopped_meanwhile_and_says_by_whom(
+    plane: FakeControlPlane, airflow_run: Run, has_store: bool
+) -> None:
+    airflow_run.store = airflow_run.store if has_store else None
+    airflow_run.execute(deploy())
+    stop(plane)
+
+    with pytest.raises(StoppedMeanwhileError, match=r"stopped by ann on 2026-01-01T00:00:00\+00:00, after this task"):
+        airflow_run.execute(deploy())
+
+    assert issubclass(StoppedMeanwhileError, AirflowFailException)
+    assert plane.pipelines["pl_1"].states[0] == "Stopped"
+
+
+def test_a_task_that_is_cleared_starts_again_what_was_stopped(plane: FakeControlPlane, airflow_run: Run) -> None:
+    airflow_run.execute(deploy())
+    stop(plane)
+
+    airflow_run.clear()
+
+    assert airflow_run.execute(deploy())["state"] == "Running"
+    first, second = plane.matching_requests("PUT")
+    assert first.key != second.key
+
+
+def test_the_first_try_of_a_task_starts_what_is_stopped(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.add("clicks")
+    stop(plane)
+
+    assert airflow_run.execute(deploy())["state"] == "Running"
+
+
+def test_a_retry_does_not_make_a_deleted_pipeline_anew(plane: FakeControlPlane, airflow_run: Run) -> None:
     airflow_run.execute(deploy())
     plane.pipelines.clear()
 
-    airflow_run.execute(deploy())
+    with pytest.raises(StoppedMeanwhileError, match="pipeline clicks was deleted after this task had deployed it"):
+        airflow_run.execute(deploy())
+    assert len(plane.matching_requests("PUT")) == 1
 
+    airflow_run.clear()
+    airflow_run.execute(deploy())
     assert len(plane.matching_requests("PUT")) == 2
+
+
+def test_what_a_task_leaves_out_is_not_sent(plane: FakeControlPlane, airflow_run: Run) -> None:
+    airflow_run.execute(deploy(wait_for="none"))
+    airflow_run.execute(deploy(wait_for="none", task_id="other", settings={}, udfs=[], parallelism=2))
+
+    first, second = plane.matching_requests("PUT")
+    assert set(first.body) == {"query", "stop", "idempotency_key"}
+    assert (second.body["settings"], second.body["udfs"], second.body["parallelism"]) == ({}, [], 2)
+
+
+def test_every_change_has_a_key_of_its_own(plane: FakeControlPlane) -> None:
+    keys = [calls.stop_pipeline("clicks", "checkpoint").key, calls.rescale_pipeline("clicks", 2).key]
+
+    assert None not in keys
+    assert len(set(keys)) == 2
 
 
 def test_bad_sql_spends_no_retries(plane: FakeControlPlane, airflow_run: Run) -> None:
