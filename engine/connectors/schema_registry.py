@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from engine.formats.base import FormatOptions
-    from engine.formats.registry import SchemaKind
+    from engine.formats.schema_registry import SchemaKind
 
 
 class RegistryOptions(Options):

@@ -16,7 +16,7 @@ from engine.formats.raw_string.format import RAW_STRING
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder
-    from engine.formats.registry import Subject
+    from engine.formats.schema_registry import Subject
     from engine.schema import Schema
 
 FORMATS: tuple[Format, ...] = (JSON, DEBEZIUM_JSON, RAW_STRING, RAW_BYTES, AVRO, PROTOBUF, PARQUET, CSV)

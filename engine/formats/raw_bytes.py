@@ -11,7 +11,7 @@ from engine.formats.base import Decoded, Format, FormatOptions, RecordKind
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from engine.formats.registry import Subject
+    from engine.formats.schema_registry import Subject
     from engine.schema import Schema
 
 

@@ -19,8 +19,8 @@ from engine.spark.planner import PlanSpec
 from engine.spark.register_kernels import register_kernels
 from engine.spark.register_udfs import register_udfs
 from engine.spark.scan_spec import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name
+from engine.spark.slices_read_by_spark import stream_slices, tables_of
 from engine.spark.source import source_class, streamed
-from engine.spark.spark_read_tables import stream_slices, tables_of
 from engine.spark.tagged_frames import tag
 
 

@@ -21,7 +21,7 @@ from engine.errors import NullValueError
 from engine.schema import arrow_schema
 from engine.spark.tagged_frames import TAG
 from engine.spark.targets import Target
-from engine.spark.whole_changes import WholeChanges
+from engine.spark.whole_change_batches import WholeChanges
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,7 +22,7 @@ from engine.connectors.secret_values import fill_in
 from engine.epoch_report import EpochReport
 from engine.errors import MissingPackageError, ScriptRefused
 from engine.spark.run import RunSpec, run_in
-from engine.spark.spark_read_tables import slices_of
+from engine.spark.slices_read_by_spark import slices_of
 from engine.spark.stop_control import Control
 from tests.connectors.tables import given, table
 from tests.kafka.broker import Broker

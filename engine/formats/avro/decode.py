@@ -21,7 +21,7 @@ from engine.formats.avro.options import AvroOptions
 from engine.formats.avro.schema import avro_schema, fastavro, missing_registry, parse_schema
 from engine.formats.base import Decoded
 from engine.formats.record_rows import ParsedRecord, as_json, to_rows
-from engine.formats.registry import HEADER_BYTES, Subject, read_header
+from engine.formats.schema_registry import HEADER_BYTES, Subject, read_header
 from engine.schema import Schema
 
 _BROKEN = (ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, AttributeError, AssertionError)

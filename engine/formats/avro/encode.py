@@ -13,7 +13,7 @@ import pyarrow as pa
 from engine import types
 from engine.formats.avro.options import AvroOptions
 from engine.formats.avro.schema import avro_schema, fastavro, missing_registry, parse_schema
-from engine.formats.registry import Subject, header
+from engine.formats.schema_registry import Subject, header
 from engine.schema import Schema
 
 _SYNC_MARKER = b"\0" * 16

@@ -9,7 +9,7 @@ from engine.formats.base import Format, FormatOptions, RecordKind
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder
-    from engine.formats.registry import Subject
+    from engine.formats.schema_registry import Subject
     from engine.schema import Schema
 
 

@@ -10,7 +10,7 @@ from engine.formats.json.format import JSON
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder, FormatOptions
-    from engine.formats.registry import Subject
+    from engine.formats.schema_registry import Subject
     from engine.schema import Schema
 
 

@@ -1,6 +1,6 @@
 """JSON to rows: whole blocks the fast way, and only what is unusual one record at a time.
 
-    a block of 1 MB     narrow tables: a decoder made for its columns (`decode_structs.py`); else Arrow's own reader
+    a block of 1 MB     narrow tables: a decoder made for its columns (`decode_narrow.py`); else Arrow's own reader
                         (`decode_blocks.py`). A block of usual records is done here.
     is unusual          it is cut into 8 parts, and each is tried again, down to 32 kB
     a part of 32 kB     goes record by record (`decode_rows.py`), which tells bad records from odd ones
@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 
 from engine.formats.base import BadRecord, Decoded
 from engine.formats.json.decode_blocks import UnusualError, finish, raw_schema, read_block
+from engine.formats.json.decode_narrow import struct_decoder
 from engine.formats.json.decode_rows import decode_rows
-from engine.formats.json.decode_structs import struct_decoder
 from engine.formats.json.options import JsonOptions
 from engine.formats.lines import count_lines, join_lines, split_block, split_lines
-from engine.formats.registry import HEADER_BYTES, read_header
+from engine.formats.schema_registry import HEADER_BYTES, read_header
 from engine.schema import Schema, arrow_schema
 
 _SMALL = 32 * 1024

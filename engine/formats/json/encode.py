@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 
 from engine import types
 from engine.formats.json.options import JsonOptions, TimestampFormat
-from engine.formats.json.schema import json_schema
-from engine.formats.registry import Subject, header
+from engine.formats.json.schema_for_registry import json_schema
+from engine.formats.schema_registry import Subject, header
 from engine.formats.timestamps import to_millis, to_text
 from engine.schema import Schema
 

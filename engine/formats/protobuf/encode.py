@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from engine.errors import InvalidValueError, OptionValueError
-from engine.formats.protobuf.fields import fields_of, set_fields
+from engine.formats.protobuf.encode_fields import fields_of, set_fields
 from engine.formats.protobuf.messages import message, message_class
 from engine.formats.protobuf.options import ProtobufOptions
-from engine.formats.registry import Subject, header
+from engine.formats.schema_registry import Subject, header
 from engine.schema import Schema
 
 

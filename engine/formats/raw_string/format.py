@@ -9,7 +9,7 @@ from engine.formats.raw_string.options import RawStringOptions
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder
-    from engine.formats.registry import Subject
+    from engine.formats.schema_registry import Subject
     from engine.schema import Schema
 
 

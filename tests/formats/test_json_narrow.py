@@ -6,8 +6,8 @@ import pytest
 
 from engine import types
 from engine.formats.json.decode import JsonDecoder
+from engine.formats.json.decode_narrow import MOST_COLUMNS, StructDecoder
 from engine.formats.json.decode_rows import decode_rows
-from engine.formats.json.decode_structs import MOST_COLUMNS, StructDecoder
 from engine.formats.json.options import JsonOptions
 from engine.schema import Field, Schema
 
