@@ -421,6 +421,62 @@ class JavaStartError(RunError):
     retryable = True
 
 
+class JvmDiedError(RunError):
+    """The Java process of a driver ends while it is needed."""
+
+    code = "run.jvm_died"
+    retryable = True
+
+
+class WorkerDiedError(RunError):
+    """A Python process of Spark's ends while it is needed."""
+
+    code = "run.worker_died"
+    retryable = True
+
+
+class DriverCrashedError(RunError):
+    """A driver meets an error that nobody has foreseen."""
+
+    code = "run.crashed"
+    retryable = True
+
+
+class DriverDiedError(RunError):
+    """A driver ends without saying why."""
+
+    code = "run.died"
+    retryable = True
+
+
+class DriverSilentError(RunError):
+    """A driver has not called home for too long and is killed."""
+
+    code = "run.silent"
+    retryable = True
+
+
+class SlowStartError(RunError):
+    """A step of a driver's start takes too long, and the driver is killed."""
+
+    code = "run.slow_start"
+    retryable = True
+
+
+class DriverStuckError(RunError):
+    """A driver calls home, but its work shows no sign of life, and it is killed."""
+
+    code = "run.stuck"
+    retryable = True
+
+
+class StoppedUnaskedError(RunError):
+    """A driver stops without being asked to."""
+
+    code = "run.stopped"
+    retryable = True
+
+
 class SettingError(EngineError):
     """A setting is unknown or has a value that it cannot have; nothing has started."""
 

@@ -89,7 +89,9 @@ def _serve(
         directory=directory,
         clock=now,
         policy=_policy(settings.pipeline),
-        driver_settings=DriverSettings(settings.pipeline.heartbeat_interval, settings.pipeline.lease, connections),
+        driver_settings=DriverSettings(
+            settings.pipeline.heartbeat_interval, settings.pipeline.lease, settings.pipeline.stuck_limit, connections
+        ),
         on_change=changes.notify,
     )
     context = Context(
@@ -203,6 +205,7 @@ def _policy(pipeline: PipelineSettings) -> Policy:
         max_backoff=pipeline.max_backoff,
         healthy=pipeline.healthy_duration,
         heartbeat_limit=pipeline.heartbeat_limit,
+        stuck_limit=pipeline.stuck_limit,
         start_limit=pipeline.start_limit,
         stop_grace=pipeline.stop_grace,
     )

@@ -92,7 +92,13 @@ class PipelineSettings(Section):
     heartbeat_limit: Duration = Field(
         default=timedelta(seconds=30), description="How long a driver may be silent before it is killed."
     )
-    start_limit: Duration = Field(default=timedelta(minutes=5), description="How long a driver may take to start.")
+    stuck_limit: Duration = Field(
+        default=timedelta(seconds=60),
+        description="How long the work of a driver may show no sign of life before it is killed.",
+    )
+    start_limit: Duration = Field(
+        default=timedelta(minutes=5), description="How long a driver's start may stay at one step."
+    )
     stop_grace: Duration = Field(
         default=timedelta(minutes=2), description="How long a driver may take to stop before it is killed."
     )

@@ -23,6 +23,7 @@ ALONE = {
     "system/test_control_plane_with_spark.py",
     "system/test_example_dag.py",
     "system/test_kill_loop.py",
+    "system/test_sickness.py",
 }
 """Files whose tests start all that they need themselves, and take long."""
 

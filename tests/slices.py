@@ -47,6 +47,7 @@ LONG = (
     "system/test_control_plane_with_spark.py",
     "system/test_example_dag.py",
     "system/test_kill_loop.py",
+    "system/test_sickness.py",
     "updating/test_restarts.py",
     "updating/test_with_spark.py::test_the_folded_changes_are_the_batch_answer",
 )

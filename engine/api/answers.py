@@ -69,6 +69,7 @@ class Job(BaseModel):
     pipeline_id: str = Field(description="Its pipeline.")
     running_desired: bool = Field(description="Whether it is to run.")
     state: State = Field(description="Where it stands.")
+    step: str | None = Field(description="What the start of that run is at; null when it is not starting.")
     run_id: int = Field(description="The number of its newest run; one more at every start.")
     start_time: int | None = Field(description="When that run was started.")
     finish_time: int | None = Field(description="When the job came to rest.")
@@ -197,6 +198,7 @@ def job(record: JobRecord) -> Job:
         pipeline_id=status.pipeline_id,
         running_desired=record.pipeline.stop == "none" and not status.state.is_terminal,
         state=status.state,
+        step=record.run.step if record.run and status.state is State.SCHEDULING else None,
         run_id=status.generation,
         start_time=micros(status.started_at),
         finish_time=micros(status.finished_at),

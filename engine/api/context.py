@@ -42,10 +42,26 @@ class LastCalls:
     """When each run last called home. Kept in memory: after a restart every run gets its full time again."""
 
     _at: dict[str, tuple[int, datetime]] = field(default_factory=dict)
+    _signs: dict[str, tuple[int, int | None, datetime]] = field(default_factory=dict)
 
     def record(self, job_id: str, generation: int, at: datetime) -> None:
         """A run has called."""
         self._at[job_id] = (generation, at)
+
+    def record_signs(self, job_id: str, generation: int, signs: int | None, at: datetime) -> None:
+        """A run has said how many signs of life its work has shown so far. One of an earlier version does not know:
+        then its call is one."""
+        match self._signs.get(job_id):
+            case (newest, count, _) if newest == generation and count == signs is not None:
+                return
+        self._signs[job_id] = (generation, signs, at)
+
+    def last_sign(self, job_id: str, generation: int) -> datetime | None:
+        """When the work of this run last showed that it is alive, if it has."""
+        match self._signs.get(job_id):
+            case (newest, _, at) if newest == generation:
+                return at
+        return None
 
     def last(self, job_id: str, generation: int) -> datetime | None:
         """When this run last called, if it has."""

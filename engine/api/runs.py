@@ -39,6 +39,8 @@ class Heartbeat(Message):
 
     state: Literal["starting", "running", "stopping"]
     reports: tuple[EpochReport, ...] = ()
+    signs: int | None = Field(default=None, description="Grows with every sign of life that the work shows.")
+    step: str | None = Field(default=None, max_length=100, description="What the start is at.")
 
 
 class Fault(Message):
@@ -86,14 +88,18 @@ def heartbeat(job: str, generation: int, body: Heartbeat, request: Request, cont
         run = _authenticated(connection, request, job, generation)
         status = jobs.get(connection, job)
     is_first = body.state == "running" and run.running_at is None
-    if is_first or body.reports:
+    has_stepped = body.step is not None and body.step != run.step
+    if is_first or has_stepped or body.reports:
         with context.database.writing() as connection:
+            if has_stepped:
+                runs.set_step(connection, run, body.step)
             if is_first and jobs.get(connection, job).generation == generation:
                 runs.set_running(connection, run, context.clock())
             _advance(connection, run, body.reports)
         context.changes.notify(run.pipeline_id)
     if is_first:
         context.wake()
+    context.last_calls.record_signs(job, generation, body.signs, context.clock())
     return _answer(context, run, status)
 
 

@@ -66,6 +66,7 @@ def run_show(args: Namespace) -> int:
     shown += [
         ("job", job.get("id")),
         ("run", job.get("run_id")),
+        ("step", job.get("step")),
         ("restarts", job and f"{job.get('restarts_total')}, {job.get('restarts')} in a row"),
         ("last restart", job.get("restart_code")),
         ("started", instant(job.get("start_time"))),

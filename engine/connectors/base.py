@@ -247,6 +247,14 @@ class Sink(Protocol):
         the order of the tasks. Called for every epoch, also when it has no rows."""
 
 
+@runtime_checkable
+class HasProbe(Protocol):
+    """A sink that can tell whether it could take an epoch."""
+
+    def probe(self) -> None:
+        """Fail as `commit` would where the target is away or cannot be written. Leaves nothing behind."""
+
+
 @dataclass(frozen=True, slots=True)
 class SinkContext:
     """Where a sink of a job keeps its own files: segments, ledger. The directory exists; nobody else uses it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,15 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise unwritable(path, error) from error
+
+
+def probe_directory(path: Path) -> None:
+    """Fail where no file can be made in a directory, or in the one that it would be made in, and leave nothing."""
+    with writing(path):
+        existing = next(place for place in (path, *path.parents) if place.exists())
+        draft = existing / f".probe-{secrets.token_hex(4)}"
+        draft.touch(exist_ok=False)
+        draft.unlink()
 
 
 @contextmanager

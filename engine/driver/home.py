@@ -32,6 +32,7 @@ from engine.jobs import processes
 from engine.jobs.address import API_PREFIX, read_address
 from engine.jobs.assignment import Assignment
 from engine.jobs.status import Goodbye
+from engine.start_steps import StartStep
 
 LOG = logging.getLogger(__name__)
 _CLOSEST = 0.2
@@ -39,6 +40,8 @@ _CLOSEST = 0.2
 _TIMEOUT = 10.0
 _PATIENCE = 15.0
 """Seconds to go on trying to say goodbye; a control plane that restarts is back within that time."""
+_DUMP_BEFORE = 0.8
+"""The share of the limit after which the stacks are written down: the control plane, which counts too, comes later."""
 _LAST_GRACE = 60.0
 """Seconds a driver whose lease is over has for its last epoch."""
 
@@ -54,6 +57,8 @@ class Home:
     """Makes the run end; may be called again and again."""
     end_at_once: Callable[[], None]
     """Ends this process and all it has started; does not return."""
+    dump_stacks: Callable[[], None] = lambda: None
+    """Writes down where this process is at; called once when its work shows no sign of life."""
     _reports: list[EpochReport] = field(default_factory=list)
     """Those that no answered call has carried yet."""
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -63,6 +68,10 @@ class Home:
     _is_lost: bool = False
     """Whether the last call was not answered, so that a long silence is logged once."""
     _answered_at: float = field(default_factory=time.monotonic)
+    _signs: int = 0
+    _signed_at: float = field(default_factory=time.monotonic)
+    _step: StartStep | None = None
+    _has_dumped: bool = False
     _thread: threading.Thread | None = None
 
     def open(self) -> None:
@@ -72,9 +81,18 @@ class Home:
         self._thread.start()
 
     def started(self) -> None:
-        """The query runs."""
+        """An epoch is committed, or there is none to be had."""
         self._state = "running"
+        self.sign()
         self._wakeup.set()
+
+    def sign(self, step: StartStep | None = None) -> None:
+        """The work is alive, and its start has come to this step, if it is another one."""
+        self._signs += 1
+        self._signed_at = time.monotonic()
+        if step is not None:
+            self._step = step
+            self._wakeup.set()
 
     def report(self, epoch: EpochReport) -> None:
         """An epoch was committed; it is reported as soon as may be, and never lost while this process lives."""
@@ -121,12 +139,28 @@ class Home:
             self._wakeup.clear()
             with self._guard:
                 batch = list(self._reports)
-            if self._call("heartbeat", {"state": self._state, "reports": [to_wire(report) for report in batch]}):
+            self._look_for_signs()
+            body = {
+                "state": self._state,
+                "reports": [to_wire(report) for report in batch],
+                "signs": self._signs,
+                "step": self._step,
+            }
+            if self._call("heartbeat", body):
                 with self._guard:
                     del self._reports[: len(batch)]
             self._check_lease()
             time.sleep(max(0.0, min(_CLOSEST, interval) - (time.monotonic() - begin)))
             self._wakeup.wait(interval)
+
+    def _look_for_signs(self) -> None:
+        """The control plane is about to end a run that shows no sign of life: leave behind why it has none."""
+        is_working = self._state == "running" or self._step is StartStep.FIRST_EPOCH
+        stillness = time.monotonic() - self._signed_at
+        if is_working and not self._has_dumped and stillness > self.assignment.stuck_seconds * _DUMP_BEFORE:
+            self._has_dumped = True
+            LOG.error("the work shows no sign of life for %.0f s; these are the stacks of this process", stillness)
+            self.dump_stacks()
 
     def _call(self, word: str, body: Mapping[str, Any]) -> bool:
         """One call home; whether it was answered. The address is read anew each time: it may have changed."""

@@ -19,12 +19,14 @@ from types import FrameType
 from typing import IO, Literal, Protocol
 
 from engine.driver.home import Home, StopMode, end_group
+from engine.driver.stack_dumps import dump_stacks
 from engine.epoch_report import EpochReport
-from engine.errors import EngineError, RunError, cause_of
+from engine.errors import DriverCrashedError, EngineError, RunError, cause_of
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.runner import Holder
-from engine.jobs.status import Failure, Goodbye, failure_of
+from engine.jobs.status import Goodbye, failure_of
+from engine.start_steps import StartStep
 
 LOG = logging.getLogger(__name__)
 _LOCK_PATIENCE = 120.0
@@ -38,9 +40,14 @@ class Work(Protocol):
         """Make `run` return soon; safe from any thread, again and again."""
 
     def run(
-        self, assignment: Assignment, on_epoch: Callable[[EpochReport], None], on_started: Callable[[], None]
+        self,
+        assignment: Assignment,
+        on_epoch: Callable[[EpochReport], None],
+        on_started: Callable[[], None],
+        on_sign: Callable[[StartStep | None], None],
     ) -> Literal["finished", "stopped"]:
-        """Run the query until its input ends or it is stopped; raises EngineError when it fails."""
+        """Run the query until its input ends or it is stopped; raises EngineError when it fails. It has started when an
+        epoch is committed or there is none to be had; until then, and ever after, it shows that it is alive."""
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Lay the state out for that many tasks."""
@@ -63,24 +70,26 @@ def drive(assignment: Assignment, work: Work) -> int:
     """Be the driver of one run, from hello to goodbye."""
     lock = _take_lock(assignment.lock)
     Holder(pid=os.getpid(), born=processes.born(os.getpid()) or "", generation=assignment.generation).write(lock)
-    home = Home(assignment, work.stop, end_group)
+    home = Home(assignment, work.stop, end_group, dump_stacks)
     _on_signals(home, work)
     home.open()
-    goodbye = _outcome(assignment, work, home)
+    goodbye = outcome_of(assignment, work, home)
     home.close(goodbye)
     return 0 if goodbye.failure is None else 3
 
 
-def _outcome(assignment: Assignment, work: Work, home: Home) -> Goodbye:
+def outcome_of(assignment: Assignment, work: Work, home: Home) -> Goodbye:
+    """Do the work, and say how it went."""
     try:
-        return Goodbye(work.run(assignment, home.report, home.started))
+        return Goodbye(work.run(assignment, home.report, home.started, home.sign))
     except EngineError as error:
         LOG.error("%s", error)
         return Goodbye("failed", failure_of(error))
     except Exception as error:
         LOG.exception("the driver meets an error of its own")
         return Goodbye(
-            "failed", Failure("run.crashed", f"{type(error).__name__}: {error}", "the log shows the details")
+            "failed",
+            failure_of(DriverCrashedError(f"{type(error).__name__}: {error}", hint="the log shows the details")),
         )
 
 

@@ -13,7 +13,7 @@ from engine.driver.home import StopMode
 from engine.epoch_report import EpochReport
 from engine.jobs.assignment import Assignment
 from engine.jobs.spec import read_run_settings
-from engine.spark.run import RunSpec, run
+from engine.spark.run import OnSign, RunSpec, run
 from engine.spark.session import close_session, open_session
 from engine.spark.stop_control import Control
 from engine.udf.declared import name_files
@@ -33,7 +33,11 @@ class SparkWork:
         self._control.stop(mode)
 
     def run(
-        self, assignment: Assignment, on_epoch: Callable[[EpochReport], None], on_started: Callable[[], None]
+        self,
+        assignment: Assignment,
+        on_epoch: Callable[[EpochReport], None],
+        on_started: Callable[[], None],
+        on_sign: OnSign,
     ) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped."""
         settings = read_run_settings(assignment.settings)
@@ -54,7 +58,7 @@ class SparkWork:
             owner=assignment.pipeline_id,
             predecessors=assignment.predecessors,
         )
-        return run(spec, self._control, on_epoch, on_started)
+        return run(spec, self._control, on_epoch, on_started, on_sign)
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Lay the state out for that many tasks, on a copy that then takes its place."""

@@ -34,6 +34,7 @@ class Assignment(BaseModel):
     checkpoint_interval_seconds: float | None = None
     heartbeat_seconds: float = 1.0
     lease_seconds: float = 600.0
+    stuck_seconds: float = 60.0
 
     def write(self, path: Path) -> None:
         """Store it, for the eyes of this user only."""

@@ -60,6 +60,9 @@ class LastCallTimes(Protocol):
     def last(self, job_id: str, generation: int) -> datetime | None:
         """When a run last called home; None when it has not called this process."""
 
+    def last_sign(self, job_id: str, generation: int) -> datetime | None:
+        """When a run's work last showed that it is alive; None when it has not done so to this process."""
+
 
 @dataclass(frozen=True, slots=True)
 class DriverSettings:
@@ -67,6 +70,7 @@ class DriverSettings:
 
     heartbeat: timedelta = timedelta(seconds=1)
     lease: timedelta = timedelta(minutes=10)
+    stuck_limit: timedelta = timedelta(seconds=60)
     connections: str = field(default="", repr=False)
     """CREATE CONNECTION statements that every pipeline may use."""
 
@@ -146,12 +150,16 @@ class Controller:
             return Observation(maintenance=maintenance)
         called_at = self.last_calls.last(run.job_id, run.generation) or run.launched_at
         silence = now - max(called_at, self._awake_since)
+        signed_at = self.last_calls.last_sign(run.job_id, run.generation) or run.launched_at
+        stillness = now - max(signed_at, self._awake_since)
         process = self._look(run, now)
         if process is Process.ORPHANED and run.goodbye is not None:
             # What a driver leaves behind after a goodbye has no more to do with its pipeline: a JVM that has closed its
             # session writes an archive of its classes.
             process = Process.GONE
-        return Observation(process, silence, run.running_at is not None, run.goodbye, maintenance)
+        ending = self.runner.ending(run) if process is Process.GONE else None
+        is_up = run.running_at is not None
+        return Observation(process, silence, stillness, is_up, run.step, ending, run.goodbye, maintenance)
 
     def _look(self, run: Run, now: datetime) -> Process:
         """A run without a pid is one whose start was cut short before its pid was written down."""
@@ -242,6 +250,7 @@ class Controller:
             checkpoint_interval_seconds=None if interval is None else interval.total_seconds(),
             heartbeat_seconds=self.driver_settings.heartbeat.total_seconds(),
             lease_seconds=self.driver_settings.lease.total_seconds(),
+            stuck_seconds=self.driver_settings.stuck_limit.total_seconds(),
         )
 
 

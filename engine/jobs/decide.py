@@ -20,7 +20,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from engine.errors import Cause
+from engine.errors import (
+    Cause,
+    DriverDiedError,
+    DriverSilentError,
+    DriverStuckError,
+    SlowStartError,
+    StoppedUnaskedError,
+)
 from engine.jobs.actions import (
     AbandonRescale,
     AcceptMaintenance,
@@ -41,12 +48,34 @@ from engine.jobs.actions import (
 from engine.jobs.observe import Maintenance, Observation, Process
 from engine.jobs.spec import Pipeline
 from engine.jobs.states import State
-from engine.jobs.status import Failure, Goodbye, Status
+from engine.jobs.status import Failure, Goodbye, Status, failure_of
+from engine.start_steps import StartStep
 
-DIED = Failure("run.died", "the driver ended without saying why", "its log shows its last words")
-SILENT = Failure("run.silent", "the driver has not called for too long and was killed")
-SLOW_START = Failure("run.slow_start", "the driver has not started in time and was killed")
-UNASKED = Failure("run.stopped", "the driver stopped without being asked to")
+_LAST_WORDS = "its log shows its last words"
+DIED = failure_of(DriverDiedError("the driver ended without saying why", hint=_LAST_WORDS))
+SILENT = failure_of(DriverSilentError("the driver has not called for too long and was killed", hint=_LAST_WORDS))
+STUCK = failure_of(
+    DriverStuckError(
+        "the driver calls, but its work has shown no sign of life for too long, and it was killed",
+        hint="its log shows where its threads were, and spark.log.stderr those of Java where it still answered",
+    )
+)
+UNASKED = failure_of(StoppedUnaskedError("the driver stopped without being asked to"))
+
+
+def slow_start(step: str | None) -> Failure:
+    """The failure of a run whose start has stayed at a step."""
+    place = f" at the step {step!r}" if step else ""
+    return failure_of(
+        SlowStartError(f"the driver's start has not come on for too long{place} and it was killed", hint=_LAST_WORDS)
+    )
+
+
+def died(ending: str | None) -> Failure:
+    """The failure of a run whose process has ended without a word, but not without a trace."""
+    if ending is None:
+        return DIED
+    return failure_of(DriverDiedError(f"the driver {ending}, without saying why", hint=_LAST_WORDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +87,7 @@ class Policy:
     max_backoff: timedelta = timedelta(minutes=1)
     healthy: timedelta = timedelta(minutes=2)
     heartbeat_limit: timedelta = timedelta(seconds=30)
+    stuck_limit: timedelta = timedelta(seconds=60)
     start_limit: timedelta = timedelta(minutes=5)
     stop_grace: timedelta = timedelta(minutes=2)
 
@@ -130,21 +160,31 @@ def _while_up(desired: Pipeline, status: Status, observation: Observation, now: 
         case Process.NONE if status.state is State.SCHEDULING:
             return _after_run(desired, status)
         case Process.NONE | Process.GONE:
-            return _after_unasked_end(desired, status, observation.goodbye, now, policy)
+            return _after_unasked_end(desired, status, observation, now, policy)
         case _:
             pass
     if (leaving := _reason_to_leave(desired, status)) is not None:
         return leaving
-    if observation.silence > policy.heartbeat_limit and status.state is State.RUNNING:
-        return Kill(State.RECOVERING, SILENT)
-    if status.state is State.SCHEDULING:
-        if observation.is_up:
-            return MarkRunning()
-        if now - status.since > policy.start_limit:
-            return Kill(State.RECOVERING, SLOW_START)
+    if (failure := _sickness(status, observation, policy)) is not None:
+        return Kill(State.RECOVERING, failure)
+    if status.state is State.SCHEDULING and observation.is_up:
+        return MarkRunning()
     if (status.failures or status.outages) and _is_healthy(status, now, policy):
         return ForgetFailures()
     return Wait()
+
+
+def _sickness(status: Status, observation: Observation, policy: Policy) -> Failure | None:
+    """What is wrong with a run that lives. A start may take as long as it likes if it comes on; from its first epoch on
+    it has to show that it is alive, as one that is up has."""
+    if status.state is State.RUNNING and observation.silence > policy.heartbeat_limit:
+        return SILENT
+    is_working = status.state is State.RUNNING or observation.is_up or observation.step == StartStep.FIRST_EPOCH
+    if is_working and observation.stillness > policy.stuck_limit:
+        return STUCK
+    if not is_working and observation.stillness > policy.start_limit:
+        return slow_start(observation.step)
+    return None
 
 
 def _reason_to_leave(desired: Pipeline, status: Status) -> Action | None:
@@ -205,10 +245,10 @@ def _insist(desired: Pipeline, status: Status, observation: Observation, now: da
 
 
 def _after_unasked_end(
-    desired: Pipeline, status: Status, goodbye: Goodbye | None, now: datetime, policy: Policy
+    desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy
 ) -> Action:
     """A run has ended that was not asked to."""
-    match goodbye:
+    match observation.goodbye:
         case Goodbye("finished"):
             return Finish()
         case Goodbye("failed", Failure() as failure):
@@ -217,7 +257,8 @@ def _after_unasked_end(
         case Goodbye("stopped"):
             failure = UNASKED
         case _:
-            failure = status.failure if status.state is State.RECOVERING and status.failure else DIED
+            was_killed = status.state is State.RECOVERING and status.failure is not None
+            failure = status.failure if was_killed and status.failure else died(observation.ending)
     if desired.stop != "none":
         return MarkStopped()
     return _try_again(status, failure, now, policy)
@@ -262,7 +303,7 @@ def _while_recovering(
     """A run has failed. The next one starts when the old one is surely gone and the pause is over."""
     match observation.process:
         case Process.GONE:
-            return _after_unasked_end(desired, status, observation.goodbye, now, policy)
+            return _after_unasked_end(desired, status, observation, now, policy)
         case Process.ALIVE:
             return Kill(State.RECOVERING)
         case _:

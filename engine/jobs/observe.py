@@ -34,12 +34,17 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look at a job. `silence` is the time since its driver last called, or was launched, or was
-    adopted."""
+    """One look at a job. `silence` is the time since its driver last called, or was launched, or was adopted."""
 
     process: Process = Process.NONE
     silence: timedelta = timedelta()
+    stillness: timedelta = timedelta()
+    """The time since its work last showed that it is alive."""
     is_up: bool = False
     """Whether the driver has said that it runs."""
+    step: str | None = None
+    """What its start is at."""
+    ending: str | None = None
+    """How its process has ended, where that is known: what follows the word `driver` in a sentence."""
     goodbye: Goodbye | None = None
     maintenance: Maintenance | None = None

@@ -33,6 +33,7 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.driver_environment import driver_environment
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.status import Failure, Run, read_cause
+from engine.process_endings import count_memory_kills, describe_ending
 
 DRIVER_COMMAND = (sys.executable, "-m", "engine.driver.main")
 
@@ -65,6 +66,9 @@ class Runner(Protocol):
 
     def look(self, run: Run) -> Process:
         """What is left of a run's process."""
+
+    def ending(self, run: Run) -> str | None:
+        """How a run's process has ended, as a sentence has it after `the driver`; None when that is not known."""
 
     def poke(self, run: Run) -> None:
         """Make the driver call home now."""
@@ -100,18 +104,24 @@ class LocalRunner:
     inherited: Sequence[str] = ()
     """Further variables that drivers inherit."""
     _children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _memory_kills: dict[int, int] = field(default_factory=dict)
+    """How many processes the kernel had ended for memory when a child was started."""
+    _endings: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """How the newest run of a job has ended that was a child."""
     _work: dict[str, _Work] = field(default_factory=dict)
 
     def launch(self, assignment: Assignment) -> Holder:
         """Start a driver in a session of its own, its output going to the run's log."""
         path = self.directory.assignment(assignment.pipeline_id, assignment.generation)
         assignment.write(path)
+        self._endings.pop(assignment.job_id, None)
         log = self.directory.log(assignment.pipeline_id, assignment.generation)
         script = f"{assignment.query}\n{assignment.connections}"
         environment = driver_environment(os.environ, self.inherited, script, assignment.secrets)
         mark = _mark(assignment.job_id, assignment.generation)
+        memory_kills = count_memory_kills()
         child = self._spawn(["run", str(path)], log, {**environment, processes.MARK: mark})
-        self._children[child.pid] = child
+        self._children[child.pid], self._memory_kills[child.pid] = child, memory_kills
         return Holder(pid=child.pid, born=processes.born(child.pid) or "", generation=assignment.generation)
 
     def find(self, run: Run) -> Holder | None:
@@ -129,15 +139,25 @@ class LocalRunner:
         """Alive while the recorded process lives; orphaned while only processes it started do."""
         if run.pid is None:
             return Process.GONE
-        if (child := self._children.get(run.pid)) is not None:
-            child.poll()
         birth = processes.born(run.pid)
         if birth is not None:
             return Process.ALIVE if birth == run.born else Process.GONE
+        self._note_ending(run)
         if not processes.group_is_empty(run.pid) or processes.marked(_mark(run.job_id, run.generation)):
             return Process.ORPHANED
         self._children.pop(run.pid, None)
         return Process.GONE
+
+    def _note_ending(self, run: Run) -> None:
+        child = None if run.pid is None else self._children.get(run.pid)
+        if child is not None and (code := child.poll()) is not None:
+            kills = count_memory_kills() - self._memory_kills.pop(child.pid, 0)
+            self._endings.setdefault(run.job_id, (run.generation, describe_ending(code, kills)))
+
+    def ending(self, run: Run) -> str | None:
+        """How it has ended, if it was a child of this process."""
+        generation, text = self._endings.get(run.job_id, (None, None))
+        return text if generation == run.generation else None
 
     def poke(self, run: Run) -> None:
         """Send the signal that a driver which has said hello answers by calling home."""

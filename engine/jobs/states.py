@@ -45,7 +45,12 @@ class Meaning:
 
 STATES: Mapping[State, Meaning] = {
     State.CREATED: Meaning("The pipeline is stored; its first driver has not been started yet.", "Stop", "checkpoint"),
-    State.SCHEDULING: Meaning("A driver is being started.", "Stop", "checkpoint", in_progress=True),
+    State.SCHEDULING: Meaning(
+        "A driver is being started; it runs once an epoch is committed, or there is nothing to read.",
+        "Stop",
+        "checkpoint",
+        in_progress=True,
+    ),
     State.RUNNING: Meaning("The driver reads, computes and writes.", "Stop", "checkpoint"),
     State.CHECKPOINT_STOPPING: Meaning("The driver finishes the current epoch and ends.", "Stopping", in_progress=True),
     State.STOPPING: Meaning("The driver ends without finishing the current epoch.", "Stopping", in_progress=True),

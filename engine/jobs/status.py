@@ -120,6 +120,8 @@ class Run:
     """What tells this process from a later one with the same pid."""
     hello_at: datetime | None = None
     running_at: datetime | None = None
+    step: str | None = None
+    """What its start is at."""
     ended_at: datetime | None = None
     goodbye: Goodbye | None = None
 

@@ -42,6 +42,11 @@ def explain_failure(error: PySparkException, paths: StatePaths) -> EngineError:
         return errors.DiskFullError(
             f"the disk of {paths.root} is full: {_short(text)}", hint="free space on the disk; nothing is lost"
         )
+    if _WORKER.search(text):
+        return errors.WorkerDiedError(
+            "a Python process of Spark's has ended unexpectedly, most often because memory was short",
+            hint=f"give the machine or the container more memory; its last words are in {paths.logs}",
+        )
     value = _value_error(text)
     if value:
         return value
@@ -49,6 +54,7 @@ def explain_failure(error: PySparkException, paths: StatePaths) -> EngineError:
 
 
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
+_WORKER = re.compile(r"Python worker exited unexpectedly|Python worker failed to connect back")
 _STATE = re.compile(
     r"\[(STREAMING_CHECKPOINT_\w+|CANNOT_LOAD_STATE_STORE[\w.]*|CONCURRENT_STREAM_LOG_UPDATE|CHECKPOINT_\w+)\]"
 )

@@ -89,6 +89,8 @@ class PlanSpec:
     tasks: int = 1
     max_rows: int | None = None
     wakes_after: timedelta | None = None
+    pulse: Path | None = None
+    """Where it notes that it has answered."""
 
 
 @dataclass(slots=True)

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -36,21 +37,29 @@ from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.epoch_report import EpochReport
+from engine.errors import EpochFailedError
 from engine.plan.nodes import is_updating
 from engine.spark.dead_letter_tables import DeadLetterTable
 from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
+from engine.spark.jvm.start import death_of
 from engine.spark.offset_log import hash_offsets, read_ends, read_settled
 from engine.spark.progress import WrittenEpoch
+from engine.spark.pulses import Pulses
 from engine.spark.reports import Reporter
-from engine.spark.session import close_session, open_session
+from engine.spark.scan_spec import format_name
+from engine.spark.session import close_session, gateway_of_session, open_session
 from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import Limits, StreamPart, stream_part
 from engine.spark.targets import Target, sink_directory
+from engine.start_steps import StartStep
 from engine.udf.declared import UdfFile
 from engine.udf.requirements import check_requirements
 
 Outcome = Literal["finished", "stopped"]
+OnSign: TypeAlias = Callable[[StartStep | None], None]
+"""Told that the run is alive, and which step its start has come to, when that is another one."""
+_PULSES = "pulses"
 POLL_SECONDS = 0.03
 """How often a run looks at its query: short beside an epoch, and each look is one call into Java."""
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -90,12 +99,15 @@ def run(
     control: Control,
     on_epoch: Callable[[EpochReport], None],
     on_started: Callable[[], None] = lambda: None,
+    on_sign: OnSign = lambda _: None,
 ) -> Outcome:
     """Run until the input ends or a stop is asked for, in a session of its own. Raises EngineError, with a code, when
-    it fails."""
+    it fails. It has started once an epoch is committed, or the input was found to be empty and the sinks answer."""
+    on_sign(StartStep.READING)
     prepared = _prepare(spec)
     with ExitStack() as opened:
         opened.callback(prepared.claim.release)
+        on_sign(StartStep.JAVA)
         spark = open_session(
             app_name=spec.name,
             log_dir=prepared.paths.logs,
@@ -106,18 +118,48 @@ def run(
             extra_conf=spec.conf,
         )
         opened.callback(close_session, spark)
-        return _run(spark, prepared, control, on_epoch, on_started)
+        with death_explained():
+            return _run(spark, prepared, control, _Listeners(on_epoch, on_started, on_sign))
+
+
+@contextmanager
+def death_explained() -> Iterator[None]:
+    """Whatever breaks inside because Java has ended is the error that says how it did. Its own death shows as anything:
+    a refused connection, an answer that is empty, a query that is not active any more."""
+    gateway = gateway_of_session()
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError, EpochFailedError) as error:
+        is_lost = isinstance(error, Py4JNetworkError | OSError)
+        death = death_of(gateway) if is_lost or gateway.process.poll() is not None else None
+        if death is None:
+            raise
+        raise death from error
 
 
 def run_in(
-    spark: SparkSession, spec: RunSpec, control: Control, on_epoch: Callable[[EpochReport], None] = lambda _: None
+    spark: SparkSession,
+    spec: RunSpec,
+    control: Control,
+    on_epoch: Callable[[EpochReport], None] = lambda _: None,
+    on_started: Callable[[], None] = lambda: None,
+    on_sign: OnSign = lambda _: None,
 ) -> Outcome:
     """The same in a session that is there already, which stays open."""
     partitions = spark.conf.get(_PARTITIONS)
     try:
-        return _run(spark, _prepare(spec), control, on_epoch, lambda: None)
+        return _run(spark, _prepare(spec), control, _Listeners(on_epoch, on_started, on_sign))
     finally:
         spark.conf.set(_PARTITIONS, str(partitions))
+
+
+@dataclass(frozen=True, slots=True)
+class _Listeners:
+    """Who is told what the run shows."""
+
+    on_epoch: Callable[[EpochReport], None]
+    on_started: Callable[[], None]
+    on_sign: OnSign
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +199,13 @@ def _run(
     spark: SparkSession,
     prepared: _PreparedRun,
     control: Control,
-    on_epoch: Callable[[EpochReport], None],
-    on_started: Callable[[], None],
+    listeners: _Listeners,
 ) -> Outcome:
+    listeners.on_sign(StartStep.PLANNING)
     spark.conf.set(_PARTITIONS, str(prepared.claim.parallelism))
     try:
         reporter = Reporter(prepared.program, prepared.paths.watermarks, prepared.claim.lineage)
-        return _Running(prepared, control, reporter, on_epoch).until_end(spark, on_started)
+        return _Running(prepared, control, reporter, listeners).until_end(spark)
     finally:
         prepared.claim.release()  # the callbacks that Spark keeps would hold it for as long as the session lives
 
@@ -176,6 +218,7 @@ class _EpochSteps:
     stream: StreamPart
     epoch_part: EpochPart
     dead_letter_tables: Sequence[DeadLetterTable]
+    targets: Sequence[Target]
 
 
 @dataclass(slots=True)
@@ -186,14 +229,19 @@ class _Running:
     prepared: _PreparedRun
     control: Control
     reporter: Reporter
-    on_epoch: Callable[[EpochReport], None]
+    listeners: _Listeners
     written: dict[int, WrittenEpoch] = field(default_factory=dict)
     newest_begun: int = -1
     newest_reported: int = -1
     has_ended: bool = False
+    is_up: bool = False
 
-    def until_end(self, spark: SparkSession, on_started: Callable[[], None]) -> Outcome:
+    def until_end(self, spark: SparkSession) -> Outcome:
         spec, paths = self.prepared.spec, self.prepared.paths
+        pulses = Pulses(
+            [paths.logs / _PULSES / format_name(table) for table in self.prepared.program.scans], spec.epoch_interval
+        )
+        pulses.clear()
         steps = self._steps(spark)
         interval = spec.epoch_interval // timedelta(milliseconds=1)
         query = (
@@ -204,9 +252,9 @@ class _Running:
             .queryName(spec.name)
             .start()
         )
-        on_started()
+        self.listeners.on_sign(StartStep.FIRST_EPOCH)
         try:
-            return self._watch(query)
+            return self._watch(query, steps, pulses)
         finally:
             query.stop()
 
@@ -219,9 +267,9 @@ class _Running:
         ]
         dead_letter_targets = [table.target for table in dead_letter_tables]
         epoch_part = EpochPart(program.parts, targets, program.tables, dead_letter_targets)
-        limits = Limits(spec.parallelism, spec.max_epoch_rows)
+        limits = Limits(spec.parallelism, spec.max_epoch_rows, self.prepared.paths.logs / _PULSES)
         stream = stream_part(spark, program, epoch_part, self.prepared.paths.watermarks, limits, spec.name)
-        return _EpochSteps(stream, epoch_part, dead_letter_tables)
+        return _EpochSteps(stream, epoch_part, dead_letter_tables, (*targets, *dead_letter_targets))
 
     def _target(self, table: str, *, is_updating: bool = False) -> Target:
         directory = sink_directory(self.prepared.paths.root, table)
@@ -262,12 +310,13 @@ class _Running:
             is_last=settled.is_last,
         )
 
-    def _watch(self, query: StreamingQuery) -> Outcome:
+    def _watch(self, query: StreamingQuery, steps: _EpochSteps, pulses: Pulses) -> Outcome:
         while True:
             self.control.wait(POLL_SECONDS)
             # asked before reporting: what an epoch left behind that ended in between is reported below
             is_active = query.isActive
             self._report(query)
+            self._show_life(steps, pulses)
             if self.has_ended:
                 return "finished"
             if not is_active:
@@ -275,6 +324,23 @@ class _Running:
             is_in_epoch = self.newest_begun > self.newest_reported
             if self.control.mode == "immediate" or (self.control.mode == "checkpoint" and not is_in_epoch):
                 return "stopped"
+
+    def _show_life(self, steps: _EpochSteps, pulses: Pulses) -> None:
+        """Java has just answered. That is a sign of life while an epoch is under way, however long it takes; between
+        epochs it is one as long as the planners answer too."""
+        if not self.is_up and (self.newest_reported >= 0 or self._is_idle(steps, pulses)):
+            self.is_up = True
+            self.listeners.on_started()
+        if self.newest_begun > self.newest_reported or pulses.is_beating():
+            self.listeners.on_sign(None)
+
+    def _is_idle(self, steps: _EpochSteps, pulses: Pulses) -> bool:
+        """Whether there is nothing to read, and every sink could take what comes."""
+        if self.newest_begun >= 0 or not pulses.found_nothing():
+            return False
+        for target in steps.targets:
+            target.probe()
+        return True
 
     def _why_inactive(self, query: StreamingQuery) -> Outcome:
         try:
@@ -297,5 +363,5 @@ class _Running:
             report = self.reporter.read(content, self.written.pop(number))
             self.newest_reported = number
             reach(Point.AFTER_COMMIT, number)
-            self.on_epoch(report)
+            self.listeners.on_epoch(report)
             self.has_ended = self.has_ended or report.is_last

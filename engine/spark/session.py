@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 from pyspark import SparkContext
@@ -55,9 +56,12 @@ def open_session(
     gateway = java_process.wait_until_ready(started)
     try:
         return _attach(gateway)
-    except BaseException:
+    except BaseException as error:
         _detach()
+        death = java_process.death_of(gateway, timedelta(seconds=1)) if isinstance(error, Exception) else None
         java_process.stop(gateway)
+        if death is not None:
+            raise death from error
         raise
 
 
@@ -69,8 +73,12 @@ def _archives(environ: Mapping[str, str]) -> Mapping[str, str]:
 
 def close_session(spark: SparkSession) -> None:
     """Stop Spark and end its JVM. Another session can be opened afterwards."""
+    gateway = gateway_of_session()
+    if gateway.process.poll() is not None:
+        _detach()
+        java_process.stop(gateway)
+        return
     scratch = Path(spark.sparkContext.getConf().get("spark.local.dir") or "")
-    gateway: java_process.Gateway = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
     try:
         spark.stop()
     finally:
@@ -78,6 +86,12 @@ def close_session(spark: SparkSession) -> None:
         java_process.stop(gateway)
     if scratch.name.startswith("scratch-"):
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def gateway_of_session() -> java_process.Gateway:
+    """The JVM behind the session of this process."""
+    gateway: java_process.Gateway = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
+    return gateway
 
 
 def _import_what_spark_will() -> None:

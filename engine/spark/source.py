@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from engine.connectors.base import CommitListener, HasClock, Json, Position, Source
 from engine.spark.planner import Offset, Planner
+from engine.spark.pulses import beat
 from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading, heartbeat
 from engine.spark.scan_spec import ScanSpec, format_name
 from engine.spark.spark_types import spark_schema
@@ -71,6 +72,8 @@ class Reader(DataSourceStreamReader):
         """Where the next epoch ends."""
         before = Offset.from_json(start)
         after = self.planner.next(before)
+        if (pulse := self.spec.plan.pulse) is not None:
+            beat(pulse, is_planned=after is not before)
         return start if after is before else after.to_json()
 
     def partitions(self, start: Mapping[str, Json], end: Mapping[str, Json]) -> list[Task]:

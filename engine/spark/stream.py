@@ -30,6 +30,8 @@ class Limits:
 
     tasks: int
     max_epoch_rows: int | None
+    pulses: Path | None = None
+    """The directory in which planners leave their signs of life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,9 @@ def scan_specs(
     specs: dict[str, ScanSpec] = {}
     for name, scan in program.scans.items():
         other_notes = tuple(directory for table, directory in directories.items() if table != name)
-        plan = PlanSpec(name, directories[name], other_notes, limits.tasks, limits.max_epoch_rows, epoch.wakes_after)
+        pulse = limits.pulses and limits.pulses / format_name(name)
+        plan = PlanSpec(
+            name, directories[name], other_notes, limits.tasks, limits.max_epoch_rows, epoch.wakes_after, pulse
+        )
         specs[name] = ScanSpec(replace(program.tables[name], job=job), scan, plan, hidden)
     return specs

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from engine.connectors import connector_of
-from engine.connectors.base import Sink, SinkContext, Table
+from engine.connectors.base import HasProbe, Sink, SinkContext, Table
 from engine.delivery.file_ledger import read_ledger, refused_so_far
 from engine.plan.hidden import EVENT_TIME
 from engine.schema import Field, Schema
@@ -56,6 +56,12 @@ class Target:
         opener = connector_of(self.table).open_sink
         assert opener is not None, self.table.connector
         return opener(self.table, self.place)
+
+    def probe(self) -> None:
+        """Fail as an epoch would, where the sink can tell without writing one."""
+        sink = self.open()
+        if isinstance(sink, HasProbe):
+            sink.probe()
 
 
 def sink_directory(state: Path, table: str) -> Path:

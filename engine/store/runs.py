@@ -67,6 +67,11 @@ def set_hello(connection: Connection, run: Run, at: datetime) -> None:
     connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(hello_at=at))
 
 
+def set_step(connection: Connection, run: Run, step: str | None) -> None:
+    """Write down what the start of a run is at."""
+    connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(step=step))
+
+
 def set_running(connection: Connection, run: Run, at: datetime) -> None:
     """Write down that the driver runs its query."""
     connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(running_at=at))
@@ -113,6 +118,7 @@ def from_row(row: RowMapping) -> Run:
         born=row["born"],
         hello_at=row["hello_at"],
         running_at=row["running_at"],
+        step=row["step"],
         ended_at=row["ended_at"],
         goodbye=None if row["outcome"] is None else Goodbye(row["outcome"], read_failure(row)),
     )

@@ -41,6 +41,7 @@ class FakeRunner:
 
     launched: list[Assignment] = field(default_factory=list)
     processes: dict[int, Process] = field(default_factory=dict)
+    endings: dict[int, str] = field(default_factory=dict)
     killed: list[int] = field(default_factory=list)
     poked: list[int] = field(default_factory=list)
     work: dict[str, Maintenance] = field(default_factory=dict)
@@ -55,6 +56,9 @@ class FakeRunner:
 
     def look(self, run: Run) -> Process:
         return self.processes.get(run.generation, Process.GONE)
+
+    def ending(self, run: Run) -> str | None:
+        return self.endings.get(run.generation)
 
     def poke(self, run: Run) -> None:
         self.poked.append(run.generation)

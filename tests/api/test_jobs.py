@@ -65,6 +65,62 @@ def test_an_outage_is_waited_out_however_long_it_lasts(plane: Plane) -> None:
     assert (job["restarts"], job["restarts_total"], job["restart_code"]) == (40, 40, away["code"])
 
 
+def test_a_start_says_what_it_is_at_and_runs_only_when_its_work_has_shown_something(plane: Plane) -> None:
+    plane.deploy()
+    for signs, step in enumerate(("reading the script", "starting Java", "planning", "first epoch")):
+        plane.call("heartbeat", {"state": "starting", "signs": signs, "step": step})
+        assert (plane.state(), plane.job()["step"]) == ("Scheduling", step)
+
+    plane.call("heartbeat", {"state": "running", "reports": [report(0, 1)], "signs": 9, "step": "first epoch"})
+
+    assert (plane.state(), plane.job()["step"]) == ("Running", None)
+
+
+def test_a_first_epoch_may_be_long_and_a_step_that_does_not_come_on_may_not(plane: Plane) -> None:
+    plane.deploy()
+    for minute in range(20):
+        plane.call("heartbeat", {"state": "starting", "signs": minute, "step": "first epoch"})
+        plane.let_pass(30)
+    assert (plane.state(), plane.runner.killed) == ("Scheduling", [])
+
+    for _ in range(20):
+        plane.call("heartbeat", {"state": "starting", "signs": 20, "step": "first epoch"})
+        plane.let_pass(4)
+
+    assert plane.runner.killed == [1]
+    assert plane.job()["failure_code"] == "run.stuck"
+
+
+def test_a_driver_that_calls_while_its_work_is_stuck_is_started_again(plane: Plane) -> None:
+    plane.run()
+    for _ in range(7):
+        plane.call("heartbeat", {"state": "running", "signs": 5})
+        plane.let_pass(10)
+
+    job = plane.job()
+    assert (plane.runner.killed, job["failure_code"], job["restart_code"]) == ([1], "run.stuck", "run.stuck")
+    assert "spark.log.stderr" in job["failure_hint"]
+
+
+def test_a_driver_that_does_not_count_its_signs_lives_by_its_calls(plane: Plane) -> None:
+    plane.run()
+    for _ in range(30):
+        plane.call("heartbeat", {"state": "running"})
+        plane.let_pass(10)
+
+    assert (plane.state(), plane.runner.killed) == ("Running", [])
+
+
+def test_a_driver_that_was_killed_says_by_what(plane: Plane) -> None:
+    plane.run()
+    plane.runner.endings[1] = "was ended by the kernel, which was out of memory (signal 9)"
+    plane.end(None)
+
+    assert plane.job()["failure_message"] == (
+        "the driver was ended by the kernel, which was out of memory (signal 9), without saying why"
+    )
+
+
 def test_a_driver_of_an_earlier_version_does_not_say_what_is_behind_an_error(plane: Plane) -> None:
     plane.run()
     plane.end("failed", {"code": "data.source_unavailable", "message": "Kafka is away"})

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 
 import pytest
 
-from engine.errors import LedgerLostError, MissingPackageError
+from engine.errors import Cause, LedgerLostError, MissingPackageError
 from engine.jobs.actions import (
     AbandonRescale,
     AcceptMaintenance,
@@ -23,7 +24,7 @@ from engine.jobs.actions import (
     RestoreSavepoint,
     Wait,
 )
-from engine.jobs.decide import DIED, SILENT, SLOW_START, UNASKED, Policy, backoff, decide
+from engine.jobs.decide import DIED, SILENT, STUCK, UNASKED, Policy, backoff, decide, died, slow_start
 from engine.jobs.intend import intend
 from engine.jobs.observe import Maintenance, Observation
 from engine.jobs.spec import Pipeline, Restore
@@ -60,11 +61,54 @@ CASES: list[Case] = [
     ("a start with bad SQL fails at once", wanted(), status(S.SCHEDULING), gone("failed", FATAL), GiveUp(FATAL)),
     ("a short input may end before anybody looked", wanted(), status(S.SCHEDULING), gone("finished"), Finish()),
     (
-        "a start that takes too long is ended",
+        "a start that does not come on is ended",
         wanted(),
         status(S.SCHEDULING, since=T0 - timedelta(minutes=6)),
-        alive(is_up=False),
-        Kill(S.RECOVERING, SLOW_START),
+        alive(is_up=False, step="planning", stillness=timedelta(minutes=6)),
+        Kill(S.RECOVERING, slow_start("planning")),
+    ),
+    (
+        "a start that comes on has all the time it needs",
+        wanted(),
+        status(S.SCHEDULING, since=T0 - timedelta(hours=6)),
+        alive(is_up=False, step="planning", stillness=timedelta(minutes=4)),
+        Wait(),
+    ),
+    (
+        "a first epoch may last for hours",
+        wanted(),
+        status(S.SCHEDULING, since=T0 - timedelta(hours=6)),
+        alive(is_up=False, step="first epoch", stillness=timedelta(seconds=1)),
+        Wait(),
+    ),
+    (
+        "a first epoch in which nothing lives is ended",
+        wanted(),
+        status(S.SCHEDULING),
+        alive(is_up=False, step="first epoch", stillness=timedelta(seconds=61)),
+        Kill(S.RECOVERING, STUCK),
+    ),
+    (
+        "a run that calls and shows no sign of life is ended",
+        wanted(),
+        status(S.RUNNING),
+        alive(stillness=timedelta(seconds=61)),
+        Kill(S.RECOVERING, STUCK),
+    ),
+    ("a run may be still for a while", wanted(), status(S.RUNNING), alive(stillness=timedelta(seconds=60)), Wait()),
+    (
+        "a stuck run that was ended is started again, and that is the reason",
+        wanted(),
+        status(S.RECOVERING, failure=STUCK),
+        gone(),
+        Recover(STUCK, 1, SOON),
+    ),
+    (
+        "a run that was killed says by what",
+        wanted(),
+        status(S.RUNNING),
+        replace(gone(), ending="was killed by signal 9 (SIGKILL)"),
+        Recover(died("was killed by signal 9 (SIGKILL)"), 1, SOON),
     ),
     (
         "a parallelism that changed before the start needs a new layout",
@@ -376,6 +420,20 @@ def test_whatever_is_wanted_and_seen_the_step_is_legal() -> None:
         _, after = intend(decide(pipeline, before, observation, T0, Policy()), pipeline, before, T0)
 
         assert may_follow(before.state, after.state)
+
+
+def test_what_only_the_control_plane_can_say_of_a_run_has_codes_of_its_own() -> None:
+    failures = (DIED, SILENT, STUCK, slow_start("planning"), UNASKED)
+
+    assert [failure.code for failure in failures] == [
+        "run.died",
+        "run.silent",
+        "run.stuck",
+        "run.slow_start",
+        "run.stopped",
+    ]
+    assert {failure.cause for failure in failures} == {Cause.UNKNOWN}
+    assert "'planning'" in slow_start("planning").message
 
 
 def test_the_pause_doubles_up_to_a_limit() -> None:

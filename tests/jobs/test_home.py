@@ -17,6 +17,7 @@ from engine.driver.home import Home, StopMode
 from engine.epoch_report import EpochReport
 from engine.jobs.assignment import Assignment
 from engine.jobs.status import Failure, Goodbye
+from engine.start_steps import StartStep
 from tests.jobs.builders import T0
 
 
@@ -72,8 +73,9 @@ def control_plane(tmp_path: Path) -> Iterator[FakeControlPlane]:
 class Driver:
     """A home, and what it was made to do."""
 
-    def __init__(self, control_plane: FakeControlPlane, lease: float = 600) -> None:
+    def __init__(self, control_plane: FakeControlPlane, lease: float = 600, stuck: float = 60) -> None:
         self.stops: list[StopMode] = []
+        self.dumps: list[int] = []
         self.ended = threading.Event()
         assignment = Assignment(
             job_id="job_a",
@@ -87,8 +89,9 @@ class Driver:
             query="q",
             heartbeat_seconds=0.02,
             lease_seconds=lease,
+            stuck_seconds=stuck,
         )
-        self.home = Home(assignment, self.stops.append, self.ended.set)
+        self.home = Home(assignment, self.stops.append, self.ended.set, lambda: self.dumps.append(1))
 
 
 def epoch(number: int) -> EpochReport:
@@ -142,6 +145,40 @@ def test_every_epoch_is_reported_even_if_the_control_plane_was_away(control_plan
         for report in body["reports"]
     ]
     assert {1, 2} <= set(epochs)
+
+
+def test_signs_of_life_are_counted_and_the_step_of_the_start_is_said(control_plane: FakeControlPlane) -> None:
+    driver = Driver(control_plane)
+    driver.home.open()
+    driver.home.sign(StartStep.PLANNING)
+    control_plane.until("heartbeat", 2)
+    assert (control_plane.bodies_of("heartbeat")[-1]["step"], control_plane.bodies_of("heartbeat")[-1]["state"]) == (
+        "planning",
+        "starting",
+    )
+    before = control_plane.bodies_of("heartbeat")[-1]["signs"]
+
+    driver.home.sign(StartStep.FIRST_EPOCH)
+    driver.home.sign()
+    driver.home.report(epoch(0))
+    driver.home.close(Goodbye("stopped"))
+
+    signs = [body["signs"] for body in control_plane.bodies_of("heartbeat")]
+    assert signs == sorted(signs)
+    assert driver.home._signs == before + 3
+
+
+def test_a_driver_whose_work_is_stuck_writes_its_stacks_down_once(control_plane: FakeControlPlane) -> None:
+    driver = Driver(control_plane, stuck=0.05)
+    driver.home.open()
+    control_plane.until("heartbeat", 5)
+    assert driver.dumps == []  # while it starts, the control plane waits for longer
+
+    driver.home.sign(StartStep.FIRST_EPOCH)
+    control_plane.until("heartbeat", len(control_plane.bodies_of("heartbeat")) + 10)
+    driver.home.close(Goodbye("stopped"))
+
+    assert driver.dumps == [1]
 
 
 def test_orders_are_obeyed(control_plane: FakeControlPlane) -> None:

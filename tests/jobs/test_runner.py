@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -66,6 +68,26 @@ def started(tmp_path: Path) -> Iterator[Callable[[str], tuple[LocalRunner, Run]]
     for child in children:
         processes.kill_group(child.pid)
         child.wait()
+
+
+def test_a_run_that_was_killed_says_by_which_signal(started: Callable[[str], tuple[LocalRunner, Run]]) -> None:
+    runner, run = started("")
+    assert run.pid is not None
+    assert runner.ending(run) is None
+
+    os.kill(run.pid, signal.SIGKILL)
+    until(lambda: runner.look(run), Process.GONE)
+
+    assert "signal 9" in (runner.ending(run) or "")
+    assert runner.ending(replace(run, generation=2)) is None
+
+
+def test_a_run_that_leaves_says_with_which_code(started: Callable[[str], tuple[LocalRunner, Run]]) -> None:
+    runner, run = started("os._exit(7)")
+
+    until(lambda: runner.look(run), Process.GONE)
+
+    assert runner.ending(run) == "ended with exit code 7"
 
 
 def until(look: Callable[[], object], expected: object) -> None:

@@ -15,6 +15,7 @@ from engine.errors import (
     InvalidValueError,
     OutOfRangeError,
     UnreadableStateError,
+    WorkerDiedError,
     cause_of,
 )
 from engine.spark.failures import explain_failure
@@ -45,6 +46,12 @@ def test_a_full_disk_is_named_wherever_it_was_met(where: str) -> None:
 
     assert type(error) is DiskFullError
     assert cause_of(error) is Cause.OUTAGE
+
+
+def test_a_worker_that_died_is_named() -> None:
+    text = "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting ..."
+
+    assert type(explain_failure(PySparkException(text), PATHS)) is WorkerDiedError
 
 
 @pytest.mark.parametrize(

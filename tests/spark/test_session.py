@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.errors import JavaStartError
+from engine.errors import Cause, JavaStartError, JvmDiedError, cause_of
 from engine.spark.conf import driver_conf
 from engine.spark.jvm import start as java_process
 from engine.spark.jvm.java import Java, find_java
@@ -109,6 +109,42 @@ def test_a_java_that_never_answers_is_given_up(tmp_path: Path) -> None:
 
     assert started.process.returncode is not None
     assert not started.handshake.exists()
+
+
+def test_a_java_that_fails_again_is_quoted_with_its_own_words_only(tmp_path: Path) -> None:
+    lengths = []
+    for _ in range(3):
+        with pytest.raises(JavaStartError) as refused:
+            java_process.start_gateway(
+                find_java(os.environ), {}, memory="lots", quick=True, log_file=tmp_path / "spark.log"
+            )
+        lengths.append(len(refused.value.message))
+
+    assert lengths[0] == lengths[2]
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("kill -KILL $$", "was killed by signal 9 (SIGKILL)"),
+        ("echo Terminating due to java.lang.OutOfMemoryError: Java heap space; exit 3", "its memory was full"),
+        ("echo it broke >&2; exit 134", "ended with exit code 134 while the pipeline ran; its last words: it broke"),
+    ],
+)
+def test_a_java_that_dies_is_named_with_how_and_its_last_words(script: str, says: str, tmp_path: Path) -> None:
+    program = tmp_path / "java"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o700)
+    (tmp_path / "spark.log.stderr").write_text("words of an earlier one\n")
+    started = java_process.launch(Java(program, 17), {}, memory="1g", quick=True, log_file=tmp_path / "spark.log")
+    gateway = java_process.Gateway(0, "", started.process, log=started.log)
+
+    death = java_process.death_of(gateway, timedelta(seconds=60))
+
+    assert isinstance(death, JvmDiedError)
+    assert says in death.message
+    assert "earlier" not in death.message
+    assert cause_of(death) is Cause.UNKNOWN
 
 
 def test_settings_are_not_seen_in_the_list_of_processes(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from engine.epoch_report import EpochReport
 from engine.errors import EngineError
 from engine.instants import FAR_FUTURE
 from engine.jobs.assignment import Assignment
+from engine.start_steps import StartStep
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -40,13 +41,18 @@ class FakeWork:
             self._stopped.set()
 
     def run(
-        self, assignment: Assignment, on_epoch: Callable[[EpochReport], None], on_started: Callable[[], None]
+        self,
+        assignment: Assignment,
+        on_epoch: Callable[[EpochReport], None],
+        on_started: Callable[[], None],
+        on_sign: Callable[[StartStep | None], None],
     ) -> Literal["finished", "stopped"]:
         """Count until stopped, or until the wanted number is reached."""
         says = dict(re.findall(r"-- (\w+):? ?(\S*)", assignment.query))
         self._is_deaf = "deaf" in says
         state = assignment.state_dir
         state.mkdir(parents=True, exist_ok=True)
+        on_sign(StartStep.FIRST_EPOCH)
         on_started()
         last = int(says.get("epochs", 1_000_000_000))
         pace = int(says.get("pace", 20)) / 1000
@@ -76,7 +82,7 @@ class FakeWork:
 
 
 def _failure(code: str) -> EngineError:
-    kind = type("FakeError", (EngineError,), {"code": code})
+    kind = type("FakeError", (EngineError,), {"code": code, "retryable": code.startswith("run.")})
     error: EngineError = kind("it was told to fail", hint="tell it not to")
     return error
 

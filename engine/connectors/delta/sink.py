@@ -43,6 +43,11 @@ class DeltaTarget:
         """Whether there is no table."""
         return not self.log.exists()
 
+    def probe(self) -> None:
+        """See whether files can be put there, and whether the log can be read."""
+        self.files.probe()
+        self.log.exists()
+
     def has(self, name: str) -> bool:
         """Whether a file is there, seen or not."""
         return self.files.has(name)

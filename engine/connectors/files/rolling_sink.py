@@ -100,6 +100,10 @@ class RollingFilesSink:
         drop_segments(self._directory, epoch, keep)
         forget_restored(self._directory, epoch, keep)
 
+    def probe(self) -> None:
+        """See whether files can be put where they belong."""
+        self._target.probe()
+
     def _is_fresh(self, epoch: Epoch) -> bool:
         """Whether a restored pipeline may begin here; nobody else asks."""
         return bool(epoch.parents) and newest_ledger(self._directory) is None and self._target.is_fresh()

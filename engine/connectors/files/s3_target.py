@@ -94,6 +94,10 @@ class Bucket:
             answer = self._client.list_objects_v2(Bucket=self._prefix.bucket, Prefix=self._prefix.key(""), MaxKeys=2)
         return all(entry["Key"] == self._prefix.key(MARK) for entry in answer.get("Contents", ()))
 
+    def probe(self) -> None:
+        """See whether the bucket answers. That it takes objects too, only an object could show."""
+        self.is_fresh()
+
     def has(self, name: str) -> bool:
         """Whether there is an object of that name."""
         return self._head(name) is not None

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from engine.delivery.disk_errors import writing
+from engine.delivery.disk_errors import probe_directory, writing
 from engine.delivery.epoch import Epoch
 from engine.delivery.fence import check_fence
 from engine.delivery.file_ledger import WritePermit
@@ -28,6 +28,9 @@ class Target(Protocol):
 
     def is_fresh(self) -> bool:
         """Whether it holds nothing."""
+
+    def probe(self) -> None:
+        """Fail where no file could be put."""
 
     def has(self, name: str) -> bool:
         """Whether a file is there."""
@@ -69,6 +72,10 @@ class Directory:
     def is_fresh(self) -> bool:
         """Whether it is not there, or holds nothing but its mark."""
         return not self._path.exists() or all(entry.name == MARK for entry in self._path.iterdir())
+
+    def probe(self) -> None:
+        """See whether a file can be made."""
+        probe_directory(self._path)
 
     def has(self, name: str) -> bool:
         """Whether a file is there."""

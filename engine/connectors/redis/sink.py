@@ -41,6 +41,12 @@ class RedisSink:
         """A writer of one segment of commands."""
         return RedisWriter(self._table, self._options, ArrowSegment(self._directory, epoch, task, _STAGED))
 
+    def probe(self) -> None:
+        """See whether the server answers, and lets this job in."""
+        explained = errors_explained(self._options, TargetUnavailableError, TargetRefusedError)
+        with explained, closing(connect(self._options)) as client:
+            client.ping()
+
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Send the epoch, unless it was the last that was sent."""
         send_unless_sent(self._directory, epoch, messages, self._send)

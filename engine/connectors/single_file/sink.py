@@ -12,7 +12,7 @@ from engine.connectors.base import Epoch, SinkContext, Table
 from engine.connectors.line_writer import LineWriter, line_writer
 from engine.connectors.single_file.options import SingleFileSinkOptions
 from engine.connectors.text_files import compression_of
-from engine.delivery.disk_errors import writing
+from engine.delivery.disk_errors import probe_directory, writing
 from engine.delivery.durable import sync_directory
 from engine.delivery.faults import Point, reach
 from engine.delivery.file_ledger import WritePermit, permit_write
@@ -55,12 +55,21 @@ class SingleFileSink:
     def _take_possession(self, permit: WritePermit) -> None:
         """In every epoch: whoever has been replaced as the owner must not cut off what the new one has written."""
         if self._owner is not None:
-            take_possession(
-                mark_of_file(self._path),
-                self._owner,
-                lambda: Finding(str(self._path), bool(permit.ledger), self._has_rows()),
-                takes_over=self._takes_over,
-            )
+            with writing(self._path):
+                take_possession(
+                    mark_of_file(self._path),
+                    self._owner,
+                    lambda: Finding(str(self._path), bool(permit.ledger), self._has_rows()),
+                    takes_over=self._takes_over,
+                )
+
+    def probe(self) -> None:
+        """See whether the file can be written, or made."""
+        if not self._path.exists():
+            probe_directory(self._path.parent)
+            return
+        with writing(self._path), self._path.open("r+b"):
+            pass
 
     def _append(self, permit: WritePermit, segments: Sequence[Segment]) -> int:
         """LineCut the file back to what the ledger says, append, and say how long it is now."""

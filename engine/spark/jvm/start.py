@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from engine.errors import JavaStartError
+from engine.errors import JavaStartError, JvmDiedError
+from engine.process_endings import count_memory_kills, describe_ending
 from engine.spark.jvm.class_archive import Archive
 from engine.spark.jvm.java import Java
 
@@ -27,11 +28,15 @@ START_DEADLINE = timedelta(seconds=120)
 
 EXIT_DEADLINE = timedelta(seconds=20)
 
+DEATH_PATIENCE = timedelta(seconds=5)
+"""From the moment that a connection breaks until the process is seen to have ended."""
+
 _leaving: list[subprocess.Popen[bytes]] = []
 """JVMs that end without us; Python would warn of a child that it forgets."""
 
 _LOOK_AGAIN = 0.02
 _TAIL_BYTES = 4_000
+_OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 
 _OPENED = (
     "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
@@ -39,6 +44,35 @@ _OPENED = (
     "sun.util.calendar",
 )  # fmt: skip
 """Spark's own list (JavaModuleOptions), without `jdk.incubator.vector`: it warns, and small Java runtimes lack it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JvmLog:
+    """Where a JVM writes. Earlier ones have written to the same files: its own words begin where those ended."""
+
+    path: Path
+    begin: int
+    noise_begin: int
+    memory_kills: int
+    """How many processes the kernel had ended for memory when this one was started."""
+
+    @staticmethod
+    def of(path: Path) -> JvmLog:
+        """That of a JVM which is about to be started."""
+        return JvmLog(path, _size(path), _size(noise_of(path)), count_memory_kills())
+
+    def last_words(self) -> str:
+        """The end of what it has said, past its logger or else in its log."""
+        for path, begin in ((noise_of(self.path), self.noise_begin), (self.path, self.begin)):
+            try:
+                with path.open("rb") as file:
+                    file.seek(max(begin, _size(path) - _TAIL_BYTES))
+                    tail = file.read().decode(errors="replace").strip()
+            except OSError:
+                continue
+            if tail:
+                return tail
+        return "it said nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +84,7 @@ class Gateway:
     process: subprocess.Popen[bytes] = field(repr=False)
     is_archiving: bool = False
     """Whether it writes the class archive when it ends: ten more seconds that nobody should wait for."""
+    log: JvmLog | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +93,7 @@ class Launch:
 
     process: subprocess.Popen[bytes]
     handshake: Path
-    log_file: Path
+    log: JvmLog
     is_archiving: bool
 
 
@@ -104,7 +139,8 @@ def launch(
     env["PYSPARK_DRIVER_PYTHON"] = "no-python-to-look-for-data-sources"
     # pydantic in Spark's Python processes need not look for plug-ins among the installed packages either
     env["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
-    with _noise_of(log_file).open("ab") as noise:
+    log = JvmLog.of(log_file)
+    with noise_of(log_file).open("ab") as noise:
         process = subprocess.Popen(
             command, env=env, stdin=subprocess.PIPE, stdout=noise, stderr=noise,
             start_new_session=True,  # Ctrl-C on the terminal is for us to answer, not for the JVM
@@ -112,7 +148,7 @@ def launch(
         )  # fmt: skip
     if archive:
         archive.handed_over()
-    return Launch(process, handshake, log_file, is_archiving=archive is not None and archive.lock is not None)
+    return Launch(process, handshake, log, is_archiving=archive is not None and archive.lock is not None)
 
 
 def wait_until_ready(started: Launch, deadline: timedelta = START_DEADLINE) -> Gateway:
@@ -124,18 +160,18 @@ def wait_until_ready(started: Launch, deadline: timedelta = START_DEADLINE) -> G
             if (code := started.process.poll()) is not None:
                 _end(started.process, timedelta(0))
                 raise JavaStartError(
-                    f"Java ended with code {code} before Spark was up: {_last_words(started.log_file)}",
-                    hint=f"the whole log is in {started.log_file}",
+                    f"Java {_ending(code, started.log)} before Spark was up: {started.log.last_words()}",
+                    hint=f"the whole log is in {started.log.path}",
                 )
             if time.monotonic() > give_up:
                 _end(started.process, timedelta(0))
                 raise JavaStartError(
-                    f"Java was not up after {deadline.total_seconds():.0f} s: {_last_words(started.log_file)}",
-                    hint=f"the machine may be overloaded; the whole log is in {started.log_file}",
+                    f"Java was not up after {deadline.total_seconds():.0f} s: {started.log.last_words()}",
+                    hint=f"the machine may be overloaded; the whole log is in {started.log.path}",
                 )
             time.sleep(_LOOK_AGAIN)
         port, secret = _read_connection(connection)
-        return Gateway(port, secret, started.process, started.is_archiving)
+        return Gateway(port, secret, started.process, started.is_archiving, started.log)
     finally:
         shutil.rmtree(started.handshake, ignore_errors=True)
 
@@ -148,6 +184,33 @@ def stop(gateway: Gateway, deadline: timedelta = EXIT_DEADLINE) -> None:
         _leaving.append(gateway.process)
     else:
         _end(gateway.process, deadline)
+
+
+def death_of(gateway: Gateway, patience: timedelta = DEATH_PATIENCE) -> JvmDiedError | None:
+    """What has become of a JVM whose connection is lost; None when it lives."""
+    try:
+        code = gateway.process.wait(patience.total_seconds())
+    except subprocess.TimeoutExpired:
+        return None
+    if gateway.process.stdin:
+        gateway.process.stdin.close()
+    log = gateway.log
+    if log is None:
+        return JvmDiedError(f"Java ended with code {code}")
+    words = log.last_words()
+    if _OUT_OF_MEMORY in words:
+        return JvmDiedError(
+            f"Java ended because its memory was full: {words}",
+            hint=f"give it more memory, for example --set memory=4g; the whole log is in {log.path}",
+        )
+    return JvmDiedError(
+        f"Java {_ending(code, log)} while the pipeline ran; its last words: {words}",
+        hint=f"the whole log is in {log.path}",
+    )
+
+
+def _ending(code: int, log: JvmLog) -> str:
+    return describe_ending(code, count_memory_kills() - log.memory_kills)
 
 
 def _end(process: subprocess.Popen[bytes], deadline: timedelta) -> None:
@@ -172,6 +235,8 @@ def _options(java: Java, *, memory: str, quick: bool, log_file: Path) -> Sequenc
         "-Dio.netty.allocator.type=pooled",
         "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
         f"-Xmx{memory}",
+        # half of a JVM is worse than none: it answers, and its threads are gone
+        "-XX:+ExitOnOutOfMemoryError",
         *(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if quick else []),
         f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
         f"-Dengine.log.file={log_file}",
@@ -182,7 +247,7 @@ def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace("\n", "\\n")
 
 
-def _noise_of(log_file: Path) -> Path:
+def noise_of(log_file: Path) -> Path:
     """What is printed past the logger: the JVM's own complaints and the standard error of Python workers."""
     return log_file.with_name(log_file.name + ".stderr")
 
@@ -193,12 +258,8 @@ def _read_connection(path: Path) -> tuple[int, str]:
     return port, raw[8 : 8 + length].decode()
 
 
-def _last_words(log_file: Path) -> str:
-    for path in (_noise_of(log_file), log_file):
-        try:
-            tail = path.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").strip()
-        except OSError:
-            continue
-        if tail:
-            return tail
-    return "it said nothing"
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -17,7 +17,7 @@ from engine.connectors.base import Epoch, Table
 from engine.connectors.kafka.write.failures import write_failure
 from engine.connectors.kafka.write.options import KafkaSinkOptions
 from engine.connectors.kafka.write.oversized import SizeLimit, size_limit_of
-from engine.connectors.kafka.write.producer import ProducerSession, producer_config
+from engine.connectors.kafka.write.producer import ProducerSession, probe_topic, producer_config
 from engine.connectors.kafka.write.records import RECORDS, RecordMaker
 from engine.connectors.kafka.write.staging import LARGE, staged_records
 from engine.connectors.staged import ArrowSegment
@@ -45,6 +45,10 @@ class AtLeastOnceSink:
             session = _session_for(tuple(sorted(client.items())))
         large = partial(ArrowSegment, self._directory, epoch, task, RECORDS, LARGE)
         return AtLeastOnceWriter(maker, size_limit, self._options.topic, session, epoch, large)
+
+    def probe(self) -> None:
+        """See whether the topic can be reached."""
+        probe_topic(self._options)
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Note that the epoch was sent, so that it is not sent again if it was the last before a crash."""

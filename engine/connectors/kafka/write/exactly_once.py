@@ -20,7 +20,7 @@ from engine.connectors.base import Epoch, SinkContext, Table
 from engine.connectors.kafka.write.fencing_probe import check_broker
 from engine.connectors.kafka.write.options import KafkaSinkOptions
 from engine.connectors.kafka.write.oversized import size_limit_of
-from engine.connectors.kafka.write.producer import producer_config
+from engine.connectors.kafka.write.producer import probe_topic, producer_config
 from engine.connectors.kafka.write.records import RecordMaker
 from engine.connectors.kafka.write.remembered_ledger import LedgerMemory, name_of, recall, remember, utc_now
 from engine.connectors.kafka.write.staging import LARGE, StagingWriter, staged_records
@@ -49,6 +49,10 @@ class ExactlyOnceSink:
         """A writer of one segment per part."""
         maker = RecordMaker(self._table, self._options)
         return StagingWriter(maker, self._size_limit, self._directory, epoch, task, self._options.parallelism)
+
+    def probe(self) -> None:
+        """See whether the topic can be reached."""
+        probe_topic(self._options)
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """See to it that Kafka has the epoch, once."""

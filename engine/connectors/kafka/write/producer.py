@@ -14,7 +14,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from engine.connectors.kafka.client_options import ClientConfig, client_config
-from engine.connectors.kafka.write.failures import is_refusal
+from engine.connectors.kafka.write.failures import is_refusal, write_failure
 from engine.connectors.kafka.write.options import KafkaSinkOptions
 
 DEFAULTS: ClientConfig = {
@@ -33,6 +33,8 @@ PROMISES: ClientConfig = {
     "delivery.report.only.error": True,
 }
 
+
+_PROBE_SECONDS = 10.0
 
 # a client that was fenced off writes that to stderr; whoever uses it is told anyway
 _SILENT = logging.Logger("kafka", logging.CRITICAL + 1)
@@ -109,3 +111,18 @@ class ProducerSession:
     def _complained(self, error: KafkaError) -> None:
         if is_refusal(error):
             self.failure = self.failure or error
+
+
+def probe_topic(options: KafkaSinkOptions) -> None:
+    """See whether the brokers answer, let this job in, and have the topic."""
+    session = ProducerSession(producer_config(options))
+    try:
+        try:
+            error = session.producer.list_topics(options.topic, _PROBE_SECONDS).topics[options.topic].error
+        except KafkaException:
+            session.raise_failure()
+            raise
+        if error is not None:
+            raise KafkaException(error)
+    except KafkaException as wrong:
+        raise write_failure(wrong, options.topic) from wrong

@@ -1,0 +1,30 @@
+"""What a driver that is stuck leaves behind: where all of its threads are, and those of its JVM."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from engine.jobs import processes
+
+
+def dump_stacks() -> None:
+    """Write the stacks of this process to its log, and have the JVM, if it still can, write its own to Spark's."""
+    faulthandler.dump_traceback(sys.stderr, all_threads=True)
+    if mark := os.environ.get(processes.MARK):
+        for pid in processes.marked(mark):
+            if _is_java(pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGQUIT)
+
+
+def _is_java(pid: int) -> bool:
+    """Whether it is a JVM: any other process would end at that signal."""
+    try:
+        return Path(f"/proc/{pid}/exe").readlink().name == "java"
+    except OSError:
+        return False

@@ -1,0 +1,38 @@
+"""How a process has ended, for people who have to find out why.
+
+returncode -9, and the kernel has counted one more process that it ended for memory
+"was ended by the kernel, which was out of memory (signal 9)"
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/proc/vmstat"))
+_COUNT = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
+
+
+def count_memory_kills() -> int:
+    """How many processes the kernel has ended so far because memory was short; 0 where it does not say."""
+    for counter in _COUNTERS:
+        try:
+            count = _COUNT.search(counter.read_text())
+        except OSError:
+            continue
+        if count:
+            return int(count[1])
+    return 0
+
+
+def describe_ending(returncode: int, memory_kills: int) -> str:
+    """What follows the name of a process that has ended with this code; `memory_kills` is how many processes the kernel
+    has ended for memory since it was started."""
+    if returncode >= 0:
+        return f"ended with exit code {returncode}"
+    number = -returncode
+    if number == signal.SIGKILL and memory_kills > 0:
+        return "was ended by the kernel, which was out of memory (signal 9)"
+    name = signal.Signals(number).name if number in set(signal.Signals) else "unknown"
+    return f"was killed by signal {number} ({name})"

@@ -1,0 +1,75 @@
+"""Signs of life of the planners, each of which is in a process of its own.
+
+    the planner of t is asked, and plans an epoch       pulses/arroyo_t says 1
+    it is asked again, and there is nothing to do       pulses/arroyo_t says 0, and was changed later
+
+Files, since Spark carries nothing else from there to the driver. They are of no use to another run.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+PATIENCE = timedelta(minutes=5)
+"""How long a planner may take for an answer. Kafka's clients ask a broker again for a minute before they say that it is
+away; a planner that takes this long does not come back."""
+_PLANNED, _NOTHING = b"1", b"0"
+
+
+def beat(pulse: Path, *, is_planned: bool) -> None:
+    """Note that a planner has answered, and whether it has planned an epoch."""
+    file = os.open(pulse, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        os.pwrite(file, _PLANNED if is_planned else _NOTHING, 0)
+    finally:
+        os.close(file)
+
+
+@dataclass(slots=True)
+class Pulses:
+    """Those of a run's planners, as the run sees them. A planner may rest for `rest` after each answer."""
+
+    files: Sequence[Path]
+    rest: timedelta = timedelta(0)
+    clock: Callable[[], float] = time.monotonic
+    _newest: int = field(default=0, init=False)
+    _changed_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._changed_at = self.clock()
+
+    def clear(self) -> None:
+        """Forget what earlier runs have left."""
+        for file in self.files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.unlink(missing_ok=True)
+
+    def is_beating(self) -> bool:
+        """Whether a planner has answered lately, or may still be about to."""
+        newest = max((_changed(file) for file in self.files), default=0)
+        if newest != self._newest:
+            self._newest, self._changed_at = newest, self.clock()
+        return self.clock() - self._changed_at < (PATIENCE + self.rest).total_seconds()
+
+    def found_nothing(self) -> bool:
+        """Whether every planner was asked, and none had anything to do when it was asked last."""
+        return all(_says(file) == _NOTHING for file in self.files)
+
+
+def _changed(file: Path) -> int:
+    try:
+        return file.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _says(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""

@@ -1,0 +1,70 @@
+"""A driver from hello to goodbye, whose work is what the test says and whose control plane does not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from engine.driver.home import Home, StopMode
+from engine.driver.main import outcome_of
+from engine.epoch_report import EpochReport
+from engine.errors import Cause, DriverCrashedError, EngineError, SourceUnavailableError
+from engine.jobs.assignment import Assignment
+from engine.start_steps import StartStep
+
+
+class FailingWork:
+    """Raises as soon as it is run."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def stop(self, mode: StopMode) -> None:
+        """Never asked for."""
+
+    def run(
+        self,
+        assignment: Assignment,
+        on_epoch: Callable[[EpochReport], None],
+        on_started: Callable[[], None],
+        on_sign: Callable[[StartStep | None], None],
+    ) -> Literal["finished", "stopped"]:
+        """Fail."""
+        raise self.error
+
+    def rescale(self, state: Path, parallelism: int) -> None:
+        """Never asked for."""
+
+    def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
+        """Never asked for."""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "cause"),
+    [
+        (SourceUnavailableError("no broker", hint="look"), SourceUnavailableError.code, Cause.OUTAGE),
+        (EngineError("a mistake"), EngineError.code, Cause.MISTAKE),
+        (ValueError("nobody has thought of this"), DriverCrashedError.code, Cause.UNKNOWN),
+    ],
+)
+def test_what_goes_wrong_is_said_with_its_cause(error: Exception, code: str, cause: Cause, tmp_path: Path) -> None:
+    assignment = Assignment(
+        job_id="job_a",
+        pipeline_id="pl_a",
+        generation=1,
+        key="secret",
+        server_file=tmp_path / "server.json",
+        lock=tmp_path / "lock",
+        state_dir=tmp_path,
+        name="n",
+        query="q",
+    )
+    home = Home(assignment, lambda _: None, lambda: None)
+
+    goodbye = outcome_of(assignment, FailingWork(error), home)
+
+    assert goodbye.failure is not None
+    assert (goodbye.failure.code, goodbye.failure.cause) == (code, cause)
