@@ -12,7 +12,7 @@ from engine.plan.tree import Node
 from engine.schema import Field, Schema
 from engine.sql.catalog import Entry, MemoryTable, SinkTable
 from engine.sql.column_names import count_columns, usable_list
-from engine.sql.query.column_renaming import cast_columns, column_of, is_passed_on
+from engine.sql.query.relation_columns import cast_columns, column_of, is_passed_on
 from engine.sql.scalar.calls import cast_for
 
 

@@ -31,10 +31,11 @@ from engine.sql.catalog import Catalog, Entry, LookupTable, MemoryTable, SinkTab
 from engine.sql.column_names import count_columns, usable_list
 from engine.sql.complaints import Complaints, errors_located
 from engine.sql.inserts import as_sink_columns, fit_columns, with_insert_names
-from engine.sql.query.column_renaming import column_of
 from engine.sql.query.nondeterministic import refuse_nondeterministic
 from engine.sql.query.queries import UPDATING_TTL, Queries
+from engine.sql.query.relation_columns import column_of
 from engine.sql.query.set_operations import unite
+from engine.sql.relation_limits import MAX_RELATIONS, count_relations
 from engine.sql.scope import Relation
 from engine.sql.set_statement import SET_USAGE, read_updating_ttl
 from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
@@ -42,7 +43,6 @@ from engine.sql.tables.create_table import declare_table
 from engine.sql.tables.dead_letters import with_dead_letter_tables
 from engine.sql.tables.sinks import anonymous_sink, taking_changes, with_columns
 from engine.sql.text.clauses import refused_clauses
-from engine.sql.text.limits import MAX_RELATIONS, count_relations
 from engine.sql.text.parse import Script, Statement
 from engine.sql.text.pieces import STATEMENTS
 

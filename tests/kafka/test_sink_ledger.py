@@ -13,13 +13,13 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 
 from engine.connectors.base import Epoch, SinkContext
 from engine.connectors.kafka.client_options import ClientConfig
+from engine.connectors.kafka.write.broker_check import check_broker
 from engine.connectors.kafka.write.exactly_once import ExactlyOnceSink
 from engine.connectors.kafka.write.failures import write_failure
-from engine.connectors.kafka.write.fencing_probe import check_broker
 from engine.connectors.kafka.write.ledger import KafkaLedger
+from engine.connectors.kafka.write.lost_ledgers import recall
 from engine.connectors.kafka.write.options import KafkaSinkOptions
 from engine.connectors.kafka.write.producer import producer_config
-from engine.connectors.kafka.write.remembered_ledger import recall
 from engine.delivery.ledger import LedgerEntry
 from engine.errors import EngineError, LedgerForeignError, LedgerLostError, TransactionsUnsafeError
 from tests.kafka.broker import Broker

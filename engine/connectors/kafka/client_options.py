@@ -19,7 +19,7 @@ except ImportError as missing:
         hint="pip install 'airflow-provider-arroyo[kafka]'",
     ) from missing
 
-from engine.connectors.kafka.distrusted_certificates import HINT, is_distrust
+from engine.connectors.kafka.certificate_errors import HINT, is_distrust
 
 SignIn: TypeAlias = "Callable[[str], tuple[str, float]]"
 ClientConfig: TypeAlias = "dict[str, str | int | float | bool | SignIn]"

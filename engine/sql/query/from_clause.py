@@ -10,16 +10,16 @@ from sqlglot import exp
 from engine.errors import TooLargeError, UnsupportedClauseError
 from engine.sql.catalog import LookupTable
 from engine.sql.complaints import BrokenTableError, Complaints, errors_located
-from engine.sql.query.column_renaming import cast_columns
 from engine.sql.query.conjunctions import where_conditions
 from engine.sql.query.joins import JoinClause
 from engine.sql.query.lateral import join_lateral
 from engine.sql.query.lookup_joins import join_lookup, refuse_lookup
 from engine.sql.query.query_reader import QueryReader
+from engine.sql.query.relation_columns import cast_columns
 from engine.sql.query.select_list import names_of_alias
 from engine.sql.query.unnest_in_from import ArrayElements, join_elements, read_elements
+from engine.sql.relation_limits import MAX_LEVELS
 from engine.sql.scope import Relation, ScopedRows, scope_of
-from engine.sql.text.limits import MAX_LEVELS
 from engine.sql.text.parse import Script
 
 FromItem: TypeAlias = ScopedRows | LookupTable | ArrayElements | exp.Lateral

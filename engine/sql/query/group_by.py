@@ -28,8 +28,8 @@ from engine.schema import Field, Schema
 from engine.sql.complaints import errors_located
 from engine.sql.query.aggregate_calls import AggregateCall, is_aggregate_call, read_aggregate, translate_aggregate
 from engine.sql.query.aggregate_checks import check_updating, check_windowed
-from engine.sql.query.column_renaming import NoRows, output_column
 from engine.sql.query.over import OverCalls
+from engine.sql.query.relation_columns import NoRows, output_column
 from engine.sql.query.unnest_in_select import ArrayUnnesting
 from engine.sql.query.windows import (
     COMPUTED_WINDOW,

@@ -20,9 +20,9 @@ from sqlglot import exp
 from engine.errors import EngineError, JoinError, TextPosition
 from engine.plan.expr import Column, Expr, Named
 from engine.plan.nodes import JoinKind, Project, pass_through
-from engine.sql.query.column_renaming import fresh_name, output_column, rename_apart
 from engine.sql.query.conjunctions import conjuncts
 from engine.sql.query.join_choice import JoinCondition, choose_join, equality_of, join_condition_of
+from engine.sql.query.relation_columns import fresh_name, output_column, rename_apart
 from engine.sql.scalar.calls import make_call
 from engine.sql.scalar.expressions import Expressions
 from engine.sql.scope import Scope, ScopedRows, Visible

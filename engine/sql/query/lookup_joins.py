@@ -15,9 +15,9 @@ from engine.plan.expr import Cast, Column, Expr
 from engine.plan.nodes import LookupJoin
 from engine.plan.nodes.updating import is_updating
 from engine.sql.catalog import LookupTable
-from engine.sql.query.column_renaming import NoRows, rename_apart
 from engine.sql.query.join_choice import JoinCondition
 from engine.sql.query.joins import JoinClause, with_nullability
+from engine.sql.query.relation_columns import NoRows, rename_apart
 from engine.sql.scope import Relation, Scope, ScopedRows, scope_of
 
 

@@ -21,8 +21,8 @@ from engine.plan.expr import Column, Expr, Named
 from engine.plan.nodes import Order, Project, Top
 from engine.plan.tree import Node
 from engine.sql.complaints import errors_located
-from engine.sql.query.column_renaming import output_column
 from engine.sql.query.over import Translate, read_order
+from engine.sql.query.relation_columns import output_column
 from engine.sql.query.updating_ranking import RowRange, refuse_unordered, top_rows
 from engine.sql.query.windows import recoverable_window, with_window
 from engine.sql.text.clauses import refused_clause

@@ -14,8 +14,8 @@ from engine.sql.complaints import BrokenTableError, Complaints
 from engine.sql.query.from_clause import read_from, rename_columns
 from engine.sql.query.select import translate_select
 from engine.sql.query.set_operations import translate_set_operation
+from engine.sql.relation_limits import count_relations
 from engine.sql.scope import Relation, ScopedRows
-from engine.sql.text.limits import count_relations
 from engine.sql.text.parse import Script
 
 UPDATING_TTL = timedelta(days=1)

@@ -7,7 +7,7 @@
     Project              id, n = coalesce(__value0_0, 0), since a row that meets none has NULL there, and counts zero
 
 Rows with a window meet the aggregate of their window. Without an equality all rows meet one aggregate
-(`spread_join.py`).
+(`join_by_parts.py`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from engine.plan.nodes.joins import Pair
 from engine.plan.tree import Node
 from engine.sql.complaints import errors_located
 from engine.sql.query.aggregate_calls import has_aggregate, is_aggregate_call, read_aggregate, translate_aggregate
-from engine.sql.query.column_renaming import output_column
+from engine.sql.query.join_by_parts import all_parts, part_of_row
 from engine.sql.query.join_choice import JoinCondition, choose_join, join_condition_of
 from engine.sql.query.query_reader import QueryReader
-from engine.sql.query.spread_join import all_parts, part_of_row
-from engine.sql.query.subquery_conditions import is_plain, read_subquery_test
+from engine.sql.query.relation_columns import output_column
+from engine.sql.query.subquery_tests import is_plain, read_subquery_test
 from engine.sql.query.where_subqueries import read_correlated
 from engine.sql.query.windows import recoverable_window, with_window
 from engine.sql.scalar.calls import make_call

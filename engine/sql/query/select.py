@@ -39,7 +39,7 @@ from engine.sql.query.select_list import (
     unnamed_columns,
     with_unique_names,
 )
-from engine.sql.query.subquery_conditions import read_subquery_test
+from engine.sql.query.subquery_tests import read_subquery_test
 from engine.sql.query.unnest_in_select import ArrayUnnesting
 from engine.sql.query.where_subqueries import filter_by_subquery
 from engine.sql.query.windows import is_window_call, recoverable_window, translate_window, window_over

@@ -27,11 +27,11 @@ from engine.schema import Field
 from engine.sql.column_names import count_columns
 from engine.sql.complaints import BrokenTableError, Complaints, errors_located
 from engine.sql.query.aggregate_checks import distinct_rows
-from engine.sql.query.column_renaming import cast_columns, column_of
 from engine.sql.query.join_choice import JoinCondition, choose_join
 from engine.sql.query.query_reader import QueryReader
+from engine.sql.query.relation_columns import cast_columns, column_of
+from engine.sql.relation_limits import MAX_RELATIONS
 from engine.sql.scope import Relation
-from engine.sql.text.limits import MAX_RELATIONS
 
 
 def translate_set_operation(queries: QueryReader, node: exp.SetOperation) -> Relation:

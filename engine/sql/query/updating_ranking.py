@@ -19,7 +19,7 @@ from engine.plan.expr import Column, Expr, Literal, Named
 from engine.plan.nodes import Filter, NamedOver, Order, Project, UpdatingTop
 from engine.plan.nodes.ranked import Ranking
 from engine.plan.tree import Node
-from engine.sql.query.column_renaming import output_column
+from engine.sql.query.relation_columns import output_column
 from engine.sql.scalar.calls import make_call
 
 RANKINGS: frozenset[str] = frozenset(get_args(Ranking))

@@ -26,13 +26,13 @@ from engine.plan.nodes import Filter, Project, Session, Unnest, pass_through
 from engine.plan.tree import Node
 from engine.sql.column_names import count_columns
 from engine.sql.query.aggregate_calls import has_aggregate
-from engine.sql.query.column_renaming import rename_apart
 from engine.sql.query.conjunctions import filter_rows, where_conditions
+from engine.sql.query.join_by_parts import all_parts, part_of
 from engine.sql.query.join_choice import choose_join, join_condition_of
 from engine.sql.query.query_reader import QueryReader
+from engine.sql.query.relation_columns import rename_apart
 from engine.sql.query.select_list import read_item
-from engine.sql.query.spread_join import all_parts, part_of
-from engine.sql.query.subquery_conditions import SubqueryTest, is_plain, read_subquery_test
+from engine.sql.query.subquery_tests import SubqueryTest, is_plain, read_subquery_test
 from engine.sql.query.windows import recoverable_window
 from engine.sql.scalar.calls import make_call
 from engine.sql.scalar.expressions import Expressions
@@ -129,7 +129,7 @@ class _SubqueryFilter:
         """Those of the rows for which NOT IN is not unknown: a NULL is not known to be out of what is not empty, and
         nothing is known to be out of what has a NULL.
 
-        It is an anti join with the inner rows by parts (`spread_join.py`). A row of value 'a' belongs to one of 16
+        It is an anti join with the inner rows by parts (`join_by_parts.py`). A row of value 'a' belongs to one of 16
         parts, a row of NULL to a part of its own. An inner row of NULL stands in all of the parts, so it drops every
         row; one with a value stands in the part of NULL only, so it drops the rows of NULL.
         """

@@ -41,8 +41,8 @@ from engine.sql.scalar.intervals import read_interval, translate_moved_by_months
 from engine.sql.scalar.like_patterns import translate_pattern
 from engine.sql.scalar.literals import translate_literal
 from engine.sql.scalar.row_values import translate_rows
-from engine.sql.scalar.text_constants import check_constants
-from engine.sql.scalar.udf_calls import call_in_branches
+from engine.sql.scalar.udf_calls_in_case import call_in_branches
+from engine.sql.scalar.unreadable_constants import check_constants
 from engine.sql.scope import Scope, member_of
 from engine.sql.text.dialect import Arroyo
 from engine.sql.text.parse import Script

@@ -14,7 +14,7 @@ from sqlglot import exp
 from engine.errors import ColumnCountError
 from engine.plan.expr import Expr
 from engine.sql.scalar.calls import MakeCall, Translate
-from engine.sql.scalar.text_constants import check_constants
+from engine.sql.scalar.unreadable_constants import check_constants
 
 _STRICT: dict[type[exp.Expr], str] = {exp.LT: "<", exp.LTE: "<", exp.GT: ">", exp.GTE: ">"}
 _LAST: dict[type[exp.Expr], str] = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}

@@ -28,7 +28,7 @@ from engine.errors import (
     UnknownOptionError,
 )
 from engine.sql.complaints import Complaints
-from engine.sql.tables.options import given_options, option_named
+from engine.sql.tables.written_options import given_options, option_named
 from engine.sql.text.parse import Script, parse
 
 CONNECTION = "CONNECTION"

@@ -24,9 +24,9 @@ from engine.sql.complaints import Complaints
 from engine.sql.tables.columns import TableColumns, read_columns
 from engine.sql.tables.create_connection import Connections, with_connection
 from engine.sql.tables.declaration import Declaration
-from engine.sql.tables.options import as_lookup, given_options, is_temporary, option_named
 from engine.sql.tables.sinks import check_columns
 from engine.sql.tables.source_tables import declare_source
+from engine.sql.tables.written_options import as_lookup, given_options, is_temporary, option_named
 from engine.sql.text.parse import Script
 
 

@@ -17,7 +17,7 @@ from engine.errors import LiteralSecretError
 from engine.formats import FORMATS
 from engine.secret_references import SECRET_PREFIX
 from engine.sql.complaints import Complaints
-from engine.sql.tables.options import given_options
+from engine.sql.tables.written_options import given_options
 from engine.sql.text.parse import Script
 
 

@@ -17,12 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from engine.connectors.base import Epoch, SinkContext, Table
-from engine.connectors.kafka.write.fencing_probe import check_broker
+from engine.connectors.kafka.write.broker_check import check_broker
+from engine.connectors.kafka.write.lost_ledgers import LedgerMemory, name_of, recall, remember, utc_now
 from engine.connectors.kafka.write.options import KafkaSinkOptions
 from engine.connectors.kafka.write.oversized import size_limit_of
 from engine.connectors.kafka.write.producer import probe_topic, producer_config
 from engine.connectors.kafka.write.records import RecordMaker
-from engine.connectors.kafka.write.remembered_ledger import LedgerMemory, name_of, recall, remember, utc_now
 from engine.connectors.kafka.write.staging import LARGE, StagingWriter, staged_records
 from engine.connectors.kafka.write.transaction import TransactionPart, write_part
 from engine.delivery.faults import Point, reach

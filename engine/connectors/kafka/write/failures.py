@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaError, KafkaException
 
+from engine.connectors.kafka.certificate_errors import HINT, is_distrust
 from engine.connectors.kafka.client_options import refused_options
-from engine.connectors.kafka.distrusted_certificates import HINT, is_distrust
 from engine.errors import (
     EngineError,
     MissingTopicError,

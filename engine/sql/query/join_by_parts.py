@@ -13,7 +13,7 @@ from engine.functions.coercion import can_cast
 from engine.plan.calls import coerce
 from engine.plan.expr import Expr, Literal
 from engine.plan.tree import Node
-from engine.sql.query.column_renaming import column_of
+from engine.sql.query.relation_columns import column_of
 from engine.sql.scalar.calls import make_call
 
 PARTS = "0123456789abcdef"
