@@ -112,6 +112,38 @@ class Savepoint:
 
 
 @dataclass(frozen=True, slots=True)
+class SinkProgress:
+    """How far the output of a sink is complete; `unknown` says why that cannot be known."""
+
+    complete_until: Instant | None = None
+    output_until: Instant | None = None
+    unknown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What a DAG run relies on that has passed a gate. The control plane keeps it, and names it when it is voided."""
+
+    id: str
+    pipeline_id: str
+    version: int | None = None
+    lineage: str | None = None
+    epoch: int | None = None
+    complete_until: Instant | None = None
+
+    def summary(self) -> dict[str, str | int | None]:
+        """As it crosses from a trigger to a worker, and into XCom."""
+        return {
+            "id": self.id,
+            "pipeline": self.pipeline_id,
+            "version": self.version,
+            "lineage": self.lineage,
+            "epoch": self.epoch,
+            "complete_until": None if self.complete_until is None else self.complete_until.isoformat(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Watermark:
     """How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about."""
 
@@ -120,6 +152,8 @@ class Watermark:
     epoch: int | None = None
     passed: bool | None = None
     sources: dict[str, Instant | None] = field(default_factory=dict)
+    sinks: dict[str, SinkProgress] = field(default_factory=dict)
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from airflow_provider_arroyo.errors import ArroyoError, BadAnswerError, CrashedE
 
 T = TypeVar("T")
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+GateTime = Literal["input", "output"]
 StopMode = Literal["none", "checkpoint", "graceful", "immediate", "force"]
 
 
@@ -46,6 +47,17 @@ class ApiCall(Generic[T]):
     """Idempotency key: however often the request arrives, it is done once."""
     hold: timedelta = timedelta(0)
     """How long the server may keep the request before it answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Output that is complete up to `past`, in one sink or in all, and the DAG run that relies on it."""
+
+    past: datetime
+    table: str | None = None
+    by: GateTime = "input"
+    dag_id: str | None = None
+    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +143,13 @@ def get_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
     return ApiCall("GET", f"{_at(pipeline)}/savepoints/{quote(savepoint, safe='')}", partial(read, Savepoint))
 
 
-def get_watermark(pipeline: str, past: datetime | None = None, hold: timedelta = timedelta(0)) -> ApiCall[Watermark]:
-    """The watermark of committed output; with `past`, the answer is kept back until it is passed or `hold` is over."""
+def get_watermark(pipeline: str, gate: Gate | None = None, hold: timedelta = timedelta(0)) -> ApiCall[Watermark]:
+    """How far committed output is complete; with a gate, the answer is kept back until it is passed, or for `hold`."""
     query: dict[str, str | int] = {}
-    if past is not None:
-        query = {"past": to_micros(past), "timeout_seconds": int(hold.total_seconds())}
+    if gate is not None:
+        asked = {"table": gate.table, "dag_id": gate.dag_id, "run_id": gate.run_id}
+        query = {"past": to_micros(gate.past), "timeout_seconds": int(hold.total_seconds()), "by": gate.by}
+        query |= {name: value for name, value in asked.items() if value is not None}
     return ApiCall("GET", f"{_at(pipeline)}/watermark", partial(read, Watermark), query=query, hold=hold)
 
 

@@ -80,6 +80,13 @@ class BadEventError(ArroyoError):
         super().__init__(message, code="event.invalid", hint="Clear the task: it picks up the pipeline where it is.")
 
 
+class NoDataIntervalError(ArroyoError, AirflowFailException):
+    """A gate was to wait for the end of a run's data interval, and the run has none."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, code="gate.no_data_interval", hint=hint)
+
+
 class BadConnectionError(ArroyoError, AirflowFailException):
     """The Airflow connection cannot be used as it is."""
 

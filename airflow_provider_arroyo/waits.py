@@ -10,6 +10,7 @@ from pydantic import Discriminator, TypeAdapter
 
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Checkpoint, Job, Pipeline
+from airflow_provider_arroyo.calls import GateTime
 from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, Pause, ask
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken
@@ -33,10 +34,16 @@ class UntilState:
 
 @dataclass(frozen=True, slots=True)
 class UntilWatermark:
-    """The committed output holds all rows before `past`. A finished job has passed every instant."""
+    """The committed output is complete up to `past`, in the sink `table` or in all: by input time all rows before it
+    that were read are in it, by output time all that it will ever hold before it. A finished job has passed every
+    instant. The DAG run that asks gets a certificate."""
 
     pipeline: str
     past: datetime
+    table: str | None = None
+    by: GateTime = "input"
+    dag_id: str | None = None
+    run_id: str | None = None
     kind: Literal["watermark"] = "watermark"
 
 
@@ -80,8 +87,9 @@ def describe(wait: Wait) -> str:
     match wait:
         case UntilState(pipeline, goal):
             return f"pipeline {pipeline} to be {goal}"
-        case UntilWatermark(pipeline, past):
-            return f"the watermark of pipeline {pipeline} to pass {past.isoformat()}"
+        case UntilWatermark(pipeline, past, table):
+            output = "the output" if table is None else f"sink {table}"
+            return f"{output} of pipeline {pipeline} to be complete up to {past.isoformat()}"
         case UntilCheckpoint(pipeline, epoch, newer_than):
             conditions = [f"of epoch {epoch} or later"] if epoch is not None else []
             conditions += [f"newer than {newer_than.isoformat()}"] if newer_than is not None else []
@@ -154,9 +162,11 @@ def _look_at_state(wait: UntilState) -> Conversation[Event | None]:
 
 
 def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Conversation[Event | None]:
-    progress = yield from ask(calls.get_watermark(wait.pipeline, wait.past, hold))
+    gate = calls.Gate(wait.past, wait.table, wait.by, wait.dag_id, wait.run_id)
+    progress = yield from ask(calls.get_watermark(wait.pipeline, gate, hold))
     if progress.passed:
-        return Reached(wait.pipeline, progress.state, progress.epoch, progress.watermark)
+        certificate = None if progress.certificate is None else progress.certificate.summary()
+        return Reached(wait.pipeline, progress.state, progress.epoch, progress.watermark, certificate)
     return (yield from _ended_if_terminal(wait.pipeline, progress.state))
 
 

@@ -75,10 +75,11 @@ with DAG(
         task_id="first_hour_is_complete",
         pipeline=PIPELINE,
         past="{{ ti.xcom_pull(task_ids='first_hour')['end'] }}",
+        table="by_hour",
         deferrable=True,
         poke_interval=1,
         timeout=timedelta(minutes=10),
-        doc_md="Wait, on no worker, until the watermark of committed output has passed the hour.",
+        doc_md="Wait, on no worker, until all orders of the hour are in the output that can be read.",
     )
     read_first_hour = read_hour.override(task_id="read_first_hour")("{{ params.folder }}", first_hour["start"])
 
@@ -102,6 +103,7 @@ with DAG(
         task_id="cut_hour_is_complete",
         pipeline=PIPELINE,
         past="{{ ti.xcom_pull(task_ids='cut_hour')['end'] }}",
+        table="by_hour",
         deferrable=True,
         poke_interval=1,
         timeout=timedelta(minutes=10),

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from types import NoneType
 from typing import Annotated, Any, get_args, get_type_hints
 
-from pydantic import PlainSerializer, PlainValidator, TypeAdapter
+from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
 from engine.instants import from_micros, to_micros
 
@@ -64,6 +64,21 @@ Length = Annotated[
 """A length of time, in JSON as microseconds."""
 
 
+@dataclass(frozen=True, slots=True)
+class SinkProgress:
+    """How far the output of a sink can be relied on after a committed epoch."""
+
+    complete_until: Annotated[
+        Instant | None,
+        Field(description="Every input row before it that was read and not late is in output that readers can read."),
+    ] = None
+    output_until: Annotated[
+        Instant | None,
+        Field(description="Every output row whose own event time, for windows just before their end, is before it."),
+    ] = None
+    unknown: Annotated[str | None, Field(description="Why complete_until cannot be known.")] = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochReport:
     """The figures of one committed epoch."""
@@ -94,6 +109,9 @@ class EpochReport:
         str | None,
         Figure("The history of the state that it belongs to. Null from drivers of an earlier version."),
     ] = None
+    sinks: Annotated[Mapping[str, SinkProgress], Figure("How far the output of each sink is complete.")] = field(
+        default_factory=dict
+    )
     is_last: Annotated[
         bool, Figure("Whether the input has ended with it; the driver says so with its goodbye.", is_sent=False)
     ] = False

@@ -580,6 +580,18 @@ class TargetTakenError(PipelineError):
     code = "pipeline.target_taken"
 
 
+class SinkNotFoundError(PipelineError):
+    """The pipeline writes no table of that name."""
+
+    code = "pipeline.no_such_sink"
+
+
+class CompletenessUnknownError(PipelineError):
+    """It cannot be known up to which instant of its input a sink is complete."""
+
+    code = "pipeline.completeness_unknown"
+
+
 class StaleWriteError(PipelineError):
     """Another request has changed the record in between; send the request again."""
 

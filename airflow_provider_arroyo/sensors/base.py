@@ -113,4 +113,5 @@ def _settle(event: Event) -> Reached:
 def _summary(reached: Reached) -> dict[str, Any]:
     """What the sensor returns."""
     watermark = reached.watermark and reached.watermark.isoformat()
-    return {"state": str(reached.state), "epoch": reached.epoch, "watermark": watermark}
+    summary = {"state": str(reached.state), "epoch": reached.epoch, "watermark": watermark}
+    return summary if reached.certificate is None else {**summary, "certificate": reached.certificate}

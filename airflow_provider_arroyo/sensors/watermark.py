@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_arroyo.calls import GateTime
+from airflow_provider_arroyo.errors import NoDataIntervalError
 from airflow_provider_arroyo.sensors.base import PipelineSensor
 from airflow_provider_arroyo.waits import UntilWatermark, Wait
 
@@ -14,24 +16,53 @@ if TYPE_CHECKING:
 
 
 class WatermarkSensor(PipelineSensor):
-    """Wait until all rows before an instant of event time are in the committed output of a pipeline.
+    """Wait until the committed output of a pipeline is complete up to an instant of event time.
 
-    What a batch task then reads up to that instant will not be added to any more. A job that has come to the end of
-    its input has passed every instant; one that was stopped or has failed before the instant fails the sensor.
+    What windows say up to that instant then stays as it is. Output without windows may still be added to by rows that
+    come behind the watermark. A job that has come to the end of its input has passed every instant; one that was
+    stopped or has failed before the instant fails the sensor. Of sessions it is not known how far their input is
+    complete: a gate on them is refused unless it is `by="output"`.
 
     :param pipeline: name or id of the pipeline (templated).
-    :param past: the instant, aware or in UTC, as a datetime or in ISO form (templated).
+    :param past: the instant, aware or in UTC, as a datetime or in ISO form (templated); by default the end of the run's
+        data interval.
+    :param table: the sink that is waited for (templated); by default all of them.
+    :param by: "input": all rows before the instant that were read are in the output. "output": the output holds all
+        that it will ever hold with a time of its own before the instant: the windows and sessions that end by then.
     """
 
-    template_fields: Sequence[str] = (*PipelineSensor.template_fields, "past")
+    template_fields: Sequence[str] = (*PipelineSensor.template_fields, "past", "table")
 
-    def __init__(self, *, pipeline: str, past: datetime | str, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        past: datetime | str | None = None,
+        table: str | None = None,
+        by: GateTime = "input",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
         self.past = past
+        self.table = table
+        self.by = by
 
     def wait(self, context: Context) -> Wait:
-        """The watermark past the instant."""
-        return UntilWatermark(self.pipeline, to_instant(self.past, "past"))
+        """The output complete up to the instant."""
+        task = context["ti"]
+        past = _end_of_interval(context) if self.past is None else to_instant(self.past, "past")
+        return UntilWatermark(self.pipeline, past, self.table, self.by, task.dag_id, task.run_id)
+
+
+def _end_of_interval(context: Context) -> datetime:
+    end: datetime | None = context.get("data_interval_end")
+    if end is None:
+        task = context["ti"]
+        raise NoDataIntervalError(
+            f"run {task.run_id!r} of DAG {task.dag_id!r} has no data interval, so there is no end of it to wait for",
+            hint="Give WatermarkSensor the instant: past=...",
+        )
+    return to_instant(end, "data_interval_end")
 
 
 def to_instant(value: datetime | str, name: str) -> datetime:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, create_model
 
-from engine.epoch_report import FIGURES, EpochReport, to_wire
-from engine.instants import FAR_FUTURE, to_micros
+from engine.epoch_report import FIGURES, EpochReport, SinkProgress, to_wire
+from engine.instants import to_micros
 from engine.jobs.data_directory import DataDirectory
+from engine.jobs.gates import Gate, GateTime, at_end, is_passed, least_complete
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Version
 from engine.jobs.states import STATES, State, StopMode
-from engine.jobs.status import JobEvent, Progress
+from engine.jobs.status import JobEvent, Progress, Status
+from engine.store.certificates import Certificate as StoredCertificate
 from engine.store.savepoints import Savepoint as StoredSavepoint
 
 T = TypeVar("T")
@@ -26,6 +28,24 @@ class Page(BaseModel, Generic[T]):
 
     data: list[T]
     has_more: bool = Field(default=False, description="Whether the list goes on.")
+
+
+class Certificate(BaseModel):
+    """What a DAG run relies on that has passed a gate: kept, and named by what voids it."""
+
+    id: str
+    pipeline_id: str = Field(description="The pipeline whose output it is about.")
+    version: int | None = Field(description="The version that ran.")
+    lineage: str | None = Field(description="The history of the state that it stands on.")
+    epoch: int | None = Field(description="The newest committed epoch then.")
+    past: int = Field(description="The instant that was waited for.")
+    complete_until: int = Field(description="How far the output was complete then.")
+    table: str | None = Field(description="The sink that was waited for; null for all of them.")
+    by: GateTime = Field(description="Whether by input or by output time.")
+    dag_id: str = Field(description="The DAG that waited.")
+    run_id: str = Field(description="Its run.")
+    at: int = Field(description="When the gate was passed.")
+    voided_at: int | None = Field(description="When a restore, or a version with force, made it void.")
 
 
 class Pipeline(BaseModel):
@@ -52,6 +72,10 @@ class Pipeline(BaseModel):
     digest: str = Field(description="The same for deployments that say the same.")
     job_id: str = Field(description="Its job.")
     state_dir: str = Field(description="The directory of its state.")
+    complete_until: int | None = Field(description="How far all its sinks are complete; null while it is not known.")
+    voids: list[Certificate] = Field(
+        description="The certificates that go with what was asked for and is not done yet: a restore, or force."
+    )
 
 
 class DeployedPipeline(Pipeline):
@@ -84,7 +108,8 @@ class Job(BaseModel):
     restarts: int = Field(description="Starts after failures in a row since the last healthy run.")
     restarts_total: int = Field(description="Starts after failures in all.")
     restart_code: str | None = Field(description="The code of the failure that the last of them was for.")
-    watermark: int | None = Field(description="How far the committed output is complete.")
+    watermark: int | None = Field(description="That of the newest committed epoch.")
+    sinks: dict[str, SinkProgress] = Field(description="How far the output of each sink is complete.")
     epoch: int | None = Field(description="The newest committed epoch.")
     created_at: int = Field(description="When the pipeline was deployed first.")
 
@@ -132,12 +157,17 @@ class Watermark(BaseModel):
     """How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about."""
 
     watermark: int | None = Field(
-        description="How far the committed output is complete; far in the future once the job has finished."
+        description="That of the newest committed epoch; far in the future once the job has finished."
     )
     epoch: int | None = Field(description="The newest committed epoch.")
-    passed: bool | None = Field(description="Whether the watermark has reached the instant `past`; null without one.")
+    lineage: str | None = Field(description="The history of the state that it belongs to.")
+    passed: bool | None = Field(description="Whether the output is complete up to `past`; null without it.")
     state: State = Field(description="Where the job stands.")
     sources: dict[str, int | None] = Field(description="The watermark of each source table.")
+    sinks: dict[str, SinkProgress] = Field(description="How far the output of each sink is complete.")
+    certificate: Certificate | None = Field(
+        default=None, description="What a DAG run that names itself is given when the gate is passed."
+    )
 
 
 class LogMessage(BaseModel):
@@ -160,7 +190,9 @@ class Ping(BaseModel):
     instance: str = Field(description="Another one after every start of the control plane.")
 
 
-def pipeline(record: JobRecord, version: Version, directory: DataDirectory) -> Pipeline:
+def pipeline(
+    record: JobRecord, version: Version, directory: DataDirectory, voids: Sequence[StoredCertificate] = ()
+) -> Pipeline:
     """A pipeline as it is now; the query is the newest version's, which may not run yet."""
     desired, status = record.pipeline, record.status
     meaning = STATES[status.state]
@@ -187,7 +219,13 @@ def pipeline(record: JobRecord, version: Version, directory: DataDirectory) -> P
         digest=version.spec.digest,
         job_id=desired.job_id,
         state_dir=str(directory.state(desired.id)),
+        complete_until=micros(least_complete(_shown(status))),
+        voids=[certificate(stored) for stored in voids],
     )
+
+
+def _shown(status: Status) -> Progress:
+    return at_end(status.progress) if status.state is State.FINISHED else status.progress
 
 
 def job(record: JobRecord) -> Job:
@@ -211,6 +249,7 @@ def job(record: JobRecord) -> Job:
         restarts_total=status.restarts,
         restart_code=status.restart_code,
         watermark=micros(status.progress.watermark),
+        sinks=dict(_shown(status).sinks),
         epoch=status.progress.epoch,
         created_at=to_micros(status.created_at),
     )
@@ -242,18 +281,39 @@ def savepoint(stored: StoredSavepoint, directory: DataDirectory) -> Savepoint:
     )
 
 
-def watermark(record: JobRecord, past: datetime | None, *, is_given_up: bool) -> Watermark:
+def certificate(stored: StoredCertificate) -> Certificate:
+    """A certificate of a gate."""
+    return Certificate(
+        id=stored.id,
+        pipeline_id=stored.pipeline_id,
+        version=stored.version,
+        lineage=stored.lineage,
+        epoch=stored.epoch,
+        past=to_micros(stored.past),
+        complete_until=to_micros(stored.complete_until),
+        table=stored.sink,
+        by=stored.by_time,
+        dag_id=stored.dag_id,
+        run_id=stored.run_id,
+        at=to_micros(stored.at),
+        voided_at=micros(stored.voided_at),
+    )
+
+
+def watermark(record: JobRecord, gate: Gate | None, *, is_given_up: bool) -> Watermark:
     """How far the output is complete. That of a finished job lies in the far future; of a state that is to be given up
-    nothing is known."""
+    nothing is known. Refused when the gate can never be passed."""
     status = record.status
-    progress = Progress() if is_given_up else status.progress
-    reached = FAR_FUTURE if status.state is State.FINISHED and not is_given_up else progress.watermark
+    is_finished = status.state is State.FINISHED and not is_given_up
+    progress = Progress() if is_given_up else at_end(status.progress) if is_finished else status.progress
     return Watermark(
-        watermark=micros(reached),
+        watermark=micros(progress.watermark),
         epoch=progress.epoch,
-        passed=None if past is None else reached is not None and reached >= past,
+        lineage=progress.lineage,
+        passed=None if gate is None else is_finished or is_passed(gate, progress),
         state=status.state,
         sources=sources(progress.sources),
+        sinks=dict(progress.sinks),
     )
 
 

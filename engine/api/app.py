@@ -30,6 +30,7 @@ ROUTERS = (
     pipelines.ROUTER,
     jobs.ROUTER,
     watermark.ROUTER,
+    watermark.CERTIFICATES,
     savepoints.ROUTER,
     runs.ROUTER,
 )

@@ -20,6 +20,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, StopRequest
 from engine.jobs.states import StopMode
 from engine.store import pipelines, versions
+from engine.store.lineages import voided_by_request
 from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
@@ -134,4 +135,5 @@ def update(
 def show(connection: Connection, pipeline_id: str, context: Context) -> answers.Pipeline:
     """A pipeline as the database has it now."""
     record = read_record(connection, pipeline_id)
-    return answers.pipeline(record, versions.get(connection, pipeline_id, record.pipeline.version), context.directory)
+    version = versions.get(connection, pipeline_id, record.pipeline.version)
+    return answers.pipeline(record, version, context.directory, voided_by_request(connection, record))

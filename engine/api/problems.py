@@ -22,6 +22,7 @@ _BY_CODE = {
     "request.too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "request.invalid": HTTPStatus.UNPROCESSABLE_ENTITY,
     "pipeline.not_found": HTTPStatus.NOT_FOUND,
+    "pipeline.no_such_sink": HTTPStatus.NOT_FOUND,
     "savepoint.not_found": HTTPStatus.NOT_FOUND,
     "pipeline.changed": HTTPStatus.PRECONDITION_FAILED,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from datetime import datetime
 from typing import Literal
 
 from fastapi import APIRouter, Request
@@ -16,7 +17,7 @@ from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.orders import Order, orders
 from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
-from engine.store import checkpoints, jobs, runs
+from engine.store import checkpoints, jobs, lineages, runs
 
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)
 
@@ -95,7 +96,7 @@ def heartbeat(job: str, generation: int, body: Heartbeat, request: Request, cont
                 runs.set_step(connection, run, body.step)
             if is_first and jobs.get(connection, job).generation == generation:
                 runs.set_running(connection, run, context.clock())
-            _advance(connection, run, body.reports)
+            _advance(connection, run, body.reports, context.clock())
         context.changes.notify(run.pipeline_id)
     if is_first:
         context.wake()
@@ -111,7 +112,7 @@ def goodbye(job: str, generation: int, body: Farewell, request: Request, context
         run = _authenticated(connection, request, job, generation)
         status = jobs.get(connection, job)
         runs.set_goodbye(connection, run, Goodbye(body.outcome, failure))
-        _advance(connection, run, body.reports)
+        _advance(connection, run, body.reports, context.clock())
     context.changed(run.pipeline_id)
     return _answer(context, run, status)
 
@@ -126,17 +127,19 @@ def _authenticated(connection: Connection, request: Request, job: str, generatio
     return run
 
 
-def _advance(connection: Connection, run: Run, reports: tuple[EpochReport, ...]) -> None:
+def _advance(connection: Connection, run: Run, reports: tuple[EpochReport, ...], now: datetime) -> None:
     """Write down what was committed. Reports that come twice, or late, move nothing back; those of a run that has been
     replaced, or was seen to be gone, say nothing of the state as it is now."""
     status, current = jobs.get(connection, run.job_id), runs.find(connection, run.job_id, run.generation)
     if not reports or status.generation != run.generation or current is None or current.ended_at is not None:
         return
     epochs = sorted(reports, key=lambda report: report.epoch)
-    before, newest = status.progress, epochs[-1]
-    if before.lineage is not None and newest.lineage not in (None, before.lineage):
-        checkpoints.forget(connection, run.job_id, since=epochs[0].epoch)
-        before = Progress()
+    before, first, newest = status.progress, epochs[0], epochs[-1]
+    if newest.lineage is not None and newest.lineage != before.lineage:
+        lineages.begun(connection, run, newest.lineage, first.epoch, now)
+        if before.lineage is not None:
+            checkpoints.forget(connection, run.job_id, since=first.epoch)
+            before = Progress()
     checkpoints.add(connection, run.job_id, run.generation, epochs)
     if before.epoch is None or newest.epoch >= before.epoch:
         jobs.advance(connection, run.job_id, advanced(before, newest))

@@ -1,4 +1,4 @@
-"""The watermark of committed output, at once or as soon as it has passed an instant."""
+"""How far committed output is complete, at once or as soon as it is up to an instant."""
 
 from __future__ import annotations
 
@@ -11,13 +11,20 @@ from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 
 from engine.api import answers
+from engine.api.answers import Page
 from engine.api.context import Context, ContextDep
 from engine.errors import RequestError
-from engine.instants import from_micros
-from engine.store import pipelines
-from engine.store.records import is_state_given_up, read_record
+from engine.instants import FAR_FUTURE, from_micros
+from engine.jobs import ids
+from engine.jobs.gates import Gate, GateTime, reached
+from engine.jobs.states import State
+from engine.store import certificates, pipelines
+from engine.store.certificates import Certificate
+from engine.store.lineages import is_state_given_up
+from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}/watermark", tags=["watermark"])
+CERTIFICATES = APIRouter(prefix="/pipelines/{pipeline}/certificates", tags=["watermark"])
 
 
 @ROUTER.get("")
@@ -26,30 +33,78 @@ async def get(
     context: ContextDep,
     past: Annotated[str | None, Query(description="Microseconds since 1970, or an ISO 8601 instant.")] = None,
     timeout_seconds: Annotated[float, Query(ge=0, le=55)] = 0,
+    table: Annotated[str | None, Query(description="The sink that is waited for; all of them without it.")] = None,
+    by: Annotated[
+        GateTime,
+        Query(description="`input`: all rows read before `past` are written. `output`: all rows before it are."),
+    ] = "input",
+    dag_id: Annotated[str | None, Query(max_length=250, description="The DAG whose run relies on the answer.")] = None,
+    run_id: Annotated[str | None, Query(max_length=250, description="That run: it is given a certificate.")] = None,
 ) -> answers.Watermark:
-    """Show the watermark of committed output. With `past`, the answer waits until the watermark has reached that
-    instant, the job rests, or the time is over."""
-    instant = None if past is None else _instant(past)
+    """Show how far the committed output is complete. With `past`, the answer waits until it is up to that instant, the
+    job rests, or the time is over. A DAG run that names itself is then given a certificate, which is kept."""
+    gate = None if past is None else Gate(_instant(past), table, by)
+    asker = None if dag_id is None or run_id is None else (dag_id, run_id)
     loop = asyncio.get_running_loop()
     end = loop.time() + min(timeout_seconds, context.long_poll_max.total_seconds())
-    pipeline_id, answer = await run_in_threadpool(_read, context, pipeline, instant)
+    pipeline_id, answer = await run_in_threadpool(_read, context, pipeline, gate)
     while not _is_final(answer) and loop.time() < end and not context.changes.is_closed:
         changed = context.changes.watch(pipeline_id)
         try:
-            _, answer = await run_in_threadpool(_read, context, pipeline_id, instant)
+            _, answer = await run_in_threadpool(_read, context, pipeline_id, gate)
             if not _is_final(answer):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), end - loop.time())
-                _, answer = await run_in_threadpool(_read, context, pipeline_id, instant)
+                _, answer = await run_in_threadpool(_read, context, pipeline_id, gate)
         finally:
             context.changes.forget(pipeline_id, changed)
+    if answer.passed and gate is not None and asker is not None:
+        return await run_in_threadpool(_certify, context, pipeline_id, gate, asker)
     return answer
 
 
-def _read(context: Context, pipeline: str, past: datetime | None) -> tuple[str, answers.Watermark]:
+@CERTIFICATES.get("")
+def list_all(
+    pipeline: str, context: ContextDep, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> Page[answers.Certificate]:
+    """List the certificates of gates that DAG runs have passed, newest first."""
+    with context.database.reading() as connection:
+        page = certificates.page(connection, pipelines.get(connection, pipeline).id, limit + 1)
+    data = [answers.certificate(stored) for stored in page[:limit]]
+    return Page(data=data, has_more=len(page) > limit)
+
+
+def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, str]) -> answers.Watermark:
+    """The answer once more, in the transaction that keeps the certificate: the state may have been given up since."""
+    with context.database.writing() as connection:
+        record = read_record(connection, pipeline_id)
+        answer = answers.watermark(record, gate, is_given_up=is_state_given_up(connection, record))
+        if not answer.passed:
+            return answer
+        status = record.status
+        until = FAR_FUTURE if status.state is State.FINISHED else reached(gate, status.progress)
+        certificate = Certificate(
+            id=ids.make("gate"),
+            pipeline_id=pipeline_id,
+            version=status.version,
+            lineage=status.progress.lineage,
+            epoch=status.progress.epoch,
+            past=gate.past,
+            complete_until=until or gate.past,
+            sink=gate.table,
+            by_time=gate.by,
+            dag_id=asker[0],
+            run_id=asker[1],
+            at=context.clock(),
+        )
+        kept = certificates.give(connection, certificate)
+    return answer.model_copy(update={"certificate": answers.certificate(kept)})
+
+
+def _read(context: Context, pipeline: str, gate: Gate | None) -> tuple[str, answers.Watermark]:
     with context.database.reading() as connection:
         record = read_record(connection, pipelines.get(connection, pipeline).id)
-        answer = answers.watermark(record, past, is_given_up=is_state_given_up(connection, record))
+        answer = answers.watermark(record, gate, is_given_up=is_state_given_up(connection, record))
     return record.pipeline.id, answer
 
 

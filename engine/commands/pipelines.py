@@ -11,6 +11,7 @@ from engine.commands.client import Json
 from engine.commands.remote import (
     add_connection,
     add_pipeline,
+    complete_facts,
     connect,
     errors_shown,
     facts,
@@ -36,17 +37,11 @@ def run_list(args: Namespace) -> int:
     if args.json:
         say(json.dumps(answer, indent=2))
         return 0
-    head = ("NAME", "ID", "STATE", "PARALLELISM", "VERSION", "CREATED")
-    rows = rows_of(answer)
-    say(
-        table(
-            head,
-            [
-                (row["name"], row["id"], row["state"], row["parallelism"], row["version"], instant(row["created_at"]))
-                for row in rows
-            ],
-        )
-    )
+    head = ("NAME", "ID", "STATE", "PARALLELISM", "VERSION", "CREATED", "COMPLETE UNTIL")
+    plain = ("name", "id", "state", "parallelism", "version")
+    times = ("created_at", "complete_until")
+    lines = [[row[name] for name in plain] + [instant(row[name]) for name in times] for row in rows_of(answer)]
+    say(table(head, lines))
     return 0
 
 
@@ -73,6 +68,7 @@ def run_show(args: Namespace) -> int:
         ("finished", instant(job.get("finish_time"))),
         ("epoch", job.get("epoch")),
         ("watermark", instant(job.get("watermark"))),
+        *complete_facts(job),
         ("failure", job.get("failure_message") and f"{job.get('failure_code')}: {job.get('failure_message')}"),
     ]
     say(facts(shown))

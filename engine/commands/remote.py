@@ -124,6 +124,20 @@ def instant(micros: Json) -> str | None:
     return "end of input" if at >= FAR_FUTURE else at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def complete_facts(answer: Mapping[str, Json]) -> list[tuple[str, object]]:
+    """For each sink in an answer how far it is complete, or why that is not known."""
+    sinks = answer.get("sinks")
+    named = sorted(sinks.items()) if isinstance(sinks, dict) else []
+    return [(f"complete {name}", _complete(sink)) for name, sink in named if isinstance(sink, dict)]
+
+
+def _complete(sink: Mapping[str, Json]) -> str:
+    until, output = instant(sink.get("complete_until")), instant(sink.get("output_until"))
+    if sink.get("unknown"):
+        return f"not known: {sink['unknown']}" + (f"; written up to {output}" if output else "")
+    return until or "unknown yet"
+
+
 def _with_complaints(refused: RefusedError) -> str:
     """The refusal, with every complaint about a script on a line of its own."""
     errors = refused.problem.get("errors")

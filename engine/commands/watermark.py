@@ -8,7 +8,17 @@ from collections.abc import Mapping
 
 from engine.commands.base import Command
 from engine.commands.client import Json
-from engine.commands.remote import FAILED, add_pipeline, connect, errors_shown, facts, instant, path_of, show
+from engine.commands.remote import (
+    FAILED,
+    add_pipeline,
+    complete_facts,
+    connect,
+    errors_shown,
+    facts,
+    instant,
+    path_of,
+    show,
+)
 
 _HOLD = 25.0
 """Seconds one request is held; proxies tend to cut what is silent for longer than thirty."""
@@ -17,19 +27,27 @@ _HOLD = 25.0
 def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
     add_pipeline(parser)
-    parser.add_argument("--past", help="Wait until the watermark has reached this instant (ISO 8601)")
+    parser.add_argument("--past", help="Wait until the output is complete up to this instant (ISO 8601)")
+    parser.add_argument("--table", help="Wait for this sink (default: all sinks)")
+    parser.add_argument(
+        "--by",
+        choices=("input", "output"),
+        default="input",
+        help="Compare with the times of the rows read (input) or of the rows written (output); default: input",
+    )
     parser.add_argument("--timeout", type=float, default=60.0, help="Wait this many seconds at most (default: 60)")
 
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """The watermark of committed output; with --past, 3 when it was not reached."""
+    """How far committed output is complete; with --past, 3 when that was not reached."""
     client, end = connect(args), time.monotonic() + args.timeout
     query: dict[str, str | int | float] = {}
     while True:
         if args.past:
             hold = max(0.0, min(_HOLD, end - time.monotonic()))
-            query = {"past": args.past, "timeout_seconds": hold}
+            query = {"past": args.past, "timeout_seconds": hold, "by": args.by}
+            query |= {"table": args.table} if args.table else {}
         answer = client.get(path_of(args, "watermark"), query, hold=_HOLD)
         fields = answer if isinstance(answer, dict) else {}
         is_over = fields.get("state") in ("Stopped", "Failed", "Finished") or time.monotonic() >= end
@@ -47,6 +65,7 @@ def _describe(watermark: Mapping[str, Json]) -> str:
             ("epoch", watermark.get("epoch")),
             ("watermark", instant(watermark.get("watermark")) or "unknown yet"),
             ("passed", watermark.get("passed")),
+            *complete_facts(watermark),
             *((f"source {name}", instant(at) or "unknown yet") for name, at in marks),
         ]
     )

@@ -255,6 +255,15 @@ class HasProbe(Protocol):
         """Fail as `commit` would where the target is away or cannot be written. Leaves nothing behind."""
 
 
+@runtime_checkable
+class HoldsRows(Protocol):
+    """A sink whose readers do not see all rows of the epochs that it has taken."""
+
+    def holds_from(self, epoch: Epoch) -> Sequence[int | None]:
+        """For each thing that cannot be read after a committed epoch, the event time in microseconds that none of its
+        rows is older than, late ones aside; None where that is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class SinkContext:
     """Where a sink of a job keeps its own files: segments, ledger. The directory exists; nobody else uses it."""

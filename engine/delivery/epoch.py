@@ -19,3 +19,5 @@ class Epoch:
     """Nothing older than this, in microseconds, comes after the epoch; None when there is no watermark yet."""
     is_last: bool = False
     """Whether nothing at all comes after the epoch."""
+    watermark_before: int | None = None
+    """The `watermark` of the epoch before this one."""

@@ -13,10 +13,10 @@ files (docs/decisions/files-are-built-of-segments.md). Instants are whole micros
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from engine.delivery.segments import Segment
+from engine.delivery.segments import Segment, oldest_of
 
 _MICRO = timedelta(microseconds=1)
 
@@ -52,12 +52,15 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """Rows of one partition that are not yet published, the time of the first of them (`since`) and of the last."""
+    """Rows of one partition that are not yet published, the time of the first of them (`since`) and of the last. Before
+    it was opened the watermark was `watermark_before`: all that is older went into other files. None when there was no
+    watermark yet, and for files of earlier versions."""
 
     partition: str
     since: int
     last: int
     segments: tuple[Segment, ...]
+    watermark_before: int | None = None
 
     @property
     def rows(self) -> int:
@@ -68,6 +71,13 @@ class OpenFile:
     def bytes(self) -> int:
         """How large it will be."""
         return sum(segment.bytes for segment in self.segments)
+
+    @property
+    def holds_from(self) -> int | None:
+        """No row of it is older, late ones aside: its oldest row where that is known, or what the watermark was before
+        it was opened."""
+        known = [time for time in (oldest_of(self.segments), self.watermark_before) if time is not None]
+        return max(known, default=None)
 
     @property
     def until(self) -> int | None:
@@ -103,13 +113,15 @@ def runs_of_small_segments(file: OpenFile) -> list[tuple[int, int]]:
     return runs
 
 
-def grow(files: Sequence[OpenFile], segments: Sequence[Segment], now: int) -> list[OpenFile]:
-    """The open files with an epoch's segments added, each to the file of its partition, in order."""
+def grow(
+    files: Sequence[OpenFile], segments: Sequence[Segment], now: int, watermark_before: int | None = None
+) -> list[OpenFile]:
+    """The open files with an epoch's segments added, each to the file of its partition, in order. Before the epoch the
+    watermark was `watermark_before`."""
     grown = {file.partition: file for file in files}
     for segment in segments:
-        file = grown.get(segment.partition)
-        before, since = (file.segments, file.since) if file else ((), now)
-        grown[segment.partition] = OpenFile(segment.partition, since, now, (*before, segment))
+        file = grown.get(segment.partition) or OpenFile(segment.partition, now, now, (), watermark_before)
+        grown[segment.partition] = replace(file, last=now, segments=(*file.segments, segment))
     return list(grown.values())
 
 

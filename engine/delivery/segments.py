@@ -41,6 +41,15 @@ class Segment:
     """When that part of the target is over, in microseconds of event time, for parts of time."""
     level: int = 0
     """How often its rows have been gathered into a larger segment."""
+    oldest: int | None = None
+    """The event time of its oldest row, for parts of time; None elsewhere, and in segments of earlier versions."""
+
+
+def oldest_of(segments: Iterable[Segment]) -> int | None:
+    """The event time of the oldest row in some segments; None when it is not known of each."""
+    times = [segment.oldest for segment in segments]
+    known = [time for time in times if time is not None]
+    return min(known) if known and len(known) == len(times) else None
 
 
 class SegmentFile:

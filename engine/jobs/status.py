@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engine.epoch_report import EpochReport
+from engine.epoch_report import EpochReport, SinkProgress
 from engine.errors import Cause, EngineError, cause_of
 from engine.jobs.states import State
 
@@ -51,6 +51,7 @@ class Progress:
     watermark: datetime | None = None
     sources: Mapping[str, datetime | None] = field(default_factory=dict)
     lineage: str | None = None
+    sinks: Mapping[str, SinkProgress] = field(default_factory=dict)
 
 
 def advanced(before: Progress, report: EpochReport) -> Progress:
@@ -61,6 +62,7 @@ def advanced(before: Progress, report: EpochReport) -> Progress:
         report.watermark or before.watermark,
         report.source_watermarks,
         report.lineage or before.lineage,
+        report.sinks,
     )
 
 

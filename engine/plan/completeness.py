@@ -58,12 +58,12 @@ def complete_until(
     paths: Iterable[RowPath],
     settled: int | None,
     marks: Mapping[str, int | None],
-    before_open: Collection[int | None] = (),
+    held_from: Collection[int | None] = (),
 ) -> Reached:
     """How far the output of a sink is there once an epoch is committed that has closed windows up to `settled`, with
-    the source tables at those watermarks. `before_open` has for each file that cannot be read yet what was settled
-    before its first row came: everything older went into other files."""
-    bases = {path: _least([settled if path.windows else marks.get(path.table), *before_open]) for path in paths}
+    the source tables at those watermarks. `held_from` has for each file that cannot be read yet the time
+    that none of its rows is older than."""
+    bases = {path: _least([settled if path.windows else marks.get(path.table), *held_from]) for path in paths}
     output_until = _least(bases.values())
     if any(base != END and _has_sessions(path) for path, base in bases.items()):
         return Reached(None, output_until, OPEN_SESSIONS)

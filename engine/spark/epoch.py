@@ -17,7 +17,7 @@ from datetime import timedelta
 
 from pyspark.sql import DataFrame
 
-from engine.connectors.base import Epoch, Table
+from engine.connectors.base import Epoch, HoldsRows, Table
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Branch, is_updating
 from engine.plan.split import Parts
@@ -42,6 +42,15 @@ class SinkMessage:
     sink: int
     rows: int
     content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TakenEpoch:
+    """What the sinks have taken: how many rows went out, and for each table from when on there are rows that its
+    readers cannot see yet."""
+
+    rows: int
+    held_from: Mapping[str, Sequence[int | None]]
 
 
 @dataclass(slots=True)
@@ -91,8 +100,8 @@ class EpochPart:
         )
         return plain and not self.carries_time and not any(target.drops_all for target in self.targets)
 
-    def run(self, frame: DataFrame, epoch: Epoch) -> int:
-        """Write an epoch into all sinks; the number of rows that went out."""
+    def run(self, frame: DataFrame, epoch: Epoch) -> TakenEpoch:
+        """Write an epoch into all sinks."""
         reads = sum(isinstance(node, Branch) for write in self.parts.writes for node in walk(write))
         if reads <= 1 or self.is_plain:
             return self._write(frame, epoch)
@@ -103,7 +112,7 @@ class EpochPart:
         finally:
             frame.unpersist()
 
-    def _write(self, frame: DataFrame, epoch: Epoch) -> int:
+    def _write(self, frame: DataFrame, epoch: Epoch) -> TakenEpoch:
         written = [index for index, target in enumerate(self.targets) if not target.drops_all]
         messages: list[SinkMessage] = []
         is_computed = False
@@ -118,8 +127,8 @@ class EpochPart:
         if not is_computed:
             # what nobody wants must be computed all the same: it may hold state
             frame.write.format("noop").mode("append").save()
-        commit_sinks(self.targets, epoch, messages)
-        return sum(message.rows for message in messages)
+        held_from = commit_sinks(self.targets, epoch, messages)
+        return TakenEpoch(sum(message.rows for message in messages), held_from)
 
     def _is_read(self, for_sinks: DataFrame) -> bool:
         """Whether Spark reads what was released: it does not, where it can tell that no row of it goes out. What it can
@@ -144,8 +153,16 @@ class EpochPart:
         return frames[0] if len(frames) == 1 else tag(frames, schemas)
 
 
-def commit_sinks(targets: Sequence[Target], epoch: Epoch, messages: Sequence[SinkMessage]) -> None:
+def commit_sinks(
+    targets: Sequence[Target], epoch: Epoch, messages: Sequence[SinkMessage]
+) -> Mapping[str, Sequence[int | None]]:
     """Let each sink take the epoch, one after the other, also those that got no rows: their ledgers must say that they
-    have it. A crash between two of them runs the epoch again, and those that have it already skip it."""
+    have it. A crash between two of them runs the epoch again, and those that have it already skip it. What is answered
+    is, for each table, from when on there are rows that its readers cannot see yet."""
+    held_from: dict[str, Sequence[int | None]] = {}
     for index, target in enumerate(targets):
-        target.open().commit(epoch, [message.content for message in messages if message.sink == index])
+        sink = target.open()
+        sink.commit(epoch, [message.content for message in messages if message.sink == index])
+        if isinstance(sink, HoldsRows):
+            held_from[target.table.name] = (*held_from.get(target.table.name, ()), *sink.holds_from(epoch))
+    return held_from

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from engine.epoch_report import EpochReport
+from engine.epoch_report import EpochReport, SinkProgress
+from engine.plan.completeness import RowPath, complete_until
 from engine.spark.planner import Offset
 from engine.spark.watermarks import END_OF_TIME
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenEpoch:
-    """What the sinks have done with an epoch: the rows that were for them, and those they have left out so far."""
+    """What the sinks have done with an epoch: the rows that were for them, and those they have left out so far; up to
+    where it was `settled`, and from when on there are rows that the readers of a sink cannot see yet."""
 
     rows: int
     refused: int
+    settled: int | None = None
+    held_from: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +40,11 @@ def read_progress(
     written: WrittenEpoch,
     counters: TableCounters,
     *,
+    paths: Mapping[str, Collection[RowPath]],
     closes_windows: bool,
 ) -> EpochReport:
     """The report of an epoch from Spark's progress, as a dict read from its JSON. `scans` says how often each table is
-    read in an epoch: Spark counts its rows every time."""
+    read in an epoch: Spark counts its rows every time; `paths` how rows come to each sink."""
     sources = _list(progress["sources"])
     ends = [_offset(source["endOffset"]) for source in sources]
     offsets = {offset.table: offset for offset in ends}
@@ -72,9 +77,18 @@ def read_progress(
             int(str(operator["numRowsUpdated"])) + int(str(operator["numRowsRemoved"])) for operator in operators
         ),
         state_bytes=sum(int(str(operator["memoryUsedBytes"])) for operator in operators),
-        at=datetime.fromisoformat(str(progress["timestamp"])),
+        # Spark's timestamp is that of the beginning
+        at=datetime.fromisoformat(str(progress["timestamp"])) + duration,
+        sinks={table: _reached(table, paths[table], written, marks) for table in paths},
         is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
     )
+
+
+def _reached(
+    table: str, paths: Collection[RowPath], written: WrittenEpoch, marks: Mapping[str, int | None]
+) -> SinkProgress:
+    reached = complete_until(paths, written.settled, marks, written.held_from.get(table, ()))
+    return SinkProgress(_instant(reached.until), _instant(reached.output_until), reached.unknown)
 
 
 def _rows(source: Mapping[str, object], scans: int, *, has_heartbeat: bool) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.compile import Program
 from engine.connectors import connector_of
 from engine.epoch_report import EpochReport
+from engine.plan.completeness import RowPath, row_paths
 from engine.plan.nodes import Scan
 from engine.plan.tree import walk
 from engine.spark import notes
@@ -33,9 +34,17 @@ class Reporter:
             self._scans(),
             written,
             TableCounters(self._dropped, self._counted),
+            paths=self._paths(),
             closes_windows=self.program.parts.closes_windows,
         )
         return replace(report, lineage=self.lineage)
+
+    def _paths(self) -> Mapping[str, frozenset[RowPath]]:
+        """How rows come to each sink; one that several statements write has those of all."""
+        paths: dict[str, frozenset[RowPath]] = {}
+        for write in self.program.writes:
+            paths[write.table] = paths.get(write.table, frozenset()) | row_paths(write)
+        return paths
 
     def _scans(self) -> Mapping[str, int]:
         """How often each table is read in an epoch."""

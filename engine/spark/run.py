@@ -287,13 +287,14 @@ class _Running:
         self.newest_begun = number
         epoch = self._epoch(number)
         reach(Point.AFTER_OFFSETS, number)
-        rows_out = steps.epoch_part.run(steps.stream.released(rows), epoch)
+        taken = steps.epoch_part.run(steps.stream.released(rows), epoch)
         paths = self.prepared.paths
         # after all other sinks: what those have left out is known once they have recorded the epoch
         ends = read_ends(paths.checkpoint, number) if steps.dead_letter_tables else []
         for dead_letter_table in steps.dead_letter_tables:
             dead_letter_table.take(epoch, ends, paths.watermarks)
-        self.written[number] = WrittenEpoch(rows_out, steps.epoch_part.refused)
+        refused = steps.epoch_part.refused
+        self.written[number] = WrittenEpoch(taken.rows, refused, epoch.watermark, taken.held_from)
         reach(Point.AFTER_SINKS, number)
 
     def _epoch(self, number: int) -> Epoch:
@@ -308,7 +309,14 @@ class _Running:
             parents=claimed.parents,
             watermark=settled.watermark,
             is_last=settled.is_last,
+            watermark_before=self._watermark_before(number),
         )
+
+    def _watermark_before(self, number: int) -> int | None:
+        checkpoint = self.prepared.paths.checkpoint
+        if not (checkpoint / "offsets" / str(number - 1)).exists():
+            return None
+        return read_settled(checkpoint, number - 1, closes_windows=self.prepared.program.parts.closes_windows).watermark
 
     def _watch(self, query: StreamingQuery, steps: _EpochSteps, pulses: Pulses) -> Outcome:
         while True:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,8 +10,8 @@ from sqlalchemy import BigInteger, Column, Connection, Float, Integer, RowMappin
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.types import TypeEngine
 
-from engine.epoch_report import SENT, DeclaredFigure, EpochReport
-from engine.store.columns import Instant, Length, Watermarks
+from engine.epoch_report import SENT, DeclaredFigure, EpochReport, SinkProgress
+from engine.store.columns import Instant, Length, SinkFigures, Watermarks
 from engine.store.database import METADATA
 
 _LIMIT = 100
@@ -25,6 +24,7 @@ _TYPES: Mapping[object, type[TypeEngine[Any]]] = {
     datetime: Instant,
     timedelta: Length,
     Mapping[str, datetime | None]: Watermarks,
+    Mapping[str, SinkProgress]: SinkFigures,
 }
 
 
@@ -68,8 +68,7 @@ def latest(connection: Connection, job_id: str, limit: int) -> Sequence[EpochRep
 
 
 def _to_row(report: EpochReport) -> dict[str, object]:
-    values = asdict(report)
-    return {declared.column: values[declared.name] for declared in SENT}
+    return {declared.column: getattr(report, declared.name) for declared in SENT}
 
 
 def _from_row(row: RowMapping) -> EpochReport:

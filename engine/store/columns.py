@@ -6,10 +6,14 @@ import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from pydantic import TypeAdapter
 from sqlalchemy import BigInteger, Dialect, Text
 from sqlalchemy.types import TypeDecorator
 
+from engine.epoch_report import SinkProgress
 from engine.instants import from_micros, to_micros
+
+_SINKS: TypeAdapter[Mapping[str, SinkProgress]] = TypeAdapter(Mapping[str, SinkProgress])
 
 
 class Instant(TypeDecorator[datetime]):
@@ -56,6 +60,21 @@ class Watermarks(TypeDecorator[Mapping[str, datetime | None]]):
         """From JSON text."""
         micros: dict[str, int | None] = json.loads(value or "{}")
         return {name: None if at is None else from_micros(at) for name, at in micros.items()}
+
+
+class SinkFigures(TypeDecorator[Mapping[str, SinkProgress]]):
+    """How far each sink is, as JSON text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Mapping[str, SinkProgress] | None, dialect: Dialect) -> str:
+        """To JSON text."""
+        return _SINKS.dump_json(value or {}).decode()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, SinkProgress]:
+        """From JSON text; epochs of earlier versions say nothing of their sinks."""
+        return _SINKS.validate_json(value or "{}")
 
 
 class Texts(TypeDecorator[tuple[str, ...]]):

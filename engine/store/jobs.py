@@ -10,7 +10,7 @@ from sqlalchemy import update as update_rows
 
 from engine.jobs.states import State
 from engine.jobs.status import Failure, Progress, Status, read_cause
-from engine.store.columns import Instant, Watermarks
+from engine.store.columns import Instant, SinkFigures, Watermarks
 from engine.store.database import METADATA
 
 JOBS = Table(
@@ -42,6 +42,7 @@ JOBS = Table(
     Column("outages", Integer, nullable=False),
     Column("restarts", Integer, nullable=False),
     Column("restart_code", Text),
+    Column("sinks", SinkFigures),
 )
 
 
@@ -91,7 +92,7 @@ def from_row(row: RowMapping) -> Status:
         restarts=row["restarts"],
         restart_code=row["restart_code"],
         failure=read_failure(row),
-        progress=Progress(row["epoch"], row["watermark"], row["sources"], row["lineage"]),
+        progress=Progress(row["epoch"], row["watermark"], row["sources"], row["lineage"], row["sinks"]),
         revision=row["revision"],
     )
 
@@ -110,6 +111,7 @@ def _progress(progress: Progress) -> Mapping[str, object]:
         "watermark": progress.watermark,
         "sources": progress.sources,
         "lineage": progress.lineage,
+        "sinks": progress.sinks,
     }
 
 

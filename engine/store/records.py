@@ -12,7 +12,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import Version
 from engine.jobs.states import State
 from engine.jobs.status import JobEvent, Run
-from engine.store import checkpoints, events, jobs, pipeline_secrets, pipelines, runs, targets, versions
+from engine.store import events, jobs, lineages, pipeline_secrets, pipelines, runs, targets, versions
 from engine.store.database import Database
 from engine.store.jobs import JOBS
 from engine.store.pipelines import PIPELINES
@@ -78,7 +78,7 @@ class StoredRecords:
         if after.status != before.status and not jobs.update(connection, before.status, after.status):
             raise StaleWriteError("the job has changed in between")
         if before.status.progress.epoch is not None and after.status.progress.epoch is None:
-            checkpoints.forget(connection, after.status.job_id)
+            lineages.begin(connection, before, after.status.since)
         _save_run(connection, before.run, after.run)
 
 
@@ -88,15 +88,6 @@ def read_record(connection: Connection, pipeline_id: str) -> JobRecord:
     status = jobs.get(connection, pipeline.job_id)
     run = runs.find(connection, status.job_id, status.generation)
     return JobRecord(pipeline, status, run if run is not None and run.ended_at is None else None)
-
-
-def is_state_given_up(connection: Connection, record: JobRecord) -> bool:
-    """Whether somebody has asked for what gives up the state as it is: then nothing that it has reached is promised any
-    more, although the run that has it may not have ended yet."""
-    pipeline = record.pipeline
-    if pipeline.restore is not None:
-        return True
-    return pipeline.version != record.status.version and versions.get(connection, pipeline.id, pipeline.version).force
 
 
 def _is_current(connection: Connection, record: JobRecord) -> bool:

@@ -163,6 +163,7 @@ def report(epoch: int, minutes: int) -> dict[str, Any]:
         "duration": 1000,
         "watermark": at,
         "source_watermarks": {"clicks": at},
+        "sinks": {"counts": {"complete_until": at, "output_until": at}},
         "at": at,
     }
 

@@ -59,6 +59,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/by-name/{name}",
             "/pipelines/validate_query",
             "/pipelines/{pipeline}",
+            "/pipelines/{pipeline}/certificates",
             "/pipelines/{pipeline}/events",
             "/pipelines/{pipeline}/jobs",
             "/pipelines/{pipeline}/jobs/{job}/checkpoints",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.api.answers import Checkpoint
-from engine.epoch_report import FIGURES, SENT, EpochReport, to_wire
+from engine.epoch_report import FIGURES, SENT, EpochReport, SinkProgress, to_wire
 from tests.api.conftest import Plane
 
 REPORT = EpochReport(
@@ -27,7 +28,19 @@ REPORT = EpochReport(
     at=datetime(2026, 1, 1, 0, 3, tzinfo=UTC),
     rows_waiting=5,
     lineage="1f",
+    sinks={
+        "counts": SinkProgress(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 1, tzinfo=UTC)),
+        "visits": SinkProgress(unknown="sessions"),
+    },
 )
+SINKS = {
+    "counts": {
+        "complete_until": 1_767_225_600_000_000,
+        "output_until": 1_767_225_660_000_000,
+        "unknown": None,
+    },
+    "visits": {"complete_until": None, "output_until": None, "unknown": "sessions"},
+}
 WIRE: dict[str, Any] = {
     "epoch": 7,
     "rows_in": 100,
@@ -43,6 +56,7 @@ WIRE: dict[str, Any] = {
     "state_bytes": 4,
     "at": 1_767_225_780_000_000,
     "lineage": "1f",
+    "sinks": SINKS,
 }
 ROW = {
     "epoch": 7,
@@ -60,6 +74,7 @@ ROW = {
     "at": 1_767_225_780_000_000,
     "rows_waiting": 5,
     "lineage": "1f",
+    "sinks": json.dumps(SINKS, separators=(",", ":")),
 }
 ANSWER = {
     "epoch": 7,
@@ -78,6 +93,7 @@ ANSWER = {
     "state_bytes": 4,
     "watermark": 1_767_225_660_000_000,
     "lineage": "1f",
+    "sinks": SINKS,
 }
 
 
@@ -157,5 +173,5 @@ def test_a_driver_of_before_or_after_is_understood(plane: Plane) -> None:
 
     nothing = {"late_rows": 0, "dropped_rows": 0, "state_changes": 0, "state_bytes": 0, "rows_waiting": None}
     nothing["lineage"] = None
-    assert answer(plane) == ANSWER | nothing
-    assert row(plane) == ROW | nothing | {"sources": "{}"}
+    assert answer(plane) == ANSWER | nothing | {"sinks": {}}
+    assert row(plane) == ROW | nothing | {"sources": "{}", "sinks": "{}"}

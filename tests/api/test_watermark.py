@@ -98,3 +98,53 @@ def _until_watched(plane: Plane, times: int = 1) -> None:
     while sum(len(events) for events in plane.context.changes._waiting.values()) < times:
         assert time.monotonic() < end
         pause.wait(0.005)
+
+
+def sinks(**seconds: int | None) -> dict[str, object]:
+    """Sinks whose output is complete up to so many seconds after midnight, all written up to half past."""
+    return {
+        name: {"complete_until": at and int(T0.timestamp() + at) * 1_000_000, "output_until": HALF_PAST}
+        for name, at in seconds.items()
+    }
+
+
+def reach(plane: Plane, **sinks: object) -> None:
+    plane.call("heartbeat", {"state": "running", "reports": [{**report(1, 30), "sinks": sinks}]})
+
+
+def test_a_gate_waits_for_what_is_complete_and_not_for_the_watermark(plane: Plane) -> None:
+    plane.run()
+    reach(plane, **sinks(counts=29 * 60))
+
+    assert plane.get(f"{PATH}?past=2026-01-01T00:29:51Z")["passed"] is False
+    assert plane.get(f"{PATH}?past=2026-01-01T00:29:00Z")["passed"] is True
+    assert plane.get(f"{PATH}?past=2026-01-01T00:29:51Z&by=output")["passed"] is True
+    found = plane.get(PATH)
+    assert found["watermark"] == HALF_PAST
+    assert found["sinks"] == {
+        "counts": {"complete_until": HALF_PAST - 60_000_000, "output_until": HALF_PAST, "unknown": None}
+    }
+
+
+def test_a_gate_waits_for_all_sinks_or_for_the_one_that_is_named(plane: Plane) -> None:
+    plane.run()
+    reach(plane, **sinks(counts=29 * 60, hours=60))
+
+    assert plane.get(f"{PATH}?past=2026-01-01T00:29:00Z")["passed"] is False
+    assert plane.get(f"{PATH}?past=2026-01-01T00:29:00Z&table=counts")["passed"] is True
+    refused = plane.http.get(f"/api/v1{PATH}?past=2026-01-01T00:29:00Z&table=hour")
+    assert (refused.status_code, refused.json()["code"]) == (404, "pipeline.no_such_sink")
+    assert plane.get("/pipelines/orders")["complete_until"] == int(T0.timestamp() + 60) * 1_000_000
+    assert set(plane.job()["sinks"]) == {"counts", "hours"}
+
+
+def test_a_gate_on_what_can_never_be_known_is_refused(plane: Plane) -> None:
+    plane.run()
+    reach(plane, visits={"complete_until": None, "output_until": HALF_PAST, "unknown": "it is made of sessions"})
+
+    refused = plane.http.get(f"/api/v1{PATH}?past=2026-01-01T00:29:00Z&timeout_seconds=30")
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "pipeline.completeness_unknown")
+    assert plane.get(f"{PATH}?past=2026-01-01T00:29:00Z&by=output")["passed"] is True
+    plane.end("finished")
+    assert plane.get(f"{PATH}?past=2026-01-01T00:29:00Z")["passed"] is True

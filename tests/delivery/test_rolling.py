@@ -50,6 +50,25 @@ def test_a_file_without_an_end_in_time_is_not_closed_by_the_watermark() -> None:
     assert not is_due(file, RollingPolicy(at_watermark=True), Moment(0, watermark=10**18))
 
 
+@pytest.mark.parametrize(
+    ("oldest", "watermark_before", "holds_from"),
+    [((5, 3), 2, 3), ((5, 3), 4, 4), ((5, None), 2, 2), ((5, 3), None, 3), ((None,), None, None), ((), 7, 7)],
+)
+def test_an_open_file_holds_back_what_is_not_older_than_its_oldest_row(
+    oldest: tuple[int | None, ...], watermark_before: int | None, holds_from: int | None
+) -> None:
+    segments = tuple(replace(segment(), oldest=time) for time in oldest)
+
+    assert OpenFile("", 0, 0, segments, watermark_before).holds_from == holds_from
+
+
+def test_a_file_remembers_the_watermark_from_before_it_was_opened() -> None:
+    [first] = grow([], [segment()], now=9, watermark_before=70)
+    [grown] = grow([first], [segment()], now=10, watermark_before=80)
+
+    assert (grown.watermark_before, grown.last) == (70, 10)
+
+
 def test_segments_go_behind_those_that_their_file_has() -> None:
     grown = grow([OpenFile("a", 1, 1, (segment(1, "a"),))], [segment(2, "b"), segment(3, "a"), segment(4, "b")], now=9)
 

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.fuzz.plays import compile_little, failures, random_case
+from tests.fuzz.plays import compile_little, failures, random_case, with_a_stop
 
 EVERY = 20
 """After how many queries a line says how far the run is."""
@@ -31,7 +31,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         spark = open_session(app_name="fuzz", master="local[2]", parallelism=1, quick=True, log_dir=Path(folder))
         while count < chosen.cases:
-            case = random_case(seed)
+            case = with_a_stop(random_case(seed))
             place = Path(folder) / str(seed)
             compile_little(spark, seed)
             for text in failures(spark, case, place):

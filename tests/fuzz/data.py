@@ -109,7 +109,7 @@ def random_stream(random: Random, name: str, *, late: bool) -> Stream:
             for _ in range(random.choice([0, 1, 3, 8, 25])):
                 clock += random.choice([0, 0, 0.25, 1, 1, 3, 10, 60])
                 behind = random.random() * disorder * (8 if late and random.random() < 0.2 else 1)
-                rows.append(_row(random, number, clock - round(behind, 3)))
+                rows.append(random_row(random, number, clock - round(behind, 3)))
                 number += 1
             step[part] = rows
         steps.append(step)
@@ -129,7 +129,7 @@ def random_changes(random: Random) -> Stream:
             key = number if operation == "c" else random.choice(list(living))
             before = living.pop(key, None)
             if operation != "d":
-                living[key] = _row(random, key, random.randrange(0, 3600))
+                living[key] = random_row(random, key, random.randrange(0, 3600))
             number += operation == "c"
             changes.append({"before": before, "after": living.get(key), "op": operation})
         steps.append({"p": changes})
@@ -167,7 +167,9 @@ def _watermarks(steps: Sequence[dict[str, list[dict[str, object]]]], delay: time
     return marks
 
 
-def _row(random: Random, number: int, seconds: float) -> dict[str, object]:
+def random_row(random: Random, number: int, seconds: float) -> dict[str, object]:
+    """A row with that id and time, and whatever else."""
+
     def maybe(value: object) -> object:
         return None if random.random() < 0.15 else value
 

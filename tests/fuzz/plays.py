@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from engine.checkpoints.rescale import repartition
+from engine.epoch_report import EpochReport
 from engine.errors import EngineError, ScriptRefused
 from engine.spark.run import RunSpec
 from tests.fuzz.data import Stream, random_changes, random_stream, shown
 from tests.fuzz.lookups import declaration
 from tests.fuzz.oracle import Oracle, Row, comparable, difference
 from tests.fuzz.own import own_functions
+from tests.fuzz.promises import broken_promise, read_so_far, reported
 from tests.fuzz.queries import Builder, Relation
 from tests.fuzz.shapes import SHAPES, Shape
 from tests.streams.play import kill_in_epoch, play, wider
@@ -80,7 +82,7 @@ def compile_little(spark: SparkSession, seed: int) -> None:
 def failures(spark: SparkSession, case: Case, folder: Path) -> list[str]:
     """What is wrong with the answers of a case; a case of several queries that fails as a whole is run one by one."""
     try:
-        run_case(spark, case, folder)
+        broken = run_case(spark, case, folder)
     except (EngineError, ScriptRefused) as error:
         if len(case.queries) > 1:
             alone = [replace(case, queries=(query,)) for query in case.queries]
@@ -93,7 +95,7 @@ def failures(spark: SparkSession, case: Case, folder: Path) -> list[str]:
             return differences or [_report(case, case.queries[0], f"only together: {error}")]
         return [_report(case, case.queries[0], str(error))]
     oracle = Oracle(case.streams)
-    differences = []
+    differences = [_report(case, case.queries[number], wrong) for number, wrong in broken]
     for number, query in enumerate(case.queries):
         try:
             oracle_rows = oracle.answer(query.query(for_engine=False), query.columns)
@@ -108,22 +110,44 @@ def failures(spark: SparkSession, case: Case, folder: Path) -> list[str]:
     return differences
 
 
-def run_case(spark: SparkSession, case: Case, folder: Path) -> None:
-    """Run to the end, through all stops."""
+def run_case(spark: SparkSession, case: Case, folder: Path) -> list[tuple[int, str]]:
+    """Run to the end, through all stops; the promises that do not hold at those, by the number of their query."""
     folder.mkdir(parents=True, exist_ok=True)
     spec = RunSpec(f"fuzz{case.seed}", case.script(folder), folder / "state", udfs=(own_functions(case.seed),))
     # a run of the command line has none of our functions, and its first epoch may have no rows
     if case.is_killed and "own_" not in spec.sql and all(any(stream.steps[0].values()) for stream in case.streams):
         kill_in_epoch(spec, 0)
+    broken: list[tuple[int, str]] = []
     for epoch, width in case.stops:
-        outcome, _ = play(spark, spec, stop_after=epoch)
+        outcome, reports = play(spark, spec, stop_after=epoch)
         if outcome == "finished":
-            return
+            return broken
+        broken += _broken_promises(case, folder, spec.state_dir, reports)
         if width != spec.parallelism:
             repartition(spec.state_dir, width, lambda: spark)
             spec = wider(spec, width)
     outcome, _ = play(spark, spec)
     assert outcome == "finished", outcome
+    return broken
+
+
+def _broken_promises(
+    case: Case, folder: Path, state: Path, reports: Sequence[EpochReport]
+) -> Iterator[tuple[int, str]]:
+    """What does not hold of what the last epoch of a run has reported, now that the run was stopped after it."""
+    if not reports:
+        return
+    streams = read_so_far(case.streams, state, reports[-1].epoch)
+    for number, query in enumerate(case.queries):
+        written, fault = written_rows(folder / f"out{number}.json", query)
+        wrong = fault or broken_promise(query, written, streams, reported(reports, number))
+        if wrong:
+            yield number, f"after epoch {reports[-1].epoch}: {wrong}"
+
+
+def with_a_stop(case: Case) -> Case:
+    """The case with a stop if it has none, since promises are looked at where a run is stopped."""
+    return case if case.stops else replace(case, stops=((case.seed % 3, 1),), is_killed=False)
 
 
 def written_rows(path: Path, query: Relation) -> tuple[list[Row], str]:

@@ -36,6 +36,8 @@ class FakePipeline:
     version: int = 1
     failure: tuple[str, str] | None = None
     failure_cause: str | None = None
+    has_sessions: bool = False
+    certifies: bool = False
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
     savepoints: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
     savepoint_keys: dict[str, str] = field(default_factory=dict)
@@ -255,8 +257,14 @@ class FakeControlPlane:
         watermark = _next(pipeline.watermarks)
         micros = None if watermark is None else to_micros(watermark)
         state = _next(pipeline.states)
-        passed = (micros is not None and micros >= int(query["past"])) if "past" in query else None
-        body = {"watermark": micros, "epoch": 7, "passed": passed, "state": state, "sources": {"events": micros}}
+        passed = state == "Finished" or (micros is not None and micros >= int(query.get("past", 0)))
+        if pipeline.has_sessions and query.get("by") == "input":
+            return problem(409, "pipeline.completeness_unknown", "of sink 'visits' it is not known", "by=output")
+        body = {"watermark": micros, "epoch": 7, "passed": passed if "past" in query else None, "state": state}
+        body |= {"sources": {"events": micros}, "sinks": {"counts": {"complete_until": micros, "output_until": micros}}}
+        if passed and pipeline.certifies and "dag_id" in query:
+            body["certificate"] = {"id": "gate_1", "pipeline_id": pipeline.id, "version": 1, "lineage": "1f"}
+            body["certificate"] |= {"epoch": 7, "complete_until": micros, "run_id": query["run_id"], "of_tomorrow": 1}
         return Answer(200, body)
 
 

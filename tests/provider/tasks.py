@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -62,6 +62,7 @@ class Run:
         self.store: Store | None = Store()
         self.pauses: list[float] = []
         self.pushed: dict[str, Any] = {}
+        self.data_interval_end: datetime | None = None
 
         def pause(task: operators.PipelineOperator, length: timedelta) -> None:
             self._note(length)
@@ -89,7 +90,8 @@ class Run:
 
     def context(self, task: Any) -> Any:
         instance = TaskInstance(task.task_id, max_tries=self.max_tries, pushed=self.pushed)
-        return {"ti": instance} | ({"task_state_store": self.store} if self.store is not None else {})
+        interval = {"data_interval_end": self.data_interval_end} if self.data_interval_end else {}
+        return {"ti": instance} | interval | ({"task_state_store": self.store} if self.store is not None else {})
 
     async def _apause(self, length: timedelta) -> None:
         self._note(length)

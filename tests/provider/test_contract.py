@@ -33,7 +33,7 @@ CALLS: list[ApiCall[Any]] = [
     calls.list_checkpoints("clicks", "job"),
     calls.take_savepoint("clicks", label="x", key="k"),
     calls.get_savepoint("clicks", "sp"),
-    calls.get_watermark("clicks", NOON, timedelta(seconds=30)),
+    calls.get_watermark("clicks", calls.Gate(NOON, "counts", "output", "a_dag", "a_run"), timedelta(seconds=30)),
 ]
 
 

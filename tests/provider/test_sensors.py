@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 
 from airflow_provider_arroyo.answers import to_micros
-from airflow_provider_arroyo.errors import DeadlineError, JobEndedError, RefusedError
+from airflow_provider_arroyo.errors import DeadlineError, JobEndedError, NoDataIntervalError, RefusedError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
@@ -50,6 +50,61 @@ def test_the_gate_opens_when_the_watermark_has_passed(
     assert {request.query["past"] for request in plane.matching_requests("GET", "/watermark$")} == {
         str(to_micros(FIVE))
     }
+
+
+@both
+def test_a_gate_names_its_sink_and_the_run_that_relies_on_it(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    pipeline = plane.add("clicks", watermarks=deque([FOUR, FIVE]), certifies=True)
+
+    result = airflow_run.execute(watermark(deferrable=deferrable, table="counts"))
+
+    asked = plane.matching_requests("GET", "/watermark$")
+    names = ("table", "by", "dag_id", "run_id")
+    assert [[request.query[name] for name in names] for request in asked] == [["counts", "input", "a_dag", "a_run"]] * 2
+    assert result["certificate"] == {
+        "id": "gate_1",
+        "pipeline": pipeline.id,
+        "version": 1,
+        "lineage": "1f",
+        "epoch": 7,
+        "complete_until": FIVE.isoformat(),
+    }
+
+
+@both
+def test_a_gate_waits_for_the_end_of_the_data_interval_by_default(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.add("clicks", watermarks=deque([FOUR, FIVE]))
+    airflow_run.data_interval_end = FIVE
+
+    airflow_run.execute(watermark(deferrable=deferrable, past=None))
+
+    assert {request.query["past"] for request in plane.matching_requests("GET", "/watermark$")} == {
+        str(to_micros(FIVE))
+    }
+
+
+@both
+def test_a_run_without_a_data_interval_is_refused_by_name(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    with pytest.raises(NoDataIntervalError, match=r"run 'a_run' of DAG 'a_dag' has no data interval"):
+        airflow_run.execute(watermark(deferrable=deferrable, past=None))
+    assert plane.requests == []
+
+
+@both
+def test_a_gate_on_sessions_fails_unless_it_is_by_output_time(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.add("clicks", watermarks=deque([FIVE]), has_sessions=True)
+
+    with pytest.raises(RefusedError, match=r"completeness_unknown[^$]*by=output"):
+        airflow_run.execute(watermark(deferrable=deferrable))
+    airflow_run.execute(watermark(deferrable=deferrable, by="output"))
 
 
 def test_a_gate_that_is_open_defers_nothing(plane: FakeControlPlane, airflow_run: Run) -> None:

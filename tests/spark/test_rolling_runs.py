@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class Runs:
         self.folder = folder
         self.sql = sql.replace("$folder", str(folder))
         self.observations: list[tuple[str | None, dict[str, list[int]]]] = []
+        self.promises: list[tuple[datetime | None, set[int]]] = []
 
     def run(self, *, stop_after: int | None = None) -> Outcome:
         control = Control()
@@ -48,11 +50,17 @@ class Runs:
         def on_epoch(report: EpochReport) -> None:
             mark = report.watermark and report.watermark.strftime("%H:%M")
             self.observations.append((mark, self.files()))
+            self.promises.append((report.sinks["hours"].complete_until, self.published()))
             if report.epoch == stop_after:
                 control.stop("checkpoint")
 
         spec = RunSpec("rolling", self.sql, self.folder / "state", max_epoch_rows=2)
         return run_in(self.spark, spec, control, on_epoch)
+
+    def published(self) -> set[int]:
+        """The numbers in all files that can be read, whole or not."""
+        files = (self.folder / "out").rglob("*.json")
+        return {json.loads(line)["n"] for file in files for line in file.read_text().splitlines()}
 
     def files(self) -> dict[str, list[int]]:
         """The numbers in each directory that is marked as complete; each must have one file."""
@@ -74,6 +82,26 @@ def test_what_the_watermark_has_passed_can_be_read_whole(spark: SparkSession, tm
         passed = [hour for hour in HOURS if mark is not None and (mark == "23:59" or f"{int(hour) + 1:02}:00" <= mark)]
         assert {hour: files.get(hour) for hour in passed} == {hour: HOURS[hour] for hour in passed}
     assert any(mark is not None and "02:00" <= mark <= "06:00" for mark, _ in runs.observations)
+
+
+@pytest.mark.parametrize("sql", [AS_THEY_COME, PER_WINDOW], ids=["as they come", "per window"])
+def test_rows_in_open_files_are_not_complete(sql: str, spark: SparkSession, tmp_path: Path) -> None:
+    runs = Runs(spark, tmp_path, sql)
+    times = [datetime.fromisoformat(f"2024-05-06T{time}:00+00:00") for time in TIMES]
+
+    runs.run(stop_after=3)
+    assert runs.run() == "finished"
+
+    for until, published in runs.promises:
+        # another epoch may have been committed by the time that a report is read
+        assert until is None or {number for number, time in enumerate(times) if time < until} <= published
+    known = [until for until, _ in runs.promises if until is not None]
+    assert known == sorted(known)
+    assert any(times[2] < until < times[-1] for until in known), "it is known in the middle, not only at the end"
+    for until, published in runs.promises[1:]:
+        if sql == AS_THEY_COME and until is not None and {0, 1, 2} <= published:
+            assert until >= datetime(2024, 5, 6, 2, tzinfo=UTC), "an hour that is published is complete at once"
+    assert runs.promises[0][0] is None, "the first file is open, and holds the first rows"
 
 
 @pytest.mark.parametrize("sql", [AS_THEY_COME, PER_WINDOW], ids=["as they come", "per window"])

@@ -19,7 +19,7 @@ from typing import Literal
 
 from engine.driver.home import StopMode
 from engine.driver.main import main
-from engine.epoch_report import EpochReport
+from engine.epoch_report import EpochReport, SinkProgress
 from engine.errors import EngineError
 from engine.instants import FAR_FUTURE
 from engine.jobs.assignment import Assignment
@@ -97,6 +97,7 @@ def _report(epoch: int, is_last: bool) -> EpochReport:
         duration=timedelta(milliseconds=10),
         watermark=watermark,
         source_watermarks={"impulse": watermark},
+        sinks={"out": SinkProgress(watermark, watermark)},
         late_rows=0,
         dropped_rows=0,
         state_changes=1,

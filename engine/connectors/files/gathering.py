@@ -11,7 +11,7 @@ from engine.delivery.durable import sync_file
 from engine.delivery.epoch import Epoch
 from engine.delivery.manifests import EpochManifest
 from engine.delivery.rolling import OpenFile, runs_of_small_segments
-from engine.delivery.segments import Segment, segment_path
+from engine.delivery.segments import Segment, oldest_of, segment_path
 
 Join = Callable[[Sequence[str], Path], None]
 """Makes one file of segments, which are named below the sink's directory."""
@@ -45,5 +45,6 @@ def _joined(crowd: Sequence[Segment], directory: Path, epoch: Epoch, join: Join)
         bytes=path.stat().st_size,
         sha256=digest,
         until=max((segment.until for segment in crowd if segment.until is not None), default=None),
+        oldest=oldest_of(crowd),
         level=crowd[0].level + 1,
     )

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from engine.connectors.files.time_folders import end_of
 from engine.errors import UnwritableTargetError
+from engine.instants import to_micros
 from engine.plan.hidden import EVENT_TIME
 from engine.schema import Schema
 
@@ -26,11 +27,12 @@ _SAFE = " !$'()*+,;@&-._~"
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """Rows of one directory, and when its time is over, where directories are named by time."""
+    """Rows of one directory; where directories are named by time, when its time is over, and that of the oldest row."""
 
     directory: str
     rows: pa.RecordBatch
     until: int | None = None
+    oldest: int | None = None
 
 
 class Partitioner:
@@ -60,8 +62,8 @@ class Partitioner:
             chosen = pc.equal(codes.indices, pc.index(codes.dictionary, code))
             first = pc.index(chosen, True).as_py()
             values = [key[first] for key in keys]
-            until = None if self._pattern is None else self._end(pc.max(rows.column(EVENT_TIME).filter(chosen)))
-            yield PartitionRows(self._folder(values), table_rows.filter(chosen), until)
+            times = (None, None) if self._pattern is None else self._span(rows.column(EVENT_TIME).filter(chosen))
+            yield PartitionRows(self._folder(values), table_rows.filter(chosen), *times)
 
     def _written_columns(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The columns that go into files, and hidden ones but the event time."""
@@ -75,8 +77,11 @@ class Partitioner:
         fields = [rows.column(index) for index in self._fields]
         return fields if self._pattern is None else [_coarse(rows.column(EVENT_TIME), self._pattern), *fields]
 
-    def _end(self, latest: pa.Scalar) -> int | None:
-        return end_of(latest.as_py(), self._pattern or "") if latest.is_valid else None
+    def _span(self, times: pa.TimestampArray) -> tuple[int | None, int | None]:
+        """When the time of a directory with rows of these times is over, and the time of the oldest of them."""
+        latest, oldest = pc.max(times), pc.min(times)
+        until = end_of(latest.as_py(), self._pattern or "") if latest.is_valid else None
+        return until, None if times.null_count or not oldest.is_valid else to_micros(oldest.as_py())
 
     def _folder(self, values: list[pa.Scalar]) -> str:
         parts = []

@@ -62,7 +62,7 @@ def plan(
 ) -> EpochManifest:
     """The manifest of an epoch."""
     moment = Moment(outside.now, epoch.watermark, epoch.is_last)
-    files = grow(before.open, segments, outside.now)
+    files = grow(before.open, segments, outside.now, epoch.watermark_before)
     final = [file for file in files if is_due(file, layout.policy, moment)]
     open_files = tuple(file for file in files if file not in final)
     folders = _latest([*before.incomplete, *filter(None, map(layout.folder, segments))])

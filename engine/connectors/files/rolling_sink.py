@@ -104,6 +104,13 @@ class RollingFilesSink:
         """See whether files can be put where they belong."""
         self._target.probe()
 
+    def holds_from(self, epoch: Epoch) -> Sequence[int | None]:
+        """Of each file that is open after an epoch, the time that none of its rows is older than."""
+        if self._layout.policy.is_every_epoch:
+            return ()
+        manifest = find_manifest(self._directory, epoch.lineage, epoch.number)
+        return (None,) if manifest is None else tuple(file.holds_from for file in manifest.open)
+
     def _is_fresh(self, epoch: Epoch) -> bool:
         """Whether a restored pipeline may begin here; nobody else asks."""
         return bool(epoch.parents) and newest_ledger(self._directory) is None and self._target.is_fresh()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -39,18 +40,22 @@ class FileSegments:
         self._task = task
         self._writers: dict[str, _Writer] = {}
         self._until: dict[str, int] = {}
+        self._oldest: dict[str, int | None] = {}
 
     def write(self, part: PartitionRows) -> None:
         """Append rows of one partition."""
         if part.directory not in self._writers:
             self._writers[part.directory] = self._open()
         self._writers[part.directory].write(part.rows)
+        before = self._oldest.setdefault(part.directory, part.oldest)
+        self._oldest[part.directory] = None if before is None or part.oldest is None else min(before, part.oldest)
         if part.until is not None:
             self._until[part.directory] = max(part.until, self._until.get(part.directory, part.until))
 
     def close(self) -> bytes:
         """Make all segments durable and name them, the partitions in order."""
-        return to_message(self._writers[name].finish(name, self._until.get(name)) for name in sorted(self._writers))
+        finished = (self._writers[name].finish(name, self._until.get(name)) for name in sorted(self._writers))
+        return to_message(replace(segment, oldest=self._oldest[segment.partition]) for segment in finished)
 
     def _open(self) -> _Writer:
         if isinstance(self._format, ParquetOptions):

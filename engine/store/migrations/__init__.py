@@ -12,6 +12,8 @@ from engine.store.migrations import (
     m0007_secrets,
     m0008_savepoint_origin,
     m0009_meanings_and_stops,
+    m0010_sinks,
+    m0011_certificates,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -24,4 +26,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0007_secrets.STATEMENTS,
     m0008_savepoint_origin.STATEMENTS,
     m0009_meanings_and_stops.STATEMENTS,
+    m0010_sinks.STATEMENTS,
+    m0011_certificates.STATEMENTS,
 )

@@ -1,0 +1,77 @@
+"""Whether a pipeline has come as far as somebody waits for.
+
+    sinks        counts, minutes: complete until 05:29:00, output until 05:29:51        visits, sessions: unknown
+
+    past 05:29:00 of counts                    passed
+    past 05:29:51 of counts                    not yet: the newest window written is 05:28
+    past 05:29:51 of counts, by output time    passed: every window that ends before it is written
+    past 05:29:00 of all                       refused: it will never be known of visits
+
+How far each sink is, is worked out where the epoch is run (`plan/completeness.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from engine.epoch_report import SinkProgress
+from engine.errors import CompletenessUnknownError, SinkNotFoundError
+from engine.instants import FAR_FUTURE
+from engine.jobs.status import Progress
+
+GateTime = Literal["input", "output"]
+"""Whose event time the instant is compared with: that of the rows read, or that of the rows written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What is waited for: output that is complete up to `past`, in one sink or in all."""
+
+    past: datetime
+    table: str | None = None
+    by: GateTime = "input"
+
+
+def is_passed(gate: Gate, progress: Progress) -> bool:
+    """Whether it has come so far; False also while nothing is known yet. Refused when it can never be known."""
+    until = reached(gate, progress)
+    return until is not None and until >= gate.past
+
+
+def reached(gate: Gate, progress: Progress) -> datetime | None:
+    """How far what is waited for has come; None while that is not known yet. Refused when it can never be known."""
+    sinks = progress.sinks
+    if gate.table is not None and sinks and gate.table not in sinks:
+        raise SinkNotFoundError(
+            f"the pipeline has no sink {gate.table!r}", hint=f"its sinks are {', '.join(sorted(sinks))}"
+        )
+    awaited = {name: sinks[name] for name in sinks if gate.table in (None, name)}
+    if gate.by == "output":
+        return _least([sink.output_until for sink in awaited.values()])
+    for name, sink in awaited.items():
+        if sink.unknown is not None:
+            raise CompletenessUnknownError(
+                f"how far sink {name!r} is complete is not known: {sink.unknown}",
+                hint="wait by output time (by=output), for everything written that ends before the instant"
+                + (", or name another sink (table=...)" if len(sinks) > 1 else ""),
+            )
+    return _least([sink.complete_until for sink in awaited.values()])
+
+
+def at_end(progress: Progress) -> Progress:
+    """The progress of a job that has finished: nothing older than the far future follows in any sink."""
+    done = SinkProgress(FAR_FUTURE, FAR_FUTURE)
+    return Progress(progress.epoch, FAR_FUTURE, progress.sources, progress.lineage, dict.fromkeys(progress.sinks, done))
+
+
+def least_complete(progress: Progress) -> datetime | None:
+    """Up to where all sinks are complete; None while that is not known of each."""
+    return _least([sink.complete_until for sink in progress.sinks.values()])
+
+
+def _least(instants: Sequence[datetime | None]) -> datetime | None:
+    known = [instant for instant in instants if instant is not None]
+    return min(known) if known and len(known) == len(instants) else None

@@ -1,0 +1,114 @@
+"""Certificates: what DAG runs rely on that have passed a gate, and which of it is true no more.
+
+    epoch 5   run "mon" passes a gate        g1: lineage a, epoch 5, complete until 05:00
+    epoch 9   run "tue" passes a gate        g2: lineage a, epoch 9, complete until 09:00
+    restore of the savepoint of epoch 7      voids g2: what "tue" has read is written again; g1 stands
+    --force                                  voids g1 too
+
+`would_void` tells beforehand, and `void` at the time, what a history of the state voids that goes on from an epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Integer, Table, Text, and_, insert, select
+from sqlalchemy import update as update_rows
+
+from engine.jobs.gates import GateTime
+from engine.store.columns import Instant
+from engine.store.database import METADATA
+
+CERTIFICATES = Table(
+    "certificates",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("pipeline_id", Text, nullable=False, index=True),
+    Column("version", Integer),
+    Column("lineage", Text),
+    Column("epoch", BigInteger),
+    Column("past", Instant, nullable=False),
+    Column("complete_until", Instant, nullable=False),
+    Column("sink", Text),
+    Column("by_time", Text, nullable=False),
+    Column("dag_id", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("voided_at", Instant),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """That a run of a DAG has passed a gate, and on what it stands. `sink` is None for a gate on all sinks."""
+
+    id: str
+    pipeline_id: str
+    version: int | None
+    lineage: str | None
+    epoch: int | None
+    past: datetime
+    complete_until: datetime
+    sink: str | None
+    by_time: GateTime
+    dag_id: str
+    run_id: str
+    at: datetime
+    voided_at: datetime | None = None
+
+
+def give(connection: Connection, certificate: Certificate) -> Certificate:
+    """Keep a certificate. A run that asks again for the same gate, on the same history, has the one it was given."""
+    same = ("pipeline_id", "lineage", "past", "sink", "by_time", "dag_id", "run_id")
+    alike = [CERTIFICATES.c[name].is_not_distinct_from(getattr(certificate, name)) for name in same]
+    for earlier in _those(connection, and_(*alike, CERTIFICATES.c.voided_at.is_(None))):
+        return earlier
+    connection.execute(insert(CERTIFICATES).values(_row(certificate)))
+    return certificate
+
+
+def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Certificate]:
+    """The newest certificates of a pipeline, newest first."""
+    return _those(connection, CERTIFICATES.c.pipeline_id == pipeline_id)[: -limit - 1 : -1]
+
+
+def would_void(connection: Connection, pipeline_id: str, after_epoch: int | None) -> Sequence[Certificate]:
+    """The certificates that a new history of a pipeline's state voids, oldest first: those of epochs after the one it
+    goes on from, and all for None, when it begins empty."""
+    return _those(connection, _voided_by(pipeline_id, after_epoch))
+
+
+def void(connection: Connection, pipeline_id: str, after_epoch: int | None, at: datetime) -> Sequence[Certificate]:
+    """Void them; what was voided, oldest first."""
+    return _void(connection, _voided_by(pipeline_id, after_epoch), at)
+
+
+def void_others(
+    connection: Connection, pipeline_id: str, lineage: str | None, first_epoch: int, at: datetime
+) -> Sequence[Certificate]:
+    """Void what stands on that epoch or a later one of other histories than the one that has it now."""
+    is_other = CERTIFICATES.c.lineage.is_distinct_from(lineage)
+    return _void(connection, and_(_voided_by(pipeline_id, first_epoch - 1), is_other), at)
+
+
+def _void(connection: Connection, condition: ColumnElement[bool], at: datetime) -> Sequence[Certificate]:
+    certificates = _those(connection, condition)
+    if certificates:
+        connection.execute(update_rows(CERTIFICATES).where(condition).values(voided_at=at))
+    return certificates
+
+
+def _voided_by(pipeline_id: str, after_epoch: int | None) -> ColumnElement[bool]:
+    of_pipeline = and_(CERTIFICATES.c.pipeline_id == pipeline_id, CERTIFICATES.c.voided_at.is_(None))
+    return of_pipeline if after_epoch is None else and_(of_pipeline, CERTIFICATES.c.epoch > after_epoch)
+
+
+def _those(connection: Connection, condition: ColumnElement[bool]) -> list[Certificate]:
+    query = select(CERTIFICATES).where(condition).order_by(CERTIFICATES.c.at, CERTIFICATES.c.id)
+    return [Certificate(**row) for row in connection.execute(query).mappings()]
+
+
+def _row(certificate: Certificate) -> dict[str, object]:
+    return {field.name: getattr(certificate, field.name) for field in fields(certificate)}

@@ -1,0 +1,143 @@
+"""Certificates: what a DAG run relies on that has passed a gate, and what voids it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.api.conftest import T0, Plane, report
+
+PATH = "/pipelines/orders/watermark"
+TEN = "2026-01-01T00:10:00Z"
+
+
+def reach(plane: Plane, epoch: int, minutes: int, lineage: str = "a") -> None:
+    plane.call("heartbeat", {"state": "running", "reports": [{**report(epoch, minutes), "lineage": lineage}]})
+
+
+def ask(plane: Plane, run: str, past: str = TEN, **query: str) -> dict[str, Any]:
+    words = "".join(f"&{name}={value}" for name, value in query.items())
+    return plane.get(f"{PATH}?past={past}&dag_id=daily&run_id={run}{words}")
+
+
+def certificates(plane: Plane) -> dict[str, bool]:
+    """Which runs have one, and whether it is void; the newest first."""
+    page = plane.get("/pipelines/orders/certificates")["data"]
+    return {certificate["run_id"]: certificate["voided_at"] is not None for certificate in page}
+
+
+def warnings(plane: Plane) -> list[str]:
+    page = plane.get("/pipelines/orders/events")["data"]
+    return [message["message"] for message in page if message["code"] == "gate.voided"]
+
+
+def test_a_run_that_passes_a_gate_is_given_what_it_stands_on(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 7, 12)
+
+    certificate = ask(plane, "monday", table="counts")["certificate"]
+
+    micros = int(T0.timestamp()) * 1_000_000
+    assert {name: certificate[name] for name in certificate if name != "id"} == {
+        "pipeline_id": plane.job()["pipeline_id"],
+        "version": 1,
+        "lineage": "a",
+        "epoch": 7,
+        "past": micros + 10 * 60_000_000,
+        "complete_until": micros + 12 * 60_000_000,
+        "table": "counts",
+        "by": "input",
+        "dag_id": "daily",
+        "run_id": "monday",
+        "at": micros,
+        "voided_at": None,
+    }
+    assert plane.get("/pipelines/orders/certificates")["data"] == [certificate]
+
+
+def test_a_run_that_asks_again_has_the_certificate_that_it_was_given(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 7, 12)
+    first = ask(plane, "monday")["certificate"]
+    reach(plane, 8, 13)
+
+    assert ask(plane, "monday")["certificate"] == first
+    assert ask(plane, "tuesday")["certificate"]["epoch"] == 8
+    assert list(certificates(plane)) == ["tuesday", "monday"] or list(certificates(plane)) == ["monday", "tuesday"]
+
+
+def test_nobody_is_given_one_before_the_gate_or_without_a_name(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 7, 9)
+
+    assert ask(plane, "monday")["certificate"] is None
+    reach(plane, 8, 12)
+    assert plane.get(f"{PATH}?past={TEN}&dag_id=daily")["certificate"] is None
+    assert certificates(plane) == {}
+
+
+def test_a_restore_names_and_voids_what_stands_on_later_epochs(plane: Plane) -> None:
+    plane.run()
+    savepoint = plane.http.post("/api/v1/pipelines/orders/savepoints").json()
+    assert savepoint["epoch"] == 7
+    reach(plane, 7, 12)
+    ask(plane, "monday")
+    reach(plane, 9, 14)
+    ask(plane, "tuesday")
+
+    body = {"savepoint_id": savepoint["id"], "allow_replay": True}
+    answer = plane.http.post("/api/v1/pipelines/orders/restore", json=body).json()
+    assert [certificate["run_id"] for certificate in answer["voids"]] == ["tuesday"]
+    plane.settle()
+    plane.end()
+    plane.come_up()
+
+    assert certificates(plane) == {"monday": False, "tuesday": True}
+    [warning] = warnings(plane)
+    assert warning.startswith("1 certificates of gates are void: daily tuesday (epoch 9")
+    assert plane.get("/pipelines/orders")["voids"] == []
+    reach(plane, 8, 12, lineage="b")
+    assert ask(plane, "tuesday")["certificate"]["lineage"] == "b"
+    assert certificates(plane)["monday"] is False
+
+
+def test_force_names_and_voids_all(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 7, 12)
+    ask(plane, "monday")
+
+    answer = plane.http.put("/api/v1/pipelines/by-name/orders", json={"query": "SELECT 2", "force": True}).json()
+    assert [certificate["run_id"] for certificate in answer["voids"]] == ["monday"]
+    assert ask(plane, "late")["certificate"] is None, "the state is to be given up"
+    plane.settle()
+    plane.end()
+
+    assert certificates(plane) == {"monday": True}
+    assert len(warnings(plane)) == 1
+
+
+def test_a_state_that_turns_out_to_be_another_one_voids_what_stood_on_its_epochs(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 7, 12)
+    ask(plane, "monday")
+
+    reach(plane, 0, 5, lineage="b")
+
+    assert certificates(plane) == {"monday": True}
+
+
+def test_a_rescale_voids_nothing(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 7, 12)
+    ask(plane, "monday")
+
+    reach(plane, 9, 13, lineage="b")
+
+    assert certificates(plane) == {"monday": False}
+
+
+def test_a_finished_job_certifies_too(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 7, 9)
+    plane.end("finished")
+
+    assert ask(plane, "monday")["certificate"]["epoch"] == 7
