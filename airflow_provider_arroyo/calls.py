@@ -138,6 +138,12 @@ def take_savepoint(pipeline: str, *, label: str | None, key: str) -> ApiCall[Sav
     return ApiCall("POST", f"{_at(pipeline)}/savepoints", partial(read, Savepoint), body={"label": label}, key=key)
 
 
+def stop_with_savepoint(pipeline: str, *, label: str, key: str) -> ApiCall[Savepoint]:
+    """Ask a pipeline to stop, and for a savepoint of its last epoch."""
+    body = {"label": label, "stop": "checkpoint"}
+    return ApiCall("POST", f"{_at(pipeline)}/savepoints", partial(read, Savepoint), body=body, key=key)
+
+
 def get_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
     """A savepoint, by id."""
     return ApiCall("GET", f"{_at(pipeline)}/savepoints/{quote(savepoint, safe='')}", partial(read, Savepoint))

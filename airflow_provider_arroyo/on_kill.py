@@ -8,7 +8,8 @@ from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.conversations import Conversation, ask
 
 OnKill = Literal["detach", "stop", "savepoint_and_stop"]
-"""`detach`: it runs on. `stop`: it takes a last checkpoint and stops. `savepoint_and_stop`: a savepoint first."""
+"""`detach`: it runs on. `stop`: it takes a last checkpoint and stops. `savepoint_and_stop`: the same, with a
+savepoint of that checkpoint."""
 
 CHOICES: tuple[OnKill, ...] = ("detach", "stop", "savepoint_and_stop")
 
@@ -21,7 +22,6 @@ def carry_out(action: OnKill, pipeline: str, key: str) -> Conversation[None]:
         case "stop":
             yield from ask(calls.stop_pipeline(pipeline, "checkpoint"))
         case "savepoint_and_stop":
-            yield from ask(calls.take_savepoint(pipeline, label="before the task was killed", key=key))
-            yield from ask(calls.stop_pipeline(pipeline, "checkpoint"))
+            yield from ask(calls.stop_with_savepoint(pipeline, label="when the task was killed", key=key))
         case never:
             assert_never(never)

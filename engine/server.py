@@ -78,6 +78,12 @@ def _serve(
 ) -> None:
     changes, last_calls = Changes(), LastCalls()
     connections = read_connections_file(settings.connections)
+
+    def stepped(pipeline_id: str) -> None:
+        """A job has taken a step: tell those who wait for it."""
+        changes.notify(pipeline_id)
+        savepoints.take_due(context, pipeline_id)
+
     controller = Controller(
         records=StoredRecords(database),
         runner=LocalRunner(
@@ -92,7 +98,7 @@ def _serve(
         driver_settings=DriverSettings(
             settings.pipeline.heartbeat_interval, settings.pipeline.lease, settings.pipeline.stuck_limit, connections
         ),
-        on_change=changes.notify,
+        on_change=stepped,
     )
     context = Context(
         database=database,

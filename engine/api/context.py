@@ -90,6 +90,8 @@ class Context:
     long_poll_max: timedelta = timedelta(seconds=55)
     settle_wait: timedelta = timedelta(seconds=5)
     """How long a request for a savepoint is held in the hope that it completes."""
+    in_hand: dict[str, Savepoint] = field(default_factory=dict)
+    """The savepoints that are being taken, by their ids."""
     workers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "savepoint"))
 
     def changed(self, pipeline_id: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from concurrent.futures import wait
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from typing import Annotated
 
@@ -20,8 +20,9 @@ from engine.api.context import Context, ContextDep
 from engine.api.pipelines import update
 from engine.api.plan_restore import plan_restore
 from engine.errors import EngineError, PipelineBusyError
-from engine.jobs import ids
-from engine.jobs.states import State
+from engine.jobs import desired, ids
+from engine.jobs.spec import StopRequest
+from engine.jobs.states import State, StopMode
 from engine.store import pipelines, savepoints, versions
 from engine.store.keys import KeptAnswer
 from engine.store.records import read_record
@@ -39,6 +40,10 @@ class SavepointRequest(BaseModel):
     label: str | None = Field(default=None, max_length=256, description="What to call it.")
     creator: str | None = Field(default=None, max_length=256, description="Who asks for it.")
     reason: str | None = Field(default=None, max_length=1024, description="What it is taken for.")
+    stop: StopMode = Field(
+        default="none",
+        description="How the job is to stop: the savepoint is then of its last epoch. `none` lets it run on.",
+    )
 
 
 class RestoreRequest(BaseModel):
@@ -58,8 +63,9 @@ class RestoreRequest(BaseModel):
 def take(
     pipeline: str, request: ChangeRequestDep, context: ContextDep, body: SavepointRequest | None = None
 ) -> Response:
-    """Take a savepoint: a copy of the newest checkpoint. The job runs on. The status is 201 once the savepoint has
-    completed or failed, and 202 while it is being taken."""
+    """Take a savepoint: a copy of the newest checkpoint. The job runs on, or stops first if the body says so: then no
+    epoch comes after the savepoint. The status is 201 once the savepoint has completed or failed, and 202 while it is
+    being taken."""
     asked = body or SavepointRequest()
     with context.database.writing() as connection:
         if (answer := kept(connection, context, request)) is not None:
@@ -78,10 +84,18 @@ def take(
             context.clock(),
             creator=asked.creator,
             reason=asked.reason,
+            after_stop=asked.stop != "none",
         )
         savepoints.add(connection, fresh)
+        if fresh.after_stop:
+            by = StopRequest(request.caller, context.clock())
+            stopped = desired.ask_stop(record.pipeline, record.status, asked.stop, by)
+            if stopped != record.pipeline:
+                pipelines.update(connection, stopped)
         done(connection, context, request, 202, answers.savepoint(fresh, context.directory))
-    wait([context.workers.submit(work, context, fresh)], context.settle_wait.total_seconds())
+    if fresh.after_stop:
+        context.changed(record.pipeline.id)
+    wait(take_due(context, record.pipeline.id), context.settle_wait.total_seconds())
     with context.database.reading() as connection:
         return _as_it_is(savepoints.get(connection, record.pipeline.id, fresh.id), context)
 
@@ -130,7 +144,15 @@ def _as_it_is(stored: Savepoint, context: Context, headers: Mapping[str, str] | 
     return JSONResponse(shown, 202 if stored.state == "pending" else 201, headers=headers)
 
 
-def work(context: Context, savepoint: Savepoint) -> None:
+def take_due(context: Context, pipeline_id: str) -> list[Future[None]]:
+    """Begin to take what a pipeline's savepoints waited for: those that are to come after a stop once the job rests, or
+    once the stop was taken back."""
+    with context.database.reading() as connection:
+        due = savepoints.due(connection, pipeline_id)
+    return _begin(context, due)
+
+
+def _work(context: Context, savepoint: Savepoint) -> None:
     """Take a savepoint and write down what came of it."""
     try:
         with context.database.reading() as connection:
@@ -153,12 +175,19 @@ def work(context: Context, savepoint: Savepoint) -> None:
         settled = replace(savepoint, state="failed", failure_message=f"{type(error).__name__}: {error}")
     with context.database.writing() as connection:
         savepoints.settle(connection, settled)
-    context.changes.notify(savepoint.pipeline_id)
+    context.in_hand.pop(savepoint.id, None)
+    # a job that is to start again has waited for it
+    context.changed(savepoint.pipeline_id)
 
 
 def resume(context: Context) -> None:
-    """Take those savepoints again that a control plane before this one has not settled."""
+    """Take those savepoints again that a control plane before this one has not settled, but for those that wait."""
     with context.database.reading() as connection:
-        pending = savepoints.pending(connection)
-    for savepoint in pending:
-        context.workers.submit(work, context, savepoint)
+        due = savepoints.due(connection)
+    _begin(context, due)
+
+
+def _begin(context: Context, due: Sequence[Savepoint]) -> list[Future[None]]:
+    """Take each, unless somebody is at it."""
+    fresh = [savepoint for savepoint in due if context.in_hand.setdefault(savepoint.id, savepoint) is savepoint]
+    return [context.workers.submit(_work, context, savepoint) for savepoint in fresh]

@@ -22,6 +22,7 @@ from engine.commands.remote import (
     show,
     table,
 )
+from engine.commands.savepoint import take
 
 
 def describe(pipeline: Mapping[str, Json]) -> str:
@@ -83,12 +84,16 @@ def _stop_arguments(parser: ArgumentParser) -> None:
         help="Finish the current epoch (checkpoint, graceful), give it up (immediate) or kill the driver (force);"
         " default: checkpoint",
     )
+    parser.add_argument("--savepoint", action="store_true", help="Take a savepoint of the last epoch before the stop")
+    parser.add_argument("--label", help="Label that savepoint for people")
     add_pipeline(parser)
 
 
 @errors_shown
 def run_stop(args: Namespace) -> int:
-    """Ask a pipeline to stop."""
+    """Ask a pipeline to stop, and wait for the savepoint if there is to be one."""
+    if args.savepoint:
+        return take(args, {"label": args.label, "stop": args.mode})
     show(args, connect(args).send("PATCH", path_of(args), {"stop": args.mode}), describe)
     return 0
 

@@ -38,9 +38,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 @errors_shown
 def run(args: Namespace) -> int:
     """Take a savepoint and wait until it is settled. The job runs on."""
+    return take(args, {"label": args.label, "reason": args.reason})
+
+
+def take(args: Namespace, body: Mapping[str, Json]) -> int:
+    """Ask for a savepoint, and show what came of it."""
     client = connect(args)
-    body: dict[str, Json] = {"label": args.label, "reason": args.reason, "creator": _user()}
-    answer = client.send("POST", path_of(args, "savepoints"), body)
+    answer = client.send("POST", path_of(args, "savepoints"), {**body, "creator": _user()})
     while isinstance(answer, dict) and answer.get("state") == "pending":
         time.sleep(_PAUSE)
         answer = client.get(path_of(args, "savepoints", str(answer["id"])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, and_, not_, or_, select
 
 from engine.errors import StaleWriteError
 from engine.jobs.records import JobRecord
@@ -16,6 +16,7 @@ from engine.store import events, jobs, lineages, pipeline_secrets, pipelines, ru
 from engine.store.database import Database
 from engine.store.jobs import JOBS
 from engine.store.pipelines import PIPELINES
+from engine.store.savepoints import waiting_for_stop
 
 _RESTING = [state.value for state in State if state.is_terminal]
 
@@ -36,6 +37,8 @@ class StoredRecords:
             PIPELINES.c.restore_savepoint.is_not(None),
         )
         query = select(PIPELINES.c.id).join(JOBS, JOBS.c.id == PIPELINES.c.job_id).where(disturbed)
+        # the savepoint of its last epoch comes before anything else
+        query = query.where(not_(and_(JOBS.c.state.in_(_RESTING), waiting_for_stop())))
         with self.database.reading() as connection:
             return [read_record(connection, pipeline_id) for pipeline_id in connection.execute(query).scalars()]
 

@@ -7,12 +7,31 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from sqlalchemy import BigInteger, Boolean, Column, Connection, Integer, RowMapping, Table, Text, and_, insert, select
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Integer,
+    RowMapping,
+    Table,
+    Text,
+    and_,
+    exists,
+    insert,
+    not_,
+    or_,
+    select,
+)
 from sqlalchemy import update as update_rows
 
 from engine.errors import SavepointNotFoundError
+from engine.jobs.states import State
 from engine.store.columns import Instant
 from engine.store.database import METADATA
+from engine.store.jobs import JOBS
+from engine.store.pipelines import PIPELINES
 
 SAVEPOINTS = Table(
     "savepoints",
@@ -87,10 +106,24 @@ def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Savep
     return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
-def pending(connection: Connection) -> Sequence[Savepoint]:
-    """Those of which nobody knows yet what came of them."""
-    rows = connection.execute(select(SAVEPOINTS).where(SAVEPOINTS.c.state == "pending")).mappings()
-    return [_from_row(row) for row in rows]
+def waiting_for_stop() -> ColumnElement[bool]:
+    """Of a pipeline: whether it has a savepoint that is to be taken before its job may start again."""
+    return exists().where(
+        SAVEPOINTS.c.pipeline_id == PIPELINES.c.id, SAVEPOINTS.c.state == "pending", SAVEPOINTS.c.after_stop
+    )
+
+
+def due(connection: Connection, pipeline_id: str | None = None) -> Sequence[Savepoint]:
+    """Those that can be taken now, of a pipeline or of all: one that is to come after a stop waits until the job rests,
+    or nobody wants it to stop any more."""
+    rows = SAVEPOINTS.join(PIPELINES, PIPELINES.c.id == SAVEPOINTS.c.pipeline_id)
+    rows = rows.join(JOBS, JOBS.c.id == PIPELINES.c.job_id)
+    rests = or_(JOBS.c.state.in_([state.value for state in State if state.is_terminal]), PIPELINES.c.stop == "none")
+    query = select(SAVEPOINTS).select_from(rows)
+    query = query.where(SAVEPOINTS.c.state == "pending", or_(not_(SAVEPOINTS.c.after_stop), rests))
+    if pipeline_id is not None:
+        query = query.where(SAVEPOINTS.c.pipeline_id == pipeline_id)
+    return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
 def _from_row(row: RowMapping) -> Savepoint:

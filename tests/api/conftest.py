@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from engine.api import savepoints
 from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls, SavepointContent
@@ -188,7 +189,7 @@ def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> Sa
         raise UnknownTableError("cannot be saved")
     fingerprint, version = max(versions.items(), key=lambda item: item[1])
     folder = state / "savepoints" / stored.id
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     manifest = SavepointManifest(stored.id, stored.label, 7, None, "one", (), 2, fingerprint, T0, ())
     write_manifest(folder, manifest)
     return SavepointContent(7, T0, 2, 100, version)
@@ -203,6 +204,10 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
     def clock() -> datetime:
         return planes[0].now if planes else T0
 
+    def stepped(pipeline_id: str) -> None:
+        changes.notify(pipeline_id)
+        savepoints.take_due(context, pipeline_id)
+
     controller = Controller(
         StoredRecords(database),
         runner,
@@ -210,7 +215,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         DataDirectory(tmp_path),
         clock,
         Policy(allowed_restarts=2),
-        on_change=changes.notify,
+        on_change=stepped,
     )
     context = Context(
         database, DataDirectory(tmp_path), clock, lambda: None, changes, last_calls, fake_plan, fake_take, "1.2.3", "me"

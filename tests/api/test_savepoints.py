@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from concurrent.futures import wait
 from typing import Any
 
 from engine.api import savepoints
@@ -114,3 +115,79 @@ def test_only_a_completed_savepoint_of_the_pipeline_can_be_restored(plane: Plane
 
     assert (refused.status_code, refused.json()["code"]) == (409, "savepoint.error")
     assert (foreign.status_code, foreign.json()["code"]) == (404, "savepoint.not_found")
+
+
+def stop_with_savepoint(plane: Plane, **body: Any) -> dict[str, Any]:
+    answer = plane.http.post(f"/api/v1{PATH}", json={"stop": "checkpoint", **body})
+    plane.settle()
+    assert answer.is_success, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def settled(plane: Plane, savepoint: dict[str, Any]) -> dict[str, Any]:
+    """What the savepoint has come to, once all that is being taken is taken."""
+    wait([plane.context.workers.submit(lambda: None) for _ in range(4)])
+    while plane.context.in_hand:
+        wait([plane.context.workers.submit(lambda: None)])
+    return plane.get(f"{PATH}/{savepoint['id']}")
+
+
+def test_a_stop_with_a_savepoint_is_one_order_and_the_savepoint_comes_last(plane: Plane) -> None:
+    plane.run()
+
+    asked = stop_with_savepoint(plane, label="the end")
+
+    assert (asked["state"], plane.state()) == ("pending", "CheckpointStopping")
+    plane.call("heartbeat", {"state": "stopping", "reports": [report(9, 9)]})
+    assert plane.get(f"{PATH}/{asked['id']}")["state"] == "pending"
+    plane.end()
+    assert plane.state() == "Stopped"
+    assert (settled(plane, asked)["state"], settled(plane, asked)["label"]) == ("completed", "the end")
+
+
+def test_a_pipeline_that_rests_has_its_savepoint_at_once(plane: Plane) -> None:
+    plane.run()
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
+    plane.settle()
+
+    assert stop_with_savepoint(plane)["state"] == "completed"
+
+
+def test_nothing_starts_before_the_savepoint_of_the_last_epoch_is_taken(plane: Plane) -> None:
+    pipeline = plane.run()
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
+    plane.settle()
+    with plane.context.database.writing() as connection:
+        add(connection, Stored("sp_aaaaaaaaaaaaaaaa", pipeline["id"], None, T0, after_stop=True))
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "none"})
+    plane.settle()
+
+    assert (plane.state(), len(plane.runner.launched)) == ("Stopped", 1)
+    savepoints.resume(plane.context)
+    assert settled(plane, {"id": "sp_aaaaaaaaaaaaaaaa"})["state"] == "completed"
+    plane.settle()
+    assert (plane.state(), len(plane.runner.launched)) == ("Scheduling", 2)
+
+
+def test_a_stop_that_is_taken_back_leaves_a_savepoint_of_the_newest_epoch(plane: Plane) -> None:
+    plane.run()
+    asked = stop_with_savepoint(plane)
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "none"})
+    plane.end()
+
+    assert settled(plane, asked)["state"] == "completed"
+    assert plane.state() == "Scheduling"
+
+
+def test_a_savepoint_that_waits_for_a_stop_is_taken_by_the_next_control_plane(plane: Plane) -> None:
+    pipeline = plane.run()
+    with plane.context.database.writing() as connection:
+        add(connection, Stored("sp_aaaaaaaaaaaaaaaa", pipeline["id"], None, T0, after_stop=True))
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+
+    savepoints.resume(plane.context)
+
+    assert settled(plane, {"id": "sp_aaaaaaaaaaaaaaaa"})["state"] == "pending"

@@ -293,7 +293,7 @@ def test_waiting_for_nothing_asks_once(plane: FakeControlPlane, airflow_run: Run
 
 @pytest.mark.parametrize(
     ("choice", "requests"),
-    [("detach", []), ("stop", ["PATCH"]), ("savepoint_and_stop", ["POST", "PATCH"])],
+    [("detach", []), ("stop", ["PATCH"]), ("savepoint_and_stop", ["POST"])],
 )
 def test_a_killed_task_does_what_was_chosen_and_does_not_end_well(
     plane: FakeControlPlane, airflow_run: Run, choice: Any, requests: list[str]
