@@ -20,6 +20,7 @@ from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.durations import read_duration
 from engine.errors import ScriptRefused, SettingError
 from engine.jobs.spec import RUN_SETTINGS, read_run_settings
+from engine.start_steps import StartStep
 
 if TYPE_CHECKING:
     from engine.epoch_report import EpochReport
@@ -129,7 +130,12 @@ def _until_end(spec: RunSpec, *, as_json: bool) -> int:
     show = _show_json if as_json else _show
     if not as_json:
         say(f"{bold(spec.name)}: starting with parallelism {spec.parallelism}")
-    outcome = run(spec, control, show, on_started=lambda: None if as_json else say(dim("running; Ctrl-C stops it")))
+
+    def show_step(step: StartStep | None) -> None:
+        if step is StartStep.FIRST_EPOCH and not as_json:
+            say(dim("running; Ctrl-C stops it"))
+
+    outcome = run(spec, control, show, on_sign=show_step)
     if not as_json:
         say("finished: the input has ended" if outcome == "finished" else "stopped: the same command goes on from here")
     return 0 if outcome == "finished" else INTERRUPTED

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Column, ColumnElement, Connection, Integer, RowMapping, Table, Text, and_, insert, select
+from sqlalchemy import Column, ColumnElement, Connection, Integer, RowMapping, Table, Text, and_, insert, or_, select
 from sqlalchemy import update as update_rows
 
 from engine.jobs.status import Goodbye, Run
+from engine.start_steps import StartStep
 from engine.store.columns import Instant
 from engine.store.database import METADATA
 from engine.store.jobs import read_failure
@@ -99,8 +100,9 @@ def end(connection: Connection, job_id: str, generation: int, at: datetime) -> N
 
 
 def was_up(connection: Connection, pipeline_id: str, version: int) -> bool:
-    """Whether any run of that version has come so far as to run its query."""
-    same = and_(RUNS.c.pipeline_id == pipeline_id, RUNS.c.version == version, RUNS.c.running_at.is_not(None))
+    """Whether any run of that version has come so far as to run its query: from then on the state is its own."""
+    has_begun = or_(RUNS.c.running_at.is_not(None), RUNS.c.step == StartStep.FIRST_EPOCH.value)
+    same = and_(RUNS.c.pipeline_id == pipeline_id, RUNS.c.version == version, has_begun)
     return connection.execute(select(RUNS.c.generation).where(same).limit(1)).first() is not None
 
 

@@ -16,6 +16,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, Spec, StopRequest, Version
 from engine.jobs.states import State
 from engine.jobs.status import Failure, Goodbye, JobEvent, Progress, Run, Status
+from engine.start_steps import StartStep
 from engine.store import checkpoints, events, jobs, keys, pipelines, runs, savepoints, tokens, versions
 from engine.store.database import METADATA, Database, open_database
 from engine.store.keys import KeptAnswer
@@ -192,6 +193,20 @@ def test_a_runs_story_is_kept(database: Database) -> None:
         run = runs.find(connection, RUN.job_id, 1)
 
     assert run == replace(RUN, pid=42, born="7", hello_at=T0, running_at=T0, goodbye=bye, ended_at=T0)
+
+
+def test_a_version_that_was_forced_is_so_until_its_first_epoch_begins(database: Database) -> None:
+    records = StoredRecords(database)
+    with database.writing() as connection:
+        versions.add(connection, replace(VERSION, number=2, force=True))
+        runs.add(connection, replace(RUN, version=2))
+        runs.set_step(connection, RUN, StartStep.PLANNING)
+    assert records.version(PIPELINE.id, 2).force
+
+    with database.writing() as connection:
+        runs.set_step(connection, RUN, StartStep.FIRST_EPOCH)
+
+    assert not records.version(PIPELINE.id, 2).force
 
 
 def test_what_is_behind_a_failure_and_the_count_of_restarts_are_kept(database: Database) -> None:
