@@ -63,7 +63,7 @@ def run_show(args: Namespace) -> int:
         ("job", job.get("id")),
         ("run", job.get("run_id")),
         ("step", job.get("step")),
-        ("restarts", job and f"{job.get('restarts_total')}, {job.get('restarts')} in a row"),
+        ("restarts", f"{job.get('restarts_total')}, {job.get('restarts')} in a row" if job else None),
         ("last restart", job.get("restart_code")),
         ("started", instant(job.get("start_time"))),
         ("finished", instant(job.get("finish_time"))),

@@ -18,10 +18,11 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Literal, Protocol
 
+from engine.delivery.disk_errors import is_disk_full
 from engine.driver.home import Home, StopMode, end_group
 from engine.driver.stack_dumps import dump_stacks
 from engine.epoch_report import EpochReport
-from engine.errors import DriverCrashedError, EngineError, RunError, cause_of
+from engine.errors import DiskFullError, DriverCrashedError, EngineError, RunError, cause_of
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.runner import Holder
@@ -87,6 +88,9 @@ def outcome_of(assignment: Assignment, work: Work, home: Home) -> Goodbye:
         return Goodbye("failed", failure_of(error))
     except Exception as error:
         LOG.exception("the driver meets an error of its own")
+        if isinstance(error, OSError) and is_disk_full(error):
+            full = DiskFullError(f"{error.filename or 'a disk'} cannot be written: {error.strerror}", hint="free space")
+            return Goodbye("failed", failure_of(full))
         return Goodbye(
             "failed",
             failure_of(DriverCrashedError(f"{type(error).__name__}: {error}", hint="the log shows the details")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -11,7 +12,7 @@ import pytest
 from engine.driver.home import Home, StopMode
 from engine.driver.main import outcome_of
 from engine.epoch_report import EpochReport
-from engine.errors import Cause, DriverCrashedError, EngineError, SourceUnavailableError
+from engine.errors import Cause, DiskFullError, DriverCrashedError, EngineError, SourceUnavailableError
 from engine.jobs.assignment import Assignment
 from engine.start_steps import StartStep
 
@@ -47,6 +48,8 @@ class FailingWork:
     [
         (SourceUnavailableError("no broker", hint="look"), SourceUnavailableError.code, Cause.OUTAGE),
         (EngineError("a mistake"), EngineError.code, Cause.MISTAKE),
+        (OSError(errno.ENOSPC, "No space left on device", "/state/generation"), DiskFullError.code, Cause.OUTAGE),
+        (OSError(errno.EIO, "Input/output error"), DriverCrashedError.code, Cause.UNKNOWN),
         (ValueError("nobody has thought of this"), DriverCrashedError.code, Cause.UNKNOWN),
     ],
 )

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
-from engine.connectors.base import Table
+from engine.connectors.base import HasProbe, Table
 from engine.connectors.kafka.write.records import parts_of
 from engine.delivery.file_ledger import WritePermit, read_ledger
-from engine.errors import EngineError, ScriptRefused
+from engine.errors import EngineError, MissingTopicError, ScriptRefused
 from engine.plan.hidden import RETRACT, ROW_ID
 from engine.schema import Field, Schema
 from engine.types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Bytes, Member, Struct
@@ -50,6 +50,21 @@ def test_every_row_is_there_once(parallelism: int, broker: Broker, tmp_path: Pat
     run(target(broker.address, topic, sink__parallelism=parallelism), tmp_path)
 
     assert numbers(settled(broker, topic)) == expected(EPOCHS)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_topic_is_probed_without_a_record(mode: str, broker: Broker, tmp_path: Path) -> None:
+    topic = make_topic(broker)
+
+    def probe(name: str) -> None:
+        asked = sink(target(broker.address, name, sink__commit_mode=mode), tmp_path / "state" / "sinks" / "t")
+        assert isinstance(asked, HasProbe)
+        asked.probe()
+
+    probe(topic)
+    assert settled(broker, topic) == []
+    with pytest.raises(MissingTopicError):
+        probe(f"{topic}-that-nobody-made")
 
 
 @pytest.mark.parametrize("mode", MODES)
