@@ -50,5 +50,5 @@ def test_a_full_disk_is_named_and_nothing_is_lost(kind: str, tmp_path: Path, mon
 
         assert written(kind, root) == expected(6)
     assert len(refused) >= 3
-    assert {error.code for error in refused} == {"data.unwritable_target"}
+    assert {error.code for error in refused} == {"data.disk_full"}
     assert all("No space left" in error.message and error.hint for error in refused)
