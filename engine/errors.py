@@ -605,6 +605,12 @@ class SavepointError(EngineError):
     code = "savepoint.error"
 
 
+class SavepointsKeptError(SavepointError):
+    """The pipeline has savepoints, which would be deleted with it."""
+
+    code = "savepoint.kept"
+
+
 class SavepointNotFoundError(SavepointError):
     """The pipeline has no savepoint with this id."""
 

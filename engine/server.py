@@ -19,7 +19,7 @@ from types import FrameType
 import uvicorn
 
 from engine import __version__
-from engine.api import savepoints
+from engine.api import deletions, savepoints
 from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls
@@ -118,6 +118,7 @@ def _serve(
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
     read_unread(context)
     savepoints.resume(context)
+    deletions.resume(context)
     loop = threading.Thread(target=controller.run, name="controller")
     loop.start()
     try:

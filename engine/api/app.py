@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
-from engine.api import deployments, jobs, pipelines, problems, runs, savepoints, validate_query, watermark
+from engine.api import deletions, deployments, jobs, pipelines, problems, runs, savepoints, validate_query, watermark
 from engine.api.answers import Ping
 from engine.api.authentication import Authentication, Rules
 from engine.api.context import Context, ContextDep
@@ -28,6 +28,7 @@ ROUTERS = (
     validate_query.ROUTER,
     deployments.ROUTER,
     pipelines.ROUTER,
+    deletions.ROUTER,
     jobs.ROUTER,
     watermark.ROUTER,
     watermark.CERTIFICATES,

@@ -1,8 +1,7 @@
-"""Pipelines: look at, change, start again, delete."""
+"""Pipelines: look at, change, start again."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from typing import Annotated
 
@@ -14,7 +13,6 @@ from engine.api import answers
 from engine.api.answers import Page
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, etag, kept
 from engine.api.context import Context, ContextDep
-from engine.errors import PipelineBusyError
 from engine.jobs import desired
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, StopRequest
@@ -91,24 +89,6 @@ def restart(
     return update(
         context, request, pipeline, lambda _, record: desired.ask_restart(record.pipeline, record.status, force)
     )
-
-
-@ROUTER.delete("/{pipeline}", status_code=204, response_class=Response)
-def delete(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> Response:
-    """Delete a stopped pipeline with its state, savepoints and logs."""
-    with context.database.writing() as connection:
-        if (answer := kept(connection, context, request)) is not None:
-            return again(answer)
-        record = read_record(connection, pipelines.get(connection, pipeline).id)
-        request.check(record.pipeline)
-        if not record.status.state.is_terminal:
-            raise PipelineBusyError(f"pipeline {record.pipeline.name!r} is {record.status.state}", hint="stop it first")
-        pipelines.remove(connection, record.pipeline)
-        response = done(connection, context, request, 204, None)
-    shutil.rmtree(context.directory.state(record.pipeline.id), ignore_errors=True)
-    shutil.rmtree(context.directory.runs(record.pipeline.id), ignore_errors=True)
-    context.changes.notify(record.pipeline.id)
-    return response
 
 
 def update(

@@ -110,10 +110,16 @@ def run_rescale(args: Namespace) -> int:
     return 0
 
 
+def _delete_arguments(parser: ArgumentParser) -> None:
+    add_pipeline(parser)
+    parser.add_argument("--with-savepoints", action="store_true", help="Delete its savepoints, too")
+
+
 @errors_shown
 def run_delete(args: Namespace) -> int:
-    """Delete a stopped pipeline, with its state and savepoints."""
-    connect(args).send("DELETE", path_of(args), None)
+    """Delete a stopped pipeline, with its state."""
+    query = "?with_savepoints=true" if args.with_savepoints else ""
+    connect(args).send("DELETE", path_of(args) + query, None)
     if not args.json:
         say(f"{args.pipeline} is deleted")
     return 0
@@ -123,4 +129,4 @@ LIST = Command("list", "List the pipelines of a control plane", add_connection, 
 SHOW = Command("show", "Show a pipeline and the state of its job", add_pipeline, run_show)
 STOP = Command("stop", "Stop a pipeline and keep its state", _stop_arguments, run_stop)
 RESCALE = Command("rescale", "Change the parallelism of a pipeline", _rescale_arguments, run_rescale)
-DELETE = Command("delete", "Delete a stopped pipeline with its state and savepoints", add_pipeline, run_delete)
+DELETE = Command("delete", "Delete a stopped pipeline with its state", _delete_arguments, run_delete)

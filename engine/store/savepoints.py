@@ -106,6 +106,11 @@ def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Savep
     return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
+def states(connection: Connection, pipeline_id: str) -> Sequence[str]:
+    """What has become of each savepoint of a pipeline."""
+    return list(connection.execute(select(SAVEPOINTS.c.state).where(SAVEPOINTS.c.pipeline_id == pipeline_id)).scalars())
+
+
 def waiting_for_stop() -> ColumnElement[bool]:
     """Of a pipeline: whether it has a savepoint that is to be taken before its job may start again."""
     return exists().where(

@@ -14,6 +14,7 @@ from engine.store.migrations import (
     m0009_meanings_and_stops,
     m0010_sinks,
     m0011_certificates,
+    m0012_deletions,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -28,4 +29,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0009_meanings_and_stops.STATEMENTS,
     m0010_sinks.STATEMENTS,
     m0011_certificates.STATEMENTS,
+    m0012_deletions.STATEMENTS,
 )

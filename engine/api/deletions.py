@@ -1,0 +1,85 @@
+"""Deletions: written down before anything is removed, so that a control plane that died half way goes on with it.
+
+    write    the pipeline's records are gone; "pl_1 is to go" is written down, in one transaction
+    remove   its directories
+    write    "pl_1 is to go" is taken back
+
+A crash after the first step leaves directories that nobody can see any more; the next start removes them.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from sqlalchemy import Connection
+
+from engine.api.change_request import ChangeRequestDep, again, done, kept
+from engine.api.context import Context, ContextDep
+from engine.errors import PipelineBusyError, SavepointsKeptError
+from engine.jobs.records import JobRecord
+from engine.store import deletions, pipelines, savepoints
+from engine.store.records import read_record
+
+LOG = logging.getLogger(__name__)
+ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
+
+
+@ROUTER.delete("/{pipeline}", status_code=204, response_class=Response)
+def delete(
+    pipeline: str,
+    request: ChangeRequestDep,
+    context: ContextDep,
+    with_savepoints: Annotated[bool, Query(description="Whether its savepoints may go, too.")] = False,
+) -> Response:
+    """Delete a pipeline that is at rest, with its state and logs. One that has savepoints is refused, unless these may
+    go, too."""
+    with context.database.writing() as connection:
+        if (answer := kept(connection, context, request)) is not None:
+            return again(answer)
+        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        request.check(record.pipeline)
+        _check(connection, record, with_savepoints=with_savepoints)
+        pipelines.remove(connection, record.pipeline)
+        deletions.add(connection, record.pipeline.id, context.clock())
+        response = done(connection, context, request, 204, None)
+    finish(context, record.pipeline.id)
+    context.changes.notify(record.pipeline.id)
+    return response
+
+
+def finish(context: Context, pipeline_id: str) -> None:
+    """Remove the directories of a pipeline that is deleted. What cannot be removed is left to the next start."""
+    try:
+        for directory in (context.directory.state(pipeline_id), context.directory.runs(pipeline_id)):
+            if directory.exists():
+                shutil.rmtree(directory)
+    except OSError:
+        LOG.exception("the directories of pipeline %s are not removed yet; the next start tries again", pipeline_id)
+        return
+    with context.database.writing() as connection:
+        deletions.settle(connection, pipeline_id)
+
+
+def resume(context: Context) -> None:
+    """Go on with what a control plane before this one has not removed."""
+    with context.database.reading() as connection:
+        pending = deletions.pending(connection)
+    for pipeline_id in pending:
+        context.workers.submit(finish, context, pipeline_id)
+
+
+def _check(connection: Connection, record: JobRecord, *, with_savepoints: bool) -> None:
+    name = record.pipeline.name
+    if not record.status.state.is_terminal:
+        raise PipelineBusyError(f"pipeline {name!r} is {record.status.state}", hint="stop it first")
+    states = savepoints.states(connection, record.pipeline.id)
+    if "pending" in states:
+        raise PipelineBusyError(f"a savepoint of pipeline {name!r} is being taken", hint="wait until it is complete")
+    if (count := states.count("completed")) and not with_savepoints:
+        raise SavepointsKeptError(
+            f"pipeline {name!r} has {count} savepoint{'s' if count > 1 else ''}, which would be deleted, too",
+            hint="say that they may go: with_savepoints=true, or --with-savepoints",
+        )

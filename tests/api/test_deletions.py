@@ -1,0 +1,84 @@
+"""A pipeline goes wholly, also when the control plane dies half way, and its savepoints only when that is said."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.api import deletions
+from engine.store.deletions import pending
+from tests.api.conftest import Plane
+
+BASE = "/api/v1/pipelines/orders"
+
+
+def stopped(plane: Plane) -> list[Path]:
+    """A pipeline that is stopped, and its directories."""
+    pipeline = plane.run()
+    plane.http.patch(BASE, json={"stop": "force"})
+    plane.settle()
+    directory = plane.context.directory
+    folders = [directory.state(pipeline["id"]), directory.runs(pipeline["id"])]
+    for folder in folders:
+        (folder / "some").mkdir(parents=True)
+    return folders
+
+
+def test_a_deleted_pipeline_leaves_no_directory(plane: Plane) -> None:
+    folders = stopped(plane)
+
+    assert plane.http.delete(BASE).status_code == 204
+
+    assert not any(folder.exists() for folder in folders)
+    assert plane.http.delete(BASE).status_code == 404
+    with plane.context.database.reading() as connection:
+        assert pending(connection) == []
+
+
+def test_what_a_crash_has_left_of_a_deletion_goes_at_the_next_start(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = stopped(plane)
+
+    def die(*_: Any) -> None:
+        raise OSError("the power goes")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", die)
+        assert plane.http.delete(BASE).status_code == 204
+    assert all(folder.exists() for folder in folders)
+    assert plane.http.get(BASE).status_code == 404
+    assert plane.deploy()["state_dir"] != str(folders[0])
+
+    deletions.resume(plane.context)
+    plane.context.workers.shutdown()
+
+    assert not any(folder.exists() for folder in folders)
+    with plane.context.database.reading() as connection:
+        assert pending(connection) == []
+
+
+def test_savepoints_are_deleted_only_when_that_is_said(plane: Plane) -> None:
+    plane.run()
+    plane.http.post(f"{BASE}/savepoints")
+    plane.http.patch(BASE, json={"stop": "force"})
+    plane.settle()
+
+    refused = plane.http.delete(BASE)
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "savepoint.kept")
+    assert "has 1 savepoint, which" in refused.json()["detail"]
+    assert len(plane.get("/pipelines/orders/savepoints")["data"]) == 1
+    assert plane.http.delete(f"{BASE}?with_savepoints=true").status_code == 204
+
+
+def test_a_savepoint_that_failed_keeps_no_pipeline(plane: Plane) -> None:
+    plane.run()
+    plane.http.post(f"{BASE}/savepoints", json={"label": "broken"})
+    plane.http.patch(BASE, json={"stop": "force"})
+    plane.settle()
+
+    assert plane.http.delete(BASE).status_code == 204
