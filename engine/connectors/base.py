@@ -70,6 +70,7 @@ class Table:
     metadata: tuple[tuple[str, str], ...] = ()
     bad_data: BadData = "fail"
     idle_time: timedelta | None = timedelta(minutes=5)
+    quiet_after: timedelta | None = None
     framing: Literal["newline"] | None = None
     framing_max_length: int | None = None
     primary_key: tuple[str, ...] = ()

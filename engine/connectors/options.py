@@ -92,6 +92,12 @@ class TableOptions(Options):
         timedelta(minutes=5),
         description="How long a partition without rows holds back the watermark; -1 means for ever.",
     )
+    quiet_after: timedelta | None = Field(
+        None,
+        gt=timedelta(),
+        description="How long every partition must have been without rows until the watermark follows the clock, less "
+        "the delay of `WATERMARK FOR`; rows that come later and are older are late. By default it never does.",
+    )
     late_rows: str = Field(
         "drop",
         description="What happens to rows that are too late; `drop`, the only choice, counts them and leaves them out.",

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from engine.connectors.base import HasBacklog, HasMovingStart, Json, Position, Source
 from engine.spark import notes
-from engine.spark.watermarks import END_OF_TIME, Activity, Marks, advance, follow
+from engine.spark.watermarks import END_OF_TIME, Activity, Marks, Silence, advance, follow, follow_clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,7 @@ class Planner:
     source: Source
     activity: Activity
     clock: Callable[[], datetime]
+    silence: Silence = field(default_factory=Silence)
     is_first: bool = True
 
     def first(self) -> Offset:
@@ -121,7 +122,10 @@ class Planner:
         waiting = self.source.waiting(ends) if isinstance(self.source, HasBacklog) else None
         # what waits to be read is not silent, however long others are read before it
         busy = {*moving, *(name for name, rows in (waiting or {}).items() if rows)}
+        # a new partition may have rows that are read from the next epoch on
+        by_clock = self.silence.find_mark(now, is_busy=bool(busy or new))
         marks, is_idle = self._marks(start, begins, notes_of_start, busy, now)
+        marks = self._marks_by_clock(marks, by_clock)
         if self.spec.other_notes:
             notes.write_mark(self.spec.notes, notes.SourceMark(marks.source, is_idle, is_end))
         # Spark forgets at a restart how far each source was, so each must say so once more
@@ -184,6 +188,12 @@ class Planner:
         if self.source.bounded or not all(name in idle or name in finished for name in begins):
             return marks, False
         return Marks(marks.partitions, follow(marks.source, self._marks_of_others())), True
+
+    def _marks_by_clock(self, marks: Marks, by_clock: int | None) -> Marks:
+        limit = self.silence.limit
+        if self.source.bounded or limit is None:
+            return marks
+        return Marks(marks.partitions, follow_clock(marks.source, by_clock, limit))
 
     def _marks_of_others(self) -> list[int | None]:
         """The watermarks of the pipeline's other sources that are active."""

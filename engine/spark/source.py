@@ -22,12 +22,13 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
 from engine.connectors.base import CommitListener, HasClock, Json, Position, Source
+from engine.plan.delays import fixed_delay
 from engine.spark.planner import Offset, Planner
 from engine.spark.pulses import beat
 from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading, heartbeat
 from engine.spark.scan_spec import ScanSpec, format_name
 from engine.spark.spark_types import spark_schema
-from engine.spark.watermarks import Activity
+from engine.spark.watermarks import Activity, Silence
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +58,8 @@ class Reader(DataSourceStreamReader):
         if self._planner is None:
             source = self.spec.open()
             clock = source.now if isinstance(source, HasClock) else _now
-            self._planner = Planner(self.spec.plan, source, Activity(self.spec.table.idle_time, {}), clock)
+            activity = Activity(self.spec.table.idle_time, {})
+            self._planner = Planner(self.spec.plan, source, activity, clock, _silence(self.spec))
         return self._planner
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
@@ -148,6 +150,11 @@ def streamed(spark: SparkSession, table: str) -> DataFrame:
 
 def _start(source: Source, first: Offset, partition: str) -> Position:
     return first.positions[partition] if partition in first.positions else source.start(partition)
+
+
+def _silence(spec: ScanSpec) -> Silence:
+    delay = fixed_delay(spec.scan.event_time, spec.scan.watermark)
+    return Silence() if delay is None else Silence(spec.table.quiet_after, delay)
 
 
 def _now() -> datetime:

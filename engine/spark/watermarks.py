@@ -8,6 +8,7 @@ microseconds since the Unix epoch.
     candidates      p0 400, p1 600
     after           p0 500, p1 600          the source 500
     p0 is idle      p0 500, p1 600          the source 600: p0 holds nothing back, and is late when it wakes
+    all are quiet   p0 500, p1 600          the source 900: the clock says 910, and rows are up to 10 late
 
 See docs/decisions/watermarks-travel-in-offsets.md.
 """
@@ -20,6 +21,8 @@ from datetime import UTC, datetime, timedelta
 
 END_OF_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 1_000_000
 """The watermark of an input that has ended: every window is over."""
+
+_LEAST_STEP = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,34 @@ def follow(watermark: int | None, others: Collection[int | None]) -> int | None:
     if not marks or len(marks) < len(others):
         return watermark
     return _later(watermark, min(marks))
+
+
+def follow_clock(watermark: int | None, by_clock: int | None, silence: timedelta) -> int | None:
+    """The watermark of a source that is silent altogether. It moves by a minute at least, or by the length of the
+    `silence` that it waited for if that is shorter: every move is an epoch."""
+    if by_clock is None or watermark is None:
+        return _later(watermark, by_clock)
+    step = min(silence, _LEAST_STEP) // timedelta(microseconds=1)
+    return by_clock if by_clock - watermark >= step else watermark
+
+
+@dataclass(slots=True)
+class Silence:
+    """Since when a source has had no rows, by the planner's clock. After the limit its watermark is that of the clock,
+    less the delay that its rows have; without a limit never."""
+
+    limit: timedelta | None = None
+    delay: timedelta = timedelta()
+    since: datetime | None = None
+
+    def find_mark(self, now: datetime, *, is_busy: bool) -> int | None:
+        """Note whether there are rows, read or waiting, and say what the watermark is by the clock; None as long as the
+        source is not to follow it."""
+        if is_busy or self.since is None:
+            self.since = now
+        if self.limit is None or now - self.since <= self.limit:
+            return None
+        return int((now - self.delay).timestamp() * 1_000_000)
 
 
 @dataclass(slots=True)

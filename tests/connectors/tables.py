@@ -54,6 +54,7 @@ def table(
         metadata=tuple((metadata or {}).items()),
         bad_data=read.general.bad_data,
         idle_time=read.general.idle_after,
+        quiet_after=read.general.quiet_after,
         dead_letter_directory=read.general.dead_letter_path,
         dead_letter_table=read.general.dead_letter_table,
     )

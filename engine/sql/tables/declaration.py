@@ -44,6 +44,7 @@ class Declaration:
             dead_letter_directory=general.dead_letter_path,
             dead_letter_table=general.dead_letter_table,
             idle_time=general.idle_after,
+            quiet_after=general.quiet_after,
             framing=general.framing,
             framing_max_length=general.framing_newline_max_length,
             primary_key=self.columns.keys,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from engine.errors import EventTimeError, OptionValueError, TableColumnError
 from engine.formats import find_format
+from engine.plan.delays import fixed_delay
 from engine.plan.expr import Column, Expr, Named
 from engine.plan.nodes import Project, Scan
 from engine.plan.tree import Node
@@ -39,6 +40,8 @@ def declare_source(declaration: Declaration) -> SourceTable:
     event_time, watermark = EventTimes(
         declaration.name, connector, columns, declaration.options.general, declaration.script, declaration.positions
     ).read(values)
+    if declaration.options.general.quiet_after is not None and fixed_delay(event_time, watermark) is None:
+        complaints.add(OptionValueError(_NO_DELAY, hint=_DELAY), declaration.positions["quiet_after"])
     if not visible:
         raise TableColumnError(f"source {declaration.name} has no columns", hint="declare them", at=declaration.at)
     filled = declaration.filled()
@@ -115,3 +118,5 @@ def _carries_changes(declaration: Declaration, complaints: Complaints) -> bool:
 
 
 _NO_TIME = "rows that change are never late; leave it out"
+_NO_DELAY = "option 'quiet_after' needs a watermark that is the event time less a fixed length of time"
+_DELAY = "declare WATERMARK FOR column AS column - INTERVAL '5 seconds', or leave the option out"
