@@ -532,6 +532,24 @@ class AuthError(EngineError):
     code = "auth.denied"
 
 
+class AdminOnlyError(AuthError):
+    """The request needs the control plane's first token."""
+
+    code = "auth.admin_only"
+
+
+class TokenExistsError(EngineError):
+    """The name of a token is taken."""
+
+    code = "token.exists"
+
+
+class TokenNotFoundError(EngineError):
+    """There is no token of this name that is let in."""
+
+    code = "token.not_found"
+
+
 class HostRefusedError(AuthError):
     """The request names a host that is not this control plane."""
 

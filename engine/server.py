@@ -114,6 +114,8 @@ def _serve(
         max_query_bytes=settings.api.max_query_bytes,
         long_poll_max=settings.api.long_poll_max,
     )
+    with database.reading() as connection:
+        context.admission.load(tokens.named(connection))
     app = build_app(context, Rules(hashes, _hosts(settings.api), settings.api.max_body_bytes))
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
     read_unread(context)

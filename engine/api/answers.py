@@ -180,6 +180,9 @@ class LogMessage(BaseModel):
     code: str | None = Field(description="The code of the error.")
     details: str | None = Field(description="What to do about it.")
     run_id: int | None = Field(description="The run that it happened to.")
+    who: str | None = Field(
+        description="The name of the token that asked for it; null for what the control plane does by itself."
+    )
 
 
 class Ping(BaseModel):
@@ -327,6 +330,7 @@ def log_message(event: JobEvent) -> LogMessage:
         code=event.code,
         details=event.hint,
         run_id=event.generation,
+        who=event.who,
     )
 
 

@@ -8,7 +8,18 @@ from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
-from engine.api import deletions, deployments, jobs, pipelines, problems, runs, savepoints, validate_query, watermark
+from engine.api import (
+    deletions,
+    deployments,
+    jobs,
+    pipelines,
+    problems,
+    runs,
+    savepoints,
+    tokens,
+    validate_query,
+    watermark,
+)
 from engine.api.answers import Ping
 from engine.api.authentication import Authentication, Rules
 from engine.api.context import Context, ContextDep
@@ -33,6 +44,7 @@ ROUTERS = (
     watermark.ROUTER,
     watermark.CERTIFICATES,
     savepoints.ROUTER,
+    tokens.ROUTER,
     runs.ROUTER,
 )
 
@@ -59,5 +71,5 @@ def build_app(context: Context, rules: Rules) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router, prefix=API_PREFIX)
     problems.install(app)
-    app.add_middleware(Authentication, rules=rules)
+    app.add_middleware(Authentication, rules=rules, admission=context.admission, clock=context.clock)
     return app

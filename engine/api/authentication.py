@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from engine.api.admission import Admission
 from engine.api.problems import answer, problem_of
 from engine.errors import AuthError, EngineError, HostRefusedError, RequestError, RequestTooLargeError
+from engine.instants import Clock
 from engine.jobs.address import API_PREFIX
-from engine.jobs.controller import hash_key
 
 OPEN = (f"{API_PREFIX}/ping", f"{API_PREFIX}/api-docs/")
 """Paths below the API that anybody may ask."""
+_WHO = "who"
 OWN_KEY = f"{API_PREFIX}/runs/"
 """Paths that drivers ask with the secret of their run, which the handlers check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a request must have. Without `hosts`, any host name will do."""
+    """What a request must have. Without `hosts`, any host name will do. The hashes are those of the admin's tokens."""
 
     token_hashes: frozenset[str]
     hosts: frozenset[str] | None
@@ -34,16 +36,28 @@ class Authentication:
 
     app: ASGIApp
     rules: Rules
+    admission: Admission
+    clock: Clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with a problem."""
         if scope["type"] == "http":
             try:
-                _check(self.rules, scope["path"], Headers(scope=scope))
+                scope.setdefault("state", {})[_WHO] = self._check(scope["path"], Headers(scope=scope))
             except EngineError as error:
                 await answer(problem_of(error))(scope, receive, send)
                 return
         await self.app(scope, receive, send)
+
+    def _check(self, path: str, headers: Headers) -> str | None:
+        """Who asks; refuses what has no valid token where one is needed."""
+        _check(self.rules, path, headers)
+        if path.startswith(OPEN) or path.startswith(OWN_KEY) or not path.startswith("/api/"):
+            return None
+        who = self.admission.who(bearer(headers), self.rules.token_hashes, self.clock)
+        if who is None:
+            raise AuthError("the request has no valid token", hint="send `Authorization: Bearer <token>`")
+        return who
 
 
 def bearer(headers: Headers) -> str:
@@ -52,10 +66,10 @@ def bearer(headers: Headers) -> str:
     return token.strip() if kind.lower() == "bearer" else ""
 
 
-def is_admitted(token: str, hashes: frozenset[str]) -> bool:
-    """Whether a token is one of those hashed; takes the same time whichever it is."""
-    hashed = hash_key(token)
-    return sum(hmac.compare_digest(hashed, admitted) for admitted in hashes) > 0 and bool(token)
+def who_asks(request: Request) -> str | None:
+    """The name of the token that a request was let in with; None where nobody needs one."""
+    who: str | None = request.scope["state"][_WHO]
+    return who
 
 
 def _check(rules: Rules, path: str, headers: Headers) -> None:
@@ -72,10 +86,6 @@ def _check(rules: Rules, path: str, headers: Headers) -> None:
             f"the request is longer than {rules.max_body_bytes} bytes",
             hint="the setting api.max_body_bytes is the limit",
         )
-    if path.startswith(OPEN) or path.startswith(OWN_KEY) or not path.startswith("/api/"):
-        return
-    if not is_admitted(bearer(headers), rules.token_hashes):
-        raise AuthError("the request has no valid token", hint="send `Authorization: Bearer <token>`")
 
 
 def _host_name(host: str) -> str:

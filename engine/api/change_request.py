@@ -20,10 +20,13 @@ from fastapi import Depends, Header, Request, Response
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
+from engine.api.admission import ADMIN
+from engine.api.authentication import who_asks
 from engine.api.context import Context
 from engine.errors import IdempotencyConflictError, PipelineChangedError
 from engine.jobs.spec import Pipeline
-from engine.store import keys
+from engine.jobs.status import JobEvent
+from engine.store import events, keys
 from engine.store.keys import KeptAnswer
 
 _MOST_OF_AGENT = 120
@@ -39,6 +42,8 @@ class ChangeRequest:
     if_match: str | None = None
     caller: str = "the API caller"
     """Who sends it, in words."""
+    who: str | None = None
+    """The name of the token that it was sent with."""
 
     def check(self, pipeline: Pipeline | None) -> None:
         """Refuse a change of something else than its sender has seen."""
@@ -63,6 +68,11 @@ def kept(connection: Connection, context: Context, request: ChangeRequest) -> Ke
     if answer is not None and answer.digest != request.digest:
         raise IdempotencyConflictError("the idempotency key belongs to another request", hint="use a fresh key")
     return answer
+
+
+def note(connection: Connection, context: Context, request: ChangeRequest, job_id: str, message: str) -> None:
+    """Leave an event that says what was asked for, and by whom."""
+    events.add(connection, JobEvent(job_id, context.clock(), "info", message, who=request.who))
 
 
 def again(answer: KeptAnswer) -> Response:
@@ -118,13 +128,17 @@ async def _change_request(
         [request.method, request.url.path, sorted(request.query_params.multi_items()), body], sort_keys=True
     )
     key = idempotency_key or (key_of_body if isinstance(key_of_body, str) else None)
-    return ChangeRequest(hashlib.sha256(text.encode()).hexdigest(), key or None, if_match, _caller(request))
+    return ChangeRequest(
+        hashlib.sha256(text.encode()).hexdigest(), key or None, if_match, _caller(request), who_asks(request)
+    )
 
 
 def _caller(request: Request) -> str:
-    """Who sends a request: what its client calls itself, and where it is."""
+    """Who sends a request: whose token it has, what its client calls itself, and where it is."""
     agent = "".join(filter(str.isprintable, request.headers.get("user-agent", "")))[:_MOST_OF_AGENT].strip()
-    return f"{agent or 'the API caller'} at {request.client.host}" if request.client else agent or "the API caller"
+    client = f"{agent or 'the API caller'} at {request.client.host}" if request.client else agent or "the API caller"
+    who = who_asks(request)
+    return client if who == ADMIN else f"{who}, {client}"
 
 
 def _read_body(body: bytes) -> Any:

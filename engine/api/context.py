@@ -11,6 +11,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from engine.api.admission import Admission
 from engine.api.waiting_requests import Changes
 from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
@@ -92,6 +93,8 @@ class Context:
     """How long a request for a savepoint is held in the hope that it completes."""
     in_hand: dict[str, Savepoint] = field(default_factory=dict)
     """The savepoints that are being taken, by their ids."""
+    admission: Admission = field(default_factory=Admission)
+    """The named tokens that are let in."""
     workers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "savepoint"))
 
     def changed(self, pipeline_id: str) -> None:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, kept
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, kept, note
 from engine.api.context import Context, ContextDep
 from engine.api.pipelines import Parallelism, show
 from engine.errors import RequestTooLargeError, StaleWriteError
@@ -118,6 +118,8 @@ def deploy(name: Name, body: Deployment, request: ChangeRequestDep, context: Con
             if earlier is None
             else _redeploy(connection, earlier, deployment, context)
         )
+        if pipeline != earlier:
+            note(connection, context, request, pipeline.job_id, desired.describe_change(earlier, pipeline))
         shown = show(connection, pipeline.id, context)
         is_unchanged = earlier is not None and earlier.version == pipeline.version
         content = answers.DeployedPipeline(**dict(shown), unchanged=is_unchanged)

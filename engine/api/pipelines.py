@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.answers import Page
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, etag, kept
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, etag, kept, note
 from engine.api.context import Context, ContextDep
 from engine.jobs import desired
 from engine.jobs.records import JobRecord
@@ -107,6 +107,7 @@ def update(
         changed = apply(connection, record)
         if changed != record.pipeline:
             changed = pipelines.update(connection, changed)
+            note(connection, context, request, changed.job_id, desired.describe_change(record.pipeline, changed))
         response = done(connection, context, request, status, show(connection, changed.id, context), changed)
     context.changed(changed.id)
     return response

@@ -24,6 +24,7 @@ _BY_CODE = {
     "pipeline.not_found": HTTPStatus.NOT_FOUND,
     "pipeline.no_such_sink": HTTPStatus.NOT_FOUND,
     "savepoint.not_found": HTTPStatus.NOT_FOUND,
+    "token.not_found": HTTPStatus.NOT_FOUND,
     "pipeline.changed": HTTPStatus.PRECONDITION_FAILED,
 }
 _BY_FAMILY = {
@@ -37,6 +38,7 @@ _BY_FAMILY = {
     "pipeline": HTTPStatus.CONFLICT,
     "savepoint": HTTPStatus.CONFLICT,
     "state": HTTPStatus.CONFLICT,
+    "token": HTTPStatus.CONFLICT,
 }
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.answers import Page
-from engine.api.change_request import ChangeRequestDep, again, done, kept
+from engine.api.change_request import ChangeRequestDep, again, done, kept, note
 from engine.api.context import Context, ContextDep
 from engine.api.pipelines import update
 from engine.api.plan_restore import plan_restore
@@ -87,11 +87,14 @@ def take(
             after_stop=asked.stop != "none",
         )
         savepoints.add(connection, fresh)
+        note(connection, context, request, record.pipeline.job_id, f"savepoint {fresh.id} was asked for")
         if fresh.after_stop:
             by = StopRequest(request.caller, context.clock())
             stopped = desired.ask_stop(record.pipeline, record.status, asked.stop, by)
             if stopped != record.pipeline:
                 pipelines.update(connection, stopped)
+                words = desired.describe_change(record.pipeline, stopped)
+                note(connection, context, request, stopped.job_id, words)
         done(connection, context, request, 202, answers.savepoint(fresh, context.directory))
     if fresh.after_stop:
         context.changed(record.pipeline.id)

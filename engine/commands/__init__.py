@@ -9,6 +9,7 @@ from engine.commands.pipelines import DELETE, LIST, RESCALE, SHOW, STOP
 from engine.commands.restore import RESTORE
 from engine.commands.savepoint import SAVEPOINT, SAVEPOINTS
 from engine.commands.serve import SERVE
+from engine.commands.token import TOKEN
 from engine.commands.watermark import WATERMARK
 
 REMOTE: tuple[Command, ...] = (
@@ -24,5 +25,6 @@ REMOTE: tuple[Command, ...] = (
     LOGS,
     WATERMARK,
     DELETE,
+    TOKEN,
 )
 """In the order in which the help names them."""

@@ -51,6 +51,24 @@ def means_the_same(current: Version, spec: Spec, plan: PlannedQuery) -> bool:
     return spec.digest == current.spec.digest if current.meaning is None else plan.meaning == current.meaning
 
 
+def describe_change(before: Pipeline | None, after: Pipeline) -> str:
+    """What was asked for, for the owner of the job to read."""
+    if before is None:
+        return f"version {after.version} was deployed"
+    said: list[str] = []
+    if after.version != before.version:
+        said.append(f"version {after.version} was deployed")
+    if after.stop != before.stop:
+        said.append("it was told to run" if after.stop == "none" else f"it was told to stop ({after.stop})")
+    if after.restarts_asked > before.restarts_asked:
+        said.append("it was told to start again")
+    if after.restore is not None and after.restore != before.restore:
+        said.append(f"it was told to go back to savepoint {after.restore.savepoint_id}")
+    if after.parallelism != before.parallelism:
+        said.append(f"its parallelism was set to {after.parallelism}")
+    return ", ".join(said) or "its secrets were changed"
+
+
 def next_version(
     current: Version, spec: Spec, plan: PlannedQuery, now: datetime, *, force: bool, has_state: bool
 ) -> Version:

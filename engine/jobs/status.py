@@ -140,3 +140,5 @@ class JobEvent:
     hint: str | None = None
     generation: int | None = None
     id: int | None = None
+    who: str | None = None
+    """The name of the token that asked for it; None for what the control plane does by itself."""

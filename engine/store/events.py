@@ -21,6 +21,7 @@ EVENTS = Table(
     Column("code", Text),
     Column("hint", Text),
     Column("generation", Integer),
+    Column("who", Text),
 )
 
 
@@ -35,6 +36,7 @@ def add(connection: Connection, event: JobEvent) -> None:
             code=event.code,
             hint=event.hint,
             generation=event.generation,
+            who=event.who,
         )
     )
 
@@ -45,7 +47,4 @@ def latest(connection: Connection, job_id: str, limit: int, level: str | None = 
     if level is not None:
         query = query.where(EVENTS.c.level == level)
     rows = connection.execute(query).mappings()
-    return [
-        JobEvent(r["job_id"], r["at"], r["level"], r["message"], r["code"], r["hint"], r["generation"], r["id"])
-        for r in rows
-    ]
+    return [JobEvent(**row) for row in rows]

@@ -1,25 +1,82 @@
-"""Hashes of the tokens that are let in."""
+"""The tokens that are let in, as hashes: those of the admin, which have no name, and named ones."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Table, Text, select
+from sqlalchemy import Column, Connection, Table, Text, select, update
 from sqlalchemy.dialects.sqlite import insert
 
+from engine.errors import TokenExistsError, TokenNotFoundError
 from engine.store.columns import Instant
 from engine.store.database import METADATA
 
 TOKENS = Table(
-    "tokens", METADATA, Column("hash", Text, primary_key=True), Column("created_at", Instant, nullable=False)
+    "tokens",
+    METADATA,
+    Column("hash", Text, primary_key=True),
+    Column("created_at", Instant, nullable=False),
+    Column("name", Text),
+    Column("created_by", Text),
+    Column("expires_at", Instant),
+    Column("revoked_at", Instant),
 )
 
 
+@dataclass(frozen=True, slots=True)
+class NamedToken:
+    """A token that somebody was given. Its value is known to nobody else."""
+
+    hash: str
+    name: str
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    def is_valid(self, at: datetime) -> bool:
+        """Whether it is let in."""
+        return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
+
+
 def add(connection: Connection, token_hash: str, at: datetime) -> None:
-    """Let a token in."""
+    """Let a token of the admin in."""
     connection.execute(insert(TOKENS).values(hash=token_hash, created_at=at).on_conflict_do_nothing())
 
 
 def hashes(connection: Connection) -> frozenset[str]:
-    """The hashes of all tokens that are let in."""
-    return frozenset(connection.execute(select(TOKENS.c.hash)).scalars())
+    """The hashes of the admin's tokens."""
+    return frozenset(connection.execute(select(TOKENS.c.hash).where(TOKENS.c.name.is_(None))).scalars())
+
+
+def add_named(connection: Connection, token: NamedToken) -> None:
+    """Let a named token in. One that has expired gives its name away; one that is valid does not."""
+    taken = next((other for other in named(connection) if other.name == token.name and other.revoked_at is None), None)
+    if taken is not None and taken.is_valid(token.created_at):
+        raise TokenExistsError(f"there is a token named {token.name!r}", hint="revoke it first, or choose another name")
+    if taken is not None:
+        revoke(connection, token.name, token.created_at)
+    connection.execute(
+        insert(TOKENS).values(
+            hash=token.hash,
+            created_at=token.created_at,
+            name=token.name,
+            created_by=token.created_by,
+            expires_at=token.expires_at,
+        )
+    )
+
+
+def named(connection: Connection) -> Sequence[NamedToken]:
+    """All named tokens, oldest first, also those that are let in no more."""
+    query = select(TOKENS).where(TOKENS.c.name.is_not(None)).order_by(TOKENS.c.created_at, TOKENS.c.name)
+    return [NamedToken(**row) for row in connection.execute(query).mappings()]
+
+
+def revoke(connection: Connection, name: str, at: datetime) -> None:
+    """Let a named token in no more."""
+    condition = (TOKENS.c.name == name) & TOKENS.c.revoked_at.is_(None)
+    if connection.execute(update(TOKENS).where(condition).values(revoked_at=at)).rowcount == 0:
+        raise TokenNotFoundError(f"there is no token named {name!r}", hint="arroyo token list shows them")

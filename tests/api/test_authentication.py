@@ -70,6 +70,8 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/savepoints",
             "/pipelines/{pipeline}/savepoints/{savepoint}",
             "/pipelines/{pipeline}/watermark",
+            "/tokens",
+            "/tokens/{name}",
         )
     }
     assert all(operation.get("description") for path in described["paths"].values() for operation in path.values())

@@ -229,7 +229,11 @@ def test_what_happened_can_be_read(plane: Plane) -> None:
 
     events = plane.get("/pipelines/orders/events")["data"]
 
-    assert [event["message"] for event in events] == ["Scheduling to Running", "Created to Scheduling"]
+    assert [(event["message"], event["who"]) for event in events] == [
+        ("Scheduling to Running", None),
+        ("Created to Scheduling", None),
+        ("version 1 was deployed", "admin"),
+    ]
 
 
 def test_logs_are_the_last_lines_of_all_runs(plane: Plane) -> None:

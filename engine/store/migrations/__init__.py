@@ -15,6 +15,7 @@ from engine.store.migrations import (
     m0010_sinks,
     m0011_certificates,
     m0012_deletions,
+    m0013_named_tokens,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -30,4 +31,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0010_sinks.STATEMENTS,
     m0011_certificates.STATEMENTS,
     m0012_deletions.STATEMENTS,
+    m0013_named_tokens.STATEMENTS,
 )

@@ -1,0 +1,33 @@
+"""Which tokens are let in, and whose they are. Kept in memory: every request asks."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from engine.instants import Clock
+from engine.jobs.controller import hash_key
+from engine.store.tokens import NamedToken
+
+ADMIN = "admin"
+"""Who asks with the control plane's first token."""
+
+
+@dataclass(slots=True)
+class Admission:
+    """The named tokens of this control plane; the only writer of them is in this process."""
+
+    _named: Mapping[str, NamedToken] = field(default_factory=dict, repr=False)
+
+    def load(self, tokens: Iterable[NamedToken]) -> None:
+        """Let these in and no others; safe from any thread."""
+        self._named = {token.hash: token for token in tokens}
+
+    def who(self, token: str, admin_hashes: frozenset[str], clock: Clock) -> str | None:
+        """The name under which a token is let in; None when it is not. Takes the same time whichever admin's it is."""
+        hashed = hash_key(token)
+        if token and sum(hmac.compare_digest(hashed, admitted) for admitted in admin_hashes) > 0:
+            return ADMIN
+        named = self._named.get(hashed)
+        return named.name if named is not None and named.is_valid(clock()) else None

@@ -1,0 +1,116 @@
+"""Named tokens: give somebody one, see who has one, take it back. Only the admin may."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Connection
+
+from engine.api.admission import ADMIN
+from engine.api.answers import Page, micros
+from engine.api.authentication import who_asks
+from engine.api.context import Context, ContextDep
+from engine.errors import AdminOnlyError, RequestError
+from engine.instants import from_micros, to_micros
+from engine.jobs.controller import hash_key
+from engine.store import tokens
+from engine.store.tokens import NamedToken
+
+LOG = logging.getLogger(__name__)
+ROUTER = APIRouter(prefix="/tokens", tags=["tokens"])
+
+
+def _admin(request: Request) -> str:
+    who = who_asks(request)
+    if who != ADMIN:
+        raise AdminOnlyError(
+            f"the token {who!r} may not look after tokens", hint="send the token in the file of the data directory"
+        )
+    return who
+
+
+AdminDep = Annotated[str, Depends(_admin)]
+
+
+class TokenRequest(BaseModel):
+    """A token for somebody."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(
+        max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]*$", description="Who has it; events name it."
+    )
+    expires_at: Annotated[int, Field(ge=0, le=253_402_300_799_000_000)] | None = Field(
+        default=None, description="When it ends; without it, when it is revoked."
+    )
+
+
+class Token(BaseModel):
+    """A token that somebody was given; its value is shown to nobody."""
+
+    name: str = Field(description="Who has it; events name it.")
+    created_at: int = Field(description="When it was made.")
+    created_by: str = Field(description="Who made it.")
+    expires_at: int | None = Field(description="When it ends.")
+    revoked_at: int | None = Field(description="When it was taken back.")
+    valid: bool = Field(description="Whether it is let in now.")
+
+
+class FreshToken(Token):
+    """A token that was just made."""
+
+    token: str = Field(description="Its value, which is shown this once.")
+
+
+@ROUTER.post("", status_code=201)
+def create(body: TokenRequest, who: AdminDep, context: ContextDep) -> FreshToken:
+    """Make a token with a name. Its value is in this answer and nowhere else."""
+    now = context.clock()
+    expires_at = None if body.expires_at is None else from_micros(body.expires_at)
+    if body.name == ADMIN or (expires_at is not None and expires_at <= now):
+        wrong = "the name admin is taken" if body.name == ADMIN else "the token would have ended already"
+        raise RequestError(wrong, hint="choose another name, or a later end")
+    value = f"arroyo_{secrets.token_urlsafe(32)}"
+    made = NamedToken(hash_key(value), body.name, now, who, expires_at)
+    with context.database.writing() as connection:
+        tokens.add_named(connection, made)
+        _load(connection, context)
+    LOG.info("token %s was made by %s", made.name, who)
+    return FreshToken(**_shown(made, now).model_dump(), token=value)
+
+
+@ROUTER.get("")
+def list_all(who: AdminDep, context: ContextDep) -> Page[Token]:
+    """List the named tokens, oldest first, also those that are let in no more."""
+    now = context.clock()
+    with context.database.reading() as connection:
+        return Page(data=[_shown(token, now) for token in tokens.named(connection)])
+
+
+@ROUTER.delete("/{name}", status_code=204)
+def revoke(name: str, who: AdminDep, context: ContextDep) -> None:
+    """Take a token back: from now on it is not let in."""
+    with context.database.writing() as connection:
+        tokens.revoke(connection, name, context.clock())
+        _load(connection, context)
+    LOG.info("token %s was revoked by %s", name, who)
+
+
+def _load(connection: Connection, context: Context) -> None:
+    context.admission.load(tokens.named(connection))
+
+
+def _shown(token: NamedToken, now: datetime) -> Token:
+    return Token(
+        name=token.name,
+        created_at=to_micros(token.created_at),
+        created_by=token.created_by,
+        expires_at=micros(token.expires_at),
+        revoked_at=micros(token.revoked_at),
+        valid=token.is_valid(now),
+    )

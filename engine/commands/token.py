@@ -1,0 +1,70 @@
+"""`arroyo token`."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+
+from engine.commands.base import Command
+from engine.commands.client import Json, segment
+from engine.commands.remote import add_connection, connect, errors_shown, instant, rows_of, say, show, table
+from engine.durations import read_duration
+from engine.errors import RequestError
+from engine.instants import now, to_micros
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What the verb takes."""
+    parser.add_argument(
+        "action", choices=("create", "list", "revoke"), help="Create a token, list all of them, or revoke one"
+    )
+    parser.add_argument("name", nargs="?", help="Name the token to create or to revoke")
+    parser.add_argument(
+        "--expires-in", metavar="DURATION", help="End the new token after this long, for example '30 days'"
+    )
+    add_connection(parser)
+
+
+@errors_shown
+def run(args: Namespace) -> int:
+    """Look after named tokens."""
+    client = connect(args)
+    if args.action == "list":
+        answer = client.get("/tokens")
+        say(json.dumps(answer, indent=2) if args.json else _listed(answer))
+        return 0
+    if args.name is None:
+        raise RequestError(f"arroyo token {args.action} needs a name", hint=f"arroyo token {args.action} NAME")
+    if args.action == "revoke":
+        client.send("DELETE", f"/tokens/{segment(args.name)}", None)
+        return 0
+    body: dict[str, Json] = {"name": args.name}
+    if args.expires_in is not None:
+        body["expires_at"] = to_micros(now() + read_duration(args.expires_in))
+    show(args, client.send("POST", "/tokens", body), _value)
+    return 0
+
+
+def _value(fresh: Mapping[str, Json]) -> str:
+    """The value alone, so that it can go into a file."""
+    return str(fresh["token"])
+
+
+def _listed(answer: Json) -> str:
+    head = ("NAME", "VALID", "CREATED", "BY", "EXPIRES", "REVOKED")
+    rows = [
+        (
+            row["name"],
+            "yes" if row["valid"] else "no",
+            instant(row["created_at"]),
+            row["created_by"],
+            instant(row["expires_at"]),
+            instant(row["revoked_at"]),
+        )
+        for row in rows_of(answer)
+    ]
+    return table(head, rows)
+
+
+TOKEN = Command("token", "Create, list and revoke the tokens of others", add_arguments, run)
