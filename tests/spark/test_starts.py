@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SCRIPT = """
 CREATE TABLE numbers (n BIGINT) WITH (
-  connector = 'filesystem', path = '{folder}/in', format = 'json', type = 'source', 'source.watch' = 'true'
+  connector = 'filesystem', path = '{folder}/in', format = 'json', type = 'source', 'source.watch' = '{watch}'
 );
 CREATE TABLE out WITH (connector = 'single_file', path = '{folder}/out/rows.json', format = 'json', type = 'sink');
 INSERT INTO out SELECT n FROM numbers;
@@ -27,12 +27,12 @@ INSERT INTO out SELECT n FROM numbers;
 class Story:
     """A run, and what it has said in which order."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, folder: Path, watch: str = "true") -> None:
         self.said: list[str] = []
         self.control = Control()
         (folder / "in").mkdir()
         self.spark = spark
-        self.spec = RunSpec("start", SCRIPT.format(folder=folder), folder / "state")
+        self.spec = RunSpec("start", SCRIPT.format(folder=folder, watch=watch), folder / "state")
 
     def note(self, word: str) -> None:
         self.said.append(word)
@@ -74,9 +74,9 @@ def test_a_run_whose_sink_cannot_be_written_has_never_started(spark: SparkSessio
 
 
 def test_a_run_that_has_rows_to_read_has_started_when_they_are_written(spark: SparkSession, tmp_path: Path) -> None:
-    story = Story(spark, tmp_path)
+    story = Story(spark, tmp_path, watch="false")
     (tmp_path / "in" / "a.json").write_text('{"n": 1}\n')
 
-    assert story.run() == "stopped"
+    assert story.run() == "finished"
 
     assert story.said == ["planning", "first epoch", "epoch 0", "started"]
