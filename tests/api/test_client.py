@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from engine.cli import main
-from engine.commands.client import Client, RefusedError, segment
+from engine.commands.client import Client, Json, RefusedError, segment
+from engine.commands.remote import complete_facts
 from engine.errors import UnreachableError
 
 
@@ -151,3 +152,18 @@ def test_savepoints_are_listed_with_their_versions(server: Server, capsys: pytes
         ["ID", "STATE", "EPOCH", "VERSION", "WATERMARK", "CREATED", "BY", "LABEL"],
         ["sp_1", "completed", "7", "2", "ann", "before"],
     ]
+
+
+def test_each_sink_is_shown_with_how_far_it_is_complete() -> None:
+    sinks: Json = {
+        "visits": {"complete_until": None, "output_until": 1_767_225_660_000_000, "unknown": "it is made of sessions"},
+        "counts": {"complete_until": 1_767_225_600_000_000, "output_until": 1_767_225_660_000_000, "unknown": None},
+        "fresh": {"complete_until": None, "output_until": None, "unknown": None},
+    }
+
+    assert complete_facts({"sinks": sinks}) == [
+        ("complete counts", "2026-01-01T00:00:00.000Z"),
+        ("complete fresh", "unknown yet"),
+        ("complete visits", "not known: it is made of sessions; written up to 2026-01-01T00:01:00.000Z"),
+    ]
+    assert complete_facts({}) == []
