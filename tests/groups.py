@@ -19,7 +19,6 @@ BESIDE_SERVERS = {"connectors", "kafka", "s3", "provider", "checkpoints", "strea
 ALONE = {
     "chaos/test_chaos.py",
     "delivery/test_simulator.py",
-    "kept/test_kept.py",
     "system/test_control_plane_with_spark.py",
     "system/test_example_dag.py",
     "system/test_kill_loop.py",
