@@ -21,8 +21,8 @@ RUN_SETTINGS: Mapping[str, str] = {
 """What may be set of a pipeline's runs."""
 _MEMORY = "2g"
 _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_LEAST_MEGABYTES = 450
-"""Spark does not start with less."""
+_LEAST_MEGABYTES = 480
+"""Spark does not start with less than 450 that it can use, and a part of what is given is held back."""
 _MASTER = re.compile(r"local(\[([1-9]\d*|\*)(,\s*\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|(spark|k8s)://\S+|yarn")
 
 

@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from engine.errors import JavaStartError
 from engine.spark.conf import driver_conf
 from engine.spark.jvm import start as java_process
 from engine.spark.jvm.class_archive import cache_dir, find_archive
@@ -57,11 +59,16 @@ def open_session(
     try:
         return _attach(gateway)
     except BaseException as error:
+        # asked for while there is a connection: the text of Java's exceptions stays in Java
+        reason = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else None
         _detach()
         death = java_process.death_of(gateway, timedelta(seconds=1)) if isinstance(error, Exception) else None
         java_process.stop(gateway)
         if death is not None:
             raise death from error
+        if reason is not None:
+            hint = f"the whole log is in {log_dir / 'spark.log'}"
+            raise JavaStartError(f"Spark does not start: {reason}", hint=hint) from error
         raise
 
 

@@ -267,8 +267,8 @@ def test_a_setting_that_no_run_would_heed_is_refused(plane: Plane, settings: dic
     [
         ({"memory": "lots"}, "512m or 4g, and is 'lots'"),
         ({"memory": "4 g"}, "512m or 4g"),
-        ({"memory": "64m"}, "at least 450m"),
-        ({"memory": "2"}, "at least 450m"),
+        ({"memory": "64m"}, "at least 480m"),
+        ({"memory": "2"}, "at least 480m"),
         ({"master": "here"}, "such as local[4] or spark://host:7077, and is 'here'"),
         ({"master": "local[0]"}, "such as local[4]"),
         ({"quick": "maybe"}, "quick must be true or false, and is 'maybe'"),

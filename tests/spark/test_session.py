@@ -89,6 +89,8 @@ def test_a_session_says_nothing_on_the_terminal_and_can_be_opened_again(tmp_path
 
     assert (process.stdout, process.stderr, process.returncode) == ("", "", 0)
     assert not list(tmp_path.glob("scratch-*"))
+    assert (tmp_path / "spark.log").exists()
+    assert "Spark's default log4j profile" not in (tmp_path / "spark.log.stderr").read_text()
 
 
 def test_a_java_that_does_not_start_is_quoted(tmp_path: Path) -> None:
@@ -96,6 +98,18 @@ def test_a_java_that_does_not_start_is_quoted(tmp_path: Path) -> None:
 
     with pytest.raises(JavaStartError, match="Invalid maximum heap size"):
         java_process.start_gateway(java, {}, memory="lots", quick=True, log_file=tmp_path / "spark.log")
+
+
+def test_a_spark_that_does_not_start_is_quoted(tmp_path: Path) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", WHOLE_LIFE.replace("512m", "300m"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+    assert "run.java_start: Spark does not start: [INVALID_DRIVER_MEMORY] System memory" in process.stderr
 
 
 def test_a_java_that_never_answers_is_given_up(tmp_path: Path) -> None:

@@ -198,9 +198,10 @@ def death_of(gateway: Gateway, patience: timedelta = DEATH_PATIENCE) -> JvmDiedE
     if log is None:
         return JvmDiedError(f"Java ended with code {code}")
     words = log.last_words()
-    if _OUT_OF_MEMORY in words:
+    shortage = next((line.strip() for line in words.splitlines() if _OUT_OF_MEMORY in line), None)
+    if shortage is not None:
         return JvmDiedError(
-            f"Java ended because its memory was full: {words}",
+            f"Java ended because its memory was full: {shortage}",
             hint=f"give it more memory, for example --set memory=4g; the whole log is in {log.path}",
         )
     return JvmDiedError(
