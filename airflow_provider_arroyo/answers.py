@@ -52,6 +52,20 @@ class Pipeline:
     stopped_by: str | None = None
     stopped_at: Instant | None = None
     version: int | None = None
+    fingerprint: str | None = None
+    graph: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What the newest version does, in few words: what it reads, what it writes, and what is between."""
+        nodes: list[dict[str, str]] = self.graph.get("nodes", [])
+        operators = [node["operator"] for node in nodes if node["operator"] not in ("Scan", "Write", "Branch")]
+        return {
+            "fingerprint": self.fingerprint,
+            "sources": [_table_of(node["description"]) for node in nodes if node["operator"] == "Scan"],
+            "sinks": [node["description"].removeprefix("Write ") for node in nodes if node["operator"] == "Write"],
+            "operators": sorted(set(operators)),
+        }
 
     @property
     def who_stopped_it(self) -> str:
@@ -150,6 +164,7 @@ class Watermark:
     state: JobState
     watermark: Instant | None = None
     epoch: int | None = None
+    lineage: str | None = None
     passed: bool | None = None
     sources: dict[str, Instant | None] = field(default_factory=dict)
     sinks: dict[str, SinkProgress] = field(default_factory=dict)
@@ -170,6 +185,11 @@ class Problem:
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {
     kind: TypeAdapter(kind) for kind in (Ping, Pipeline, Job, Checkpoint, Savepoint, Watermark, Problem)
 }
+
+
+def _table_of(scan: str) -> str:
+    """The table that is read, out of words like `Scan changes of orders (id, amount), watermark at`."""
+    return scan.partition(" (")[0].removeprefix("Scan ").removeprefix("changes of ")
 
 
 def read(kind: type[T], data: object) -> T:

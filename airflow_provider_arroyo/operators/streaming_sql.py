@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, assert_never
+from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
 import jinja2
 
@@ -14,16 +14,18 @@ from airflow_provider_arroyo.calls import PipelineSpec
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
 from airflow_provider_arroyo.deployments import DesiredPipeline, deploy
 from airflow_provider_arroyo.errors import ArroyoError
+from airflow_provider_arroyo.events import Reached
+from airflow_provider_arroyo.gate_instants import past_or_end_of_interval
 from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember, spec_digest
 from airflow_provider_arroyo.on_kill import CHOICES, OnKill, carry_out
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
 from airflow_provider_arroyo.spark_connection import spark_settings
-from airflow_provider_arroyo.waits import UntilState
+from airflow_provider_arroyo.waits import UntilState, UntilWatermark
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-WaitFor = Literal["running", "finished", "none"]
+WaitFor = Literal["running", "complete", "finished", "none"]
 
 MEMORY = "arroyo_deployment"
 
@@ -48,7 +50,10 @@ class StreamingSqlOperator(PipelineOperator):
     :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG, all of them; None
         leaves them as they are.
     :param checkpoint_interval: how far apart checkpoints are; None leaves that as it is.
-    :param wait_for: `running`, `finished` (the input ends by itself), or `none`.
+    :param wait_for: `running`, `complete` (all output is complete up to `past`), `finished` (the input ends by
+        itself), or `none`.
+    :param past: with `wait_for="complete"`: the instant, as a datetime or in ISO form (templated); by default the end
+        of the run's data interval.
     :param force: take over the state that another script has left under this name.
     :param on_kill: what becomes of the pipeline when a user ends the task while it waits: `detach` (it runs on),
         `stop`, or `savepoint_and_stop`. A worker that goes away never stops a pipeline of a deferrable task.
@@ -60,6 +65,7 @@ class StreamingSqlOperator(PipelineOperator):
         "parallelism",
         "settings",
         "spark_conn_id",
+        "past",
     )
     template_fields_renderers = {"sql": "sql", "settings": "json"}  # noqa: RUF012 - as Airflow declares it
     template_ext: Sequence[str] = (".sql",)
@@ -76,13 +82,16 @@ class StreamingSqlOperator(PipelineOperator):
         udfs: Sequence[str] | None = None,
         checkpoint_interval: timedelta | None = None,
         wait_for: WaitFor = "running",
+        past: datetime | str | None = None,
         force: bool = False,
         on_kill: OnKill = "detach",
         **kwargs: Any,
     ) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
-        if wait_for not in ("running", "finished", "none"):
-            raise ValueError(f"wait_for is running, finished or none, not {wait_for!r}")
+        if wait_for not in get_args(WaitFor):
+            raise ValueError(f"wait_for is {', '.join(get_args(WaitFor))}, not {wait_for!r}")
+        if past is not None and wait_for != "complete":
+            raise ValueError(f"past belongs to wait_for 'complete', not {wait_for!r}")
         if on_kill not in CHOICES:
             raise ValueError(f"on_kill is one of {', '.join(CHOICES)}, not {on_kill!r}")
         secret_sources.read_sources(secrets or {})
@@ -94,6 +103,7 @@ class StreamingSqlOperator(PipelineOperator):
         self.udfs = udfs
         self.checkpoint_interval = checkpoint_interval
         self.wait_for = wait_for
+        self.past = past
         self.force = force
         self.kill_action = on_kill
 
@@ -114,6 +124,8 @@ class StreamingSqlOperator(PipelineOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Deploy, publish what was deployed, and wait as asked."""
+        if self.wait_for == "complete":
+            self._past(context)  # refuses, before anything is done, a run that has no such instant
         spec = self._spec()
         token = self.hook.get_conn().token if spec.secrets else None
         digest = spec_digest(self.pipeline, spec, token)
@@ -130,13 +142,32 @@ class StreamingSqlOperator(PipelineOperator):
             case "running" | "finished" as goal:
                 wait = UntilState(pipeline, goal, deployed.after_run, deployed.before)
                 self.wait(wait, resume="execute_complete")
+            case "complete":
+                # What was asked for must run first: the run before it may have failed, or belong to another version.
+                self.wait(
+                    UntilState(pipeline, "running", deployed.after_run, deployed.before), resume="execute_running"
+                )
+                return self._complete(context, pipeline)
             case never:
                 assert_never(never)
         return self._summary(pipeline)
 
+    def execute_running(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer: it runs, and its output is waited for now."""
+        return self._complete(context, reached(event).pipeline)
+
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer."""
-        return self._summary(reached(event).pipeline)
+        outcome = reached(event)
+        return self._summary(outcome.pipeline, outcome)
+
+    def _past(self, context: Context) -> datetime:
+        return past_or_end_of_interval(self.past, context, type(self).__name__)
+
+    def _complete(self, context: Context, pipeline: str) -> dict[str, Any]:
+        task = context["ti"]
+        wait = UntilWatermark(pipeline, self._past(context), dag_id=task.dag_id, run_id=task.run_id)
+        return self._summary(pipeline, self.wait(wait, resume="execute_complete"))
 
     def on_kill(self) -> None:
         """Do what was chosen, unless the wait is the triggerer's: there, only a user's will counts."""
@@ -168,11 +199,19 @@ class StreamingSqlOperator(PipelineOperator):
             return udf
         return (Path(self.dag.folder) / udf).read_text()
 
-    def _summary(self, pipeline_id: str) -> dict[str, Any]:
+    def _summary(self, pipeline_id: str, outcome: Reached | None = None) -> dict[str, Any]:
         """What the pipeline is now, as the control plane says and not as an event has said."""
         pipeline = self.send(calls.get_pipeline(pipeline_id))
-        state = str(pipeline.state)
-        return {"pipeline_id": pipeline.id, "name": pipeline.name, "state": state, "version": pipeline.version}
+        summary = {
+            "pipeline_id": pipeline.id,
+            "name": pipeline.name,
+            "state": str(pipeline.state),
+            "version": pipeline.version,
+            "lineage": self.send(calls.get_watermark(pipeline_id)).lineage,
+            "plan": pipeline.plan,
+        }
+        certificate = None if outcome is None else outcome.certificate
+        return summary if certificate is None else {**summary, "certificate": certificate}
 
 
 def _no_pause(_: timedelta) -> None:

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.gate_instants import to_instant
 from airflow_provider_arroyo.identity import CountBefore, recall, remember
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-from airflow_provider_arroyo.sensors.watermark import to_instant
 from airflow_provider_arroyo.waits import UntilCheckpoint, Wait
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo.calls import GateTime
-from airflow_provider_arroyo.errors import NoDataIntervalError
+from airflow_provider_arroyo.gate_instants import past_or_end_of_interval
 from airflow_provider_arroyo.sensors.base import PipelineSensor
 from airflow_provider_arroyo.waits import UntilWatermark, Wait
 
@@ -50,25 +50,5 @@ class WatermarkSensor(PipelineSensor):
     def wait(self, context: Context) -> Wait:
         """The output complete up to the instant."""
         task = context["ti"]
-        past = _end_of_interval(context) if self.past is None else to_instant(self.past, "past")
+        past = past_or_end_of_interval(self.past, context, type(self).__name__)
         return UntilWatermark(self.pipeline, past, self.table, self.by, task.dag_id, task.run_id)
-
-
-def _end_of_interval(context: Context) -> datetime:
-    end: datetime | None = context.get("data_interval_end")
-    if end is None:
-        task = context["ti"]
-        raise NoDataIntervalError(
-            f"run {task.run_id!r} of DAG {task.dag_id!r} has no data interval, so there is no end of it to wait for",
-            hint="Give WatermarkSensor the instant: past=...",
-        )
-    return to_instant(end, "data_interval_end")
-
-
-def to_instant(value: datetime | str, name: str) -> datetime:
-    """The value as an aware instant; without a zone it is in UTC."""
-    try:
-        instant = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
-    except ValueError:
-        raise ValueError(f"{name} is a time like 2026-01-31T05:00:00Z, not {value!r}") from None
-    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)

@@ -45,6 +45,7 @@ def delete(
         pipelines.remove(connection, record.pipeline)
         deletions.add(connection, record.pipeline.id, context.clock())
         response = done(connection, context, request, 204, None)
+    LOG.info("pipeline %s (%s) was deleted by %s", record.pipeline.name, record.pipeline.id, request.caller)
     finish(context, record.pipeline.id)
     context.changes.notify(record.pipeline.id)
     return response

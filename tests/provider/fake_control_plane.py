@@ -59,7 +59,14 @@ class FakePipeline:
             "action_in_progress": False,
             "version": self.version,
             "digest": "d",
-            "graph": {"nodes": []},
+            "fingerprint": "f1",
+            "graph": {
+                "nodes": [
+                    {"operator": "Write", "description": "Write counts"},
+                    {"operator": "WindowAggregate", "description": "WindowAggregate count(*) by tumble"},
+                    {"operator": "Scan", "description": "Scan events (at, key), watermark at"},
+                ]
+            },
         }
 
     def job(self) -> dict[str, Any]:
@@ -260,7 +267,13 @@ class FakeControlPlane:
         passed = state == "Finished" or (micros is not None and micros >= int(query.get("past", 0)))
         if pipeline.has_sessions and query.get("by") == "input":
             return problem(409, "pipeline.completeness_unknown", "of sink 'visits' it is not known", "by=output")
-        body = {"watermark": micros, "epoch": 7, "passed": passed if "past" in query else None, "state": state}
+        body = {
+            "watermark": micros,
+            "epoch": 7,
+            "lineage": "1f",
+            "passed": passed if "past" in query else None,
+            "state": state,
+        }
         body |= {"sources": {"events": micros}, "sinks": {"counts": {"complete_until": micros, "output_until": micros}}}
         if passed and pipeline.certifies and "dag_id" in query:
             body["certificate"] = {"id": "gate_1", "pipeline_id": pipeline.id, "version": 1, "lineage": "1f"}

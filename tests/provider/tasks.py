@@ -80,9 +80,15 @@ class Run:
         try:
             return task.execute(context)
         except TaskDeferred as deferred:
-            event = asyncio.run(first_event(stored(deferred.trigger)))
-            stored_event = BaseSerialization.deserialize(BaseSerialization.serialize(event))
+            return self._resume(task, context, deferred)
+
+    def _resume(self, task: Any, context: Any, deferred: TaskDeferred) -> Any:
+        event = asyncio.run(first_event(stored(deferred.trigger)))
+        stored_event = BaseSerialization.deserialize(BaseSerialization.serialize(event))
+        try:
             return getattr(task, deferred.method_name)(context, event=stored_event)
+        except TaskDeferred as again:
+            return self._resume(task, context, again)
 
     def clear(self) -> None:
         """A person clears the task: the scheduler then lets it be tried as often again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.errors import (
     CrashedError,
     DetachedError,
     JobEndedError,
+    NoDataIntervalError,
     RefusedError,
     StoppedMeanwhileError,
     UnavailableError,
@@ -25,6 +28,7 @@ from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from .fake_control_plane import FakeControlPlane, problem
 from .tasks import Run
 
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 both = pytest.mark.parametrize("deferrable", [False, True], ids=["on the worker", "deferred"])
 
 
@@ -41,7 +45,19 @@ def test_a_deployment_waits_until_the_pipeline_runs(
 
     result = airflow_run.execute(deploy(deferrable=deferrable, parallelism=2, settings={"a": 1}))
 
-    assert result == {"pipeline_id": "pl_1", "name": "clicks", "state": "Running", "version": 1}
+    assert result == {
+        "pipeline_id": "pl_1",
+        "name": "clicks",
+        "state": "Running",
+        "version": 1,
+        "lineage": "1f",
+        "plan": {
+            "fingerprint": "f1",
+            "sources": ["events"],
+            "sinks": ["counts"],
+            "operators": ["WindowAggregate"],
+        },
+    }
     assert airflow_run.pushed["pipeline_id"] == "pl_1"
     assert airflow_run.pushed["pipeline_url"] == f"{plane.url}/pipelines/pl_1"
     [sent] = plane.matching_requests("PUT")
@@ -284,6 +300,44 @@ def test_waiting_for_the_end_ends_when_the_pipeline_is_finished(plane: FakeContr
     assert airflow_run.execute(deploy(wait_for="finished"))["state"] == "Finished"
 
 
+@both
+def test_waiting_for_complete_output_waits_for_the_run_and_then_for_its_output(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    pipeline = plane.add("clicks", run_id=3)
+    pipeline.certifies = True
+    pipeline.become("Failed")
+
+    def pass_noon() -> None:
+        pipeline.watermarks = deque([NOON])
+
+    airflow_run.at_pause[3] = pass_noon
+    result = airflow_run.execute(deploy(wait_for="complete", past="2026-01-31T12:00:00Z", deferrable=deferrable))
+
+    assert len(airflow_run.pauses) >= 3
+    assert (result["state"], result["lineage"], result["certificate"]["id"]) == ("Running", "1f", "gate_1")
+    asked = [request.query for request in plane.matching_requests("GET", "/watermark$") if "past" in request.query]
+    assert {(query["past"], query["dag_id"]) for query in asked} == {(str(to_micros(NOON)), "a_dag")}
+
+
+def test_complete_output_is_that_of_the_data_interval_by_default(plane: FakeControlPlane, airflow_run: Run) -> None:
+    airflow_run.data_interval_end = NOON
+    plane.add("clicks").watermarks = deque([NOON])
+
+    airflow_run.execute(deploy(wait_for="complete"))
+
+    asked = [request.query.get("past") for request in plane.matching_requests("GET", "/watermark$")]
+    assert str(to_micros(NOON)) in asked
+
+
+def test_without_a_data_interval_the_instant_must_be_named(plane: FakeControlPlane, airflow_run: Run) -> None:
+    with pytest.raises(NoDataIntervalError, match="has no data interval") as raised:
+        airflow_run.execute(deploy(wait_for="complete"))
+
+    assert "Give StreamingSqlOperator the instant" in (raised.value.hint or "")
+    assert not plane.pipelines
+
+
 def test_waiting_for_nothing_asks_once(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.new_pipelines_become("Created")
 
@@ -326,7 +380,7 @@ def test_functions_may_stand_in_files_beside_the_dag(plane: FakeControlPlane, ai
     assert plane.pipelines["pl_1"].body["udfs"] == ["def plus(x): return f'{{x}}'", "def one():\n    return 1"]
 
 
-@pytest.mark.parametrize("wrong", [{"wait_for": "ready"}, {"on_kill": "cancel"}])
+@pytest.mark.parametrize("wrong", [{"wait_for": "ready"}, {"past": "not '"}, {"on_kill": "cancel"}])
 def test_a_choice_that_does_not_exist_is_refused_when_the_dag_is_read(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="not '"):
         deploy(**wrong)
