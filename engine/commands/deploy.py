@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     udf = "Use the Python functions of this file; may be repeated (default: as they are)"
     parser.add_argument("--udf", action="append", default=[], metavar="FILE", help=udf)
     setting = (
-        f"Set one thing of the pipeline's runs ({', '.join(RUN_SETTINGS)}); may be repeated (default: as they are)"
+        f"Change a setting of the pipeline's runs ({', '.join(RUN_SETTINGS)}); may be repeated (default: as they are)"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
     secrets = "Give the pipeline a secret: the content of FILE, or of ARROYO_SECRET_NAME; may be repeated"

@@ -26,7 +26,7 @@ DEFAULT_URL = "http://127.0.0.1:5115"
 def add_connection(parser: ArgumentParser) -> None:
     """The arguments that say which control plane is meant."""
     parser.add_argument(
-        "--url", help="Call the control plane at this URL (default: ARROYO_URL, or the one on --data-dir)"
+        "--url", help="Call the control plane at this URL (default: ARROYO_URL, or the one that uses --data-dir)"
     )
     parser.add_argument("--token", help="Send this token (default: ARROYO_TOKEN, or the token file in --data-dir)")
     parser.add_argument("--data-dir", type=Path, help="Find a control plane of this machine by its data directory")

@@ -32,7 +32,7 @@ _SETTINGS = {
     "memory": "heap of the JVM, such as 4g",
     "master": "where Spark runs; local[P] by default",
     "epoch_interval": "least time from one epoch to the next, such as '10 seconds'",
-    "quick": "true makes the run start sooner and be slower at its best",
+    "quick": "true starts the run sooner, at the price of speed later",
 }
 
 
@@ -56,7 +56,7 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="key=value",
         action="append",
         default=[],
-        help=f"Set one thing of the run; may be repeated. {settings}",
+        help=f"Change a setting of the run; may be repeated. {settings}",
     )
     parser.add_argument(
         "--max-epoch-rows", metavar="N", type=_positive, help="Read at most N rows of a table in an epoch"

@@ -31,7 +31,7 @@ _PAUSE = 0.5
 def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
     add_pipeline(parser)
-    parser.add_argument("--label", help="Label the savepoint for people; labels need not differ")
+    parser.add_argument("--label", help="Label the savepoint for people; labels need not be unique")
     parser.add_argument("--reason", help="Say what the savepoint is taken for")
 
 

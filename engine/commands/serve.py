@@ -20,7 +20,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--config", type=Path, help="Read the settings from this TOML file")
     parser.add_argument(
-        "--insecure", action="store_true", help="Listen on an address that others can reach without a token of your own"
+        "--insecure",
+        action="store_true",
+        help="Listen on an address that others can reach, even without a token of your own",
     )
 
 

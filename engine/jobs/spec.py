@@ -15,7 +15,7 @@ from engine.jobs.states import StopMode
 RUN_SETTINGS: Mapping[str, str] = {
     "memory": "Heap of the driver's JVM, for example 4g.",
     "master": "Where Spark runs; by default as many local threads as the parallelism.",
-    "quick": "`true` makes a driver start sooner and be slower at its best.",
+    "quick": "`true` starts a driver sooner, at the price of speed later.",
     "max_epoch_rows": "How many rows of a table an epoch reads at most.",
 }
 """What may be set of a pipeline's runs."""
