@@ -51,17 +51,12 @@ def read_progress(
     marks = {name: offset.promise for name, offset in offsets.items()}
     operators = _list(progress.get("stateOperators", []))
     settled = _settled(progress) if closes_windows else _least(marks)
-    pairs = zip(sources, ends, strict=True)
+    counts = [counters.rows(end) for end in ends]
     rows_in = sum(
-        _rows(source, scans.get(end.table, 1), has_heartbeat=closes_windows)
-        if (rows := counters.rows(end)) is None
-        else rows
-        for source, end in pairs
+        _rows(source, scans.get(end.table, 1), has_heartbeat=closes_windows) if count is None else count
+        for source, end, count in zip(sources, ends, counts, strict=True)
     )
-    durations = progress.get("durationMs")
-    duration = timedelta(
-        milliseconds=int(durations.get("triggerExecution", 0)) if isinstance(durations, Mapping) else 0
-    )
+    duration = _duration(progress)
     return EpochReport(
         epoch=int(str(progress["batchId"])),
         rows_in=rows_in,
@@ -73,10 +68,8 @@ def read_progress(
         late_rows=_late(progress),
         dropped_rows=written.refused + sum(counters.dropped(offset) for offset in offsets.values()),
         rows_waiting=_waiting(offsets.values()),
-        state_changes=sum(
-            int(str(operator["numRowsUpdated"])) + int(str(operator["numRowsRemoved"])) for operator in operators
-        ),
-        state_bytes=sum(int(str(operator["memoryUsedBytes"])) for operator in operators),
+        state_changes=_total(operators, "numRowsUpdated") + _total(operators, "numRowsRemoved"),
+        state_bytes=_total(operators, "memoryUsedBytes"),
         # Spark's timestamp is that of the beginning
         at=datetime.fromisoformat(str(progress["timestamp"])) + duration,
         sinks={table: _reached(table, paths[table], written, marks) for table in paths},
@@ -94,6 +87,16 @@ def _reached(
 def _rows(source: Mapping[str, object], scans: int, *, has_heartbeat: bool) -> int:
     """The rows of a source without its heartbeat, which there is one of whenever it was read, if there are any."""
     return max(0, int(str(source["numInputRows"])) // scans - has_heartbeat)
+
+
+def _duration(progress: Mapping[str, object]) -> timedelta:
+    durations = progress.get("durationMs")
+    millis = int(durations.get("triggerExecution", 0)) if isinstance(durations, Mapping) else 0
+    return timedelta(milliseconds=millis)
+
+
+def _total(operators: Iterable[Mapping[str, object]], name: str) -> int:
+    return sum(int(str(operator[name])) for operator in operators)
 
 
 def _settled(progress: Mapping[str, object]) -> int | None:

@@ -74,10 +74,7 @@ def scan_specs(
     program: Program, epoch: EpochPart, notes: Path, limits: Limits, job: str = ""
 ) -> Mapping[str, ScanSpec]:
     """What is to be known of the source tables of a program, by name."""
-    branches = [node for branch in program.parts.branches for node in walk(branch)]
-    reads_time = epoch.carries_time or any(EVENT_TIME in read_by(node) for node in branches)
-    looks_at_time = reads_time or program.parts.is_updating
-    hidden = WITH_WATERMARK if program.parts.closes_windows else WITH_TIME if looks_at_time else BARE
+    hidden = WITH_WATERMARK if program.parts.closes_windows else WITH_TIME if _reads_time(program, epoch) else BARE
     directories = {name: notes / format_name(name) for name in program.scans}
     specs: dict[str, ScanSpec] = {}
     for name, scan in program.scans.items():
@@ -88,3 +85,9 @@ def scan_specs(
         )
         specs[name] = ScanSpec(replace(program.tables[name], job=job), scan, plan, hidden)
     return specs
+
+
+def _reads_time(program: Program, epoch: EpochPart) -> bool:
+    """Whether anything looks at the event time of rows."""
+    nodes = (node for branch in program.parts.branches for node in walk(branch))
+    return epoch.carries_time or program.parts.is_updating or any(EVENT_TIME in read_by(node) for node in nodes)

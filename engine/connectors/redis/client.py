@@ -29,15 +29,23 @@ _TIMES = 3
 
 def connect(options: RedisOptions) -> Client:
     """A client; it connects when it is first used, and again when the connection is lost."""
-    user = options.username
     password = None if options.password is None else options.password.get_secret_value()
     retry = Retry(ExponentialBackoff(cap=1.0, base=0.05), _TIMES)
     if options.address is not None:
-        login = {name: value for name, value in (("username", user), ("password", password)) if value is not None}
-        return redis.Redis.from_url(
-            _url(options.address), retry=retry, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS, **login
-        )
-    addresses = [_url(address.strip()) for address in (options.cluster_addresses or "").split(",") if address.strip()]
+        return _server(options.address, options.username, password, retry)
+    return _cluster(options.cluster_addresses or "", options.username, password, retry)
+
+
+def _server(address: str, user: str | None, password: str | None, retry: Retry) -> redis.Redis:
+    # what is None would go before the user and the password of the URL
+    login = {name: value for name, value in (("username", user), ("password", password)) if value is not None}
+    return redis.Redis.from_url(
+        _url(address), retry=retry, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS, **login
+    )
+
+
+def _cluster(listing: str, user: str | None, password: str | None, retry: Retry) -> RedisCluster:
+    addresses = [_url(address.strip()) for address in listing.split(",") if address.strip()]
     nodes = [urlsplit(address) for address in addresses]
     return RedisCluster(
         startup_nodes=[_node(node.hostname or "localhost", node.port or 6379) for node in nodes],

@@ -71,15 +71,18 @@ class RedisSink:
                 for key, field, value in zip(keys, fields, values, strict=True):
                     commands.hset(key, field, value)
             case "list":
-                push = commands.rpush if options.operation == "append" else commands.lpush
-                for key, value in zip(keys, values, strict=True):
-                    push(key, value)
-                if options.max_length is not None:
-                    at_end = options.operation == "append"
-                    range_kept = (-options.max_length, -1) if at_end else (0, options.max_length - 1)
-                    for key in dict.fromkeys(keys):
-                        commands.ltrim(key, *range_kept)
+                self._add_to_lists(commands, keys, values)
         commands.execute()
+
+    def _add_to_lists(self, commands: Any, keys: list[str], values: list[bytes]) -> None:
+        at_end, most = self._options.operation == "append", self._options.max_length
+        push = commands.rpush if at_end else commands.lpush
+        for key, value in zip(keys, values, strict=True):
+            push(key, value)
+        if most is not None:
+            first, last = (-most, -1) if at_end else (0, most - 1)
+            for key in dict.fromkeys(keys):
+                commands.ltrim(key, first, last)
 
 
 class RedisWriter:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
@@ -52,16 +54,21 @@ def _over_sql(over: NamedOver) -> str:
     ranked = find_over(over.function)
     # what ranks wants an order; without one all rows are peers, as they are by what is the same in all of them
     order = [_order_sql(part) for part in over.order] or (partition[:1] if ranked else [])
-    words = [f"PARTITION BY {', '.join(partition)}"]
-    if order:
-        words.append(f"ORDER BY {', '.join(order)}")
-    if over.frame is not None and (ranked is None or ranked.sees_frame):
-        words.append(_frame_sql(over.frame))
-    window = f" OVER ({' '.join(words)})"
+    has_frame = ranked is None or ranked.sees_frame
+    window = _window_sql(partition, order, over.frame if has_frame else None)
     if ranked is None:
         return aggregate_to_sql(Aggregate(over.function, over.arguments, over.type), window)
     nulls = " IGNORE NULLS" if over.ignore_nulls else ""
     return f"{over.function}({', '.join(to_sql(part) for part in over.arguments)}){nulls}{window}"
+
+
+def _window_sql(partition: Sequence[str], order: Sequence[str], frame: Frame | None) -> str:
+    words = [f"PARTITION BY {', '.join(partition)}"]
+    if order:
+        words.append(f"ORDER BY {', '.join(order)}")
+    if frame is not None:
+        words.append(_frame_sql(frame))
+    return f" OVER ({' '.join(words)})"
 
 
 def _order_sql(order: Order) -> str:

@@ -23,15 +23,7 @@ from engine.updating.top import TopOperator, TopSpec
 
 def lower_updating_top(node: UpdatingTop, rows: DataFrame) -> DataFrame:
     """The changes of the ranking, with the hidden columns of changes."""
-    spec = TopSpec(
-        schema=numbered(node.input.schema),
-        order=tuple(Sorting(order.expr.type, order.descending, order.nulls_first) for order in node.order),
-        function=node.function,
-        is_numbered=node.number is not None,
-        limit=node.limit,
-        only_appends=not is_updating(node.input),
-        ttl=node.ttl // timedelta(microseconds=1),
-    )
+    spec = _spec_of(node)
     inputs = [Column(field.name, field.type) for field in node.input.schema]
     exprs: list[Expr] = [*inputs, *(order.expr for order in node.order), *node.partition]
     names = [*spec.columns, *(f"p{index}" for index in range(len(node.partition)))]
@@ -46,3 +38,15 @@ def lower_updating_top(node: UpdatingTop, rows: DataFrame) -> DataFrame:
     shape = spark_schema(Schema((*spec.schema, *place, *CHANGE)))
     stepped = run_in_buckets([(prepared, operator)], operator, shape)
     return stepped.toDF(*node.schema.names, *(field.name for field in CHANGE))
+
+
+def _spec_of(node: UpdatingTop) -> TopSpec:
+    return TopSpec(
+        schema=numbered(node.input.schema),
+        order=tuple(Sorting(order.expr.type, order.descending, order.nulls_first) for order in node.order),
+        function=node.function,
+        is_numbered=node.number is not None,
+        limit=node.limit,
+        only_appends=not is_updating(node.input),
+        ttl=node.ttl // timedelta(microseconds=1),
+    )

@@ -44,32 +44,41 @@ def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udf
     one_by_one = {call for call in calls if call.takes != "all" and not needs_values(call, only_appends=only_appends)}
     measures = tuple(_measure(call, udfs.by_name[call.function] if call in one_by_one else None) for call in calls)
     results = (Field("", measure.result) for measure in measures)
-    columns_kept = Schema((*node.schema.fields[: len(node.keys)], *results))
     spec = AggregateSpec(
-        schema=numbered(columns_kept),
+        schema=numbered(Schema((*node.schema.fields[: len(node.keys)], *results))),
         key_count=len(node.keys),
         measures=measures,
         only_appends=only_appends,
         ttl=node.ttl // timedelta(microseconds=1),
     )
+    columns = [F.expr(to_sql(expr)).alias(name) for name, expr in _columns_read(node).items()]
+    hidden = [EVENT_TIME, RETRACT] if is_updating(node.input) else [EVENT_TIME]
+    keys = [Column(f"k{index}", key.expr.type) for index, key in enumerate(node.keys)]
+    hashes = {ROW_ID: F.expr(hash_to_sql(keys))}
+    hashes |= {f"v{index}": F.expr(_hash_of_values(index, measures[index])) for index in spec.kept_values}
+    prepared = rows.select(*columns, *hidden).withColumns(hashes)
+    operator = AggregateOperator(spec)
+    stepped = run_in_buckets([(prepared, operator)], operator, spark_schema(Schema((*spec.schema, *CHANGE))))
+    return _called(node, one_by_one, stepped.toDF(*node.schema.names, *(field.name for field in CHANGE)))
+
+
+def _columns_read(node: UpdatingAggregate) -> dict[str, Expr]:
+    """What the operator reads of each row: keys, and of each aggregate its arguments, its order and its condition."""
     columns = {f"k{index}": key.expr for index, key in enumerate(node.keys)}
-    for index, call in enumerate(calls):
+    for index, column in enumerate(node.aggregates):
+        call = column.aggregate
         columns |= {f"a{index}_{place}": argument for place, argument in enumerate(call.arguments)}
         columns |= {f"o{index}_{place}": order.expr for place, order in enumerate(call.order)}
         if call.condition is not None:
             columns[f"c{index}"] = call.condition
-    hidden = [EVENT_TIME, RETRACT] if is_updating(node.input) else [EVENT_TIME]
-    prepared = rows.select(*(F.expr(to_sql(expr)).alias(name) for name, expr in columns.items()), *hidden)
-    keys = [Column(f"k{index}", key.expr.type) for index, key in enumerate(node.keys)]
-    hashes = {ROW_ID: F.expr(hash_to_sql(keys))}
-    for index in spec.kept_values:
-        values = [Column(f"a{index}_{place}", kind) for place, kind in enumerate(measures[index].arguments)]
-        values += [Column(f"o{index}_{place}", sorting.type) for place, sorting in enumerate(measures[index].order)]
-        hashes[f"v{index}"] = F.expr(hash_to_sql(values or [Literal(0, types.BIGINT)]))
-    operator = AggregateOperator(spec)
-    shape = Schema((*spec.schema, *CHANGE))
-    stepped = run_in_buckets([(prepared.withColumns(hashes), operator)], operator, spark_schema(shape))
-    return _called(node, one_by_one, stepped.toDF(*node.schema.names, *(field.name for field in CHANGE)))
+    return columns
+
+
+def _hash_of_values(index: int, measure: Measure) -> str:
+    """The hash by which a value that is kept is known."""
+    values = [Column(f"a{index}_{place}", kind) for place, kind in enumerate(measure.arguments)]
+    values += [Column(f"o{index}_{place}", sorting.type) for place, sorting in enumerate(measure.order)]
+    return hash_to_sql(values or [Literal(0, types.BIGINT)])
 
 
 def _measure(call: Aggregate, udf: Udf | None) -> Measure:
@@ -112,20 +121,13 @@ def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -
         has_watermark=has_watermark,
         ttl=node.ttl // timedelta(microseconds=1),
     )
-    parts = []
-    for number, (relation, rows) in enumerate(zip(inputs, (left, right), strict=True)):
-        keys = [pair[number] for pair in node.equal]
-        names = schemas[number].names
-        renamed = [Named(new, Column(old.name, old.type)) for new, old in zip(names, relation.schema, strict=True)]
-        prepared = _side(rows, keys, [*renamed, *extras[number]], schemas[number], number)
-        hidden = [EVENT_TIME, *([RETRACT] if is_updating(relation) else []), *([WATERMARK] if has_watermark else [])]
-        columns = [MATCH, ROW, ROW_ID, *names, *(extra.name for extra in extras[number]), *hidden]
-        parts.append((prepared.select(*columns), JoinSide(spec, number)))
-    ends = CHANGE if spec.changes else CHANGE[:1]
-    marks = (Field(WATERMARK, types.TIMESTAMP),) if has_watermark else ()
-    shape = Schema((*spec.out, *ends, *marks))
-    stepped = run_in_buckets(parts, parts[0][1], spark_schema(shape))
-    joined = stepped.toDF(*node.schema.names, *(field.name for field in (*ends, *marks)))
+    parts = [
+        (_side(node, spec, number, rows, extras[number]), JoinSide(spec, number))
+        for number, rows in enumerate((left, right))
+    ]
+    hidden = _hidden_of(spec)
+    stepped = run_in_buckets(parts, parts[0][1], spark_schema(Schema((*spec.out, *hidden))))
+    joined = stepped.toDF(*node.schema.names, *(field.name for field in hidden))
     if has_watermark:
         time = quoted(EVENT_TIME).alias(EVENT_TIME, metadata=EVENT_TIME_MARK)
         joined = joined.select(*map(quoted, node.schema.names), time, WATERMARK)
@@ -135,7 +137,23 @@ def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -
     return joined
 
 
-def _side(rows: DataFrame, keys: list[Expr], columns: list[Named], schema: Schema, number: int) -> DataFrame:
+def _hidden_of(spec: JoinSpec) -> tuple[Field, ...]:
+    """The hidden columns of the joined rows."""
+    ends = CHANGE if spec.changes else CHANGE[:1]
+    return (*ends, Field(WATERMARK, types.TIMESTAMP)) if spec.has_watermark else ends
+
+
+def _side(node: UpdatingJoin, spec: JoinSpec, number: int, rows: DataFrame, extras: tuple[Named, ...]) -> DataFrame:
+    """What the operator reads of one side."""
+    relation, schema = (node.left, spec.left) if number == 0 else (node.right, spec.right)
+    keys = [pair[number] for pair in node.equal]
+    renamed = [Named(new, Column(old.name, old.type)) for new, old in zip(schema.names, relation.schema, strict=True)]
+    prepared = _with_hashes(rows, keys, [*renamed, *extras], schema, number)
+    hidden = [EVENT_TIME, *([RETRACT] if is_updating(relation) else []), *([WATERMARK] if spec.has_watermark else [])]
+    return prepared.select(MATCH, ROW, ROW_ID, *schema.names, *(extra.name for extra in extras), *hidden)
+
+
+def _with_hashes(rows: DataFrame, keys: list[Expr], columns: list[Named], schema: Schema, number: int) -> DataFrame:
     """One side with its own columns under other names, and the hashes by which rows are known. A row that no other can
     match, since a key is NULL, is matched by itself."""
     values = [Column(field.name, field.type) for field in schema]

@@ -54,17 +54,11 @@ class RecordReader:
         at, lost, batch = start, 0, list[Message]()
         deadline = time.monotonic() + self.patience
         while at < end:
-            messages = self._next_messages(min(end - at, _AT_ONCE))
-            events = [message for message in messages if message.error() is not None]
-            records = [message for message in messages if message.error() is None] if events else messages
-            if records:
-                at = (records[-1].offset() or 0) + 1
-                cut = bisect_left(records, end, key=_offset) if at > end else len(records)
-                batch += records[:cut]
-                self.ahead = records[cut:]
-            progress = self._progress(topic, partition, at, end, events)
+            records, events = _parted(self._next_messages(min(end - at, _AT_ONCE)))
+            batch += self._up_to(end, records)
+            progress = self._progress(topic, partition, _behind(records, at), end, events)
             lost += progress.lost
-            if records or progress.at > at:
+            if progress.at > at:
                 deadline = time.monotonic() + self.patience
             at = progress.at
             if at < end and time.monotonic() > deadline:
@@ -106,6 +100,12 @@ class RecordReader:
             return messages
         with errors_explained(self.options, SourceUnavailableError):
             return self.consumer.consume(most, 0) or self.consumer.consume(1, _POLL_SECONDS)
+
+    def _up_to(self, end: int, records: list[Message]) -> list[Message]:
+        """The records of the range; those behind it wait for the next one."""
+        cut = bisect_left(records, end, key=_offset)
+        self.ahead = records[cut:]
+        return records[:cut]
 
     def _progress(self, topic: str, partition: int, at: int, end: int, events: list[Message]) -> _Progress:
         lost = 0
@@ -170,3 +170,14 @@ def reader_of(options: KafkaSourceOptions, group: str) -> RecordReader:
 
 def _offset(message: Message) -> int:
     return message.offset() or 0
+
+
+def _behind(records: list[Message], at: int) -> int:
+    """Where one is after the records, which begin at `at` or later."""
+    return _offset(records[-1]) + 1 if records else at
+
+
+def _parted(messages: list[Message]) -> tuple[list[Message], list[Message]]:
+    """The records, and what the client says otherwise."""
+    events = [message for message in messages if message.error() is not None]
+    return ([message for message in messages if message.error() is None] if events else messages), events

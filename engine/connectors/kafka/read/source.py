@@ -18,7 +18,7 @@ from itertools import pairwise
 from engine.connectors.base import Chunk, Position, Slice, Table
 from engine.connectors.kafka.read.brokers import Brokers
 from engine.connectors.kafka.read.fetch import reader_of
-from engine.connectors.kafka.read.options import KafkaSourceOptions
+from engine.connectors.kafka.read.options import FirstOffset, KafkaSourceOptions
 from engine.connectors.kafka.read.positions import ReadPosition, partition_name, share, split_name
 from engine.connectors.kafka.read.rows import RowMaker
 from engine.errors import MissingTopicError, RecordsLostError, TopicRecreatedError
@@ -74,15 +74,18 @@ class KafkaSource:
                 f"there is no topic {missing[0]!r} at {self._options.bootstrap_servers}",
                 hint="create it, or check the option 'topic'",
             )
-        if is_first and self._options.offset == "latest":
-            offsets = self._brokers.ends(partitions, all_of_them=True)
-        else:
-            offsets = self._brokers.starts(partitions, all_of_them=True)
-        if is_first and self._options.offset == "group":
+        offsets = self._first_offsets(partitions, self._options.offset if is_first else "earliest")
+        return {name: ReadPosition(offset, self._topic_id(name)).to_json() for name, offset in offsets.items()}
+
+    def _first_offsets(self, partitions: Collection[str], offset: FirstOffset) -> dict[str, int]:
+        if offset == "latest":
+            return self._brokers.ends(partitions, all_of_them=True)
+        offsets = self._brokers.starts(partitions, all_of_them=True)
+        if offset == "group":
             ends = self._brokers.ends(partitions, all_of_them=True)
             for name, committed in self._brokers.committed(partitions).items():
                 offsets[name] = min(max(committed, offsets[name]), ends[name])
-        return {name: ReadPosition(offset, self._topic_id(name)).to_json() for name, offset in offsets.items()}
+        return offsets
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
         """Up to the last stable offsets, or as far as the limits of an epoch allow."""
@@ -166,14 +169,7 @@ class KafkaSource:
         if not self._check_topic(name, position):
             return ReadPosition(start, self._topic_id(name))
         if end < position.offset:
-            if self._may_mend(name):
-                return position
-            if not goes_on:
-                raise RecordsLostError(
-                    f"partition {number} of topic {topic!r} ends at offset {end}, and was read up to {position.offset}",
-                    hint=f"find out whether a broker has lost records; then {_GO_ON}",
-                )
-            return ReadPosition(end, position.topic_id)
+            return self._behind_the_end(name, position, end)
         self._broken.pop(name, None)
         if start > position.offset and not goes_on:
             raise RecordsLostError(
@@ -182,6 +178,18 @@ class KafkaSource:
                 hint=f"{_GO_ON}; let the topic keep records for longer than a pipeline may stand still",
             )
         return position
+
+    def _behind_the_end(self, name: str, position: ReadPosition, end: int) -> ReadPosition:
+        """From where a partition is read on that ends before the position."""
+        if self._may_mend(name):
+            return position
+        if self._options.on_data_loss == "fail":
+            topic, number = split_name(name)
+            raise RecordsLostError(
+                f"partition {number} of topic {topic!r} ends at offset {end}, and was read up to {position.offset}",
+                hint=f"find out whether a broker has lost records; then {_GO_ON}",
+            )
+        return ReadPosition(end, position.topic_id)
 
     def _may_mend(self, partition: str) -> bool:
         """Whether what is wrong with a partition may be a change of its leader that is under way."""
