@@ -48,7 +48,10 @@ def with_insert_names(rows: Node, names: Sequence[str] | None, target: Entry) ->
     if names is None:
         return rows
     if len(names) != len(rows.schema):
-        raise ColumnCountError(f"{len(names)} names for {count_columns(len(rows.schema))}", hint="give one each")
+        raise ColumnCountError(
+            f"the query has {count_columns(len(rows.schema))}, and names are given for {len(names)}",
+            hint="name every column",
+        )
     columns = target.columns if isinstance(target, SinkTable | MemoryTable) else None
     if columns is None:
         kinds = (field.type for field in rows.schema)

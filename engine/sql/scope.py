@@ -120,7 +120,7 @@ class Scope:
         near = get_close_matches(name, names, n=1)
         listing = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         hint = f"did you mean {near[0]!r}?" if near else f"there is {listing}" if names else "there is no table in FROM"
-        return UnknownColumnError(f"no column {name!r} here", hint=hint)
+        return UnknownColumnError(f"there is no column {name!r} here", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def member_of(expr: Expr, name: str) -> Expr:
     member = next((member for member in members if _is_same(member.name, name)), None)
     if member is None:
         listing = ", ".join(member.name for member in members)
-        raise UnknownColumnError(f"no member {name!r} in {expr.type}", hint=f"it has {listing}")
+        raise UnknownColumnError(f"{expr.type} has no member {name!r}", hint=f"it has {listing}")
     return Member(expr, member.name, member.type)
 
 

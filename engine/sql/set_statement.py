@@ -46,7 +46,7 @@ def _read_ttl(value: exp.Expr) -> timedelta:
             text = value.sql(dialect="postgres")
             raise DurationError(f"updating_ttl is a length of time, not {text}", hint=_EXAMPLE)
     if length <= timedelta(0):
-        raise DurationError("updating_ttl must be longer than zero", hint=_EXAMPLE)
+        raise DurationError("updating_ttl must be greater than zero", hint=_EXAMPLE)
     if length > _MAX_TTL:
         raise DurationError(f"updating_ttl is {_MAX_TTL.days} days at most", hint="leave out what is never needed")
     return length

@@ -181,7 +181,8 @@ class _ScriptReader:
             usable_list(names)
         if len(names) != len(rows.schema):
             raise ColumnCountError(
-                f"{len(names)} names for {count_columns(len(rows.schema))}", hint="name every column"
+                f"the query has {count_columns(len(rows.schema))}, and names are given for {len(names)}",
+                hint="name every column",
             )
         columns = (Named(name, column_of(field)) for name, field in zip(names, rows.schema, strict=True))
         return Relation(Project(rows, tuple(columns)))

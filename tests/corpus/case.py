@@ -1,7 +1,7 @@
 """A case of the corpus: a script that a user could have written, whose head says what is expected of it.
 
     -- A sentence that says what the case is about.
-    --: error sql.unknown_column 6:3 no column 'nothing' here
+    --: error sql.unknown_column 6:3 there is no column 'nothing' here
 
 What a head can ask for, one or more of:
 

@@ -53,7 +53,7 @@ def _read_joined(
 ) -> ScopedRows:
     """Relations joined from left to right. All of them are looked at, so that every complaint is heard."""
     if len(joins) > MAX_LEVELS:
-        raise TooLargeError(f"{len(joins)} joins in one FROM", hint=f"at most {MAX_LEVELS} are planned")
+        raise TooLargeError(f"a FROM has {len(joins)} joins", hint=f"at most {MAX_LEVELS} are planned")
     complaints = Complaints()
     items: list[FromItem] = []
     for node in (first, *(join.this for join in joins)):

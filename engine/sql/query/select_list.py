@@ -56,7 +56,9 @@ def names_of_alias(alias: exp.Expr | None, count: int, script: Script) -> list[s
         usable_list(names)
     if len(names) != count:
         raise ColumnCountError(
-            f"{len(names)} names for {count_columns(count)}", hint="name every column", at=script.position(alias)
+            f"the relation has {count_columns(count)}, and names are given for {len(names)}",
+            hint="name every column",
+            at=script.position(alias),
         )
     return names
 
@@ -115,5 +117,7 @@ def _columns_of_star(item: exp.Expr, scope: Scope) -> list[Visible] | None:
     excluded = {identifier.name.lower() for identifier in star.args.get("except_") or []}
     unknown = excluded - {visible.name.lower() for visible in columns}
     if unknown:
-        raise UnknownColumnError(f"no column {min(unknown)!r} here", hint="EXCEPT names columns that * stands for")
+        raise UnknownColumnError(
+            f"there is no column {min(unknown)!r} here", hint="EXCEPT names columns that * stands for"
+        )
     return [visible for visible in columns if visible.name.lower() not in excluded]

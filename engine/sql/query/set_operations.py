@@ -66,7 +66,7 @@ def unite(relations: Sequence[Node], at: TextPosition | None = None) -> Node:
     """One relation with the rows of all; columns by position, cast to types that hold them all."""
     inputs = [rows for relation in relations for rows in _united(relation)]
     if len(inputs) > MAX_RELATIONS:
-        raise TooLargeError(f"a union of {len(inputs)} relations", hint=f"at most {MAX_RELATIONS} are planned", at=at)
+        raise TooLargeError(f"a union has {len(inputs)} relations", hint=f"at most {MAX_RELATIONS} are planned", at=at)
     return Union(_align(inputs, "UNION ALL", at))
 
 
@@ -80,7 +80,7 @@ def _align(relations: Sequence[Node], word: str, at: TextPosition | None) -> tup
     for relation in more:
         if len(relation.schema) != len(first.schema):
             raise ColumnCountError(
-                f"{word} of {count_columns(len(first.schema))} and {count_columns(len(relation.schema))}",
+                f"the sides of {word} have {len(first.schema)} and {count_columns(len(relation.schema))}",
                 hint="both sides need the same columns in the same order",
                 at=at,
             )
@@ -89,8 +89,9 @@ def _align(relations: Sequence[Node], word: str, at: TextPosition | None) -> tup
         for index, field in enumerate(relation.schema):
             kind = common_type(columns[index].type, field.type)
             if kind is None:
+                name, first_type = columns[index].name, columns[index].type
                 raise TypeMismatchError(
-                    f"{word} of {columns[index].type} and {field.type} in column {columns[index].name!r}",
+                    f"the sides of {word} have {first_type} and {field.type} in column {name!r}",
                     hint="cast one of them",
                     at=at,
                 )

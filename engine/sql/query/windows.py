@@ -77,7 +77,7 @@ def _read_length(node: exp.Expr) -> timedelta:
             text = node.sql(dialect="postgres", normalize_functions=False)
             raise WindowArgumentError(f"{text} is not a constant length of time", hint="write INTERVAL '1 minute'")
     if length <= timedelta(0):
-        raise WindowArgumentError("a window must be longer than zero", hint="write INTERVAL '1 minute'")
+        raise WindowArgumentError("the length of a window must be greater than zero", hint="write INTERVAL '1 minute'")
     return length
 
 

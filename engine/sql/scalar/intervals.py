@@ -48,7 +48,7 @@ def translate_moved_by_months(node: exp.Expr, translate: Translate) -> Expr | No
 
 
 def _written(node: exp.Interval) -> str:
-    """The text of the interval: as it stood in the script (see `dialect.py`), else number and unit."""
+    """The text of the interval: as it stood in the script (see `sql/text/dialect.py`), else number and unit."""
     written = str(node.meta.get("written", ""))
     if any(mark.isalpha() or mark == ":" for mark in written):
         return written

@@ -1,7 +1,7 @@
 -- Names are never code, and never paths.
---: error sql.unknown_column 13:8 no column "key`), reflect('a', 'b'" here
+--: error sql.unknown_column 13:8 there is no column "key`), reflect('a', 'b'" here
 --: error sql.unusable_name 14:8 '${env:HOME}' is not a valid column name
---: error sql.unknown_column 15:8 no column '${spark.app.id}' here
+--: error sql.unknown_column 15:8 there is no column '${spark.app.id}' here
 --: error sql.unknown_table 16:15 there is no table '/etc/passwd'
 --: error sql.unknown_table 17:15 there is no table 'file:///etc/passwd'
 --: error sql.unsupported 18:15 cannot read from text."/etc/passwd"

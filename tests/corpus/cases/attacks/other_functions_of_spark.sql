@@ -15,10 +15,10 @@
 --: error sql.unknown_function 27:63 there is no function 'dblink'
 --: error sql.unknown_function 27:76 there is no function 'read_files'
 --: error sql.unknown_function 27:94 there is no function 'udf'
---: error sql.unknown_column 28:8 no column 'current_user' here
---: error sql.unknown_column 28:22 no column 'session_user' here
---: error sql.unknown_column 28:36 no column 'user' here
---: error sql.unknown_column 29:8 no column 'x' here
+--: error sql.unknown_column 28:8 there is no column 'current_user' here
+--: error sql.unknown_column 28:22 there is no column 'session_user' here
+--: error sql.unknown_column 28:36 there is no column 'user' here
+--: error sql.unknown_column 29:8 there is no column 'x' here
 --: error sql.unknown_function 29:20 there is no function 'transform'
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');

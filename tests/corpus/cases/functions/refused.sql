@@ -9,7 +9,7 @@
 --: error sql.bad_duration 22:13 '1 month x' has no fixed length
 --: error sql.function_arguments 23:8 random does not take (BIGINT)
 --: error sql.not_grouped 24:8 row_time() is neither in GROUP BY nor inside an aggregate
---: error sql.unknown_column 25:39 no column 'e' here
+--: error sql.unknown_column 25:39 there is no column 'e' here
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 SELECT to_char(at, '%Q') FROM events;

@@ -5,11 +5,11 @@
 --: error sql.function_arguments 28:30 = does not take (BIGINT, TEXT)
 --: error sql.unsupported 29:40 IN with a sub-query is not supported here
 --: error sql.unsupported 30:25 a query of sessions cannot stand behind IN or EXISTS
---: error sql.unknown_column 31:30 no column 'nothing' here
+--: error sql.unknown_column 31:30 there is no column 'nothing' here
 --: error sql.unsupported 32:44 EXISTS(SELECT 1 FROM clicks AS y WHERE y.key = x.key) is not supported here
 --: error sql.join 33:35 a join without windows needs an equality of its sides
---: error sql.unknown_column 34:83 no column 'nothing' here
---: error sql.unknown_column 35:91 no column 'x' here
+--: error sql.unknown_column 34:83 there is no column 'nothing' here
+--: error sql.unknown_column 35:91 there is no column 'x' here
 --: error sql.join 36:62 a join without windows needs an equality of its sides
 --: error sql.column_count 38:30 IN takes a query of 2 columns, not of 1 column
 --: error sql.unsupported 39:30 NOT IN of several values that may be NULL is not supported

@@ -10,11 +10,11 @@
 --: error sql.unsupported 39:84 a LATERAL query looks at the rows before it in its SELECT list and its WHERE alone
 --: error sql.unsupported 40:98 a LATERAL query looks at the rows before it in its SELECT list and its WHERE alone
 --: error sql.unsupported 41:105 a LATERAL query looks at the rows before it in its SELECT list and its WHERE alone
---: error sql.unknown_column 42:48 no column 'nothing' here
---: error sql.unknown_column 43:84 no column 'nothing' here
+--: error sql.unknown_column 42:48 there is no column 'nothing' here
+--: error sql.unknown_column 43:84 there is no column 'nothing' here
 --: error sql.join 44:40 'e' stands in FROM twice
---: error sql.column_count 45:94 2 names for 1 column
---: error sql.column_count 46:99 2 names for 1 column
+--: error sql.column_count 45:94 the relation has 1 column, and names are given for 2
+--: error sql.column_count 46:99 the relation has 1 column, and names are given for 2
 --: error sql.join 47:50 a LATERAL query is joined with CROSS JOIN, or JOIN or LEFT JOIN ... ON true
 --: error sql.join 48:49 a LATERAL query is joined with CROSS JOIN, or JOIN or LEFT JOIN ... ON true
 --: error sql.join 49:49 a LATERAL query is joined with CROSS JOIN, or JOIN or LEFT JOIN ... ON true

@@ -6,10 +6,10 @@
 --: error sql.window_mismatch 22:38 the right side of the join has a window and the left side has none
 --: error sql.unsupported 24:11 a sub-query over sessions cannot stand for a value
 --: error sql.unsupported 25:12 (SELECT count(*) FROM clicks) is not supported here
---: error sql.unknown_column 26:102 no column 'value' here
+--: error sql.unknown_column 26:102 there is no column 'value' here
 --: error sql.unsupported 27:60 a sub-query that stands for a value must give one row
 --: error sql.window_mismatch 28:75 the left side of the join has a window and the right side has none
---: error sql.unknown_column 29:57 no column 'nothing' here
+--: error sql.unknown_column 29:57 there is no column 'nothing' here
 --: error sql.unsupported 30:36 a sub-query that stands for a value must give one row
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');

@@ -10,8 +10,8 @@
 --: error sql.join 34:41 ASOF JOIN is not supported
 --: error sql.join 35:36 'events' stands in FROM twice
 --: error sql.ambiguous_column 36:8 column 'key' is in more than one of the tables: clicks, events
---: error sql.unknown_column 37:36 no column 'value' here
---: error sql.unknown_column 38:59 no column 'nothing' here
+--: error sql.unknown_column 37:36 there is no column 'value' here
+--: error sql.unknown_column 38:59 there is no column 'nothing' here
 --: error sql.function_arguments 39:51 = does not take (BIGINT, TEXT)
 --: error sql.unknown_table 40:36 there is no table 'nothing'
 --: error sql.unknown_table 40:72 there is no table 'nowhere'

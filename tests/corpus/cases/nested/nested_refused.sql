@@ -2,8 +2,8 @@
 --: error sql.function_arguments 25:24 a value of type BIGINT has no elements
 --: error sql.function_arguments 26:24 a value of type JSON has no elements
 --: error sql.function_arguments 27:24 a value of type STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>> has no elements
---: error sql.unknown_column 28:24 no member 'country' in STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>>
---: error sql.unknown_column 29:24 no member 'height' in STRUCT<lat DOUBLE, lon DOUBLE>
+--: error sql.unknown_column 28:24 STRUCT<city TEXT, geo STRUCT<lat DOUBLE, lon DOUBLE>> has no member 'country'
+--: error sql.unknown_column 29:24 STRUCT<lat DOUBLE, lon DOUBLE> has no member 'height'
 --: error sql.unknown_column 30:24 a value of type BIGINT has no members, and so no 'x'
 --: error sql.function_arguments 31:24 make_array does not take (BIGINT, TEXT, BOOLEAN)
 --: error sql.function_arguments 32:24 array_append does not take (TEXT[], DOUBLE)

@@ -4,7 +4,7 @@
 --: error sql.over 51:8 OVER must be partitioned by the window of the rows
 --: error sql.over 52:8 OVER must be partitioned by the window of the rows
 --: error sql.window_mismatch 53:8 tumble(1 minute) is not the window that the input has: tumble(2 minutes)
---: error sql.unknown_column 54:40 no column 'window' here
+--: error sql.unknown_column 54:40 there is no column 'window' here
 --: error sql.over 55:8 OVER takes its words in parentheses
 --: error sql.over 56:8 row_number needs OVER
 --: error sql.unknown_function 57:8 there is no function 'nothing' to stand before OVER
@@ -34,7 +34,7 @@
 --: error sql.unsupported 74:1 DISTINCT ON of windows, or beside LIMIT, is not supported
 --: error sql.unsupported 75:1 DISTINCT ON takes one value or more
 --: error sql.column_count 76:28 ORDER BY 2 is not the number of a column
---: error sql.unknown_column 77:28 no column 'nothing' here
+--: error sql.unknown_column 77:28 there is no column 'nothing' here
 --: error sql.unsupported 78:19 LIMIT is not supported
 --: error sql.unsupported 79:19 FETCH is not supported
 --: error sql.over 80:25 LIMIT takes a whole number up to 2147483647

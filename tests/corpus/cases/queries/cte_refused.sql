@@ -1,9 +1,9 @@
 -- A CTE that is refused does not hide what is wrong behind it; none sees itself.
---: error sql.unknown_column 10:19 no column 'nothing' here
---: error sql.unknown_column 10:54 no column 'nowhere' here
+--: error sql.unknown_column 10:19 there is no column 'nothing' here
+--: error sql.unknown_column 10:54 there is no column 'nowhere' here
 --: error sql.unknown_table 11:61 there is no table 'r'
 --: error sql.unsupported 12:16 a recursive CTE is not supported
---: error sql.column_count 13:6 1 names for 2 columns
+--: error sql.column_count 13:6 the relation has 2 columns, and names are given for 1
 --: error sql.unknown_table 14:17 there is no table 'a'
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');

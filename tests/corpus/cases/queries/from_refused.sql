@@ -5,7 +5,7 @@
 --: error sql.unsupported 17:24 cannot read from (VALUES (1)) AS t(a)
 --: error sql.unknown_table 18:15 there is no table 'nowhere'
 --: error sql.unknown_table 19:15 there is no table 'evnts'
---: error sql.column_count 20:25 2 names for 4 columns
+--: error sql.column_count 20:25 the relation has 4 columns, and names are given for 2
 --: error sql.unsupported 21:15 cannot read from x.events
 --: error sql.unsupported 22:22 ONLY is not supported
 --: error sql.unsupported 23:24 TABLESAMPLE is not supported

@@ -14,7 +14,7 @@
 --: error sql.function_arguments 32:8 array_has does not take (BIGINT, BIGINT)
 --: error sql.unsupported 33:18 ANY with a sub-query is not supported here
 --: error sql.unknown_type 34:8 type 'TIMESTAMP(4)' is not supported
---: error sql.unknown_column 35:8 no column 'nothing' here
+--: error sql.unknown_column 35:8 there is no column 'nothing' here
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '$inputs/events.jsonl', format = 'json', type = 'source', event_time_field = 'at');
 SELECT key LIKE key ESCAPE '!' FROM events;

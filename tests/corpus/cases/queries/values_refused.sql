@@ -2,8 +2,8 @@
 --: error sql.type_mismatch 22:8 99999999999999999999 is out of range for BIGINT
 --: error sql.type_mismatch 23:8 1e400 is out of range for numbers
 --: error sql.function_arguments 24:8 + does not take (TEXT, BIGINT)
---: error sql.unknown_column 25:8 no column 'nothing' here
---: error sql.unknown_column 25:17 no column 'nowhere' here
+--: error sql.unknown_column 25:8 there is no column 'nothing' here
+--: error sql.unknown_column 25:17 there is no column 'nowhere' here
 --: error sql.unknown_column 26:8 a value of type TEXT has no members, and so no 'x'
 --: error sql.unknown_function 27:8 there is no function 'reverse_all'
 --: error sql.unknown_function 28:8 there is no function 'uper'

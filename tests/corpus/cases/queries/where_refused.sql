@@ -2,7 +2,7 @@
 --: error sql.type_mismatch 9:30 a condition must be BOOLEAN, not BIGINT
 --: error sql.unsupported 10:30 aggregate count is not allowed here
 --: error sql.window_context 11:30 window function tumble is not allowed here
---: error sql.unknown_column 12:42 no column 'u' here
+--: error sql.unknown_column 12:42 there is no column 'u' here
 --: error sql.join 13:30 a join without windows needs an equality of its sides
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');

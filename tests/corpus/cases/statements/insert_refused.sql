@@ -1,10 +1,10 @@
 -- Columns that do not fit their target.
 --: error sql.column_count 22:13 INSERT is positional: the named columns must be all of the table's, in its order
---: error sql.column_count 23:13 1 names for 2 columns
+--: error sql.column_count 23:13 the query has 2 columns, and names are given for 1
 --: error sql.column_count 24:13 s has 2 columns, and 1 are inserted
 --: error sql.unknown_table 25:39 there is no table 'nowhere'
 --: error sql.unknown_table 26:13 there is no table 'nowhere'
---: error sql.unknown_column 26:28 no column 'nothing' here
+--: error sql.unknown_column 26:28 there is no column 'nothing' here
 --: error sql.type_mismatch 27:13 column 'b' of s is of type BIGINT, to which INTERVAL cannot be cast
 --: error sql.type_mismatch 29:13 all inserts into a table must have the same columns
 --: error sql.duplicate_name 30:13 column 'A' is declared twice

@@ -3,7 +3,7 @@
 --: error sql.event_time 11:38 column 'n' of WATERMARK FOR must be TIMESTAMP, not INT
 --: error sql.event_time 12:58 the expression of WATERMARK FOR must be TIMESTAMP, not INT
 --: error sql.event_time 13:58 the expression of WATERMARK FOR must be NOT NULL
---: error sql.unknown_column 14:67 no column 'notfield' here
+--: error sql.unknown_column 14:67 there is no column 'notfield' here
 --: error sql.function_arguments 15:67 - does not take (TIMESTAMP, BIGINT)
 --: error sql.event_time 16:58 a table takes only one WATERMARK FOR
 --: error sql.event_time 17:68 the expression of WATERMARK FOR must be NOT NULL

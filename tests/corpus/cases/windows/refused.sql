@@ -6,8 +6,8 @@
 --: error sql.window_argument 23:38 value is not a constant length of time
 --: error sql.window_argument 24:38 5 is not a constant length of time
 --: error sql.bad_duration 25:38 '1 month' has no fixed length
---: error sql.window_argument 26:38 a window must be longer than zero
---: error sql.window_argument 27:38 a window must be longer than zero
+--: error sql.window_argument 26:38 the length of a window must be greater than zero
+--: error sql.window_argument 27:38 the length of a window must be greater than zero
 --: error sql.window_argument 28:38 tumble does not take 0 arguments
 --: error sql.window_argument 29:38 hop does not take 1 arguments
 --: error sql.window_argument 30:38 hop() slides by 2:00:00 over a width of 1:00:00, so rows between the windows would be lost
