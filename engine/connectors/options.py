@@ -155,11 +155,11 @@ def split_options(options: WithOptions) -> SplitOptions:
     """Sort options by whom they are for: `format` to every table, `json.*` to the format, the rest to the connector."""
     general = known_names(TableOptions)
     prefixes = tuple(f"{form.prefix}." for form in FORMATS)
-    others = [option for option in options if option.name not in general]
+    specific = [option for option in options if option.name not in general]
     return SplitOptions(
         general=tuple(option for option in options if option.name in general),
-        format=tuple(option for option in others if option.name.startswith(prefixes)),
-        connector=tuple(option for option in others if not option.name.startswith(prefixes)),
+        format=tuple(option for option in specific if option.name.startswith(prefixes)),
+        connector=tuple(option for option in specific if not option.name.startswith(prefixes)),
     )
 
 
@@ -339,8 +339,8 @@ def _unknown(strangers: Sequence[tuple[WithOption, frozenset[str]]]) -> list[Eng
     listing = ", ".join(f"'{option.name}'" for option, _ in strangers)
     close = [get_close_matches(option.name, sorted(names), n=1) for option, names in strangers]
     suggestions = ", ".join(f"'{match[0]}'" for match in close if match)
-    known = ", ".join(f"'{name}'" for name in sorted(strangers[0][1]) if name != "format")
-    hint = f"did you mean {suggestions}?" if suggestions else f"there are {known}"
+    declared = ", ".join(f"'{name}'" for name in sorted(strangers[0][1]) if name != "format")
+    hint = f"did you mean {suggestions}?" if suggestions else f"there are {declared}"
     subject = "there is no option" if len(strangers) == 1 else "there are no options"
     return [UnknownOptionError(f"{subject} {listing}", hint=hint, at=strangers[0][0].at)]
 

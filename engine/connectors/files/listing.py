@@ -114,10 +114,10 @@ def _begun(files: Sequence[ListedFile], start: FilePosition) -> list[ListedFile]
     """The file that was read in part, if there is one."""
     if start.key is None or start.is_done:
         return []
-    begun = [file for file in files if file.key == start.key]
-    if not begun:
+    current = [file for file in files if file.key == start.key]
+    if not current:
         raise FilesChangedError(f"the file {start.key.name!r} was read in part and is gone", hint="put it back")
-    return begun
+    return current
 
 
 def _between(files: Sequence[ListedFile], start: FilePosition, end: FilePosition, last: Key) -> list[ListedFile]:

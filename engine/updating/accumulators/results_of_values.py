@@ -58,15 +58,15 @@ _ONE = Groups(np.zeros(1, np.int64), np.zeros(1, np.int64))
 def _results_of_lists(measure: Measure, values: pa.Table, weights: Longs, low: Longs, high: Longs) -> list[object]:
     compute = function_of(measure.function, measure.result)
     arguments = [values[f"a{place}"].combine_chunks() for place in range(len(measure.arguments))]
-    taken = np.ones(len(weights), bool)
+    is_taken = np.ones(len(weights), bool)
     if measure.function != GATHERED and not AGGREGATES[measure.function].takes_nulls:
-        taken = present(arguments, len(weights))
+        is_taken = present(arguments, len(weights))
     columns = [argument.to_pylist() for argument in arguments]
     sorting = [values[f"o{place}"].to_pylist() for place in range(len(measure.order))]
     firsts = longs(values[FIRST]).tolist()
     results = []
     for start, end in zip(low.tolist(), high.tolist(), strict=True):
-        places = (start + np.flatnonzero(taken[start:end])).tolist()
+        places = (start + np.flatnonzero(is_taken[start:end])).tolist()
         places = _in_order(places, firsts, sorting, measure.order)
         repeated = [place for place in places for _ in range(int(weights[place]))]
         results.append(compute([tuple(column[place] for column in columns) for place in repeated]))
