@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, create_model
@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, create_model
 from engine.epoch_report import FIGURES, EpochReport, SinkProgress, to_wire
 from engine.instants import to_micros
 from engine.jobs.data_directory import DataDirectory
+from engine.jobs.effects import Effects as WhatHappens
 from engine.jobs.gates import Gate, GateTime, at_end, is_passed, least_complete
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Version
@@ -151,6 +152,20 @@ class Savepoint(BaseModel):
     version: int | None = Field(description="The version of the pipeline that its state belongs to.")
     creator: str | None = Field(description="Who has asked for it.")
     reason: str | None = Field(description="What it was taken for.")
+
+
+class Effects(BaseModel):
+    """What a request would do, as its `dry_run` says it; nothing was done."""
+
+    stops: bool = Field(description="Whether the job that is up ends.")
+    starts: bool = Field(description="Whether a run starts.")
+    pause_micros: int | None = Field(
+        description="About how long nothing is computed in between, from past starts; null when it is not known."
+    )
+    kept: list[str] = Field(description="What stays.")
+    lost: list[str] = Field(description="What is given up.")
+    repeated: list[str] = Field(description="What is computed, and perhaps written, again.")
+    voided: list[str] = Field(description="The gate certificates that hold no more.")
 
 
 class Watermark(BaseModel):
@@ -300,6 +315,19 @@ def certificate(stored: StoredCertificate) -> Certificate:
         run_id=stored.run_id,
         at=to_micros(stored.at),
         voided_at=micros(stored.voided_at),
+    )
+
+
+def effects(expected: WhatHappens) -> Effects:
+    """What a change would do."""
+    return Effects(
+        stops=expected.stops,
+        starts=expected.starts,
+        pause_micros=None if expected.pause is None else expected.pause // timedelta(microseconds=1),
+        kept=list(expected.kept),
+        lost=list(expected.lost),
+        repeated=list(expected.repeated),
+        voided=list(expected.voided),
     )
 
 

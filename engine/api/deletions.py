@@ -16,9 +16,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from sqlalchemy import Connection
 
+from engine.api import answers
 from engine.api.change_request import ChangeRequestDep, again, done, kept
 from engine.api.context import Context, ContextDep
+from engine.api.dry_run import DryRun, answer_with, facts_of
 from engine.errors import PipelineBusyError, SavepointsKeptError
+from engine.jobs.effects import effects_of_delete
 from engine.jobs.records import JobRecord
 from engine.store import deletions, pipelines, savepoints
 from engine.store.records import read_record
@@ -27,12 +30,13 @@ LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 
-@ROUTER.delete("/{pipeline}", status_code=204, response_class=Response)
+@ROUTER.delete("/{pipeline}", status_code=204, response_class=Response, responses={200: {"model": answers.Effects}})
 def delete(
     pipeline: str,
     request: ChangeRequestDep,
     context: ContextDep,
     with_savepoints: Annotated[bool, Query(description="Whether its savepoints may go, too.")] = False,
+    dry_run: DryRun = False,
 ) -> Response:
     """Delete a pipeline that is at rest, with its state and logs. One that has savepoints is refused, unless these may
     go, too."""
@@ -42,6 +46,8 @@ def delete(
         record = read_record(connection, pipelines.get(connection, pipeline).id)
         request.check(record.pipeline)
         _check(connection, record, with_savepoints=with_savepoints)
+        if dry_run:
+            return answer_with(effects_of_delete(record, facts_of(connection, record, is_deleted=True)))
         pipelines.remove(connection, record.pipeline)
         deletions.add(connection, record.pipeline.id, context.clock())
         response = done(connection, context, request, 204, None)

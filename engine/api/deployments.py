@@ -13,9 +13,11 @@ from sqlalchemy import Connection
 from engine.api import answers
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, kept, note
 from engine.api.context import Context, ContextDep
+from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import Parallelism, show
 from engine.errors import RequestTooLargeError, StaleWriteError
 from engine.jobs import desired, ids
+from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, PlannedQuery, Spec, StopRequest, Version, read_run_settings
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
@@ -94,9 +96,13 @@ class Deployment(BaseModel):
 
 
 @ROUTER.put(
-    "/by-name/{name}", response_model=answers.DeployedPipeline, responses={201: {"model": answers.DeployedPipeline}}
+    "/by-name/{name}",
+    response_model=answers.DeployedPipeline | answers.Effects,
+    responses={201: {"model": answers.DeployedPipeline}},
 )
-def deploy(name: Name, body: Deployment, request: ChangeRequestDep, context: ContextDep) -> Response:
+def deploy(
+    name: Name, body: Deployment, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
+) -> Response:
     """Create the pipeline of this name, or change it into what the body says; what the body leaves out stays as it is.
     Sent twice, it is done once. What means the same as the newest version, whatever its comments and layout, makes no
     version and restarts nothing."""
@@ -105,19 +111,13 @@ def deploy(name: Name, body: Deployment, request: ChangeRequestDep, context: Con
             return again(answer)
         spec = body.to_spec(_spec_before(connection, name))
     planned = _plan(spec, context)
+    if dry_run:
+        intended = _Deployment(body, spec, planned, request)
+        return rehearse(context, lambda connection: _rehearsed(connection, name, intended, context))
     with context.database.writing() as connection:
         if (answer := kept(connection, context, request)) is not None:
             return again(answer)
-        earlier = pipelines.find(connection, name)
-        request.check(earlier)
-        if body.to_spec(_spec_before(connection, name)) != spec:
-            raise StaleWriteError(f"pipeline {name!r} has changed in between", hint="send the request again")
-        deployment = _Deployment(body, spec, planned, request)
-        pipeline = (
-            _create(connection, name, deployment, context)
-            if earlier is None
-            else _redeploy(connection, earlier, deployment, context)
-        )
+        earlier, pipeline = _make(connection, name, _Deployment(body, spec, planned, request), context)
         if pipeline != earlier:
             note(connection, context, request, pipeline.job_id, desired.describe_change(earlier, pipeline))
         shown = show(connection, pipeline.id, context)
@@ -153,6 +153,28 @@ def _plan(spec: Spec, context: Context) -> PlannedQuery:
         )
     read_run_settings(spec.settings)  # refuses what no run would heed
     return context.plan(spec.query, spec.udfs)
+
+
+def _make(
+    connection: Connection, name: str, deployment: _Deployment, context: Context
+) -> tuple[Pipeline | None, Pipeline]:
+    """What was there under the name, and what the deployment makes of it."""
+    earlier = pipelines.find(connection, name)
+    deployment.request.check(earlier)
+    if deployment.body.to_spec(_spec_before(connection, name)) != deployment.spec:
+        raise StaleWriteError(f"pipeline {name!r} has changed in between", hint="send the request again")
+    if earlier is None:
+        return None, _create(connection, name, deployment, context)
+    return earlier, _redeploy(connection, earlier, deployment, context)
+
+
+def _rehearsed(
+    connection: Connection, name: str, deployment: _Deployment, context: Context
+) -> tuple[JobRecord | None, Pipeline]:
+    """All that was there under the name, and what the deployment makes of it."""
+    earlier = pipelines.find(connection, name)
+    before = None if earlier is None else read_record(connection, earlier.id)
+    return before, _make(connection, name, deployment, context)[1]
 
 
 def _create(connection: Connection, name: str, deployment: _Deployment, context: Context) -> Pipeline:

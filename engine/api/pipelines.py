@@ -13,6 +13,7 @@ from engine.api import answers
 from engine.api.answers import Page
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, etag, kept, note
 from engine.api.context import Context, ContextDep
+from engine.api.dry_run import DryRun, rehearse
 from engine.jobs import desired
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, StopRequest
@@ -64,8 +65,10 @@ def get(pipeline: str, response: Response, context: ContextDep) -> answers.Pipel
         return show(connection, shown.id, context)
 
 
-@ROUTER.patch("/{pipeline}", response_model=answers.Pipeline)
-def change(pipeline: str, body: Change, request: ChangeRequestDep, context: ContextDep) -> Response:
+@ROUTER.patch("/{pipeline}", response_model=answers.Pipeline | answers.Effects)
+def change(
+    pipeline: str, body: Change, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
+) -> Response:
     """Stop, start or rescale a pipeline; the answer comes before it is done."""
 
     def apply(_: Connection, record: JobRecord) -> Pipeline:
@@ -77,17 +80,25 @@ def change(pipeline: str, body: Change, request: ChangeRequestDep, context: Cont
             changed = desired.ask_stop(changed, record.status, body.stop, by)
         return changed
 
-    return update(context, request, pipeline, apply)
+    return update(context, request, pipeline, apply, dry_run=dry_run)
 
 
-@ROUTER.post("/{pipeline}/restart", response_model=answers.Pipeline)
+@ROUTER.post("/{pipeline}/restart", response_model=answers.Pipeline | answers.Effects)
 def restart(
-    pipeline: str, request: ChangeRequestDep, context: ContextDep, body: RestartRequest | None = None
+    pipeline: str,
+    request: ChangeRequestDep,
+    context: ContextDep,
+    body: RestartRequest | None = None,
+    dry_run: DryRun = False,
 ) -> Response:
     """Start a pipeline again from its last checkpoint."""
     force = body is not None and body.force
     return update(
-        context, request, pipeline, lambda _, record: desired.ask_restart(record.pipeline, record.status, force)
+        context,
+        request,
+        pipeline,
+        lambda _, record: desired.ask_restart(record.pipeline, record.status, force),
+        dry_run=dry_run,
     )
 
 
@@ -97,17 +108,26 @@ def update(
     pipeline: str,
     apply: Callable[[Connection, JobRecord], Pipeline],
     status: int = 200,
+    *,
+    dry_run: bool = False,
 ) -> Response:
-    """Change what is desired of a pipeline, and say how it is now."""
-    with context.database.writing() as connection:
-        if (answer := kept(connection, context, request)) is not None:
-            return again(answer)
+    """Change what is desired of a pipeline, and say how it is now; with `dry_run` only say what would happen."""
+
+    def make(connection: Connection) -> tuple[JobRecord, Pipeline]:
         record = read_record(connection, pipelines.get(connection, pipeline).id)
         request.check(record.pipeline)
         changed = apply(connection, record)
         if changed != record.pipeline:
             changed = pipelines.update(connection, changed)
             note(connection, context, request, changed.job_id, desired.describe_change(record.pipeline, changed))
+        return record, changed
+
+    if dry_run:
+        return rehearse(context, make)
+    with context.database.writing() as connection:
+        if (answer := kept(connection, context, request)) is not None:
+            return again(answer)
+        _, changed = make(connection)
         response = done(connection, context, request, status, show(connection, changed.id, context), changed)
     context.changed(changed.id)
     return response

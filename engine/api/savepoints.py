@@ -17,6 +17,7 @@ from engine.api import answers
 from engine.api.answers import Page
 from engine.api.change_request import ChangeRequestDep, again, done, kept, note
 from engine.api.context import Context, ContextDep
+from engine.api.dry_run import DryRun
 from engine.api.pipelines import update
 from engine.api.plan_restore import plan_restore
 from engine.errors import EngineError, PipelineBusyError
@@ -82,7 +83,7 @@ def take(
             record.pipeline.id,
             asked.label,
             context.clock(),
-            creator=asked.creator,
+            creator=asked.creator or request.caller,
             reason=asked.reason,
             after_stop=asked.stop != "none",
         )
@@ -122,8 +123,10 @@ def get(pipeline: str, savepoint: str, context: ContextDep) -> answers.Savepoint
     return answers.savepoint(stored, context.directory)
 
 
-@ROUTER.post("/restore", status_code=202, response_model=answers.Pipeline)
-def restore(pipeline: str, body: RestoreRequest, request: ChangeRequestDep, context: ContextDep) -> Response:
+@ROUTER.post("/restore", status_code=202, response_model=answers.Pipeline, responses={200: {"model": answers.Effects}})
+def restore(
+    pipeline: str, body: RestoreRequest, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
+) -> Response:
     """Go back to a savepoint. A running job stops first and then goes on from there."""
     with context.database.reading() as connection:
         if (answer := kept(connection, context, request)) is not None:
@@ -132,7 +135,7 @@ def restore(pipeline: str, body: RestoreRequest, request: ChangeRequestDep, cont
         request.check(record.pipeline)
         stored = savepoints.get(connection, record.pipeline.id, body.savepoint_id)
     plan = plan_restore(context, record, stored, with_version=body.with_version, allow_replay=body.allow_replay)
-    return update(context, request, pipeline, plan.ask, 202)
+    return update(context, request, pipeline, plan.ask, 202, dry_run=dry_run)
 
 
 def _again(connection: Connection, context: Context, answer: KeptAnswer) -> Response:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from engine.commands.base import Command
 from engine.commands.client import Json, segment
+from engine.commands.dry_run import add_dry_run, send
 from engine.commands.pipelines import describe
-from engine.commands.remote import add_connection, connect, errors_shown, show
+from engine.commands.remote import add_connection, errors_shown
 from engine.errors import RequestError
 from engine.jobs.spec import RUN_SETTINGS
 from engine.secret_references import SECRET_PREFIX
@@ -34,6 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--defaults", action="store_true", help="Reset what is left out to its default")
     parser.add_argument("--key", help="Deploy once, however often the command runs with this idempotency key")
     parser.add_argument("--force", action="store_true", help="Give up the state that another query has left")
+    add_dry_run(parser)
     add_connection(parser)
 
 
@@ -56,7 +58,7 @@ def run(args: Namespace) -> int:
     left_out = _DEFAULTS if args.defaults else {}
     parts = {name: part for name, part in said.items() if part is not None}
     body: dict[str, Json] = {"query": query, "force": args.force, **left_out, **parts}
-    show(args, connect(args).send("PUT", f"/pipelines/by-name/{segment(name)}", body, key=args.key), describe)
+    send(args, "PUT", f"/pipelines/by-name/{segment(name)}", body, describe, key=args.key)
     return 0
 
 

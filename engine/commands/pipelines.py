@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from engine.commands.base import Command
 from engine.commands.client import Json
+from engine.commands.dry_run import add_dry_run, send
 from engine.commands.remote import (
     add_connection,
     add_pipeline,
@@ -19,7 +20,6 @@ from engine.commands.remote import (
     path_of,
     rows_of,
     say,
-    show,
     table,
 )
 from engine.commands.savepoint import take
@@ -86,40 +86,46 @@ def _stop_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--savepoint", action="store_true", help="Take a savepoint of the last epoch before the stop")
     parser.add_argument("--label", help="Label that savepoint for people")
+    add_dry_run(parser)
     add_pipeline(parser)
 
 
 @errors_shown
 def run_stop(args: Namespace) -> int:
     """Ask a pipeline to stop, and wait for the savepoint if there is to be one."""
-    if args.savepoint:
+    if args.savepoint and not args.dry_run:
         return take(args, {"label": args.label, "stop": args.mode})
-    show(args, connect(args).send("PATCH", path_of(args), {"stop": args.mode}), describe)
+    send(args, "PATCH", path_of(args), {"stop": args.mode}, describe)
     return 0
 
 
 def _rescale_arguments(parser: ArgumentParser) -> None:
     add_pipeline(parser)
     parser.add_argument("parallelism", type=int, help="Run this many tasks side by side")
+    add_dry_run(parser)
 
 
 @errors_shown
 def run_rescale(args: Namespace) -> int:
     """Ask a pipeline to go on with another parallelism."""
-    show(args, connect(args).send("PATCH", path_of(args), {"parallelism": args.parallelism}), describe)
+    send(args, "PATCH", path_of(args), {"parallelism": args.parallelism}, describe)
     return 0
 
 
 def _delete_arguments(parser: ArgumentParser) -> None:
     add_pipeline(parser)
     parser.add_argument("--with-savepoints", action="store_true", help="Delete its savepoints, too")
+    add_dry_run(parser)
 
 
 @errors_shown
 def run_delete(args: Namespace) -> int:
     """Delete a stopped pipeline, with its state."""
-    query = "?with_savepoints=true" if args.with_savepoints else ""
-    connect(args).send("DELETE", path_of(args) + query, None)
+    query = {"with_savepoints": "true"} if args.with_savepoints else {}
+    if args.dry_run:
+        send(args, "DELETE", path_of(args), None, describe, query=query)
+        return 0
+    connect(args).send("DELETE", path_of(args) + ("?with_savepoints=true" if query else ""), None)
     if not args.json:
         say(f"{args.pipeline} is deleted")
     return 0

@@ -6,8 +6,9 @@ from argparse import ArgumentParser, Namespace
 
 from engine.commands.base import Command
 from engine.commands.client import Json
+from engine.commands.dry_run import add_dry_run, send
 from engine.commands.pipelines import describe
-from engine.commands.remote import add_pipeline, connect, errors_shown, path_of, show
+from engine.commands.remote import add_pipeline, errors_shown, path_of
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -20,6 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow-replay", action="store_true", help="Accept that output written since then may be written again"
     )
+    add_dry_run(parser)
 
 
 @errors_shown
@@ -30,7 +32,7 @@ def run(args: Namespace) -> int:
         "allow_replay": args.allow_replay,
         "with_version": args.with_version,
     }
-    show(args, connect(args).send("POST", path_of(args, "restore"), body), describe)
+    send(args, "POST", path_of(args, "restore"), body, describe)
     return 0
 
 

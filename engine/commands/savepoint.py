@@ -6,8 +6,6 @@ import json
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from contextlib import suppress
-from getpass import getuser
 
 from engine.commands.base import Command
 from engine.commands.client import Json
@@ -44,19 +42,12 @@ def run(args: Namespace) -> int:
 def take(args: Namespace, body: Mapping[str, Json]) -> int:
     """Ask for a savepoint, and show what came of it."""
     client = connect(args)
-    answer = client.send("POST", path_of(args, "savepoints"), {**body, "creator": _user()})
+    answer = client.send("POST", path_of(args, "savepoints"), body)
     while isinstance(answer, dict) and answer.get("state") == "pending":
         time.sleep(_PAUSE)
         answer = client.get(path_of(args, "savepoints", str(answer["id"])))
     show(args, answer, _describe)
     return 0 if isinstance(answer, dict) and answer.get("state") == "completed" else FAILED
-
-
-def _user() -> str | None:
-    """Who runs the command, if this machine knows."""
-    with suppress(OSError, KeyError, ImportError):
-        return getuser()
-    return None
 
 
 def _describe(savepoint: Mapping[str, Json]) -> str:

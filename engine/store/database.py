@@ -46,6 +46,16 @@ class Database:
         with self.engine.connect().execution_options(write=True) as connection, connection.begin():
             yield connection
 
+    @contextmanager
+    def rehearsing(self) -> Iterator[Connection]:
+        """The same, but what was written is undone at its end."""
+        with self.engine.connect().execution_options(write=True) as connection:
+            transaction = connection.begin()
+            try:
+                yield connection
+            finally:
+                transaction.rollback()
+
     def close(self) -> None:
         """Let go of the file and of the lock."""
         self.engine.dispose()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from sqlalchemy import Column, ColumnElement, Connection, Integer, RowMapping, Table, Text, and_, insert, or_, select
 from sqlalchemy import update as update_rows
@@ -104,6 +105,13 @@ def was_up(connection: Connection, pipeline_id: str, version: int) -> bool:
     has_begun = or_(RUNS.c.running_at.is_not(None), RUNS.c.step == StartStep.FIRST_EPOCH.value)
     same = and_(RUNS.c.pipeline_id == pipeline_id, RUNS.c.version == version, has_begun)
     return connection.execute(select(RUNS.c.generation).where(same).limit(1)).first() is not None
+
+
+def starts(connection: Connection, job_id: str, limit: int) -> Sequence[timedelta]:
+    """How long the newest runs of a job took to be up, of those that were."""
+    was_up = and_(RUNS.c.job_id == job_id, RUNS.c.running_at.is_not(None))
+    query = select(RUNS.c.running_at, RUNS.c.launched_at).where(was_up).order_by(RUNS.c.generation.desc()).limit(limit)
+    return [row.running_at - row.launched_at for row in connection.execute(query)]
 
 
 def from_row(row: RowMapping) -> Run:

@@ -167,3 +167,13 @@ def test_each_sink_is_shown_with_how_far_it_is_complete() -> None:
         ("complete visits", "not known: it is made of sessions; written up to 2026-01-01T00:01:00.000Z"),
     ]
     assert complete_facts({}) == []
+
+
+def test_a_dry_run_says_what_would_happen(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    effects = {"stops": True, "starts": True, "pause_micros": 4_200_000, "kept": ["a", "b"], "lost": [], "repeated": []}
+    server.answer = json.dumps(effects).encode()
+
+    assert main(["delete", "orders", "--dry-run", "--url", server.url, "--token", "t"]) == 0
+
+    assert server.requests[0][:2] == ("DELETE", "/api/v1/pipelines/orders?dry_run=true")
+    assert capsys.readouterr().out.splitlines() == ["stops   yes", "starts  yes", "pause   about 4 s", "kept    a, b"]

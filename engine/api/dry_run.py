@@ -1,0 +1,71 @@
+"""A change that is checked and said, and not made: it is made in a transaction that is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import Query, Response
+from fastapi.responses import JSONResponse
+from sqlalchemy import Connection
+
+from engine.api import answers
+from engine.api.context import Context
+from engine.jobs.effects import Effects, Facts, effects_of
+from engine.jobs.records import JobRecord
+from engine.jobs.spec import Pipeline
+from engine.store import certificates, checkpoints, runs, savepoints, versions
+from engine.store.lineages import voided_by_request
+from engine.store.records import read_record
+
+DryRun = Annotated[bool, Query(description="Whether only to say what the request would do, after all its checks.")]
+_STARTS = 5
+
+
+def rehearse(context: Context, change: Callable[[Connection], tuple[JobRecord | None, Pipeline]]) -> Response:
+    """Make a change, say what it comes to, and undo it; refused as the change itself would be. `change` gives what was
+    there before, and what is desired afterwards."""
+    with context.database.rehearsing() as connection:
+        before, after = change(connection)
+        effects = Effects(starts=after.stop == "none") if before is None else _effects(connection, before, after)
+    return answer_with(effects)
+
+
+def answer_with(effects: Effects) -> Response:
+    """Effects as they are sent."""
+    return JSONResponse(answers.effects(effects).model_dump(mode="json"))
+
+
+def facts_of(connection: Connection, record: JobRecord, *, is_deleted: bool = False) -> Facts:
+    """What is known of a pipeline's past."""
+    reports = checkpoints.latest(connection, record.status.job_id, 1)
+    return Facts(
+        savepoints=savepoints.states(connection, record.pipeline.id).count("completed"),
+        starts=runs.starts(connection, record.status.job_id, _STARTS),
+        epoch=reports[0].duration if reports else None,
+        restored=_restored(connection, record.pipeline),
+        certificates=_certificates(connection, record, is_deleted=is_deleted),
+    )
+
+
+def _effects(connection: Connection, before: JobRecord, after: Pipeline) -> Effects:
+    current = versions.get(connection, after.id, before.pipeline.version)
+    following = versions.get(connection, after.id, after.version)
+    written = read_record(connection, after.id)
+    return effects_of(before, after, current, following, facts_of(connection, written))
+
+
+def _restored(connection: Connection, pipeline: Pipeline) -> int | None:
+    if pipeline.restore is None:
+        return None
+    return savepoints.get(connection, pipeline.id, pipeline.restore.savepoint_id).epoch
+
+
+def _certificates(connection: Connection, record: JobRecord, *, is_deleted: bool) -> tuple[str, ...]:
+    """The gate certificates that a change voids, each with the run of the DAG that holds it."""
+    voided = (
+        certificates.would_void(connection, record.pipeline.id, None)
+        if is_deleted
+        else voided_by_request(connection, record)
+    )
+    return tuple(f"{certificate.id} of {certificate.dag_id} {certificate.run_id}" for certificate in voided)

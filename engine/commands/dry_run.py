@@ -1,0 +1,54 @@
+"""`--dry-run` of the verbs that change something: what would happen, in the control plane's words."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from urllib.parse import urlencode
+
+from engine.commands.client import Json
+from engine.commands.remote import connect, facts, show
+
+
+def add_dry_run(parser: ArgumentParser) -> None:
+    """The argument that asks what would happen."""
+    parser.add_argument(
+        "--dry-run", action="store_true", help="Check everything, say what would happen, and do nothing"
+    )
+
+
+def send(
+    args: Namespace,
+    method: str,
+    path: str,
+    body: Mapping[str, Json] | None,
+    describe: Callable[[Mapping[str, Json]], str],
+    key: str | None = None,
+    query: Mapping[str, str] | None = None,
+) -> None:
+    """Send a change and show its answer, or with `--dry-run` what it would do."""
+    if args.dry_run:
+        show(args, connect(args).send(method, f"{path}?{urlencode({**(query or {}), 'dry_run': 'true'})}", body), describe_effects)
+    else:
+        show(args, connect(args).send(method, path, body, key=key), describe)
+
+
+def describe_effects(effects: Mapping[str, Json]) -> str:
+    """What would happen, a line for each kind of thing."""
+    pause = effects.get("pause_micros")
+    both = effects.get("stops") and effects.get("starts")
+    length = f"about {pause / 1_000_000:.0f} s" if isinstance(pause, int) else "unknown"
+    named = ("kept", "lost", "repeated", "voided")
+    lists: list[tuple[str, object]] = [(name, _listed(effects.get(name))) for name in named]
+    return facts(
+        [
+            ("stops", "yes" if effects.get("stops") else "no"),
+            ("starts", "yes" if effects.get("starts") else "no"),
+            ("pause", length if both else None),
+            *lists,
+        ]
+    )
+
+
+def _listed(entries: Json) -> str | None:
+    return ", ".join(map(str, entries)) or None if isinstance(entries, list) else None

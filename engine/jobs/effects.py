@@ -1,0 +1,115 @@
+"""What a change would do, said before it is done: pure, from what is written down and what is to be desired.
+
+job at epoch 9, restore of a savepoint of epoch 7    it stops and starts again, for about as long as its last starts
+took; the savepoints are kept; epochs 8 to 9 are repeated
+version 2 with force, which has another plan         it stops and starts again; the state of version 1 is lost, and
+all input that the sources still have is repeated
+stop with force                                      it stops; the epoch in hand is repeated at the next start
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from engine.jobs.records import JobRecord
+from engine.jobs.spec import Pipeline, Version
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a change does. `stops`: the job that is up ends; `starts`: a run follows. `pause` is about how long nothing
+    is computed in between, None when nobody knows or nothing follows. The rest are sentences' subjects."""
+
+    stops: bool = False
+    starts: bool = False
+    pause: timedelta | None = None
+    kept: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    voided: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known beside the job itself. `starts` and `epoch` are how long its last starts and its last epoch took;
+    `restored` is the epoch of the savepoint to go back to; `certificates` names what a change of history voids."""
+
+    savepoints: int = 0
+    starts: Sequence[timedelta] = ()
+    epoch: timedelta | None = None
+    restored: int | None = None
+    certificates: tuple[str, ...] = ()
+
+
+def effects_of(before: JobRecord, after: Pipeline, current: Version, following: Version, facts: Facts) -> Effects:
+    """What happens when `after` is desired, which has the version `following`, in the place of what `before` says."""
+    stops = not before.status.state.is_terminal and _leaves(before, after)
+    starts = after.stop == "none" and (stops or before.status.state.is_terminal) and after != before.pipeline
+    gives_up_state = following.fingerprint != current.fingerprint and after.restore is None
+    return Effects(
+        stops=stops,
+        starts=starts,
+        pause=_pause(facts) if stops and starts else None,
+        kept=_kept(before, facts, gives_up_state=gives_up_state),
+        lost=_lost(before, current, gives_up_state=gives_up_state),
+        repeated=_repeated(before, after, facts, stops=stops, gives_up_state=gives_up_state),
+        voided=facts.certificates,
+    )
+
+
+def effects_of_delete(before: JobRecord, facts: Facts) -> Effects:
+    """What happens when a pipeline at rest is deleted; what it has written stays where it is."""
+    savepoints = (f"{facts.savepoints} savepoints",) if facts.savepoints else ()
+    state = () if before.status.progress.epoch is None else (_state(before),)
+    return Effects(kept=("the output",), lost=(*state, *savepoints, "the logs and versions"), voided=facts.certificates)
+
+
+def _leaves(before: JobRecord, after: Pipeline) -> bool:
+    status = before.status
+    return (
+        after.stop != "none"
+        or after.restore is not None
+        or after.version != (status.version or after.version)
+        or after.restarts_asked > status.restarts_done
+        or after.parallelism != (status.parallelism or after.parallelism)
+    )
+
+
+def _pause(facts: Facts) -> timedelta | None:
+    """The epoch in hand, and a start as the last ones were."""
+    if not facts.starts:
+        return None
+    return (facts.epoch or timedelta()) + sum(facts.starts, timedelta()) / len(facts.starts)
+
+
+def _state(before: JobRecord) -> str:
+    return f"the state up to epoch {before.status.progress.epoch}"
+
+
+def _kept(before: JobRecord, facts: Facts, *, gives_up_state: bool) -> tuple[str, ...]:
+    has_state = before.status.progress.epoch is not None and not gives_up_state
+    savepoints = (f"{facts.savepoints} savepoints",) if facts.savepoints else ()
+    return (*((_state(before),) if has_state else ()), *savepoints)
+
+
+def _lost(before: JobRecord, current: Version, *, gives_up_state: bool) -> tuple[str, ...]:
+    if not gives_up_state or before.status.progress.epoch is None:
+        return ()
+    return (f"{_state(before)} of version {current.number}, of which a copy is kept aside",)
+
+
+def _repeated(
+    before: JobRecord, after: Pipeline, facts: Facts, *, stops: bool, gives_up_state: bool
+) -> tuple[str, ...]:
+    reached = before.status.progress.epoch
+    repeated: list[str] = []
+    if gives_up_state and reached is not None:
+        repeated.append("all input that the sources still have, and its output")
+    if after.restore is not None and facts.restored is not None and reached is not None and reached > facts.restored:
+        repeated.append(f"epochs {facts.restored + 1} to {reached}; sinks that cannot take them back write them again")
+    is_abrupt = after.stop in ("immediate", "force") or (after.stop == "none" and after.restart_now)
+    if stops and is_abrupt:
+        repeated.append("the epoch in hand, at the next start")
+    return tuple(repeated)

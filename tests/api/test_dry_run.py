@@ -1,0 +1,123 @@
+"""What a request would do is said after all its checks, and nothing is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from engine.api.answers import Effects
+from tests.api.conftest import Plane, report
+from tests.api.test_savepoints import take
+
+BASE = "/api/v1/pipelines"
+
+
+def dry(plane: Plane, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The answer to a dry run, after which everything must be as it was."""
+    before = plane.get("/pipelines")
+    answer = plane.http.request(method, f"{BASE}{path}{'&' if '?' in path else '?'}dry_run=true", json=body)
+    plane.settle()
+    assert plane.get("/pipelines") == before
+    told: dict[str, Any] = answer.json()
+    assert answer.status_code >= 400 or set(told) == set(Effects.model_fields)
+    return told
+
+
+def at_epoch_nine(plane: Plane) -> dict[str, Any]:
+    """A savepoint of epoch 7, of a job that started in three seconds and is at epoch 9."""
+    plane.deploy()
+    plane.let_pass(3)
+    plane.come_up()
+    plane.call("heartbeat", {"state": "running", "reports": [report(7, 5)]})
+    savepoint = take(plane)
+    plane.call("heartbeat", {"state": "running", "reports": [report(9, 9)]})
+    return savepoint
+
+
+def test_a_stop_keeps_the_state(plane: Plane) -> None:
+    at_epoch_nine(plane)
+
+    told = dry(plane, "PATCH", "/orders", {"stop": "checkpoint"})
+
+    assert (told["stops"], told["starts"], told["pause_micros"]) == (True, False, None)
+    assert told["kept"] == ["the state up to epoch 9", "1 savepoints"]
+    assert (told["lost"], told["repeated"], told["voided"]) == ([], [], [])
+
+
+def test_a_stop_at_once_repeats_the_epoch_in_hand(plane: Plane) -> None:
+    at_epoch_nine(plane)
+
+    assert dry(plane, "PATCH", "/orders", {"stop": "force"})["repeated"] == ["the epoch in hand, at the next start"]
+
+
+def test_a_rescale_stops_for_as_long_as_past_starts_took(plane: Plane) -> None:
+    at_epoch_nine(plane)
+
+    told = dry(plane, "PATCH", "/orders", {"parallelism": 8})
+
+    assert (told["stops"], told["starts"], told["pause_micros"]) == (True, True, 3_001_000)
+
+
+def test_what_is_as_desired_already_stops_nothing(plane: Plane) -> None:
+    at_epoch_nine(plane)
+
+    assert dry(plane, "PATCH", "/orders", {"parallelism": 1})["stops"] is False
+
+
+def test_a_restore_names_the_epochs_that_it_repeats(plane: Plane) -> None:
+    savepoint = at_epoch_nine(plane)
+
+    told = dry(plane, "POST", "/orders/restore", {"savepoint_id": savepoint["id"], "allow_replay": True})
+
+    assert (told["stops"], told["starts"]) == (True, True)
+    assert told["repeated"] == ["epochs 8 to 9; sinks that cannot take them back write them again"]
+
+
+def test_a_deployment_with_force_gives_up_the_state(plane: Plane) -> None:
+    at_epoch_nine(plane)
+
+    told = dry(plane, "PUT", "/by-name/orders", {"query": "SELECT 2", "force": True})
+
+    assert (told["stops"], told["starts"]) == (True, True)
+    assert told["kept"] == ["1 savepoints"]
+    assert told["lost"] == ["the state up to epoch 9 of version 1, of which a copy is kept aside"]
+    assert told["repeated"] == ["all input that the sources still have, and its output"]
+
+
+def test_a_first_deployment_only_starts(plane: Plane) -> None:
+    told = dry(plane, "PUT", "/by-name/orders", {"query": "SELECT 1"})
+
+    assert (told["stops"], told["starts"], told["kept"]) == (False, True, [])
+
+
+def test_a_deletion_loses_state_and_savepoints(plane: Plane) -> None:
+    at_epoch_nine(plane)
+    plane.http.patch(f"{BASE}/orders", json={"stop": "force"})
+    plane.settle()
+
+    told = dry(plane, "DELETE", "/orders?with_savepoints=true")
+
+    assert told["lost"] == ["the state up to epoch 9", "1 savepoints", "the logs and versions"]
+    assert told["kept"] == ["the output"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code"),
+    [
+        ("DELETE", "/orders", None, "pipeline.busy"),
+        ("PUT", "/by-name/orders", {"query": "SELECT 2"}, "pipeline.incompatible"),
+        ("PUT", "/by-name/clicks", {"query": "SELECT to file:///out/x"}, "pipeline.target_taken"),
+        ("POST", "/orders/restore", {"savepoint_id": "?"}, "savepoint.replay"),
+        ("PATCH", "/missing", {"stop": "force"}, "pipeline.not_found"),
+    ],
+)
+def test_what_would_be_refused_is_refused(
+    plane: Plane, method: str, path: str, body: dict[str, Any] | None, code: str
+) -> None:
+    savepoint = at_epoch_nine(plane)
+    plane.deploy("other", query="SELECT to file:///out/x")
+    sent = body and {name: savepoint["id"] if value == "?" else value for name, value in body.items()}
+
+    assert dry(plane, method, path, sent)["code"] == code
