@@ -28,7 +28,11 @@ def send(
 ) -> None:
     """Send a change and show its answer, or with `--dry-run` what it would do."""
     if args.dry_run:
-        show(args, connect(args).send(method, f"{path}?{urlencode({**(query or {}), 'dry_run': 'true'})}", body), describe_effects)
+        show(
+            args,
+            connect(args).send(method, f"{path}?{urlencode({**(query or {}), 'dry_run': 'true'})}", body),
+            describe_effects,
+        )
     else:
         show(args, connect(args).send(method, path, body, key=key), describe)
 
