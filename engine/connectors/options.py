@@ -100,7 +100,10 @@ class TableOptions(Options):
     )
     late_rows: str = Field(
         "drop",
-        description="What happens to rows that are too late; `drop`, the only choice, counts them and leaves them out.",
+        min_length=1,
+        description="What happens to rows that are too late, which are always counted: `drop` leaves them out; with "
+        "the name of a sink of the same script each is written there, once. Its columns are any of event_time "
+        "TIMESTAMP, watermark TIMESTAMP, which is the one that the row missed, and the columns of the table.",
     )
     lookup_cache_max_bytes: ByteCount = Field(
         8 * 1024 * 1024,

@@ -17,6 +17,7 @@ from engine.plan.nodes import (
     Filter,
     Frame,
     Hop,
+    LateRows,
     LookupJoin,
     NamedOver,
     Order,
@@ -77,6 +78,8 @@ def describe(node: Node) -> str:
             return f"Union of {len(inputs)}"
         case Unnest(_, name, array):
             return f"Unnest {_with_name(name, show(array))}"
+        case LateRows(_, window):
+            return f"LateRows of {_window(window)}"
         case WindowAggregate(_, window, _, keys, aggregates):
             by = ", ".join([_window(window), *(show(key.expr) for key in keys)])
             state = ", keeps state until the window closes" if node.is_incremental else ", within an epoch"

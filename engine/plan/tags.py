@@ -36,6 +36,7 @@ TAGS: Mapping[type, str] = {
     nodes.Top: "Top(input, window, order, limit, offset)",
     nodes.Unnest: "Unnest(input, name, array)",
     nodes.WindowAggregate: "WindowAggregate(input, window, window_name, keys, aggregates)",
+    nodes.LateRows: "LateRows(input, window)",
     nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl)",
     # what they are made of
     nodes.Order: "Order(expr, descending, nulls_first)",

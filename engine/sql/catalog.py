@@ -23,11 +23,13 @@ from engine.sql.scope import Relation
 @dataclass(frozen=True, slots=True)
 class SourceTable:
     """A table that can be read; `rows` is its scan with the generated columns on top. `dead_letters_at` is where it
-    says which table takes what cannot be decoded."""
+    says which table takes what cannot be decoded, `late_rows_at` where it says which takes its `late_rows`."""
 
     table: Table
     rows: Node
     dead_letters_at: TextPosition | None = None
+    late_rows: str | None = None
+    late_rows_at: TextPosition | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ from engine.sql.set_statement import SET_USAGE, read_updating_ttl
 from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
 from engine.sql.tables.create_table import declare_table
 from engine.sql.tables.dead_letters import with_dead_letter_tables
+from engine.sql.tables.late_rows import late_row_writes
 from engine.sql.tables.sinks import anonymous_sink, taking_changes, with_columns
 from engine.sql.text.clauses import refused_clauses
 from engine.sql.text.parse import Script, Statement
@@ -122,6 +123,9 @@ class _ScriptReader:
     def finish(self) -> Translation:
         """The writes of all statements."""
         writes = tuple(Write(rows[0] if len(rows) == 1 else unite(rows), name) for name, rows in self.inserts.items())
+        late_writes = late_row_writes(self.catalog, writes, self.complaints)
+        writes = (*writes, *(late.write for late in late_writes))
+        self.sinks |= {late.table.name: late.table for late in late_writes}
         tables = with_dead_letter_tables(self.catalog, self.sinks, self.complaints)
         self.complaints.raise_any()
         return Translation(writes, tables)

@@ -7,9 +7,12 @@ from engine.plan.nodes.rows import Branch, Filter, Project, Scan, Union, Write, 
 from engine.plan.nodes.unnest import Unnest
 from engine.plan.nodes.updating import UpdatingAggregate, is_updating
 from engine.plan.nodes.windowed import (
+    LATE_TIME,
+    LATE_WATERMARK,
     Aggregate,
     Carried,
     Hop,
+    LateRows,
     NamedAggregate,
     Session,
     Tumble,
@@ -19,6 +22,8 @@ from engine.plan.nodes.windowed import (
 )
 
 __all__ = [
+    "LATE_TIME",
+    "LATE_WATERMARK",
     "Aggregate",
     "Branch",
     "Carried",
@@ -26,6 +31,7 @@ __all__ = [
     "Frame",
     "Hop",
     "JoinKind",
+    "LateRows",
     "LookupJoin",
     "NamedAggregate",
     "NamedOver",

@@ -79,6 +79,24 @@ class NamedAggregate:
     aggregate: Aggregate
 
 
+LATE_TIME = Field("__late_time", types.TIMESTAMP, nullable=False)
+LATE_WATERMARK = Field("__late_watermark", types.TIMESTAMP, nullable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LateRows(Node):
+    """The rows that come after all their windows are closed, so that windows over them leave them out: with their event
+    time, and the watermark that they have missed."""
+
+    input: Node
+    window: Window
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the input, then the two times."""
+        return Schema((*self.input.schema, LATE_TIME, LATE_WATERMARK))
+
+
 @dataclass(frozen=True, slots=True)
 class WindowAggregate(Node):
     """One row per window and key, once, when the watermark has passed the window's end. The columns are the

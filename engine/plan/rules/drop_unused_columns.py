@@ -17,6 +17,7 @@ from dataclasses import replace
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import (
     Filter,
+    LateRows,
     LookupJoin,
     Over,
     Project,
@@ -56,6 +57,8 @@ def _cut(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
             return replace(narrow, input=_cut(source, read_by(narrow), used))
         case Filter(source) | Top(source):
             return replace(node, input=_cut(source, names | read_by(node), used))
+        case LateRows(source):
+            return replace(node, input=_cut(source, names & set(source.schema.names), used))
         case Unnest(source, name):
             return replace(node, input=_cut(source, names - {name} | read_by(node), used))
         case Union(inputs):

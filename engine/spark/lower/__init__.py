@@ -13,6 +13,7 @@ from engine.connectors.base import Table
 from engine.plan.nodes import (
     Branch,
     Filter,
+    LateRows,
     LookupJoin,
     Over,
     Project,
@@ -35,7 +36,7 @@ from engine.spark.lower.ranked import lower_updating_top
 from engine.spark.lower.rows import lower_project, lower_scan, lower_union
 from engine.spark.lower.unnest import lower_unnest
 from engine.spark.lower.updating import lower_updating_aggregate, lower_updating_join
-from engine.spark.lower.windowed import lower_window_aggregate
+from engine.spark.lower.windowed import lower_late_rows, lower_window_aggregate
 from engine.spark.printers.expressions import to_sql
 from engine.udf.declared import NO_UDFS, Udfs
 
@@ -69,6 +70,8 @@ class Lowering:
                 return lower_lookup_join(node, self.lower(source), self.lookups[table])
             case Union(inputs):
                 return lower_union(node, [self.lower(part) for part in inputs])
+            case LateRows(source):
+                return lower_late_rows(node, self.lower(source))
             case WindowAggregate(source):
                 return lower_window_aggregate(node, self.lower(source), self.late() if self.late else None)
             case WindowJoin(left, right):

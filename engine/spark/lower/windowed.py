@@ -9,8 +9,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.plan.expr import columns_of
-from engine.plan.hidden import EVENT_TIME, WATERMARK
-from engine.plan.nodes import Aggregate, Carried, Hop, Session, Tumble, Window, WindowAggregate
+from engine.plan.hidden import EVENT_TIME, WATERMARK, hidden_in
+from engine.plan.nodes import (
+    LATE_TIME,
+    LATE_WATERMARK,
+    Aggregate,
+    Carried,
+    Hop,
+    LateRows,
+    Session,
+    Tumble,
+    Window,
+    WindowAggregate,
+)
 from engine.spark.lower.rows import quoted
 from engine.spark.printers.aggregates import aggregate_to_sql, distinct_to_sql
 from engine.spark.printers.expressions import to_sql
@@ -42,6 +53,16 @@ def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | N
             return _aggregated(node, windowed, F.col(_WINDOW))
 
 
+def lower_late_rows(node: LateRows, rows: DataFrame) -> DataFrame:
+    """The rows that windows leave out, by the same test as theirs."""
+    times = [
+        F.col(EVENT_TIME).alias(LATE_TIME.name, metadata={}),
+        F.col(WATERMARK).alias(LATE_WATERMARK.name, metadata={}),
+    ]
+    late = rows.filter(_is_late(node.window))
+    return late.select(*map(quoted, node.input.schema.names), *times, *hidden_in(rows.columns))
+
+
 def _time_window(window: Tumble | Hop) -> SparkColumn:
     match window:
         case Tumble(width):
@@ -52,9 +73,13 @@ def _time_window(window: Tumble | Hop) -> SparkColumn:
 
 def _without_late(rows: DataFrame, window: Window, late: str | None) -> DataFrame:
     """The rows that still have an open window; the others are counted."""
-    is_late = F.expr(f"{_last_end(window)} <= unix_micros({WATERMARK})")
+    is_late = _is_late(window)
     observed = rows if late is None else rows.observe(late, F.count_if(is_late).alias("late"))
     return observed.filter(~is_late)
+
+
+def _is_late(window: Window) -> SparkColumn:
+    return F.expr(f"{_last_end(window)} <= unix_micros({WATERMARK})")
 
 
 def _last_end(window: Window) -> str:

@@ -56,15 +56,14 @@ def declare_source(declaration: Declaration) -> SourceTable:
     order = columns.order or Schema(physical).names
     if generated or order != schema.names:
         rows = Project(rows, tuple(Named(name, values[name]) for name in order))
-    _check_late_rows(declaration)
-    return SourceTable(table, rows, declaration.positions.get("dead_letter.table"))
-
-
-def _check_late_rows(declaration: Declaration) -> None:
-    if declaration.options.general.late_rows != "drop":
-        raise OptionValueError(
-            "option 'late_rows' must be 'drop'", hint="leave it out", at=declaration.positions["late_rows"]
-        )
+    late_rows = declaration.options.general.late_rows
+    return SourceTable(
+        table,
+        rows,
+        declaration.positions.get("dead_letter.table"),
+        None if late_rows == "drop" else late_rows,
+        declaration.positions.get("late_rows"),
+    )
 
 
 def _generated(declaration: Declaration, decoded: tuple[Column, ...], complaints: Complaints) -> dict[str, Expr]:

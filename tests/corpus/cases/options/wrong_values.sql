@@ -8,7 +8,7 @@
 --: error option.wrong_type 20:41 path is not an option
 --: error option.bad_value 21:55 connector 'blackhole' has no format
 --: error option.bad_value 22:104 there is no connection 'p'
---: error option.bad_value 23:104 option 'late_rows' must be 'drop'
+--: error option.bad_value 23:104 option 'late_rows' must have at least 1 character
 --: error option.missing 24:14 option 'path' is required
 --: error option.wrong_type 24:57 the value of option 'path' is not valid: 1 + 1
 --: error option.wrong_type 25:104 option 'idle_time' must be a length of time like '5 seconds', not '99999999999999 days'
@@ -20,7 +20,7 @@ CREATE TABLE d (n INT) WITH (connector = 'filesystem', path = '/t', type = 'look
 CREATE TABLE e (n INT) WITH (connector, path);
 CREATE TABLE f (n INT) WITH (connector = 'blackhole', format = 'json');
 CREATE TABLE g (n INT) WITH (connector = 'single_file', path = '/t', type = 'source', format = 'json', connection_profile = 'p');
-CREATE TABLE h (n INT) WITH (connector = 'single_file', path = '/t', type = 'source', format = 'json', late_rows = 'keep');
+CREATE TABLE h (n INT) WITH (connector = 'single_file', path = '/t', type = 'source', format = 'json', late_rows = '');
 CREATE TABLE i (n INT) WITH (connector = 'single_file', path = 1 + 1, type = 'source', format = 'json');
 CREATE TABLE j (n INT) WITH (connector = 'single_file', path = '/t', type = 'source', format = 'json', idle_time = '99999999999999 days');
 CREATE TABLE k (n INT) WITH (connector = 'single_file', path = '/t', type = 'source', format = 'json', idle_time = INTERVAL '1 month');

@@ -1,0 +1,60 @@
+"""Late rows go into a table of their own: each row of the input is in the output or there, once, also after a crash."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.spark.run import RunSpec
+from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SQL = """
+CREATE TABLE events (ts TIMESTAMP NOT NULL, key TEXT, wanted BOOLEAN, WATERMARK FOR ts)
+WITH (connector = 'scripted', path = '{folder}/script.json', late_rows = 'too_late');
+CREATE TABLE output (start TIMESTAMP, keys TEXT[])
+WITH (connector = 'single_file', path = '{folder}/output.json', format = 'json', type = 'sink');
+CREATE TABLE too_late (key TEXT, event_time TIMESTAMP, watermark TIMESTAMP)
+WITH (connector = 'single_file', path = '{folder}/late.json', format = 'json', type = 'sink');
+INSERT INTO output SELECT window.start, keys FROM (
+  SELECT tumble(INTERVAL '10 minutes') AS window, array_agg(upper(key)) AS keys FROM events WHERE wanted GROUP BY window
+);
+"""
+
+
+def steps() -> list[Step]:
+    """A partition whose rows fall back by up to 30 minutes in every third step."""
+    minutes = [tick * 10 - (30 if tick % 3 == 2 else 0) for tick in range(12)]
+    return [
+        Step(
+            timedelta(minutes=tick),
+            {"p": [{"ts": at(40 + minute), "key": f"k{tick}{part}", "wanted": part != 2} for part in range(3)]},
+        )
+        for tick, minute in enumerate(minutes)
+    ]
+
+
+def test_each_row_is_in_the_output_or_among_the_late_ones_once_across_a_kill(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write_script(tmp_path / "script.json", steps())
+    spec = RunSpec("events", SQL.format(folder=tmp_path), tmp_path / "state")
+
+    kill_in_epoch(spec, 7)
+    outcome, reports = play(spark, spec)
+
+    late = read_rows(tmp_path / "late.json")
+    in_time = [key.lower() for row in read_rows(tmp_path / "output.json") for key in row["keys"]]  # type: ignore[attr-defined]
+    expected = [str(row["key"]) for step in steps() for row in step.rows["p"] if row["wanted"]]
+    assert outcome == "finished"
+    assert Counter([*in_time, *(str(row["key"]) for row in late)]) == Counter(expected)
+    assert late
+    assert in_time
+    times = {row["key"]: str(row["ts"]).rstrip("Z") for step in steps() for row in step.rows["p"]}
+    assert [row["event_time"] for row in late] == [times[row["key"]] for row in late]
+    assert all(str(row["event_time"]) < str(row["watermark"]) for row in late)
+    assert 0 < sum(report.late_rows for report in reports) <= len(late)
