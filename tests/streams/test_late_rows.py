@@ -7,6 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from engine.spark.run import RunSpec
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
@@ -58,3 +60,21 @@ def test_each_row_is_in_the_output_or_among_the_late_ones_once_across_a_kill(
     assert [row["event_time"] for row in late] == [times[row["key"]] for row in late]
     assert all(str(row["event_time"]) < str(row["watermark"]) for row in late)
     assert 0 < sum(report.late_rows for report in reports) <= len(late)
+
+
+HOP, SESSION = "hop(INTERVAL '5 minutes', INTERVAL '10 minutes')", "session(INTERVAL '3 minutes')"
+
+
+@pytest.mark.parametrize("window", [HOP, SESSION])
+def test_late_are_those_rows_that_no_window_takes(spark: SparkSession, tmp_path: Path, window: str) -> None:
+    played = steps()[:6]
+    write_script(tmp_path / "script.json", played)
+    sql = SQL.format(folder=tmp_path).replace("tumble(INTERVAL '10 minutes')", window)
+
+    _, reports = play(spark, RunSpec("events", sql, tmp_path / "state"))
+
+    late = [row["key"] for row in read_rows(tmp_path / "late.json")]
+    in_time = {key.lower() for row in read_rows(tmp_path / "output.json") for key in row["keys"]}  # type: ignore[attr-defined]
+    assert len(late) == len(set(late)) == sum(report.late_rows for report in reports) > 0
+    assert in_time.isdisjoint(late)
+    assert in_time.union(late) == {row["key"] for step in played for row in step.rows["p"] if row["wanted"]}
