@@ -21,6 +21,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from engine.connectors.base import Table
 from engine.delivery.faults import Point
+from engine.delivery.ownership import MARK as OWNER_MARK
 from tests.chaos.broker import PARTITIONS, make_topic
 from tests.chaos.events import SCHEMA, Numbers, numbers_of
 from tests.chaos.servers import BUCKET, bucket_client, kafka, s3
@@ -67,7 +68,7 @@ class Files:
 
     def leftovers(self) -> list[str]:
         changed = [str(path) for path, size in self.sizes.items() if path.stat().st_size != size]
-        return changed + [str(path) for path in self.folder.rglob(".*") if path.is_file()]
+        return changed + [str(path) for path in self.folder.rglob(".*") if path.is_file() and path.name != OWNER_MARK]
 
 
 @dataclass(slots=True)
@@ -104,7 +105,8 @@ class Objects:
     def new(self) -> Iterator[Part]:
         client = bucket_client(self.address)
         pages = client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{self.prefix}/")
-        names = {summary["Key"] for page in pages for summary in page.get("Contents", ())}
+        keys = {summary["Key"] for page in pages for summary in page.get("Contents", ())}
+        names = {key for key in keys if key.rpartition("/")[2] != OWNER_MARK}
         vanished = self.read_names - names
         assert not vanished, f"{len(vanished)} objects have vanished, such as {min(vanished)}"
         for name in sorted(names - self.read_names):

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from engine.connectors.base import Table
+from engine.delivery.ownership import MARK as OWNER_MARK
 from tests.connectors.tables import NUMBERS, Row, table
 
 
@@ -28,9 +29,10 @@ class Store:
         return table("filesystem", NUMBERS, path=path, type="sink", format=form, **keys, **options)
 
     def keys(self) -> list[str]:
-        """What there is below `out`, without that."""
+        """What there is below `out`, without that and without the mark of the owner."""
         objects = self.client.list_objects_v2(Bucket=self.bucket, Prefix="out/").get("Contents", [])
-        return [summary["Key"].removeprefix("out/") for summary in objects]
+        names = [summary["Key"].removeprefix("out/") for summary in objects]
+        return [name for name in names if name != OWNER_MARK]
 
     def read(self, name: str) -> bytes:
         """The bytes of an object below `out`."""
