@@ -29,14 +29,16 @@ def rewrite_errors(case: Case) -> None:
 def rewrite_rows(cases: list[Case]) -> None:
     """The sibling files `.rows`, as runs write them now."""
     from engine.spark.session import close_session, open_session
-    from tests.corpus.test_corpus import written_rows
+    from tests.corpus.test_corpus import spec, written_rows
+    from tests.joined import run_to_end
 
     with tempfile.TemporaryDirectory() as folder:
         spark = open_session(app_name="corpus", master="local[2]", parallelism=1, quick=True, log_dir=Path(folder))
         for number, case in enumerate(cases):
             place = Path(folder) / str(number)
             place.mkdir()
-            lines = sorted(written_rows(spark, case, place).elements())
+            run_to_end(spark, spec(case, place))
+            lines = sorted(written_rows(place).elements())
             case.path.with_suffix(".rows").write_text("".join(f"{line}\n" for line in lines))
         close_session(spark)
 

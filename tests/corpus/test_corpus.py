@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,9 @@ import pytest
 
 from engine.errors import ScriptRefused
 from engine.plan.explain import explain
-from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.run import RunSpec
 from tests.corpus.case import INPUTS, MARKS, Case, all_cases, compiled, complaints
+from tests.joined import Joined, played, run_to_end
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,17 +41,30 @@ def test_what_is_not_done_is_refused_and_not_misread(case: Case) -> None:
         compiled(case)
 
 
+@pytest.fixture(scope="module")
+def runs(spark: SparkSession, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Joined:
+    """The runs of all cases that are played."""
+    names = played(request, test_a_run_writes_the_rows_that_are_written_down)
+    scripts = {case.name: partial(spec, case) for case in CASES if case.name in names}
+    return Joined(scripts, partial(run_to_end, spark), tmp_path_factory.mktemp("corpus"))
+
+
 @pytest.mark.parametrize("case", those("rows"), ids=lambda case: case.name)
-def test_a_run_writes_the_rows_that_are_written_down(spark: SparkSession, case: Case, tmp_path: Path) -> None:
-    assert written_rows(spark, case, tmp_path) == Counter(case.path.with_suffix(".rows").read_text().splitlines())
+def test_a_run_writes_the_rows_that_are_written_down(runs: Joined, case: Case) -> None:
+    rows = written_rows(runs.folder_of(case.name))
+
+    assert rows == Counter(case.path.with_suffix(".rows").read_text().splitlines())
 
 
-def written_rows(spark: SparkSession, case: Case, folder: Path) -> Counter[str]:
-    """The lines that a run of the case writes; their order says nothing."""
-    output = folder / "output.json"
-    sql = case.text.replace("$inputs", str(INPUTS)).replace("$output", str(output))
-    assert run_in(spark, RunSpec("corpus", sql, folder / "state", udfs=case.udfs), Control()) == "finished"
-    return Counter(output.read_text().splitlines())
+def spec(case: Case, folder: Path) -> RunSpec:
+    """A run of the case that writes into the folder."""
+    sql = case.text.replace("$inputs", str(INPUTS)).replace("$output", str(folder / "output.json"))
+    return RunSpec("corpus", sql, folder / "state", udfs=case.udfs)
+
+
+def written_rows(folder: Path) -> Counter[str]:
+    """The lines that a run has written there; their order says nothing."""
+    return Counter((folder / "output.json").read_text().splitlines())
 
 
 def test_a_case_is_either_accepted_or_refused() -> None:
