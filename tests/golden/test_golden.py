@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.checkpoints.rescale import repartition
-from engine.spark.run import run_in
-from engine.spark.stop_control import Control
 from tests.golden.case import CASES, is_golden, spec
+from tests.joined import Joined, played, run_to_end
 from tests.streams.play import play
 
 if TYPE_CHECKING:
@@ -22,11 +22,18 @@ TOGETHER = [CASES[first::4] for first in range(4)]
 """Cases that are killed with one process: to start a JVM costs more than to run a case."""
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_straight_through(spark: SparkSession, case: str, tmp_path: Path) -> None:
-    assert run_in(spark, spec(case, tmp_path), Control()) == "finished"
+@pytest.fixture(scope="module")
+def straight_through(
+    spark: SparkSession, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Joined:
+    """The cases that are played, from their start to their end."""
+    scripts = {case: partial(spec, case) for case in played(request, test_straight_through)}
+    return Joined(scripts, partial(run_to_end, spark), tmp_path_factory.mktemp("golden"))
 
-    assert is_golden(case, tmp_path)
+
+@pytest.mark.parametrize("case", CASES)
+def test_straight_through(straight_through: Joined, case: str) -> None:
+    assert is_golden(case, straight_through.folder_of(case))
 
 
 @pytest.mark.parametrize("case", CASES)
