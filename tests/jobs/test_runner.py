@@ -24,7 +24,8 @@ from engine.jobs.status import Failure, Run
 from tests.jobs.builders import T0
 
 ID = "pl_aaaaaaaaaaaaaaaa"
-RUN = Run("job_aaaaaaaaaaaaaaaa", ID, 1, "h", 1, 1, T0)
+RUN = Run(f"job_{os.getpid():016d}", ID, 1, "h", 1, 1, T0)
+"""Named for this process: whoever kills a run kills all that carry its name, those of another play of tests too."""
 HOLDS = """
 import pathlib, sys
 from engine.jobs import processes
