@@ -6,6 +6,7 @@ schedules are played; `make test-all` plays a thousand.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -40,8 +41,8 @@ class Request:
 
     @property
     def content(self) -> tuple[object, ...]:
-        """What a key is bound to."""
-        return (self.method, self.path, repr(self.body))
+        """What a key is bound to: the meaning of a body, whatever the order of its fields."""
+        return (self.method, self.path, json.dumps(self.body, sort_keys=True))
 
 
 @dataclass(frozen=True)
