@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +15,7 @@ from engine.api.admission import Admission
 from engine.api.waiting_requests import Changes
 from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
+from engine.jobs.process_usage import RunUsage
 from engine.jobs.spec import PlannedQuery
 from engine.store.database import Database
 from engine.store.savepoints import Savepoint
@@ -38,12 +39,33 @@ TakeSavepoint = Callable[[Path, Savepoint, Mapping[str, int]], SavepointContent]
 """Takes a savepoint of a state directory, given the pipeline's versions by fingerprint; raises EngineError."""
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredUsage:
+    """What a run uses of the machine. `cores` is the CPU time of all its processes for each second since the look
+    before, and None after the first look."""
+
+    usage: RunUsage
+    at: datetime
+    cores: float | None = None
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The CPU time of all its processes since the run began."""
+        return sum(part.cpu_seconds for part in self.usage.values())
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory of all its processes."""
+        return sum(part.memory_bytes for part in self.usage.values())
+
+
 @dataclass(slots=True)
 class LastCalls:
     """When each run last called home. Kept in memory: after a restart every run gets its full time again."""
 
     _at: dict[str, tuple[int, datetime]] = field(default_factory=dict)
     _signs: dict[str, tuple[int, int | None, datetime]] = field(default_factory=dict)
+    _usages: dict[str, tuple[int, MeasuredUsage]] = field(default_factory=dict)
 
     def record(self, job_id: str, generation: int, at: datetime) -> None:
         """A run has called."""
@@ -56,6 +78,27 @@ class LastCalls:
             case (newest, count, _) if newest == generation and count == signs is not None:
                 return
         self._signs[job_id] = (generation, signs, at)
+
+    def record_usage(self, job_id: str, generation: int, usage: RunUsage, at: datetime) -> None:
+        """A run has looked at what it uses of the machine."""
+        measured = MeasuredUsage(usage, at)
+        before = self.usage(job_id, generation)
+        if before is not None and at > before.at:
+            cores = (measured.cpu_seconds - before.cpu_seconds) / (at - before.at).total_seconds()
+            measured = replace(measured, cores=max(0.0, cores))
+        self._usages[job_id] = (generation, measured)
+
+    def usage(self, job_id: str, generation: int) -> MeasuredUsage | None:
+        """What this run uses of the machine, if it has said so."""
+        match self._usages.get(job_id):
+            case (newest, measured) if newest == generation:
+                return measured
+        return None
+
+    def forget(self, job_id: str) -> None:
+        """The job is no more."""
+        for calls in (self._at, self._signs, self._usages):
+            calls.pop(job_id, None)
 
     def last_sign(self, job_id: str, generation: int) -> datetime | None:
         """When the work of this run last showed that it is alive, if it has."""

@@ -52,6 +52,7 @@ def delete(
         deletions.add(connection, record.pipeline.id, context.clock())
         response = done(connection, context, request, 204, None)
     LOG.info("pipeline %s (%s) was deleted by %s", record.pipeline.name, record.pipeline.id, request.caller)
+    context.last_calls.forget(record.pipeline.job_id)
     finish(context, record.pipeline.id)
     context.changes.notify(record.pipeline.id)
     return response

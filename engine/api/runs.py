@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +16,7 @@ from engine.epoch_report import EpochReport
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.orders import Order, orders
+from engine.jobs.process_usage import ProcessRole, ProcessUsage
 from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
 from engine.store import checkpoints, jobs, lineages, runs
 
@@ -42,6 +43,9 @@ class Heartbeat(Message):
     reports: tuple[EpochReport, ...] = ()
     signs: int | None = Field(default=None, description="Grows with every sign of life that the work shows.")
     step: str | None = Field(default=None, max_length=100, description="What the start is at.")
+    usage: dict[str, ProcessUsage] | None = Field(
+        default=None, description="What the run uses of the machine, by the role of its processes, when it has looked."
+    )
 
 
 class Fault(Message):
@@ -100,6 +104,9 @@ def heartbeat(job: str, generation: int, body: Heartbeat, request: Request, cont
         context.changes.notify(run.pipeline_id)
     if is_first:
         context.wake()
+    if body.usage is not None:
+        usage = {role: body.usage[role] for role in get_args(ProcessRole) if role in body.usage}
+        context.last_calls.record_usage(job, generation, usage, context.clock())
     context.last_calls.record_signs(job, generation, body.signs, context.clock())
     return _answer(context, run, status)
 

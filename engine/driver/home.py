@@ -22,7 +22,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -31,6 +31,7 @@ from engine.epoch_report import EpochReport, to_wire
 from engine.jobs import processes
 from engine.jobs.address import API_PREFIX, read_address
 from engine.jobs.assignment import Assignment
+from engine.jobs.process_usage import RunUsage, UsageMeter
 from engine.jobs.status import Goodbye
 from engine.start_steps import StartStep
 
@@ -42,6 +43,8 @@ _PATIENCE = 15.0
 """Seconds to go on trying to say goodbye; a control plane that restarts is back within that time."""
 _DUMP_BEFORE = 0.8
 """The share of the limit after which the stacks are written down: the control plane, which counts too, comes later."""
+_USAGE_INTERVAL = 10.0
+"""Seconds between two looks at what the run uses of the machine: each reads a few hundred small files of /proc."""
 _LAST_GRACE = 60.0
 """Seconds a driver whose lease is over has for its last epoch."""
 
@@ -59,6 +62,8 @@ class Home:
     """Ends this process and all it has started; does not return."""
     dump_stacks: Callable[[], None] = lambda: None
     """Writes down where this process is at; called once when its work shows no sign of life."""
+    measure: Callable[[], RunUsage] = field(default_factory=lambda: UsageMeter().measure)
+    """Looks at what the run uses of the machine."""
     _reports: list[EpochReport] = field(default_factory=list)
     """Those that no answered call has carried yet."""
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -72,6 +77,7 @@ class Home:
     _signed_at: float = field(default_factory=time.monotonic)
     _step: StartStep | None = None
     _has_dumped: bool = False
+    _measured_at: float | None = None
     _thread: threading.Thread | None = None
 
     def open(self) -> None:
@@ -145,6 +151,7 @@ class Home:
                 "reports": [to_wire(report) for report in batch],
                 "signs": self._signs,
                 "step": self._step,
+                "usage": self._usage(begin),
             }
             if self._call("heartbeat", body):
                 with self._guard:
@@ -152,6 +159,13 @@ class Home:
             self._check_lease()
             time.sleep(max(0.0, min(_CLOSEST, interval) - (time.monotonic() - begin)))
             self._wakeup.wait(interval)
+
+    def _usage(self, now: float) -> dict[str, dict[str, float]] | None:
+        """What the run uses of the machine; None while the last look is not long ago."""
+        if self._measured_at is not None and now - self._measured_at < _USAGE_INTERVAL:
+            return None
+        self._measured_at = now
+        return {role: asdict(usage) for role, usage in self.measure().items()}
 
     def _look_for_signs(self) -> None:
         """The control plane is about to end a run that shows no sign of life: leave behind why it has none."""

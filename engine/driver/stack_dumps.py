@@ -7,9 +7,9 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 from engine.jobs import processes
+from engine.jobs.process_usage import is_java
 
 
 def dump_stacks() -> None:
@@ -17,14 +17,7 @@ def dump_stacks() -> None:
     faulthandler.dump_traceback(sys.stderr, all_threads=True)
     if mark := os.environ.get(processes.MARK):
         for pid in processes.marked(mark):
-            if _is_java(pid):
+            # any other process would end at that signal
+            if is_java(pid):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGQUIT)
-
-
-def _is_java(pid: int) -> bool:
-    """Whether it is a JVM: any other process would end at that signal."""
-    try:
-        return Path(f"/proc/{pid}/exe").readlink().name == "java"
-    except OSError:
-        return False

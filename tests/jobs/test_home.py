@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from engine.driver import home
 from engine.driver.home import Home, StopMode
 from engine.epoch_report import EpochReport
 from engine.jobs.assignment import Assignment
+from engine.jobs.process_usage import ProcessUsage, RunUsage
 from engine.jobs.status import Failure, Goodbye
 from engine.start_steps import StartStep
 from tests.jobs.builders import T0
@@ -145,6 +147,35 @@ def test_every_epoch_is_reported_even_if_the_control_plane_was_away(control_plan
         for report in body["reports"]
     ]
     assert {1, 2} <= set(epochs)
+
+
+def test_what_the_run_uses_is_measured_now_and_then(
+    control_plane: FakeControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = Driver(control_plane)
+    looks: list[int] = []
+
+    def measure() -> RunUsage:
+        looks.append(1)
+        return {"driver": ProcessUsage(1.5, 20), "java": ProcessUsage(float(len(looks)), 30)}
+
+    driver.home.measure = measure
+    driver.home.open()
+    control_plane.until("heartbeat", 4)
+    driver.home.close(Goodbye("stopped"))
+
+    used = {"driver": {"cpu_seconds": 1.5, "memory_bytes": 20}, "java": {"cpu_seconds": 1.0, "memory_bytes": 30}}
+    assert [body["usage"] for body in control_plane.bodies_of("heartbeat")[:4]] == [used, None, None, None]
+
+    again = Driver(control_plane)
+    monkeypatch.setattr(home, "_USAGE_INTERVAL", 0.0)
+    again.home.measure = measure
+    count = len(control_plane.bodies_of("heartbeat"))
+    again.home.open()
+    control_plane.until("heartbeat", count + 2)
+    again.home.close(Goodbye("stopped"))
+
+    assert all(body["usage"] for body in control_plane.bodies_of("heartbeat")[count : count + 2])
 
 
 def test_signs_of_life_are_counted_and_the_step_of_the_start_is_said(control_plane: FakeControlPlane) -> None:
