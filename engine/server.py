@@ -210,6 +210,7 @@ def _hosts(api: ApiSettings) -> frozenset[str] | None:
 def _policy(pipeline: PipelineSettings) -> Policy:
     return Policy(
         allowed_restarts=pipeline.allowed_restarts,
+        restart_window=pipeline.restart_window,
         initial_backoff=pipeline.initial_backoff,
         max_backoff=pipeline.max_backoff,
         healthy=pipeline.healthy_duration,

@@ -78,7 +78,12 @@ class PipelineSettings(Section):
     allowed_restarts: int = Field(
         default=20,
         ge=-1,
-        description="How many failures of unknown cause in a row a job survives; -1 is no limit. Outages do not count.",
+        description="How many failures of unknown cause a job survives, in a row or within `restart_window`; -1 is no "
+        "limit. Outages do not count.",
+    )
+    restart_window: Duration = Field(
+        default=timedelta(hours=1),
+        description="For how long a failure of unknown cause counts, also where the job was healthy after it.",
     )
     initial_backoff: Duration = Field(
         default=timedelta(milliseconds=500),

@@ -81,6 +81,8 @@ class Recover:
     failures: int
     retry_at: datetime
     outages: int = 0
+    failure_times: tuple[datetime, ...] = ()
+    """When the job failed of unknown causes, as far as that still counts."""
 
 
 @dataclass(frozen=True, slots=True)

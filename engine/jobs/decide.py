@@ -83,6 +83,7 @@ class Policy:
     """How patient to be."""
 
     allowed_restarts: int = 20
+    restart_window: timedelta = timedelta(hours=1)
     initial_backoff: timedelta = timedelta(milliseconds=500)
     max_backoff: timedelta = timedelta(minutes=1)
     healthy: timedelta = timedelta(minutes=2)
@@ -272,12 +273,31 @@ def _try_again(status: Status, failure: Failure, now: datetime, policy: Policy) 
     failures, outages = (0, 0) if is_healthy else (status.failures, status.outages)
     if failure.cause is Cause.OUTAGE:
         pause = backoff(outages + 1, policy) * _spread(status.job_id, outages + 1)
-        return Recover(failure, failures, now + pause, outages + 1)
+        return Recover(failure, failures, now + pause, outages + 1, _in_window(status, now, policy))
     failures += 1
-    if 0 <= policy.allowed_restarts < failures:
-        message = f"{failure.message} (given up after {failures} failures)"
+    failure_times = _in_window(status, now, policy, now)
+    if (reason := _used_up(failures, len(failure_times), policy)) is not None:
+        message = f"{failure.message} (given up after {reason})"
         return GiveUp(Failure(failure.code, message, failure.hint, failure.declared_cause))
-    return Recover(failure, failures, now + backoff(failures, policy))
+    return Recover(failure, failures, now + backoff(failures, policy), failure_times=failure_times)
+
+
+def _used_up(in_a_row: int, in_window: int, policy: Policy) -> str | None:
+    """How a job has used up its tries, if it has. Two counts, since either alone lets a sick job go on for ever: one
+    whose runs are healthy for a while each time never fails often in a row, and one whose starts take long never fails
+    often within a window."""
+    if not 0 <= policy.allowed_restarts < max(in_a_row, in_window):
+        return None
+    if in_a_row > policy.allowed_restarts:
+        return f"{in_a_row} failures"
+    return f"{in_window} failures within {policy.restart_window / timedelta(minutes=1):g} minutes"
+
+
+def _in_window(status: Status, now: datetime, policy: Policy, *more: datetime) -> tuple[datetime, ...]:
+    """The failures that still count, and some more; without a limit nobody counts them."""
+    if policy.allowed_restarts < 0:
+        return ()
+    return tuple(at for at in (*status.failure_times, *more) if now - at < policy.restart_window)
 
 
 def _is_healthy(status: Status, now: datetime, policy: Policy) -> bool:

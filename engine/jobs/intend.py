@@ -68,7 +68,9 @@ def intend(action: Action, desired: Pipeline, status: Status, now: datetime) -> 
             return desired, ended
         case MarkStopped():
             rests = _enter(status, State.STOPPED, now)
-            return desired, replace(rests, finished_at=now, running_since=None, failures=0, outages=0, retry_at=None)
+            return desired, replace(
+                rests, finished_at=now, running_since=None, failures=0, outages=0, failure_times=(), retry_at=None
+            )
         case Wait():
             return desired, status
         case never:
@@ -88,6 +90,7 @@ def _launched(desired: Pipeline, status: Status, now: datetime) -> Status:
     failures, so that it has all its tries."""
     is_asked = desired.restarts_asked != status.restarts_done
     failures, outages = (0, 0) if is_asked else (status.failures, status.outages)
+    failure_times = () if is_asked else status.failure_times
     return replace(
         status,
         since=now,
@@ -97,6 +100,7 @@ def _launched(desired: Pipeline, status: Status, now: datetime) -> Status:
         restarts_done=desired.restarts_asked,
         failures=failures,
         outages=outages,
+        failure_times=failure_times,
         retry_at=None,
         started_at=now,
         finished_at=None,
@@ -112,6 +116,7 @@ def _failed(status: Status, recover: Recover) -> Status:
         failure=recover.failure,
         failures=recover.failures,
         outages=recover.outages,
+        failure_times=recover.failure_times,
         retry_at=recover.retry_at,
         restarts=status.restarts + 1,
         restart_code=recover.failure.code,

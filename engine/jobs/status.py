@@ -85,6 +85,8 @@ class Status:
     """Failures in a row since the last healthy run, outages not among them."""
     outages: int = 0
     """Outages in a row since the last healthy run."""
+    failure_times: tuple[datetime, ...] = ()
+    """When it failed of unknown causes, healthy runs in between or not; those that no longer count are forgotten."""
     restarts: int = 0
     """How often it was started again after a failure, in all."""
     restart_code: str | None = None

@@ -31,6 +31,21 @@ class Instant(TypeDecorator[datetime]):
         return None if value is None else from_micros(value)
 
 
+class Instants(TypeDecorator[tuple[datetime, ...]]):
+    """Some instants in order, as JSON text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: tuple[datetime, ...] | None, dialect: Dialect) -> str:
+        """To JSON text."""
+        return json.dumps([to_micros(at) for at in value or ()])
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[datetime, ...]:
+        """From JSON text; jobs of earlier versions have none."""
+        return tuple(from_micros(at) for at in json.loads(value or "[]"))
+
+
 class Length(TypeDecorator[timedelta]):
     """A length of time."""
 

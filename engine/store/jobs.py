@@ -10,7 +10,7 @@ from sqlalchemy import update as update_rows
 
 from engine.jobs.states import State
 from engine.jobs.status import Failure, Progress, Status, read_cause
-from engine.store.columns import Instant, SinkFigures, Watermarks
+from engine.store.columns import Instant, Instants, SinkFigures, Watermarks
 from engine.store.database import METADATA
 
 JOBS = Table(
@@ -43,6 +43,7 @@ JOBS = Table(
     Column("restarts", Integer, nullable=False),
     Column("restart_code", Text),
     Column("sinks", SinkFigures),
+    Column("failure_times", Instants),
 )
 
 
@@ -89,6 +90,7 @@ def from_row(row: RowMapping) -> Status:
         started_at=row["started_at"],
         finished_at=row["finished_at"],
         outages=row["outages"],
+        failure_times=row["failure_times"],
         restarts=row["restarts"],
         restart_code=row["restart_code"],
         failure=read_failure(row),
@@ -135,6 +137,7 @@ def _row(status: Status) -> Mapping[str, object]:
         "failure_hint": status.failure and status.failure.hint,
         "failure_cause": status.failure and status.failure.declared_cause,
         "outages": status.outages,
+        "failure_times": status.failure_times,
         "restarts": status.restarts,
         "restart_code": status.restart_code,
         "revision": status.revision,

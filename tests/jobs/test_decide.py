@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import product
 
 import pytest
@@ -35,6 +35,16 @@ from tests.jobs.builders import FATAL, FLEETING, OUTAGE, T0, alive, gone, nothin
 BACK = Restore("sp_aaaaaaaaaaaaaaaa", 1)
 SOON = T0 + timedelta(milliseconds=500)
 S = State
+OFTEN = [T0 - timedelta(minutes=minutes) for minutes in range(59, 39, -1)]
+"""Twenty failures, all of the last hour."""
+HOURLY = [T0 - timedelta(hours=hours) for hours in range(30, 0, -1)]
+
+
+def _again(failure: Failure, *earlier: datetime, failures: int = 1) -> Recover:
+    """Another try after a failure of unknown cause, and after those that still count."""
+    return Recover(failure, failures, T0 + backoff(failures, Policy()), failure_times=(*earlier, T0))
+
+
 Case = tuple[str, Pipeline, Status, Observation, Action]
 
 CASES: list[Case] = [
@@ -57,7 +67,7 @@ CASES: list[Case] = [
         alive(is_up=False),
         Drain(S.CHECKPOINT_STOPPING),
     ),
-    ("a start that dies is made again later", wanted(), status(S.SCHEDULING), gone(), Recover(DIED, 1, SOON)),
+    ("a start that dies is made again later", wanted(), status(S.SCHEDULING), gone(), _again(DIED)),
     ("a start with bad SQL fails at once", wanted(), status(S.SCHEDULING), gone("failed", FATAL), GiveUp(FATAL)),
     ("a short input may end before anybody looked", wanted(), status(S.SCHEDULING), gone("finished"), Finish()),
     (
@@ -101,14 +111,14 @@ CASES: list[Case] = [
         wanted(),
         status(S.RECOVERING, failure=STUCK),
         gone(),
-        Recover(STUCK, 1, SOON),
+        _again(STUCK),
     ),
     (
         "a run that was killed says by what",
         wanted(),
         status(S.RUNNING),
         replace(gone(), ending="was killed by signal 9 (SIGKILL)"),
-        Recover(died("was killed by signal 9 (SIGKILL)"), 1, SOON),
+        _again(died("was killed by signal 9 (SIGKILL)")),
     ),
     (
         "a parallelism that changed before the start needs a new layout",
@@ -121,13 +131,13 @@ CASES: list[Case] = [
     ("a silent run is ended", wanted(), status(S.RUNNING), alive(31), Kill(S.RECOVERING, SILENT)),
     ("a run may be silent for a while", wanted(), status(S.RUNNING), alive(30), Wait()),
     ("a run whose input ends is finished", wanted(), status(S.RUNNING), gone("finished"), Finish()),
-    ("a run that dies is started again", wanted(), status(S.RUNNING), gone(), Recover(DIED, 1, SOON)),
+    ("a run that dies is started again", wanted(), status(S.RUNNING), gone(), _again(DIED)),
     (
         "a run that fails for now is started again",
         wanted(),
         status(S.RUNNING),
         gone("failed", FLEETING),
-        Recover(FLEETING, 1, SOON),
+        _again(FLEETING),
     ),
     ("a run that fails for good fails", wanted(), status(S.RUNNING), gone("failed", FATAL), GiveUp(FATAL)),
     (
@@ -135,7 +145,7 @@ CASES: list[Case] = [
         wanted(),
         status(S.RUNNING),
         gone("stopped"),
-        Recover(UNASKED, 1, SOON),
+        _again(UNASKED),
     ),
     (
         "a run that dies when it was to stop has stopped",
@@ -335,7 +345,7 @@ CASES: list[Case] = [
         wanted(),
         status(S.RECOVERING, failure=SILENT),
         gone(),
-        Recover(SILENT, 1, SOON),
+        _again(SILENT),
     ),
     ("a run that outlives its end is ended again", wanted(), status(S.RECOVERING), alive(), Kill(S.RECOVERING)),
     (
@@ -350,7 +360,28 @@ CASES: list[Case] = [
         wanted(),
         status(S.RUNNING, failures=20, running_since=T0 - timedelta(minutes=2)),
         gone("failed", FLEETING),
-        Recover(FLEETING, 1, SOON),
+        _again(FLEETING),
+    ),
+    (
+        "a job that fails once an hour is never given up",
+        wanted(),
+        status(S.RUNNING, failure_times=tuple(HOURLY), running_since=T0 - timedelta(minutes=59)),
+        gone("failed", FLEETING),
+        _again(FLEETING),
+    ),
+    (
+        "a job that fails too often within the window is given up, however healthy it is in between",
+        wanted(),
+        status(S.RUNNING, failure_times=tuple(OFTEN), running_since=T0 - timedelta(minutes=2)),
+        gone("failed", FLEETING),
+        GiveUp(Failure("run.error", "the network was down (given up after 21 failures within 60 minutes)")),
+    ),
+    (
+        "a failure that leaves the window gives its place to the next",
+        wanted(),
+        status(S.RUNNING, failure_times=(T0 - timedelta(hours=1), *OFTEN[1:]), running_since=T0 - timedelta(minutes=2)),
+        gone("failed", FLEETING),
+        _again(FLEETING, *OFTEN[1:]),
     ),
     (
         "what a driver says is a mistake is one, whatever the code",
@@ -478,3 +509,13 @@ def test_without_a_limit_a_job_is_never_given_up() -> None:
     action = decide(wanted(), status(S.RUNNING, failures=500), gone(), T0, Policy(allowed_restarts=-1))
 
     assert isinstance(action, Recover)
+    assert action.failure_times == ()
+
+
+def test_an_outage_takes_nothing_of_the_windows_budget_and_forgets_what_left_it() -> None:
+    before = status(S.RUNNING, failure_times=(T0 - timedelta(hours=2), *OFTEN))
+
+    action = decide(wanted(), before, gone("failed", OUTAGE), T0, Policy())
+
+    assert isinstance(action, Recover)
+    assert action.failure_times == tuple(OFTEN)

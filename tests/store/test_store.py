@@ -17,7 +17,7 @@ from engine.jobs.spec import Pipeline, Spec, StopRequest, Version
 from engine.jobs.states import State
 from engine.jobs.status import Failure, Goodbye, JobEvent, Progress, Run, Status
 from engine.start_steps import StartStep
-from engine.store import checkpoints, events, jobs, keys, pipelines, runs, savepoints, tokens, versions
+from engine.store import checkpoints, deletions, events, jobs, keys, pipelines, runs, savepoints, tokens, versions
 from engine.store.database import METADATA, Database, open_database
 from engine.store.keys import KeptAnswer
 from engine.store.migrations import MIGRATIONS
@@ -104,7 +104,7 @@ def test_the_database_is_for_its_owners_eyes(database: Database, tmp_path: Path)
 
 def test_migrations_make_the_tables_that_the_records_describe(database: Database) -> None:
     inspector = inspect(database.engine)
-    assert {savepoints.SAVEPOINTS.name, tokens.TOKENS.name} < set(METADATA.tables)
+    assert {deletions.DELETIONS.name, savepoints.SAVEPOINTS.name, tokens.TOKENS.name} < set(METADATA.tables)
     assert set(inspector.get_table_names()) == set(METADATA.tables)
     for name, table in METADATA.tables.items():
         assert [column["name"] for column in inspector.get_columns(name)] == [column.name for column in table.columns]
@@ -211,7 +211,7 @@ def test_a_version_that_was_forced_is_so_until_its_first_epoch_begins(database: 
 
 def test_what_is_behind_a_failure_and_the_count_of_restarts_are_kept(database: Database) -> None:
     failure = Failure("data.source_unavailable", "no broker", None, Cause.OUTAGE)
-    after = replace(STATUS, failure=failure, outages=3, restarts=7, restart_code=failure.code)
+    after = replace(STATUS, failure=failure, outages=3, restarts=7, restart_code=failure.code, failure_times=(T0, T0))
     with database.writing() as connection:
         assert jobs.update(connection, STATUS, after)
 

@@ -16,6 +16,7 @@ from engine.store.migrations import (
     m0011_certificates,
     m0012_deletions,
     m0013_named_tokens,
+    m0014_failure_times,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -32,4 +33,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0011_certificates.STATEMENTS,
     m0012_deletions.STATEMENTS,
     m0013_named_tokens.STATEMENTS,
+    m0014_failure_times.STATEMENTS,
 )
