@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
@@ -13,17 +14,31 @@ from engine.commands.check import CHECK
 from engine.commands.complete import COMPLETION
 from engine.commands.explain import EXPLAIN
 from engine.commands.run import RUN
-from engine.commands.terminal import complain
+from engine.commands.terminal import UnusableFileError, complain
 from engine.errors import EngineError, RunError, StateError
 
 REFUSED = 2
 FAILED = 3
+INTERRUPTED = 130
 
 COMMANDS: tuple[Command, ...] = (RUN, CHECK, EXPLAIN, *REMOTE, COMPLETION)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code."""
+    """Run one command; the exit code. What a user can get wrong ends in a sentence, never in a traceback."""
+    try:
+        try:
+            return _answer(arguments)
+        finally:
+            # what is still in the buffer meets a closed pipe here, and not when the interpreter ends
+            sys.stdout.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        return FAILED
+
+
+def _answer(arguments: Sequence[str] | None) -> int:
     parsed = make_parser().parse_args(arguments)
     try:
         code: int = parsed.run(parsed)
@@ -31,8 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(error)
         return FAILED if isinstance(error, RunError) else exit_code(error)
     except BrokenPipeError:
-        sys.stderr.close()
-        return FAILED
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        unusable = UnusableFileError(f"{error.filename} cannot be used: {reason}" if error.filename else reason)
+        complain(unusable)
+        return exit_code(unusable)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return code
 
 

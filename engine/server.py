@@ -29,6 +29,7 @@ from engine.api.target_registry import read_unread
 from engine.api.waiting_requests import Changes
 from engine.errors import InsecureBindError, ServerError
 from engine.instants import now
+from engine.jobs.address import read_address
 from engine.jobs.controller import Controller, DriverSettings, hash_key
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
@@ -183,12 +184,12 @@ def _listen(api: ApiSettings, directory: DataDirectory) -> socket.socket:
     """A listening socket. With port 0 the last port is taken again if it is free, since clients may know it."""
     family = socket.AF_INET6 if ":" in api.host else socket.AF_INET
     if api.port == 0:
-        with suppress(OSError, ValueError, KeyError):
-            last = int(json.loads(directory.server.read_text())["url"].rpartition(":")[2])
+        with suppress(OSError, ValueError):
+            last = int((read_address(directory.server) or "").rpartition(":")[2])
             return socket.create_server((api.host, last), family=family)
     try:
         return socket.create_server((api.host, api.port), family=family)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name that cannot be one is a ValueError
         raise ServerError(
             f"the control plane cannot listen on {api.host}:{api.port}: {error}", hint="--port 0 takes a free one"
         ) from error

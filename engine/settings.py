@@ -142,7 +142,7 @@ def load(
     """Read the settings; `overrides` holds dotted names from the command line and wins over all else."""
     values: dict[str, object] = {}
     if file is not None:
-        values = tomllib.loads(file.read_text())
+        values = _read_file(file)
     if home := environ.get("ARROYO_HOME"):
         values["data_dir"] = home
     for name, text in environ.items():
@@ -157,6 +157,18 @@ def load(
         name = ".".join(str(part) for part in first["loc"])
         raise SettingError(f"{name}: {first['msg']}", hint="docs/reference/settings.md lists the settings") from error
     return settings.model_copy(update={"data_dir": settings.data_dir.expanduser().absolute()})
+
+
+def _read_file(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8 text"
+    except ValueError as error:
+        reason = str(error)
+    raise SettingError(f"the file of settings {path} cannot be read: {reason}", hint="settings are written as TOML")
 
 
 def read_connections_file(path: Path | None) -> str:

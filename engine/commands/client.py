@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, urlencode
 
 from engine import __version__
-from engine.errors import EngineError, UnreachableError
+from engine.errors import EngineError, RequestError, UnreachableError
 from engine.jobs.address import API_PREFIX
 
 if TYPE_CHECKING:
     import httpx
 
+_NO_CONTENT = 204
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 
 
@@ -65,6 +66,8 @@ class Client:
         """Send one request and give the answer's JSON; raises RefusedError or UnreachableError."""
         import httpx  # noqa: PLC0415 - a tenth of a second that verbs without a control plane need not pay
 
+        if not (self.token.isascii() and self.token.isprintable()):
+            raise RequestError("the token has characters that no token has", hint="`arroyo token create` makes one")
         try:
             answer = httpx.request(
                 method,
@@ -75,13 +78,18 @@ class Client:
                 trust_env=False,  # a proxy of the environment must not see the token, and cannot reach this machine
                 verify=ssl.create_default_context(),
             )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise UnreachableError(
                 f"no control plane answers at {self.url}: {error}", hint="`arroyo serve` starts one"
             ) from error
         content = _parse(answer)
         if answer.is_error:
             raise RefusedError(answer.status_code, content if isinstance(content, dict) else {})
+        if not isinstance(content, dict) and answer.status_code != _NO_CONTENT:
+            raise UnreachableError(
+                f"what answers at {self.url} is no control plane: it has sent neither a problem nor a JSON object",
+                hint="name the address of a control plane with --url",
+            )
         return content
 
 
@@ -98,6 +106,16 @@ def _agent() -> str:
 def segment(text: str) -> str:
     """A text as one piece of a path."""
     return quote(text, safe="")
+
+
+def field_of(answer: Mapping[str, Json], name: str) -> str:
+    """A field that every answer of that kind has."""
+    if answer.get(name) is None:
+        raise UnreachableError(
+            f"what answers is no control plane: its answer has no {name!r}",
+            hint="name the address of a control plane with --url",
+        )
+    return str(answer[name])
 
 
 def _parse(answer: httpx.Response) -> Json:

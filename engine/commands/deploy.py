@@ -13,6 +13,7 @@ from engine.commands.client import Json, segment
 from engine.commands.dry_run import add_dry_run, send
 from engine.commands.pipelines import describe
 from engine.commands.remote import add_connection, errors_shown
+from engine.commands.terminal import why_unreadable
 from engine.errors import RequestError
 from engine.jobs.spec import RUN_SETTINGS
 from engine.secret_references import SECRET_PREFIX
@@ -65,8 +66,8 @@ def run(args: Namespace) -> int:
 def _read(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+    except (OSError, ValueError) as error:
+        reason = why_unreadable(error)
         raise RequestError(f"{file} cannot be read: {reason}", hint="name a file, or - for standard input") from error
 
 

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
 from engine.commands.base import Command
-from engine.commands.client import Json
+from engine.commands.client import Json, field_of
 from engine.commands.dry_run import add_dry_run, send
 from engine.commands.remote import (
     add_connection,
@@ -27,7 +27,7 @@ from engine.commands.savepoint import take
 
 def describe(pipeline: Mapping[str, Json]) -> str:
     """A pipeline in a line."""
-    return f"{pipeline['name']}  {pipeline['id']}  {pipeline['state']}"
+    return "  ".join(field_of(pipeline, name) for name in ("name", "id", "state"))
 
 
 @errors_shown
@@ -41,7 +41,7 @@ def run_list(args: Namespace) -> int:
     head = ("NAME", "ID", "STATE", "PARALLELISM", "VERSION", "CREATED", "COMPLETE UNTIL")
     plain = ("name", "id", "state", "parallelism", "version")
     times = ("created_at", "complete_until")
-    lines = [[row[name] for name in plain] + [instant(row[name]) for name in times] for row in rows_of(answer)]
+    lines = [[row.get(name) for name in plain] + [instant(row.get(name)) for name in times] for row in rows_of(answer)]
     say(table(head, lines))
     return 0
 
@@ -57,8 +57,9 @@ def run_show(args: Namespace) -> int:
         return 0
     fields = pipeline if isinstance(pipeline, dict) else {}
     job: Mapping[str, Json] = jobs[0] if jobs else {}
-    named = ("id", "name", "state", "version", "parallelism", "stop", "state_dir")
-    shown: list[tuple[str, object]] = [(name.replace("_", " "), fields.get(name)) for name in named]
+    named = ("name", "state", "version", "parallelism", "stop", "state_dir")
+    shown: list[tuple[str, object]] = [("id", field_of(fields, "id"))]
+    shown += [(name.replace("_", " "), fields.get(name)) for name in named]
     shown += [
         ("job", job.get("id")),
         ("run", job.get("run_id")),

@@ -7,13 +7,13 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
 
 from engine.commands.client import Client, Json, RefusedError, segment
-from engine.errors import EngineError, UnreachableError
+from engine.commands.terminal import why_unreadable
+from engine.errors import EngineError, RequestError, UnreachableError
 from engine.instants import FAR_FUTURE, from_micros
 from engine.jobs.address import read_address
 from engine.jobs.data_directory import DataDirectory
@@ -45,10 +45,20 @@ def connect(args: Namespace) -> Client:
     directory = DataDirectory(load(os.environ, overrides=overrides).data_dir)
     url = args.url or os.environ.get("ARROYO_URL") or read_address(directory.server) or DEFAULT_URL
     token = args.token or os.environ.get("ARROYO_TOKEN") or ""
-    if not token:
-        with suppress(OSError):
-            token = directory.token.read_text().strip()
-    return Client(url, token)
+    return Client(url, token or _stored_token(directory.token))
+
+
+def _stored_token(path: Path) -> str:
+    """The token of the control plane that works here; empty when there is none."""
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        raise RequestError(
+            f"the file of the token {path} cannot be read: {why_unreadable(error)}",
+            hint="give the token with --token or ARROYO_TOKEN",
+        ) from error
 
 
 def path_of(args: Namespace, *parts: str) -> str:
@@ -112,7 +122,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def facts(pairs: Sequence[tuple[str, object]]) -> str:
     """One named thing a line; what is not there is left out."""
     lines = [(name, value) for name, value in pairs if value is not None]
-    width = max(len(name) for name, _ in lines)
+    width = max((len(name) for name, _ in lines), default=0)
     return "\n".join(f"{name.ljust(width)}  {value}" for name, value in lines)
 
 

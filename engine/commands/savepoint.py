@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
 from engine.commands.base import Command
-from engine.commands.client import Json
+from engine.commands.client import Json, field_of
 from engine.commands.remote import (
     FAILED,
     add_pipeline,
@@ -45,7 +45,7 @@ def take(args: Namespace, body: Mapping[str, Json]) -> int:
     answer = client.send("POST", path_of(args, "savepoints"), body)
     while isinstance(answer, dict) and answer.get("state") == "pending":
         time.sleep(_PAUSE)
-        answer = client.get(path_of(args, "savepoints", str(answer["id"])))
+        answer = client.get(path_of(args, "savepoints", field_of(answer, "id")))
     show(args, answer, _describe)
     return 0 if isinstance(answer, dict) and answer.get("state") == "completed" else FAILED
 
@@ -53,7 +53,8 @@ def take(args: Namespace, body: Mapping[str, Json]) -> int:
 def _describe(savepoint: Mapping[str, Json]) -> str:
     return facts(
         [
-            *((name, savepoint.get(name)) for name in ("id", "label", "state", "epoch", "version")),
+            ("id", field_of(savepoint, "id")),
+            *((name, savepoint.get(name)) for name in ("label", "state", "epoch", "version")),
             ("watermark", instant(savepoint.get("watermark"))),
             ("bytes", savepoint.get("bytes")),
             ("path", savepoint.get("path")),

@@ -46,15 +46,26 @@ def complain(error: EngineError, script: str | None = None) -> None:
 
 def read_script(path: str) -> str:
     """The text of a script; `-` is standard input."""
-    if path == "-":
-        return sys.stdin.read()
     try:
-        return Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        return sys.stdin.read() if path == "-" else Path(path).read_text()
+    except (OSError, ValueError) as error:  # a name with a null character is a ValueError
+        reason = why_unreadable(error)
         raise UnreadableScriptError(
             f"{path} cannot be read: {reason}", hint="name a file, or - for standard input"
         ) from None
+
+
+def why_unreadable(error: OSError | ValueError) -> str:
+    """What is wrong with a file that could not be read as text."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
+class UnusableFileError(EngineError):
+    """A file or directory of this machine cannot be used as the command has to."""
+
+    code = "cli.unusable_file"
 
 
 class UnreadableScriptError(EngineError):

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
 from engine.commands.base import Command
-from engine.commands.client import Json, segment
+from engine.commands.client import Json, field_of, segment
 from engine.commands.remote import add_connection, connect, errors_shown, instant, rows_of, say, show, table
 from engine.durations import read_duration
 from engine.errors import RequestError
@@ -48,19 +48,19 @@ def run(args: Namespace) -> int:
 
 def _value(fresh: Mapping[str, Json]) -> str:
     """The value alone, so that it can go into a file."""
-    return str(fresh["token"])
+    return field_of(fresh, "token")
 
 
 def _listed(answer: Json) -> str:
     head = ("NAME", "VALID", "CREATED", "BY", "EXPIRES", "REVOKED")
     rows = [
         (
-            row["name"],
-            "yes" if row["valid"] else "no",
-            instant(row["created_at"]),
-            row["created_by"],
-            instant(row["expires_at"]),
-            instant(row["revoked_at"]),
+            row.get("name"),
+            "yes" if row.get("valid") else "no",
+            instant(row.get("created_at")),
+            row.get("created_by"),
+            instant(row.get("expires_at")),
+            instant(row.get("revoked_at")),
         )
         for row in rows_of(answer)
     ]

@@ -12,6 +12,8 @@ API_PREFIX = "/api/v1"
 def read_address(server_file: Path) -> str | None:
     """The URL that the last control plane of a data directory has written down; None when there is none to read."""
     try:
-        return str(json.loads(server_file.read_text())["url"])
-    except (OSError, ValueError, KeyError):
+        address = json.loads(server_file.read_text())
+    except (OSError, ValueError):
         return None
+    url = address.get("url") if isinstance(address, dict) else None
+    return url if isinstance(url, str) else None

@@ -118,7 +118,8 @@ def test_where_nobody_answers_the_hint_says_what_to_start(url: str) -> None:
 def test_a_redirect_is_not_followed(server: Server) -> None:
     server.status, server.answer = 307, b""
 
-    assert Client(server.url, "secret").get("/ping") is None
+    with pytest.raises(UnreachableError, match="is no control plane"):
+        Client(server.url, "secret").get("/ping")
     assert len(server.requests) == 1
 
 

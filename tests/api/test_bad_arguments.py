@@ -1,0 +1,305 @@
+"""No verb answers bad arguments, or a server that is none, with a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine import cli
+from engine.cli import COMMANDS, main
+from engine.commands import REMOTE
+from tests.api.test_client import Server
+
+ARGUMENTS: dict[str, list[str]] = {
+    "run": ["{script}"],
+    "check": ["{script}"],
+    "explain": ["{script}"],
+    "serve": ["--port", "0"],
+    "deploy": ["{script}"],
+    "list": [],
+    "show": ["orders"],
+    "stop": ["orders"],
+    "savepoint": ["orders"],
+    "savepoints": ["orders"],
+    "restore": ["orders", "sp_1"],
+    "rescale": ["orders", "2"],
+    "logs": ["orders"],
+    "watermark": ["orders"],
+    "delete": ["orders"],
+    "token": ["create", "ann"],
+    "completion": ["bash"],
+}
+"""What each verb needs at least."""
+REMOTE_VERBS = [command.name for command in REMOTE if command.name != "serve"]
+ANSWERS = {
+    "a page of HTML": b"<html><body>Welcome</body></html>",
+    "a list": b"[1, 2]",
+    "a number": b"7",
+    "nothing at all": b"",
+    "bytes": b"\xff\xfe\x00",
+}
+OBJECTS = {
+    "another object": b'{"hello": "world"}',
+    "rows of another kind": b'{"data": [{"hello": "world"}, 7], "has_more": false}',
+}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server()
+    yield running
+    running.http.shutdown()
+    running.http.server_close()
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "orders.sql"
+    path.write_text("SELECT 1")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("ARROYO"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+def arguments_of(verb: str, script: Path | str, *further: str) -> list[str]:
+    return [verb, *(argument.format(script=script) for argument in ARGUMENTS[verb]), *further]
+
+
+def answer_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """The exit code of a command and what it complains of; argparse's own refusals among them."""
+    try:
+        code = main(arguments)
+    except SystemExit as refused:
+        code = int(str(refused.code))
+    complaint = capsys.readouterr().err
+    assert "Traceback" not in complaint
+    return code, complaint
+
+
+def test_every_verb_is_tried() -> None:
+    assert sorted(ARGUMENTS) == sorted(command.name for command in COMMANDS)
+
+
+def broken_files(folder: Path) -> dict[str, Path]:
+    """Files that cannot be read as text."""
+    binary = folder / "binary"
+    binary.write_bytes(b"SELECT \xff\xfe")
+    (folder / "directory").mkdir()
+    return {"missing": folder / "missing", "directory": folder / "directory", "not UTF-8": binary}
+
+
+@pytest.mark.parametrize("kind", ["missing", "directory", "not UTF-8"])
+@pytest.mark.parametrize(
+    ("verb", "option"),
+    [
+        *((verb, None) for verb in ("run", "check", "explain", "deploy")),
+        *((verb, "--udf") for verb in ("run", "check", "explain", "deploy")),
+        *((verb, "--connections") for verb in ("run", "check", "explain")),
+        ("deploy", "--secret"),
+        ("serve", "--config"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(
+    verb: str, option: str | None, kind: str, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = str(broken_files(tmp_path)[kind])
+    spelling = f"KAFKA={broken}" if option == "--secret" else broken
+    arguments = arguments_of(verb, broken) if option is None else arguments_of(verb, script, option, spelling)
+
+    code, complaint = answer_of(capsys, *arguments)
+
+    assert (code, broken in complaint) == (2, True), complaint
+
+
+@pytest.mark.parametrize("text", [b"[api\nport", b"port = \xff", b"api = 7"])
+def test_a_file_of_settings_that_is_none_is_refused(
+    text: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "arroyo.toml"
+    config.write_bytes(text)
+
+    code, complaint = answer_of(capsys, "serve", "--config", str(config))
+
+    assert code == 2, complaint
+
+
+@pytest.mark.parametrize("port", ["many", "99999", "-1", "1.5"])
+def test_a_port_that_is_none_is_refused(port: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, complaint = answer_of(capsys, "serve", f"--port={port}", "--data-dir", str(tmp_path / "data"))
+
+    assert (code, "port" in complaint) == (2, True)
+
+
+@pytest.mark.parametrize("host", ["no such host", "256.1.1.1"])
+def test_an_address_that_cannot_be_listened_on_is_refused(
+    host: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["serve", "--insecure", "--host", host, "--port", "0", "--data-dir", str(tmp_path / "data")]
+
+    code, complaint = answer_of(capsys, *arguments)
+
+    assert (code, "listen" in complaint) == (2, True), complaint
+
+
+@pytest.mark.parametrize("verb", ["serve", *REMOTE_VERBS])
+def test_a_data_directory_that_is_a_file_is_said_to_be_one(
+    verb: str, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, complaint = answer_of(capsys, *arguments_of(verb, script, "--data-dir", str(script)))
+
+    assert (code in (2, 3), str(script) in complaint) == (True, True), complaint
+
+
+@pytest.mark.parametrize("name", ["ARROYO__PIPELINE__LEASE", "ARROYO__NO__SUCH"])
+@pytest.mark.parametrize("verb", ["serve", *REMOTE_VERBS])
+def test_a_setting_of_the_environment_that_is_wrong_is_refused(
+    verb: str, name: str, script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(name, "many")
+
+    code, complaint = answer_of(capsys, *arguments_of(verb, script))
+
+    assert (code, complaint.startswith("setting.invalid")) == (2, True), complaint
+
+
+@pytest.mark.parametrize("verb", REMOTE_VERBS)
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://127.0.0.1:many", "nonsense"])
+def test_an_address_at_which_nobody_answers_is_named(
+    verb: str, url: str, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, complaint = answer_of(capsys, *arguments_of(verb, script, "--url", url, "--token", "t"))
+
+    assert code == 3
+    assert complaint.startswith(f"server.unreachable: no control plane answers at {url}")
+
+
+@pytest.mark.parametrize("token", ["tökén", "two\nlines"])
+@pytest.mark.parametrize("verb", REMOTE_VERBS)
+def test_a_token_that_no_request_can_carry_is_refused(
+    verb: str, token: str, server: Server, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, complaint = answer_of(capsys, *arguments_of(verb, script, "--url", server.url, "--token", token))
+
+    assert (code, "token" in complaint, token in complaint) == (2, True, False), complaint
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("kind", ["directory", "not UTF-8"])
+@pytest.mark.parametrize("verb", REMOTE_VERBS)
+def test_a_file_of_the_token_that_cannot_be_read_is_named(
+    verb: str, kind: str, server: Server, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    broken_files(tmp_path)[kind].rename(data / "token")
+
+    code, complaint = answer_of(capsys, *arguments_of(verb, script, "--url", server.url, "--data-dir", str(data)))
+
+    assert (code, str(data / "token") in complaint) == (2, True), complaint
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"[]", b'{"url": 7}'])
+@pytest.mark.parametrize("verb", REMOTE_VERBS)
+def test_an_address_file_that_says_nothing_is_as_good_as_none(
+    verb: str,
+    text: bytes,
+    script: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "server.json").write_bytes(text)
+    monkeypatch.setattr("engine.commands.remote.DEFAULT_URL", "http://127.0.0.1:9")
+
+    code, complaint = answer_of(capsys, *arguments_of(verb, script, "--token", "t", "--data-dir", str(data)))
+
+    assert (code, complaint.startswith("server.unreachable")) == (3, True), complaint
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize("verb", REMOTE_VERBS)
+def test_a_server_that_is_no_control_plane_is_said_to_be_none(
+    verb: str, answer: bytes, server: Server, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = answer
+
+    code, complaint = answer_of(capsys, *arguments_of(verb, script, "--url", server.url, "--token", "t"))
+
+    assert (code, "is no control plane" in complaint) == (3, True), complaint
+
+
+@pytest.mark.parametrize("answer", OBJECTS.values(), ids=OBJECTS)
+@pytest.mark.parametrize("verb", REMOTE_VERBS)
+def test_an_answer_of_another_shape_is_no_traceback(
+    verb: str, answer: bytes, server: Server, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = answer
+
+    code, complaint = answer_of(capsys, *arguments_of(verb, script, "--url", server.url, "--token", "t"))
+
+    assert code == 0 or "is no control plane" in complaint, complaint
+
+
+@pytest.mark.parametrize("verb", ARGUMENTS)
+def test_ctrl_c_ends_a_verb_with_130(
+    verb: str, script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "COMMANDS", tuple(replace(command, run=interrupted) for command in COMMANDS))
+
+    assert answer_of(capsys, *arguments_of(verb, script)) == (130, "")
+
+
+@pytest.mark.parametrize(("verb", "code"), [(["completion", "bash"], 3), (["--help"], 0)])
+def test_whoever_closes_the_pipe_sees_no_complaint(verb: list[str], code: int, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with subprocess.Popen(
+        [sys.executable, "-m", "engine", *verb], stdout=writing, stderr=subprocess.PIPE, cwd=tmp_path
+    ) as process:
+        os.close(writing)
+        _, complaint = process.communicate(timeout=60)
+
+    assert (process.returncode, complaint) == (code, b"")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["deploy", "{script}", "--parallelism", "many"],
+        ["rescale", "orders", "many"],
+        ["logs", "orders", "--limit", "many"],
+        ["watermark", "orders", "--timeout", "long"],
+        ["deploy", "{script}", "--set", "memory"],
+        ["deploy", "{script}", "--secret", "NOBODY_HAS_SET_IT"],
+        ["token", "create", "ann", "--expires-in", "soon"],
+        ["token", "create"],
+        ["run", "{script}", "--set", "memory"],
+        ["run", "{script}", "--state-dir", "{script}"],
+        ["run", "{script}", "--parallelism", "0"],
+        ["nothing"],
+        [],
+    ],
+)
+def test_an_argument_that_is_not_what_it_has_to_be_is_refused(
+    arguments: list[str], script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, complaint = answer_of(capsys, *(argument.format(script=script) for argument in arguments))
+
+    assert (code, complaint != "") == (2, True), complaint
