@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, create_model
 from engine.epoch_report import FIGURES, EpochReport, SinkProgress, to_wire
 from engine.instants import to_micros
 from engine.jobs.data_directory import DataDirectory
+from engine.jobs.desired import is_settled
 from engine.jobs.effects import Effects as WhatHappens
 from engine.jobs.gates import Gate, GateTime, at_end, is_passed, least_complete
 from engine.jobs.records import JobRecord
@@ -93,6 +94,7 @@ class Job(BaseModel):
     id: str
     pipeline_id: str = Field(description="Its pipeline.")
     running_desired: bool = Field(description="Whether it is to run.")
+    settled: bool = Field(description="Whether nothing that was asked for is still to come.")
     state: State = Field(description="Where it stands.")
     step: str | None = Field(description="What the start of that run is at; null when it is not starting.")
     run_id: int = Field(description="The number of its newest run; one more at every start.")
@@ -253,6 +255,7 @@ def job(record: JobRecord) -> Job:
         id=status.job_id,
         pipeline_id=status.pipeline_id,
         running_desired=record.pipeline.stop == "none" and not status.state.is_terminal,
+        settled=is_settled(record.pipeline, status),
         state=status.state,
         step=record.run.step if record.run and status.state is State.SCHEDULING else None,
         run_id=status.generation,

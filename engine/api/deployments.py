@@ -14,7 +14,7 @@ from engine.api import answers
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, kept, note
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
-from engine.api.pipelines import Parallelism, show
+from engine.api.pipelines import Interval, Parallelism, show
 from engine.errors import RequestTooLargeError, StaleWriteError
 from engine.jobs import desired, ids
 from engine.jobs.records import JobRecord
@@ -27,7 +27,6 @@ from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
-Interval = Annotated[int, Field(ge=1_000_000, le=86_400_000_000)]
 Name = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f/\\]+$")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -18,13 +19,14 @@ from engine.jobs import desired
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, StopRequest
 from engine.jobs.states import StopMode
-from engine.store import pipelines, versions
+from engine.store import pipelines, targets, versions
 from engine.store.lineages import voided_by_request
 from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 Parallelism = Annotated[int, Field(ge=1, le=1024)]
+Interval = Annotated[int, Field(ge=1_000_000, le=86_400_000_000)]
 
 
 class Change(BaseModel):
@@ -34,6 +36,11 @@ class Change(BaseModel):
 
     stop: StopMode | None = Field(default=None, description="How to stop, or `none` to run.")
     parallelism: Parallelism | None = Field(default=None, description="How many tasks are to work side by side.")
+    checkpoint_interval_micros: Interval | None = Field(
+        default=None,
+        description="The least time from one epoch to the next; with null, epochs follow each other at once. Another "
+        "one makes a version.",
+    )
 
 
 class RestartRequest(BaseModel):
@@ -71,8 +78,10 @@ def change(
 ) -> Response:
     """Stop, start or rescale a pipeline; the answer comes before it is done."""
 
-    def apply(_: Connection, record: JobRecord) -> Pipeline:
+    def apply(connection: Connection, record: JobRecord) -> Pipeline:
         changed = record.pipeline
+        if "checkpoint_interval_micros" in body.model_fields_set:
+            changed = _with_interval(connection, changed, body.checkpoint_interval_micros, context)
         if body.parallelism is not None:
             changed = desired.ask_parallelism(changed, body.parallelism)
         if body.stop is not None:
@@ -100,6 +109,18 @@ def restart(
         lambda _, record: desired.ask_restart(record.pipeline, record.status, force),
         dry_run=dry_run,
     )
+
+
+def _with_interval(connection: Connection, pipeline: Pipeline, micros: int | None, context: Context) -> Pipeline:
+    """The pipeline with another checkpoint interval, which is a version of its own; the same one changes nothing."""
+    current = versions.get(connection, pipeline.id, pipeline.version)
+    interval = None if micros is None else timedelta(microseconds=micros)
+    if interval == current.spec.checkpoint_interval:
+        return pipeline
+    version = desired.other_interval(current, interval, context.clock())
+    versions.add(connection, version)
+    targets.pass_on(connection, pipeline.id, current.number, version.number)
+    return desired.ask_version(pipeline, version)
 
 
 def update(

@@ -9,6 +9,7 @@ from engine.commands.pipelines import DELETE, LIST, RESCALE, SHOW, STOP
 from engine.commands.restore import RESTORE
 from engine.commands.savepoint import SAVEPOINT, SAVEPOINTS
 from engine.commands.serve import SERVE
+from engine.commands.start import RESTART, START
 from engine.commands.token import TOKEN
 from engine.commands.watermark import WATERMARK
 
@@ -17,7 +18,9 @@ REMOTE: tuple[Command, ...] = (
     DEPLOY,
     LIST,
     SHOW,
+    START,
     STOP,
+    RESTART,
     SAVEPOINT,
     SAVEPOINTS,
     RESTORE,

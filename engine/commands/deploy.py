@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.commands.base import Command
+from engine.commands.checkpoint_interval import add_checkpoint_interval, interval_part
 from engine.commands.client import Json, segment
-from engine.commands.dry_run import add_dry_run, send
-from engine.commands.pipelines import describe
+from engine.commands.dry_run import add_dry_run
 from engine.commands.remote import add_connection, errors_shown
 from engine.commands.terminal import why_unreadable
+from engine.commands.waiting import add_wait, change
 from engine.errors import RequestError
 from engine.jobs.spec import RUN_SETTINGS
 from engine.secret_references import SECRET_PREFIX
@@ -25,6 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--name", help="Name the pipeline (default: the name of the file)")
     parallelism = "Run this many tasks side by side (default: as it is, and 1 for a new pipeline)"
     parser.add_argument("--parallelism", type=int, help=parallelism)
+    add_checkpoint_interval(parser)
     udf = "Use the Python functions of this file; may be repeated (default: as they are)"
     parser.add_argument("--udf", action="append", default=[], metavar="FILE", help=udf)
     setting = (
@@ -36,6 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--defaults", action="store_true", help="Reset what is left out to its default")
     parser.add_argument("--key", help="Deploy once, however often the command runs with this idempotency key")
     parser.add_argument("--force", action="store_true", help="Give up the state that another query has left")
+    add_wait(parser, "running", "finished")
     add_dry_run(parser)
     add_connection(parser)
 
@@ -58,9 +61,8 @@ def run(args: Namespace) -> int:
     }
     left_out = _DEFAULTS if args.defaults else {}
     parts = {name: part for name, part in said.items() if part is not None}
-    body: dict[str, Json] = {"query": query, "force": args.force, **left_out, **parts}
-    send(args, "PUT", f"/pipelines/by-name/{segment(name)}", body, describe, key=args.key)
-    return 0
+    body: dict[str, Json] = {"query": query, "force": args.force, **left_out, **parts, **interval_part(args)}
+    return change(args, "PUT", f"/pipelines/by-name/{segment(name)}", body, key=args.key)
 
 
 def _read(file: str) -> str:

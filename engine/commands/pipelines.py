@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
 from engine.commands.base import Command
+from engine.commands.checkpoint_interval import add_checkpoint_interval, interval_part
 from engine.commands.client import Json, field_of
 from engine.commands.dry_run import add_dry_run, send
 from engine.commands.remote import (
@@ -14,6 +15,7 @@ from engine.commands.remote import (
     add_pipeline,
     complete_facts,
     connect,
+    describe,
     errors_shown,
     facts,
     instant,
@@ -23,11 +25,7 @@ from engine.commands.remote import (
     table,
 )
 from engine.commands.savepoint import take
-
-
-def describe(pipeline: Mapping[str, Json]) -> str:
-    """A pipeline in a line."""
-    return "  ".join(field_of(pipeline, name) for name in ("name", "id", "state"))
+from engine.commands.waiting import add_wait, change
 
 
 @errors_shown
@@ -87,6 +85,7 @@ def _stop_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--savepoint", action="store_true", help="Take a savepoint of the last epoch before the stop")
     parser.add_argument("--label", help="Label that savepoint for people")
+    add_wait(parser, "stopped")
     add_dry_run(parser)
     add_pipeline(parser)
 
@@ -96,21 +95,21 @@ def run_stop(args: Namespace) -> int:
     """Ask a pipeline to stop, and wait for the savepoint if there is to be one."""
     if args.savepoint and not args.dry_run:
         return take(args, {"label": args.label, "stop": args.mode})
-    send(args, "PATCH", path_of(args), {"stop": args.mode}, describe)
-    return 0
+    return change(args, "PATCH", path_of(args), {"stop": args.mode})
 
 
 def _rescale_arguments(parser: ArgumentParser) -> None:
     add_pipeline(parser)
     parser.add_argument("parallelism", type=int, help="Run this many tasks side by side")
+    add_checkpoint_interval(parser)
+    add_wait(parser, "running", "finished")
     add_dry_run(parser)
 
 
 @errors_shown
 def run_rescale(args: Namespace) -> int:
     """Ask a pipeline to go on with another parallelism."""
-    send(args, "PATCH", path_of(args), {"parallelism": args.parallelism}, describe)
-    return 0
+    return change(args, "PATCH", path_of(args), {"parallelism": args.parallelism, **interval_part(args)})
 
 
 def _delete_arguments(parser: ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import wraps
 from pathlib import Path
 
-from engine.commands.client import Client, Json, RefusedError, segment
+from engine.commands.client import Client, Json, RefusedError, field_of, segment
 from engine.commands.terminal import why_unreadable
 from engine.errors import EngineError, RequestError, UnreachableError
 from engine.instants import FAR_FUTURE, from_micros
@@ -102,6 +102,11 @@ def show(args: Namespace, answer: Json, text: Callable[[Mapping[str, Json]], str
         say(json.dumps(answer, indent=2))
     elif isinstance(answer, dict):
         say(text(answer))
+
+
+def describe(pipeline: Mapping[str, Json]) -> str:
+    """A pipeline in a line."""
+    return "  ".join(field_of(pipeline, name) for name in ("name", "id", "state"))
 
 
 def rows_of(answer: Json) -> list[dict[str, Json]]:

@@ -6,9 +6,9 @@ from argparse import ArgumentParser, Namespace
 
 from engine.commands.base import Command
 from engine.commands.client import Json
-from engine.commands.dry_run import add_dry_run, send
-from engine.commands.pipelines import describe
+from engine.commands.dry_run import add_dry_run
 from engine.commands.remote import add_pipeline, errors_shown, path_of
+from engine.commands.waiting import add_wait, change
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -21,6 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow-replay", action="store_true", help="Accept that output written since then may be written again"
     )
+    add_wait(parser, "running", "finished", "stopped")
     add_dry_run(parser)
 
 
@@ -32,8 +33,7 @@ def run(args: Namespace) -> int:
         "allow_replay": args.allow_replay,
         "with_version": args.with_version,
     }
-    send(args, "POST", path_of(args, "restore"), body, describe)
-    return 0
+    return change(args, "POST", path_of(args, "restore"), body)
 
 
 RESTORE = Command("restore", "Take a pipeline back to a savepoint", add_arguments, run)

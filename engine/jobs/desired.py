@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from engine.errors import PipelineBusyError, PipelineIncompatibleError
 from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Spec, StopRequest, Version
@@ -42,6 +42,26 @@ def ask_restore(pipeline: Pipeline, restore: Restore) -> Pipeline:
             f"pipeline {pipeline.name!r} is being restored already", hint="send the request again in a moment"
         )
     return replace(pipeline, restore=restore, parallelism=restore.parallelism)
+
+
+def is_settled(pipeline: Pipeline, status: Status) -> bool:
+    """Whether nothing that was asked for is still to come: what runs, or rests, is what is desired. A job that fails,
+    or starts again after a failure, is as settled as one that runs."""
+    if pipeline.restore is not None:
+        return False
+    if pipeline.stop != "none":
+        return status.state.is_terminal
+    if pipeline.restarts_asked > status.restarts_done or pipeline.version != status.version:
+        return False
+    if status.state in (State.FINISHED, State.FAILED):
+        return True
+    return status.state is not State.STOPPED and pipeline.parallelism == status.parallelism
+
+
+def other_interval(current: Version, interval: timedelta | None, now: datetime) -> Version:
+    """The version that only another checkpoint interval makes."""
+    spec = replace(current.spec, checkpoint_interval=interval)
+    return replace(current, number=current.number + 1, spec=spec, created_at=now, force=False, predecessors=())
 
 
 def means_the_same(current: Version, spec: Spec, plan: PlannedQuery) -> bool:

@@ -61,6 +61,12 @@ def write(connection: Connection, pipeline_id: str, version: int, names: Sequenc
         connection.execute(insert(TARGETS).values(pipeline_id=pipeline_id, version=version, target=name))
 
 
+def pass_on(connection: Connection, pipeline_id: str, before: int, after: int) -> None:
+    """Let a version that writes where the one before it does hold its targets, too."""
+    same = and_(TARGETS.c.pipeline_id == pipeline_id, TARGETS.c.version == before)
+    write(connection, pipeline_id, after, connection.execute(select(TARGETS.c.target).where(same)).scalars().all())
+
+
 def predecessors(connection: Connection, pipeline_id: str, version: int) -> tuple[str, ...]:
     """The other pipelines that this control plane has known to write to the targets of a version. None of them does so
     any more, since the version holds its targets."""

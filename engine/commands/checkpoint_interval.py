@@ -1,0 +1,29 @@
+"""`--checkpoint-interval` of the verbs that deploy or change a pipeline."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from datetime import timedelta
+
+from engine.commands.client import Json
+from engine.durations import read_duration
+
+_AT_ONCE = "none"
+
+
+def add_checkpoint_interval(parser: ArgumentParser) -> None:
+    """The argument that says how often checkpoints are taken."""
+    text = (
+        "Leave this much time from one epoch, which is a checkpoint, to the next, for example '10 seconds'; "
+        f"`{_AT_ONCE}` lets them follow each other at once (default: as it is)"
+    )
+    parser.add_argument("--checkpoint-interval", metavar="DURATION", help=text)
+
+
+def interval_part(args: Namespace) -> dict[str, Json]:
+    """The field of a request that sets it; none when the argument is left out."""
+    if args.checkpoint_interval is None:
+        return {}
+    if args.checkpoint_interval == _AT_ONCE:
+        return {"checkpoint_interval_micros": None}
+    return {"checkpoint_interval_micros": read_duration(args.checkpoint_interval) // timedelta(microseconds=1)}
