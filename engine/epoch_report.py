@@ -80,6 +80,37 @@ class SinkProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableFigures:
+    """What an epoch has done with a table. What the table does not do, or nobody can tell, is None."""
+
+    rows_in: Annotated[int | None, Field(description="Rows read from it.")] = None
+    rows_out: Annotated[int | None, Field(description="Rows given to it.")] = None
+    rows_waiting: Annotated[
+        int | None, Field(description="Rows that could be read when the epoch was planned and are not in it.")
+    ] = None
+    late_rows: Annotated[
+        int | None, Field(description="Rows read from it that were left out because they came after their watermark.")
+    ] = None
+    dropped_rows: Annotated[
+        int | None, Field(description="Rows of it that could not be read or written and were left out, so far.")
+    ] = None
+    dead_letters: Annotated[
+        int | None, Field(description="Those of its dropped rows that are kept as dead letters, so far.")
+    ] = None
+
+
+PHASES: Mapping[str, str] = {
+    "find": "asking the sources where the epoch ends",
+    "log": "writing down where it ends, before anything is read",
+    "plan": "planning it in Spark",
+    "compute": "reading and computing its rows, until they lie in segments",
+    "deliver": "letting each sink take it, dead letters too",
+    "commit": "writing down that it is done",
+}
+"""The phases of an epoch in their order, with what they are spent on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EpochReport:
     """The figures of one committed epoch."""
 
@@ -112,6 +143,17 @@ class EpochReport:
     sinks: Annotated[Mapping[str, SinkProgress], Figure("How far the output of each sink is complete.")] = field(
         default_factory=dict
     )
+    tables: Annotated[Mapping[str, TableFigures], Figure("What was done with each table.")] = field(
+        default_factory=dict
+    )
+    phases: Annotated[
+        Mapping[str, Length],
+        Figure(f"How long each phase took, in microseconds: {', '.join(PHASES)}."),
+    ] = field(default_factory=dict)
+    state_rows: Annotated[
+        int | None,
+        Figure("Entries of the state. Null from drivers of an earlier version."),
+    ] = None
     is_last: Annotated[
         bool, Figure("Whether the input has ended with it; the driver says so with its goodbye.", is_sent=False)
     ] = False

@@ -18,7 +18,7 @@ from engine.jobs.controller import hash_key
 from engine.jobs.orders import Order, orders
 from engine.jobs.process_usage import ProcessRole, ProcessUsage
 from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
-from engine.store import checkpoints, jobs, lineages, runs
+from engine.store import checkpoints, jobs, lineages, runs, totals
 
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)
 
@@ -148,6 +148,8 @@ def _advance(connection: Connection, run: Run, reports: tuple[EpochReport, ...],
             checkpoints.forget(connection, run.job_id, since=first.epoch)
             before = Progress()
     checkpoints.add(connection, run.job_id, run.generation, epochs)
+    new = [report for report in epochs if before.epoch is None or report.epoch > before.epoch]
+    totals.count_epochs(connection, run.job_id, new)
     if before.epoch is None or newest.epoch >= before.epoch:
         jobs.advance(connection, run.job_id, advanced(before, newest))
 

@@ -11,6 +11,8 @@ each sink take its epoch. Nothing is visible before that.
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -46,11 +48,17 @@ class SinkMessage:
 
 @dataclass(frozen=True, slots=True)
 class TakenEpoch:
-    """What the sinks have taken: how many rows went out, and for each table from when on there are rows that its
-    readers cannot see yet."""
+    """What the sinks have taken: how many rows went out into each table whose rows are counted, for each table from
+    when on there are rows that its readers cannot see yet, and how long it took them, once the rows were computed."""
 
-    rows: int
+    rows_of: Mapping[str, int]
     held_from: Mapping[str, Sequence[int | None]]
+    delivery: timedelta = timedelta(0)
+
+    @property
+    def rows(self) -> int:
+        """How many rows went out in all."""
+        return sum(self.rows_of.values())
 
 
 @dataclass(slots=True)
@@ -82,10 +90,13 @@ class EpochPart:
     def _all_targets(self) -> Sequence[Target]:
         return *self.targets, *self.dead_letter_targets
 
-    @property
-    def refused(self) -> int:
-        """How many rows the sinks have left out so far."""
-        return sum(target.refused for target in self._all_targets)
+    def refused(self) -> Mapping[str, int]:
+        """How many rows each sink that may leave rows out has left out so far."""
+        refused = Counter[str]()
+        for target in self._all_targets:
+            if (count := target.refused) is not None:
+                refused[target.table.name] += count
+        return refused
 
     @property
     def wakes_after(self) -> timedelta | None:
@@ -127,8 +138,12 @@ class EpochPart:
         if not is_computed:
             # what nobody wants must be computed all the same: it may hold state
             frame.write.format("noop").mode("append").save()
+        begin = time.monotonic()
         held_from = commit_sinks(self.targets, epoch, messages)
-        return TakenEpoch(sum(message.rows for message in messages), held_from)
+        rows_of = Counter({self.targets[index].table.name: 0 for index in written})
+        for message in messages:
+            rows_of[self.targets[message.sink].table.name] += message.rows
+        return TakenEpoch(rows_of, held_from, timedelta(seconds=time.monotonic() - begin))
 
     def _is_read(self, for_sinks: DataFrame) -> bool:
         """Whether Spark reads what was released: it does not, where it can tell that no row of it goes out. What it can

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from engine.epoch_report import EpochReport, SinkProgress
+from engine.epoch_report import EpochReport, SinkProgress, TableFigures
 from engine.plan.completeness import RowPath, complete_until
 from engine.spark.planner import Offset
 from engine.spark.watermarks import END_OF_TIME
@@ -16,12 +16,16 @@ from engine.spark.watermarks import END_OF_TIME
 @dataclass(frozen=True, slots=True)
 class WrittenEpoch:
     """What the sinks have done with an epoch: the rows that were for them, and those they have left out so far; up to
-    where it was `settled`, and from when on there are rows that the readers of a sink cannot see yet."""
+    where it was `settled`, and from when on there are rows that the readers of a sink cannot see yet. `delivery` is how
+    long they took to take it."""
 
     rows: int
     refused: int
     settled: int | None = None
     held_from: Mapping[str, Sequence[int | None]] = field(default_factory=dict)
+    rows_of: Mapping[str, int] = field(default_factory=dict)
+    refused_of: Mapping[str, int] = field(default_factory=dict)
+    delivery: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,17 @@ class TableCounters:
     """Its dropped records so far."""
     rows: Callable[[Offset], int | None]
     """Its rows in that epoch; None when Spark's own count is to be taken."""
+    keeps_dead_letters: Callable[[str], bool] = lambda _: False
+    """Whether what is dropped of a table is kept."""
+
+
+_SPARK_PHASES: Mapping[str, tuple[str, ...]] = {
+    "find": ("latestOffset",),
+    "log": ("walCommit",),
+    "plan": ("getBatch", "queryPlanning"),
+    "commit": ("commitOffsets",),
+}
+"""What Spark calls the parts of an epoch. `addBatch` is all that is done with the rows."""
 
 
 def read_progress(
@@ -51,11 +66,13 @@ def read_progress(
     marks = {name: offset.promise for name, offset in offsets.items()}
     operators = _list(progress.get("stateOperators", []))
     settled = _settled(progress) if closes_windows else _least(marks)
-    counts = [counters.rows(end) for end in ends]
-    rows_in = sum(
-        _rows(source, scans.get(end.table, 1), has_heartbeat=closes_windows) if count is None else count
-        for source, end, count in zip(sources, ends, counts, strict=True)
-    )
+    rows_read = {end.table: counters.rows(end) for end in ends}
+    for source, end in zip(sources, ends, strict=True):
+        if rows_read[end.table] is None:
+            rows_read[end.table] = _rows(source, scans.get(end.table, 1), has_heartbeat=closes_windows)
+    rows_in = sum(rows or 0 for rows in rows_read.values())
+    late = _late(progress)
+    dropped = {**written.refused_of, **{table: counters.dropped(offset) for table, offset in offsets.items()}}
     duration = _duration(progress)
     return EpochReport(
         epoch=int(str(progress["batchId"])),
@@ -65,13 +82,26 @@ def read_progress(
         duration=duration,
         watermark=_instant(settled),
         source_watermarks={name: _instant(mark) for name, mark in marks.items()},
-        late_rows=_late(progress),
-        dropped_rows=written.refused + sum(counters.dropped(offset) for offset in offsets.values()),
+        late_rows=sum(late.values()),
+        dropped_rows=written.refused + sum(dropped[table] for table in offsets),
         rows_waiting=_waiting(offsets.values()),
         state_changes=_total(operators, "numRowsUpdated") + _total(operators, "numRowsRemoved"),
         state_bytes=_total(operators, "memoryUsedBytes"),
         # Spark's timestamp is that of the beginning
         at=datetime.fromisoformat(str(progress["timestamp"])) + duration,
+        tables={
+            table: TableFigures(
+                rows_in=rows_read.get(table),
+                rows_out=written.rows_of.get(table),
+                rows_waiting=offsets[table].waiting if table in offsets else None,
+                late_rows=late.get(table),
+                dropped_rows=dropped.get(table),
+                dead_letters=dropped.get(table) if counters.keeps_dead_letters(table) else None,
+            )
+            for table in sorted({*rows_read, *written.rows_of, *dropped})
+        },
+        phases=_phases(progress, written.delivery),
+        state_rows=_total(operators, "numRowsTotal"),
         sinks={table: _reached(table, paths[table], written, marks) for table in paths},
         is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
     )
@@ -109,11 +139,27 @@ def _settled(progress: Mapping[str, object]) -> int | None:
     return micros or None
 
 
-def _late(progress: Mapping[str, object]) -> int:
+def _late(progress: Mapping[str, object]) -> Mapping[str, int]:
+    """The late rows by the table that they are of; under no name those that come of several tables."""
     observed = progress.get("observedMetrics")
-    if not isinstance(observed, Mapping):
-        return 0
-    return sum(int(row.get("late") or 0) for row in observed.values() if isinstance(row, Mapping))
+    late: dict[str, int] = {}
+    for name, row in observed.items() if isinstance(observed, Mapping) else ():
+        if isinstance(row, Mapping):
+            table = str(name).partition(" ")[2]
+            late[table] = late.get(table, 0) + int(row.get("late") or 0)
+    return late
+
+
+def _phases(progress: Mapping[str, object], delivery: timedelta) -> Mapping[str, timedelta]:
+    durations = progress.get("durationMs")
+    if not isinstance(durations, Mapping):
+        return {}
+    phases = {
+        phase: timedelta(milliseconds=sum(int(durations.get(name, 0)) for name in names))
+        for phase, names in _SPARK_PHASES.items()
+    }
+    rows = timedelta(milliseconds=int(durations.get("addBatch", 0)))
+    return {**phases, "compute": max(timedelta(0), rows - delivery), "deliver": delivery}
 
 
 def _offset(text: object) -> Offset:

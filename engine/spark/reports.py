@@ -33,7 +33,7 @@ class Reporter:
             progress,
             self._scans(),
             written,
-            TableCounters(self._dropped, self._counted),
+            TableCounters(self._dropped, self._counted, self._keeps_dead_letters),
             paths=self._paths(),
             closes_windows=self.program.parts.closes_windows,
         )
@@ -54,6 +54,10 @@ class Reporter:
     def _dropped(self, offset: Offset) -> int:
         """The records of a table that were dropped up to an offset, with those of the epoch that ends there."""
         return offset.dropped + sum(note.dropped for note in self._notes(offset))
+
+    def _keeps_dead_letters(self, table: str) -> bool:
+        """Whether what is dropped of a table is kept for a person to look at."""
+        return self.program.tables[table].bad_data == "dead_letter"
 
     def _counted(self, offset: Offset) -> int | None:
         """The rows of a table in the epoch that ends there, if those who read them have counted them."""

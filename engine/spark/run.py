@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -289,12 +290,21 @@ class _Running:
         reach(Point.AFTER_OFFSETS, number)
         taken = steps.epoch_part.run(steps.stream.released(rows), epoch)
         paths = self.prepared.paths
+        begin = time.monotonic()
         # after all other sinks: what those have left out is known once they have recorded the epoch
         ends = read_ends(paths.checkpoint, number) if steps.dead_letter_tables else []
         for dead_letter_table in steps.dead_letter_tables:
             dead_letter_table.take(epoch, ends, paths.watermarks)
-        refused = steps.epoch_part.refused
-        self.written[number] = WrittenEpoch(taken.rows, refused, epoch.watermark, taken.held_from)
+        refused_of = steps.epoch_part.refused()
+        self.written[number] = WrittenEpoch(
+            taken.rows,
+            sum(refused_of.values()),
+            epoch.watermark,
+            taken.held_from,
+            rows_of=taken.rows_of,
+            refused_of=refused_of,
+            delivery=taken.delivery + timedelta(seconds=time.monotonic() - begin),
+        )
         reach(Point.AFTER_SINKS, number)
 
     def _epoch(self, number: int) -> Epoch:

@@ -46,10 +46,10 @@ class Target:
         return connector_of(self.table).drops_all
 
     @property
-    def refused(self) -> int:
-        """How many rows it has left out so far, since nothing took them."""
+    def refused(self) -> int | None:
+        """How many rows it has left out so far, since nothing took them; None when it leaves none out."""
         may_refuse = connector_of(self.table).may_refuse_rows and self.table.bad_data != "fail"
-        return refused_so_far(read_ledger(self.place.directory)) if may_refuse else 0
+        return refused_so_far(read_ledger(self.place.directory)) if may_refuse else None
 
     def open(self) -> Sink:
         """The table's sink."""

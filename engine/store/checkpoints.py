@@ -10,8 +10,8 @@ from sqlalchemy import BigInteger, Column, Connection, Float, Integer, RowMappin
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.types import TypeEngine
 
-from engine.epoch_report import SENT, DeclaredFigure, EpochReport, SinkProgress
-from engine.store.columns import Instant, Length, SinkFigures, Watermarks
+from engine.epoch_report import SENT, DeclaredFigure, EpochReport, SinkProgress, TableFigures
+from engine.store.columns import FiguresOfTables, Instant, Length, Lengths, SinkFigures, Watermarks
 from engine.store.database import METADATA
 
 _LIMIT = 100
@@ -25,6 +25,8 @@ _TYPES: Mapping[object, type[TypeEngine[Any]]] = {
     timedelta: Length,
     Mapping[str, datetime | None]: Watermarks,
     Mapping[str, SinkProgress]: SinkFigures,
+    Mapping[str, TableFigures]: FiguresOfTables,
+    Mapping[str, timedelta]: Lengths,
 }
 
 

@@ -10,10 +10,13 @@ from pydantic import TypeAdapter
 from sqlalchemy import BigInteger, Dialect, Text
 from sqlalchemy.types import TypeDecorator
 
-from engine.epoch_report import SinkProgress
+from engine.epoch_report import Length as MicrosLength
+from engine.epoch_report import SinkProgress, TableFigures
 from engine.instants import from_micros, to_micros
 
 _SINKS: TypeAdapter[Mapping[str, SinkProgress]] = TypeAdapter(Mapping[str, SinkProgress])
+_TABLES: TypeAdapter[Mapping[str, TableFigures]] = TypeAdapter(Mapping[str, TableFigures])
+_LENGTHS: TypeAdapter[Mapping[str, timedelta]] = TypeAdapter(Mapping[str, MicrosLength])
 
 
 class Instant(TypeDecorator[datetime]):
@@ -90,6 +93,36 @@ class SinkFigures(TypeDecorator[Mapping[str, SinkProgress]]):
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, SinkProgress]:
         """From JSON text; epochs of earlier versions say nothing of their sinks."""
         return _SINKS.validate_json(value or "{}")
+
+
+class FiguresOfTables(TypeDecorator[Mapping[str, TableFigures]]):
+    """What an epoch has done with each table, as JSON text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Mapping[str, TableFigures] | None, dialect: Dialect) -> str:
+        """To JSON text, without what is None."""
+        return _TABLES.dump_json(value or {}, exclude_none=True).decode()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, TableFigures]:
+        """From JSON text; epochs of earlier versions say nothing of their tables."""
+        return _TABLES.validate_json(value or "{}")
+
+
+class Lengths(TypeDecorator[Mapping[str, timedelta]]):
+    """Named lengths of time, as JSON text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Mapping[str, timedelta] | None, dialect: Dialect) -> str:
+        """To JSON text."""
+        return _LENGTHS.dump_json(value or {}).decode()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, timedelta]:
+        """From JSON text; epochs of earlier versions have none."""
+        return _LENGTHS.validate_json(value or "{}")
 
 
 class Texts(TypeDecorator[tuple[str, ...]]):

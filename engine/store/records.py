@@ -12,7 +12,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import Version
 from engine.jobs.states import State
 from engine.jobs.status import JobEvent, Run
-from engine.store import events, jobs, lineages, pipeline_secrets, pipelines, runs, targets, versions
+from engine.store import events, jobs, lineages, pipeline_secrets, pipelines, runs, targets, totals, versions
 from engine.store.database import Database
 from engine.store.jobs import JOBS
 from engine.store.pipelines import PIPELINES
@@ -80,6 +80,8 @@ class StoredRecords:
             pipelines.update(connection, after.pipeline)
         if after.status != before.status and not jobs.update(connection, before.status, after.status):
             raise StaleWriteError("the job has changed in between")
+        if after.status.restarts > before.status.restarts and after.status.failure is not None:
+            totals.count_restart(connection, after.status.job_id, after.status.failure.cause)
         if before.status.progress.epoch is not None and after.status.progress.epoch is None:
             lineages.begin(connection, before, after.status.since)
         _save_run(connection, before.run, after.run)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.api.answers import Checkpoint
-from engine.epoch_report import FIGURES, SENT, EpochReport, SinkProgress, to_wire
+from engine.epoch_report import FIGURES, SENT, EpochReport, SinkProgress, TableFigures, to_wire
 from tests.api.conftest import Plane
 
 REPORT = EpochReport(
@@ -32,7 +32,20 @@ REPORT = EpochReport(
         "counts": SinkProgress(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 1, tzinfo=UTC)),
         "visits": SinkProgress(unknown="sessions"),
     },
+    tables={
+        "clicks": TableFigures(rows_in=100, rows_waiting=5, late_rows=1, dropped_rows=2, dead_letters=2),
+        "counts": TableFigures(rows_out=40),
+    },
+    phases={"find": timedelta(microseconds=7), "compute": timedelta(seconds=1)},
+    state_rows=6,
 )
+NO_FIGURES = dict.fromkeys(field.name for field in fields(TableFigures))
+TABLES = {
+    "clicks": NO_FIGURES
+    | {"rows_in": 100, "rows_waiting": 5, "late_rows": 1, "dropped_rows": 2, "dead_letters": 2},
+    "counts": NO_FIGURES | {"rows_out": 40},
+}
+PHASES = {"find": 7, "compute": 1_000_000}
 SINKS = {
     "counts": {
         "complete_until": 1_767_225_600_000_000,
@@ -57,6 +70,9 @@ WIRE: dict[str, Any] = {
     "at": 1_767_225_780_000_000,
     "lineage": "1f",
     "sinks": SINKS,
+    "tables": TABLES,
+    "phases": PHASES,
+    "state_rows": 6,
 }
 ROW = {
     "epoch": 7,
@@ -75,6 +91,10 @@ ROW = {
     "rows_waiting": 5,
     "lineage": "1f",
     "sinks": json.dumps(SINKS, separators=(",", ":")),
+    "tables": '{"clicks":{"rows_in":100,"rows_waiting":5,"late_rows":1,"dropped_rows":2,"dead_letters":2},'
+    '"counts":{"rows_out":40}}',
+    "phases": json.dumps(PHASES, separators=(",", ":")),
+    "state_rows": 6,
 }
 ANSWER = {
     "epoch": 7,
@@ -94,6 +114,9 @@ ANSWER = {
     "watermark": 1_767_225_660_000_000,
     "lineage": "1f",
     "sinks": SINKS,
+    "tables": TABLES,
+    "phases": PHASES,
+    "state_rows": 6,
 }
 
 
@@ -172,6 +195,6 @@ def test_a_driver_of_before_or_after_is_understood(plane: Plane) -> None:
     send(plane, {**{name: WIRE[name] for name in needed}, "of_tomorrow": 1})
 
     nothing = {"late_rows": 0, "dropped_rows": 0, "state_changes": 0, "state_bytes": 0, "rows_waiting": None}
-    nothing["lineage"] = None
-    assert answer(plane) == ANSWER | nothing | {"sinks": {}}
-    assert row(plane) == ROW | nothing | {"sources": "{}", "sinks": "{}"}
+    nothing |= {"lineage": None, "state_rows": None}
+    assert answer(plane) == ANSWER | nothing | {"sinks": {}, "tables": {}, "phases": {}}
+    assert row(plane) == ROW | nothing | {"sources": "{}", "sinks": "{}", "tables": "{}", "phases": "{}"}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from engine.epoch_report import EpochReport, SinkProgress
+from engine.epoch_report import PHASES, EpochReport, SinkProgress, TableFigures
 from engine.plan.completeness import RowPath
 from engine.plan.nodes import Tumble
 from engine.spark.planner import Offset
@@ -39,3 +40,71 @@ def test_each_sink_is_as_far_as_its_own_plan_and_its_open_files_say() -> None:
     edge, before = SETTLED.replace(second=0), SETTLED - timedelta(seconds=1)
 
     assert report().sinks == {"counts": SinkProgress(edge, SETTLED), "copy": SinkProgress(before, before)}
+
+
+def two_tables() -> EpochReport:
+    """Clicks, of which some are late and dropped, and prices, both into a copy; the webhook leaves rows out."""
+    prices = replace(END, table="prices", waiting=70)
+    progress = {
+        **PROGRESS,
+        "durationMs": {
+            "latestOffset": 100,
+            "walCommit": 20,
+            "getBatch": 1,
+            "queryPlanning": 30,
+            "addBatch": 1900,
+            "commitOffsets": 40,
+            "triggerExecution": 2500,
+        },
+        "sources": [
+            {"numInputRows": 11, "endOffset": json.dumps(END.to_json())},
+            {"numInputRows": 31, "endOffset": json.dumps(prices.to_json())},
+        ],
+        "observedMetrics": {"late0 clicks": {"late": 3}, "late1": {"late": 2}, "late2 clicks": {"late": 1}},
+        "stateOperators": [
+            {"numRowsUpdated": 5, "numRowsRemoved": 2, "memoryUsedBytes": 100, "numRowsTotal": 40},
+            {"numRowsUpdated": 1, "numRowsRemoved": 0, "memoryUsedBytes": 10, "numRowsTotal": 2},
+        ],
+    }
+    counters = TableCounters(
+        dropped=lambda offset: 4 if offset.table == "clicks" else 0,
+        rows=lambda _: None,
+        keeps_dead_letters=lambda table: table in ("clicks", "hook"),
+    )
+    written = WrittenEpoch(
+        9,
+        6,
+        END.watermark,
+        rows_of={"copy": 8, "hook": 1},
+        refused_of={"hook": 6},
+        delivery=timedelta(milliseconds=700),
+    )
+    paths = {"copy": {RowPath("clicks")}, "hook": {RowPath("prices")}}
+    return read_progress(progress, {"prices": 2}, written, counters, paths=paths, closes_windows=True)
+
+
+def test_what_was_done_with_each_table_is_told_apart() -> None:
+    assert two_tables().tables == {
+        "clicks": TableFigures(rows_in=10, late_rows=4, dropped_rows=4, dead_letters=4),
+        "copy": TableFigures(rows_out=8),
+        "hook": TableFigures(rows_out=1, dropped_rows=6, dead_letters=6),
+        "prices": TableFigures(rows_in=14, rows_waiting=70, dropped_rows=0),
+    }
+
+
+def test_the_figures_of_tables_add_up_to_those_of_the_epoch() -> None:
+    figures, tables = two_tables(), two_tables().tables.values()
+
+    assert figures.rows_in == sum(table.rows_in or 0 for table in tables) == 24
+    assert figures.rows_out == sum(table.rows_out or 0 for table in tables) == 9
+    assert figures.dropped_rows == sum(table.dropped_rows or 0 for table in tables) == 10
+    assert figures.rows_waiting == sum(table.rows_waiting or 0 for table in tables) == 70
+    assert figures.late_rows == 6, "two of them come out of both tables"
+
+
+def test_an_epoch_says_how_long_each_phase_took_and_how_large_its_state_is() -> None:
+    phases = {name: length // timedelta(milliseconds=1) for name, length in two_tables().phases.items()}
+
+    assert phases == {"find": 100, "log": 20, "plan": 31, "compute": 1200, "deliver": 700, "commit": 40}
+    assert set(phases) == set(PHASES)
+    assert (two_tables().state_rows, two_tables().state_bytes) == (42, 110)

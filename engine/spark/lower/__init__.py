@@ -28,7 +28,7 @@ from engine.plan.nodes import (
     WindowJoin,
     Write,
 )
-from engine.plan.tree import Node
+from engine.plan.tree import Node, walk
 from engine.spark.lower.joins import lower_window_join
 from engine.spark.lower.lookup import lower_lookup_join
 from engine.spark.lower.over import lower_over, lower_top
@@ -44,12 +44,12 @@ from engine.udf.declared import NO_UDFS, Udfs
 @dataclass(frozen=True, slots=True)
 class Lowering:
     """Turns plans into frames. `tables` are the opened source tables, `branches` what the stream part released;
-    `late` gives a new name for each count of late rows, and is None in the epoch part. `lookups` has the tables
-    that rows are looked up in, `udfs` the functions of the user's."""
+    `late` gives a new name for each count of a relation's late rows, and is None in the epoch part. `lookups` has the
+    tables that rows are looked up in, `udfs` the functions of the user's."""
 
     tables: Mapping[str, DataFrame]
     branches: Sequence[DataFrame]
-    late: Callable[[], str] | None
+    late: Callable[[Node], str] | None
     lookups: Mapping[str, Table]
     udfs: Udfs = NO_UDFS
 
@@ -73,7 +73,7 @@ class Lowering:
             case LateRows(source):
                 return lower_late_rows(node, self.lower(source))
             case WindowAggregate(source):
-                return lower_window_aggregate(node, self.lower(source), self.late() if self.late else None)
+                return lower_window_aggregate(node, self.lower(source), self.late(source) if self.late else None)
             case WindowJoin(left, right):
                 return lower_window_join(node, self.lower(left), self.lower(right))
             case UpdatingAggregate(source):
@@ -94,7 +94,13 @@ class Lowering:
 def stream_lowering(tables: Mapping[str, DataFrame], lookups: Mapping[str, Table], udfs: Udfs) -> Lowering:
     """For the stream part."""
     numbers = count()
-    return Lowering(tables, (), lambda: f"late{next(numbers)}", lookups, udfs)
+
+    def name_late_rows(rows: Node) -> str:
+        """A number, and the table that the rows are of, if they are of one only."""
+        sources = {node.table for node in walk(rows) if isinstance(node, Scan)}
+        return " ".join([f"late{next(numbers)}", *(sources if len(sources) == 1 else ())])
+
+    return Lowering(tables, (), name_late_rows, lookups, udfs)
 
 
 def epoch_lowering(branches: Sequence[DataFrame], lookups: Mapping[str, Table]) -> Lowering:

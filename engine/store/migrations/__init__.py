@@ -17,6 +17,7 @@ from engine.store.migrations import (
     m0012_deletions,
     m0013_named_tokens,
     m0014_failure_times,
+    m0015_metrics,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -34,4 +35,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0012_deletions.STATEMENTS,
     m0013_named_tokens.STATEMENTS,
     m0014_failure_times.STATEMENTS,
+    m0015_metrics.STATEMENTS,
 )
