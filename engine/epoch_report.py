@@ -150,10 +150,6 @@ class EpochReport:
         Mapping[str, Length],
         Figure(f"How long each phase took, in microseconds: {', '.join(PHASES)}."),
     ] = field(default_factory=dict)
-    state_rows: Annotated[
-        int | None,
-        Figure("Entries of the state. Null from drivers of an earlier version."),
-    ] = None
     is_last: Annotated[
         bool, Figure("Whether the input has ended with it; the driver says so with its goodbye.", is_sent=False)
     ] = False

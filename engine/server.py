@@ -117,7 +117,8 @@ def _serve(
     )
     with database.reading() as connection:
         context.admission.load(tokens.named(connection))
-    app = build_app(context, Rules(hashes, _hosts(settings.api), settings.api.max_body_bytes))
+    rules = Rules(hashes, _hosts(settings.api), settings.api.max_body_bytes, settings.api.open_metrics)
+    app = build_app(context, rules)
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
     read_unread(context)
     savepoints.resume(context)

@@ -65,6 +65,7 @@ class ApiSettings(Section):
         description="Whether it may listen on an address that others can reach with the token made at the first start.",
     )
     allowed_hosts: tuple[str, ...] = Field(default=(), description="Further host names that requests may be sent to.")
+    open_metrics: bool = Field(default=False, description="Whether `/metrics` is shown to those without a token, too.")
     max_body_bytes: int = Field(default=2 * 1024 * 1024, description="The longest request body that is accepted.")
     max_query_bytes: int = Field(default=1024 * 1024, description="The longest SQL text that is accepted.")
     long_poll_max: Duration = Field(

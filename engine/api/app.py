@@ -23,6 +23,7 @@ from engine.api import (
 from engine.api.answers import Ping
 from engine.api.authentication import Authentication, Rules
 from engine.api.context import Context, ContextDep
+from engine.api.metrics import page
 from engine.jobs.address import API_PREFIX
 
 _PING = APIRouter(tags=["ping"])
@@ -72,4 +73,5 @@ def build_app(context: Context, rules: Rules) -> FastAPI:
         app.include_router(router, prefix=API_PREFIX)
     problems.install(app)
     app.add_middleware(Authentication, rules=rules, admission=context.admission, clock=context.clock)
+    page.install(app, context)
     return app

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.api.admission import Admission
+from engine.api.metrics import METRICS_PATH
 from engine.api.problems import answer, problem_of
 from engine.errors import AuthError, EngineError, HostRefusedError, RequestError, RequestTooLargeError
 from engine.instants import Clock
@@ -28,6 +29,8 @@ class Rules:
     token_hashes: frozenset[str]
     hosts: frozenset[str] | None
     max_body_bytes: int
+    open_metrics: bool = False
+    """Whether the metrics are shown to those without a token, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,8 @@ class Authentication:
     def _check(self, path: str, headers: Headers) -> str | None:
         """Who asks; refuses what has no valid token where one is needed."""
         _check(self.rules, path, headers)
-        if path.startswith(OPEN) or path.startswith(OWN_KEY) or not path.startswith("/api/"):
+        needs_token = path.startswith("/api/") or (path == METRICS_PATH and not self.rules.open_metrics)
+        if path.startswith(OPEN) or path.startswith(OWN_KEY) or not needs_token:
             return None
         who = self.admission.who(bearer(headers), self.rules.token_hashes, self.clock)
         if who is None:

@@ -11,6 +11,7 @@ from engine.docs.connectors import connector_pages, connectors_page
 from engine.docs.errors import errors_page
 from engine.docs.formats import formats_page
 from engine.docs.functions import functions_page
+from engine.docs.metrics import metrics_page
 from engine.docs.settings import settings_page
 from engine.docs.sql_support import sql_support_page
 from engine.docs.states import states_page
@@ -26,6 +27,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "errors": errors_page,
     "settings": settings_page,
     "states": states_page,
+    "metrics": metrics_page,
     "cli": cli_page,
     "api": api_page,
 }

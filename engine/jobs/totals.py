@@ -42,6 +42,7 @@ class Totals:
     rows_in: int = 0
     rows_out: int = 0
     late_rows: int = 0
+    state_changes: int = 0
     duration: Length = timedelta(0)
     phases: Mapping[str, Length] = field(default_factory=dict)
     tables: Mapping[str, TableTotals] = field(default_factory=dict)
@@ -64,6 +65,7 @@ def add_epochs(before: Totals, reports: Iterable[EpochReport]) -> Totals:
             rows_in=totals.rows_in + report.rows_in,
             rows_out=totals.rows_out + report.rows_out,
             late_rows=totals.late_rows + report.late_rows,
+            state_changes=totals.state_changes + report.state_changes,
             duration=totals.duration + report.duration,
             phases=phases,
             tables={**totals.tables, **tables},

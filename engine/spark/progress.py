@@ -101,7 +101,6 @@ def read_progress(
             for table in sorted({*rows_read, *written.rows_of, *dropped})
         },
         phases=_phases(progress, written.delivery),
-        state_rows=_total(operators, "numRowsTotal"),
         sinks={table: _reached(table, paths[table], written, marks) for table in paths},
         is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
     )

@@ -37,12 +37,10 @@ REPORT = EpochReport(
         "counts": TableFigures(rows_out=40),
     },
     phases={"find": timedelta(microseconds=7), "compute": timedelta(seconds=1)},
-    state_rows=6,
 )
 NO_FIGURES = dict.fromkeys(field.name for field in fields(TableFigures))
 TABLES = {
-    "clicks": NO_FIGURES
-    | {"rows_in": 100, "rows_waiting": 5, "late_rows": 1, "dropped_rows": 2, "dead_letters": 2},
+    "clicks": NO_FIGURES | {"rows_in": 100, "rows_waiting": 5, "late_rows": 1, "dropped_rows": 2, "dead_letters": 2},
     "counts": NO_FIGURES | {"rows_out": 40},
 }
 PHASES = {"find": 7, "compute": 1_000_000}
@@ -72,7 +70,6 @@ WIRE: dict[str, Any] = {
     "sinks": SINKS,
     "tables": TABLES,
     "phases": PHASES,
-    "state_rows": 6,
 }
 ROW = {
     "epoch": 7,
@@ -94,7 +91,6 @@ ROW = {
     "tables": '{"clicks":{"rows_in":100,"rows_waiting":5,"late_rows":1,"dropped_rows":2,"dead_letters":2},'
     '"counts":{"rows_out":40}}',
     "phases": json.dumps(PHASES, separators=(",", ":")),
-    "state_rows": 6,
 }
 ANSWER = {
     "epoch": 7,
@@ -116,7 +112,6 @@ ANSWER = {
     "sinks": SINKS,
     "tables": TABLES,
     "phases": PHASES,
-    "state_rows": 6,
 }
 
 
@@ -195,6 +190,6 @@ def test_a_driver_of_before_or_after_is_understood(plane: Plane) -> None:
     send(plane, {**{name: WIRE[name] for name in needed}, "of_tomorrow": 1})
 
     nothing = {"late_rows": 0, "dropped_rows": 0, "state_changes": 0, "state_bytes": 0, "rows_waiting": None}
-    nothing |= {"lineage": None, "state_rows": None}
+    nothing |= {"lineage": None}
     assert answer(plane) == ANSWER | nothing | {"sinks": {}, "tables": {}, "phases": {}}
     assert row(plane) == ROW | nothing | {"sources": "{}", "sinks": "{}", "tables": "{}", "phases": "{}"}

@@ -20,6 +20,7 @@ def report(epoch: int, dropped: int | None, *, rows: int = 10) -> EpochReport:
         watermark=None,
         at=T0,
         late_rows=2,
+        state_changes=7,
         tables={
             "clicks": TableFigures(rows_in=rows, late_rows=1, dropped_rows=dropped, dead_letters=dropped),
             "copy": TableFigures(rows_out=3),
@@ -32,12 +33,10 @@ def test_epochs_are_added_up_by_table_and_phase() -> None:
     totals = add_epochs(Totals(), [report(0, 1), report(1, 4, rows=20)])
 
     assert (totals.epochs, totals.rows_in, totals.rows_out, totals.late_rows) == (2, 30, 6, 4)
-    assert totals.duration == timedelta(seconds=4)
+    assert (totals.duration, totals.state_changes) == (timedelta(seconds=4), 14)
     assert totals.phases == {"find": timedelta(milliseconds=10), "commit": timedelta(milliseconds=2)}
     assert totals.tables == {
-        "clicks": TableTotals(
-            rows_in=30, late_rows=2, dropped_rows=4, dead_letters=4, newest_dropped=4, newest_dead=4
-        ),
+        "clicks": TableTotals(rows_in=30, late_rows=2, dropped_rows=4, dead_letters=4, newest_dropped=4, newest_dead=4),
         "copy": TableTotals(rows_out=6),
     }
 

@@ -1,0 +1,177 @@
+"""Every metric that the control plane serves, declared once; the reference page and the collectors read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+MetricKind = Literal["counter", "gauge", "histogram"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure with a name. A series without one of the `labels` is of no single table, say."""
+
+    name: str
+    kind: MetricKind
+    meaning: str
+    labels: tuple[str, ...] = ()
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The names that a query may ask for."""
+        ends = ("_bucket", "_count", "_sum") if self.kind == "histogram" else ("",)
+        return tuple(f"{self.name}{end}" for end in ends)
+
+
+_JOB = ("pipeline",)
+_TABLE = ("pipeline", "table")
+
+JOB_STATE = Metric("arroyo_job_state", "gauge", "1 for the state that the job is in.", ("pipeline", "state"))
+FAILURES_IN_A_ROW = Metric(
+    "arroyo_job_failures_in_a_row",
+    "gauge",
+    "Failures since the last healthy run, by what is behind them.",
+    ("pipeline", "cause"),
+)
+RESTARTS = Metric(
+    "arroyo_job_restarts_total",
+    "counter",
+    "Starts after a failure, by what is behind it: an outage of another system, or unknown.",
+    ("pipeline", "cause"),
+)
+ROWS_IN = Metric("arroyo_rows_in_total", "counter", "Rows read from a source.", _TABLE)
+ROWS_OUT = Metric("arroyo_rows_out_total", "counter", "Rows given to a sink.", _TABLE)
+LATE_ROWS = Metric(
+    "arroyo_late_rows_total",
+    "counter",
+    "Rows left out because they came after their watermark; without `table` those that come of several tables.",
+    _TABLE,
+)
+DROPPED_ROWS = Metric(
+    "arroyo_dropped_rows_total",
+    "counter",
+    "Rows that could not be read or written and were left out, dead letters among them.",
+    _TABLE,
+)
+DEAD_LETTERS = Metric(
+    "arroyo_dead_letters_total",
+    "counter",
+    "Dropped rows that are kept as dead letters, by the table they are of.",
+    _TABLE,
+)
+EPOCHS = Metric("arroyo_epochs_total", "counter", "Epochs that were committed.", _JOB)
+EPOCH_SECONDS = Metric("arroyo_epoch_seconds_total", "counter", "Time that committed epochs have taken.", _JOB)
+PHASE_SECONDS = Metric(
+    "arroyo_epoch_phase_seconds_total",
+    "counter",
+    "Time that committed epochs have taken, by phase.",
+    ("pipeline", "phase"),
+)
+EPOCH_COMMITTED = Metric(
+    "arroyo_epoch_committed_timestamp_seconds", "gauge", "When the newest epoch was committed.", _JOB
+)
+WATERMARK_LAG = Metric(
+    "arroyo_watermark_lag_seconds", "gauge", "How far the watermark of committed output is behind the clock.", _JOB
+)
+SOURCE_LAG = Metric(
+    "arroyo_source_lag_seconds", "gauge", "How far the watermark of a source is behind the clock.", _TABLE
+)
+SOURCE_WAITING = Metric(
+    "arroyo_source_waiting_rows",
+    "gauge",
+    "Rows of a source that could be read when the newest epoch was planned and are not in it.",
+    _TABLE,
+)
+COMPLETE_LAG = Metric(
+    "arroyo_complete_until_lag_seconds", "gauge", "How far `complete_until` of a sink is behind the clock.", _TABLE
+)
+SINK_LAG = Metric(
+    "arroyo_sink_lag_seconds",
+    "gauge",
+    "How far `complete_until` of a sink is behind the watermark: windows and files that are open.",
+    _TABLE,
+)
+STATE_BYTES = Metric("arroyo_state_bytes", "gauge", "Memory that the state takes.", _JOB)
+STATE_CHANGES = Metric(
+    "arroyo_state_changes_total", "counter", "Rows of state that were added, changed or removed.", _JOB
+)
+RUN_CPU = Metric(
+    "arroyo_run_cpu_seconds_total",
+    "counter",
+    "CPU time of the run under way, by process: `driver`, `java`, `workers`. The next run begins at 0.",
+    ("pipeline", "process"),
+)
+RUN_MEMORY = Metric(
+    "arroyo_run_memory_bytes",
+    "gauge",
+    "Memory of the run under way, by process; pages that workers share count once.",
+    ("pipeline", "process"),
+)
+DRIVERS = Metric("arroyo_drivers", "gauge", "Runs whose processes have not ended.")
+DATABASE_BYTES = Metric(
+    "arroyo_database_bytes", "gauge", "Size of the database on disk: its file, and the log of newest writes.", ("file",)
+)
+DISK_FREE = Metric("arroyo_data_disk_free_bytes", "gauge", "Free space where the data directory is.")
+DISK_SIZE = Metric("arroyo_data_disk_size_bytes", "gauge", "Size of the disk where the data directory is.")
+BUILD_INFO = Metric("arroyo_build_info", "gauge", "1, with the version of the control plane.", ("version",))
+SCRAPE_SECONDS = Metric("arroyo_scrape_seconds", "gauge", "Time that reading the figures of all jobs has taken.")
+REQUESTS = Metric(
+    "arroyo_http_requests_total",
+    "counter",
+    "Requests that were answered, calls of drivers among them; `other` are those of no known path.",
+    ("method", "route", "status"),
+)
+REQUEST_SECONDS = Metric(
+    "arroyo_http_request_seconds",
+    "histogram",
+    "Time until a request was answered, that it was held included.",
+    ("method", "route"),
+)
+
+OF_JOBS: tuple[Metric, ...] = (
+    JOB_STATE,
+    FAILURES_IN_A_ROW,
+    RESTARTS,
+    ROWS_IN,
+    ROWS_OUT,
+    LATE_ROWS,
+    DROPPED_ROWS,
+    DEAD_LETTERS,
+    EPOCHS,
+    EPOCH_SECONDS,
+    PHASE_SECONDS,
+    EPOCH_COMMITTED,
+    WATERMARK_LAG,
+    SOURCE_LAG,
+    SOURCE_WAITING,
+    COMPLETE_LAG,
+    SINK_LAG,
+    STATE_BYTES,
+    STATE_CHANGES,
+    RUN_CPU,
+    RUN_MEMORY,
+)
+"""What is said of pipelines and their jobs."""
+OF_CONTROL_PLANE: tuple[Metric, ...] = (
+    DRIVERS,
+    DATABASE_BYTES,
+    DISK_FREE,
+    DISK_SIZE,
+    BUILD_INFO,
+    SCRAPE_SECONDS,
+    REQUESTS,
+    REQUEST_SECONDS,
+)
+"""What the control plane says of itself."""
+OF_PROCESS: tuple[Metric, ...] = (
+    Metric("process_cpu_seconds_total", "counter", "CPU time of the control plane's own process."),
+    Metric("process_resident_memory_bytes", "gauge", "Its resident memory."),
+    Metric("process_virtual_memory_bytes", "gauge", "Its virtual memory."),
+    Metric("process_start_time_seconds", "gauge", "When it was started."),
+    Metric("process_open_fds", "gauge", "Its open files."),
+    Metric("process_max_fds", "gauge", "How many files it may open."),
+)
+"""What the client library says of the control plane's process, under the names that all programs use."""
+METRICS = (*OF_JOBS, *OF_CONTROL_PLANE, *OF_PROCESS)
+"""All of them."""

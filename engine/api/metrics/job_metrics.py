@@ -1,0 +1,149 @@
+"""The figures of all jobs, read from the store when they are asked for. What is not known is left out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from prometheus_client import Metric as Family
+from prometheus_client.registry import Collector
+
+from engine.api.context import Context, MeasuredUsage
+from engine.api.metrics import declared
+from engine.api.metrics.declared import Metric
+from engine.errors import Cause
+from engine.instants import FAR_FUTURE
+from engine.jobs.totals import TableTotals
+from engine.store.job_figures import JobFigures, job_figures
+
+
+@dataclass(slots=True)
+class Families:
+    """Families of series that are being filled. Those of declared metrics only, with the labels declared."""
+
+    _families: dict[str, Family] = field(default_factory=dict)
+
+    def add(self, metric: Metric, value: float | None, *labels: str) -> None:
+        """Add a series, with the values of the metric's labels in their order; None is left out."""
+        if value is None:
+            return
+        family = self._families.get(metric.name)
+        if family is None:
+            # the library's name of a counter is without its end
+            family = Family(metric.name.removesuffix("_total"), metric.meaning, metric.kind)
+            self._families[metric.name] = family
+        family.add_sample(metric.name, dict(zip(metric.labels, labels, strict=False)), value)
+
+    def __iter__(self) -> Iterator[Family]:
+        """Each family once."""
+        return iter(self._families.values())
+
+
+@dataclass(frozen=True, eq=False)
+class JobMetrics(Collector):
+    """Collects what is said of jobs and of what the control plane keeps."""
+
+    context: Context
+
+    def describe(self) -> Iterable[Family]:
+        """Nothing: the registry need not collect to know the names."""
+        return ()
+
+    def collect(self) -> Iterable[Family]:
+        """Read the figures of all jobs in one query, and what is known of their runs."""
+        begin = time.perf_counter()
+        families, now = Families(), self.context.clock()
+        drivers = 0
+        with self.context.database.reading() as connection:
+            for figures in job_figures(connection):
+                drivers += figures.is_open
+                usage = self.context.last_calls.usage(figures.job_id, figures.generation) if figures.is_open else None
+                add_job(families, figures, usage, now)
+        families.add(declared.DRIVERS, drivers)
+        families.add(declared.SCRAPE_SECONDS, time.perf_counter() - begin)
+        return families
+
+
+def add_job(families: Families, figures: JobFigures, usage: MeasuredUsage | None, now: datetime) -> None:
+    """Add the series of a job."""
+    name = figures.pipeline
+    families.add(declared.JOB_STATE, 1, name, figures.state)
+    families.add(declared.FAILURES_IN_A_ROW, figures.outages, name, Cause.OUTAGE.value)
+    families.add(declared.FAILURES_IN_A_ROW, figures.failures, name, Cause.UNKNOWN.value)
+    for cause in (Cause.OUTAGE, Cause.UNKNOWN):
+        families.add(declared.RESTARTS, figures.totals.restarts.get(cause.value, 0), name, cause.value)
+    _add_totals(families, figures)
+    _add_lags(families, figures, now)
+    for role, used in usage.usage.items() if usage is not None else ():
+        families.add(declared.RUN_CPU, used.cpu_seconds, name, role)
+        families.add(declared.RUN_MEMORY, used.memory_bytes, name, role)
+
+
+def _add_totals(families: Families, figures: JobFigures) -> None:
+    name, totals = figures.pipeline, figures.totals
+    if totals.epochs:
+        families.add(declared.EPOCHS, totals.epochs, name)
+        families.add(declared.STATE_CHANGES, totals.state_changes, name)
+        families.add(declared.EPOCH_SECONDS, totals.duration.total_seconds(), name)
+    for phase, length in totals.phases.items():
+        families.add(declared.PHASE_SECONDS, length.total_seconds(), name, phase)
+    for table, figure in totals.tables.items():
+        families.add(declared.DROPPED_ROWS, figure.dropped_rows, name, table)
+        families.add(declared.DEAD_LETTERS, figure.dead_letters, name, table)
+    for metric, of_all, of_table in (
+        (declared.ROWS_IN, totals.rows_in, _rows_in),
+        (declared.ROWS_OUT, totals.rows_out, _rows_out),
+        (declared.LATE_ROWS, totals.late_rows, _late_rows),
+    ):
+        _add_by_table(families, metric, name, of_all, totals.tables, of_table)
+
+
+def _add_by_table(
+    families: Families,
+    metric: Metric,
+    name: str,
+    of_all: int,
+    tables: Mapping[str, TableTotals],
+    of_table: Callable[[TableTotals], int | None],
+) -> None:
+    """The series of each table, and one without a table for what nobody can tell the table of."""
+    counts = {table: count for table, totals in tables.items() if (count := of_table(totals)) is not None}
+    for table, count in counts.items():
+        families.add(metric, count, name, table)
+    if (others := of_all - sum(counts.values())) > 0:
+        families.add(metric, others, name)
+
+
+def _rows_in(totals: TableTotals) -> int | None:
+    return totals.rows_in
+
+
+def _rows_out(totals: TableTotals) -> int | None:
+    return totals.rows_out
+
+
+def _late_rows(totals: TableTotals) -> int | None:
+    return totals.late_rows
+
+
+def _add_lags(families: Families, figures: JobFigures, now: datetime) -> None:
+    name = figures.pipeline
+    families.add(declared.WATERMARK_LAG, _lag(figures.watermark, now), name)
+    for table, watermark in figures.sources.items():
+        families.add(declared.SOURCE_LAG, _lag(watermark, now), name, table)
+    for table, sink in figures.sinks.items():
+        families.add(declared.COMPLETE_LAG, _lag(sink.complete_until, now), name, table)
+        if figures.watermark is not None and figures.watermark < FAR_FUTURE:
+            families.add(declared.SINK_LAG, _lag(sink.complete_until, figures.watermark), name, table)
+    if (newest := figures.newest) is not None:
+        families.add(declared.EPOCH_COMMITTED, newest.at.timestamp(), name)
+        families.add(declared.STATE_BYTES, newest.state_bytes, name)
+        for table, of_table in newest.tables.items():
+            families.add(declared.SOURCE_WAITING, of_table.rows_waiting, name, table)
+
+
+def _lag(instant: datetime | None, now: datetime) -> float | None:
+    """How far an instant is behind; None when it is not known, or when the input has ended and nothing will come."""
+    return None if instant is None or instant >= FAR_FUTURE else (now - instant).total_seconds()

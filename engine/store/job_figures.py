@@ -1,0 +1,80 @@
+"""What is to be measured of all jobs, in one query however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, and_, select
+
+from engine.epoch_report import SinkProgress, TableFigures
+from engine.jobs.totals import Totals
+from engine.store.checkpoints import CHECKPOINTS
+from engine.store.jobs import JOBS
+from engine.store.pipelines import PIPELINES
+from engine.store.runs import RUNS
+from engine.store.totals import JOB_TOTALS, read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestEpoch:
+    """What the newest committed epoch says of how things stand."""
+
+    at: datetime
+    state_bytes: int
+    tables: Mapping[str, TableFigures]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFigures:
+    """A job as it stands, and what it has done in all. `is_open` says whether its newest run has not ended."""
+
+    pipeline: str
+    job_id: str
+    state: str
+    generation: int
+    is_open: bool
+    failures: int
+    outages: int
+    watermark: datetime | None
+    sources: Mapping[str, datetime | None]
+    sinks: Mapping[str, SinkProgress]
+    newest: NewestEpoch | None
+    totals: Totals
+
+
+def job_figures(connection: Connection) -> Iterator[JobFigures]:
+    """Those of every pipeline."""
+    newest_run = and_(RUNS.c.job_id == JOBS.c.id, RUNS.c.generation == JOBS.c.generation)
+    newest_epoch = and_(CHECKPOINTS.c.job_id == JOBS.c.id, CHECKPOINTS.c.epoch == JOBS.c.epoch)
+    rows = (
+        PIPELINES.join(JOBS, JOBS.c.id == PIPELINES.c.job_id)
+        .outerjoin(RUNS, newest_run)
+        .outerjoin(CHECKPOINTS, newest_epoch)
+        .outerjoin(JOB_TOTALS, JOB_TOTALS.c.job_id == JOBS.c.id)
+    )
+    query = select(
+        PIPELINES.c.name,
+        *JOBS.c["id", "state", "generation", "failures", "outages", "watermark", "sources", "sinks"],
+        RUNS.c.launched_at,
+        RUNS.c.ended_at,
+        *CHECKPOINTS.c["at", "state_bytes", "tables"],
+        JOB_TOTALS.c.totals,
+    ).select_from(rows)
+    for row in connection.execute(query.order_by(PIPELINES.c.name)):
+        newest = NewestEpoch(at=row.at, state_bytes=row.state_bytes, tables=row.tables)
+        yield JobFigures(
+            pipeline=row.name,
+            job_id=row.id,
+            state=row.state,
+            generation=row.generation,
+            is_open=row.launched_at is not None and row.ended_at is None,
+            failures=row.failures,
+            outages=row.outages,
+            watermark=row.watermark,
+            sources=row.sources,
+            sinks=row.sinks,
+            newest=None if row.at is None else newest,
+            totals=read(row.totals),
+        )

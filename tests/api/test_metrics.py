@@ -1,0 +1,272 @@
+"""What Prometheus reads: every declared metric, with the values that a control plane has, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+
+from engine.api.app import build_app
+from engine.api.authentication import Rules
+from engine.api.metrics.declared import METRICS
+from engine.errors import DriverDiedError, SourceUnavailableError
+from engine.instants import FAR_FUTURE, to_micros
+from tests.api.conftest import T0, Plane, report
+
+Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def scrape(plane: Plane) -> Series:
+    answer = plane.http.get("/metrics")
+    assert answer.is_success, answer.text
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+def value(series: Series, name: str, **labels: str) -> float | None:
+    return series.get((name, frozenset(labels.items())))
+
+
+def of(series: Series, name: str) -> dict[frozenset[tuple[str, str]], float]:
+    return {labels: value for (series_name, labels), value in series.items() if series_name == name}
+
+
+def full_report(epoch: int) -> dict[str, Any]:
+    return report(epoch, epoch) | {
+        "late_rows": 3,
+        "state_bytes": 1000,
+        "state_changes": 4,
+        "duration": 2_000_000,
+        "phases": {"find": 500_000, "compute": 1_250_000},
+        "tables": {
+            "clicks": {"rows_in": 10, "rows_waiting": 70, "late_rows": 1, "dropped_rows": 2, "dead_letters": 2},
+            "counts": {"rows_out": 5},
+        },
+    }
+
+
+def send(plane: Plane, *reports: Mapping[str, Any]) -> None:
+    plane.call("heartbeat", {"state": "running", "reports": list(reports)})
+
+
+def test_rows_epochs_and_phases_are_counted_over_all_epochs(plane: Plane) -> None:
+    plane.run()
+    send(plane, full_report(0), full_report(1))
+    send(plane, full_report(1), full_report(2))  # the answer to the call before was lost
+
+    series = scrape(plane)
+
+    assert value(series, "arroyo_rows_in_total", pipeline="orders", table="clicks") == 30
+    assert value(series, "arroyo_rows_out_total", pipeline="orders", table="counts") == 15
+    assert of(series, "arroyo_late_rows_total") == {
+        frozenset({("pipeline", "orders"), ("table", "clicks")}): 3,
+        frozenset({("pipeline", "orders")}): 6,
+    }
+    assert value(series, "arroyo_dropped_rows_total", pipeline="orders", table="clicks") == 2
+    assert value(series, "arroyo_dead_letters_total", pipeline="orders", table="clicks") == 2
+    assert value(series, "arroyo_epochs_total", pipeline="orders") == 3
+    assert value(series, "arroyo_epoch_seconds_total", pipeline="orders") == 6
+    assert value(series, "arroyo_epoch_phase_seconds_total", pipeline="orders", phase="compute") == 3.75
+    assert value(series, "arroyo_state_bytes", pipeline="orders") == 1000
+    assert value(series, "arroyo_state_changes_total", pipeline="orders") == 12
+    assert value(series, "arroyo_source_waiting_rows", pipeline="orders", table="clicks") == 70
+    assert value(series, "arroyo_job_state", pipeline="orders", state="Running") == 1
+
+
+def test_lags_are_measured_by_the_clock_when_they_are_asked_for(plane: Plane) -> None:
+    plane.run()
+    behind = to_micros(T0 - timedelta(seconds=30))
+    sinks = {"counts": {"complete_until": behind}, "visits": {"unknown": "sessions"}}
+    marks = {"clicks": to_micros(T0), "idle": None}
+    send(plane, full_report(0) | {"watermark": to_micros(T0), "source_watermarks": marks, "sinks": sinks})
+    plane.now = T0 + timedelta(seconds=100)
+
+    series = scrape(plane)
+
+    orders = ("pipeline", "orders")
+    assert of(series, "arroyo_watermark_lag_seconds") == {frozenset({orders}): 100}
+    assert of(series, "arroyo_source_lag_seconds") == {frozenset({orders, ("table", "clicks")}): 100}
+    assert of(series, "arroyo_complete_until_lag_seconds") == {frozenset({orders, ("table", "counts")}): 130}
+    assert of(series, "arroyo_sink_lag_seconds") == {frozenset({orders, ("table", "counts")}): 30}
+
+
+def test_what_is_not_known_is_left_out(plane: Plane) -> None:
+    plane.run()
+    before = scrape(plane)
+    send(plane, report(0, 0) | {"sinks": {}, "source_watermarks": {}, "watermark": None})  # of an earlier version
+
+    series = scrape(plane)
+
+    assert not any(of(before, name) for name in ("arroyo_state_bytes", "arroyo_epochs_total", "arroyo_rows_in_total"))
+    missing = ("watermark_lag_seconds", "dropped_rows_total", "run_memory_bytes", "sink_lag_seconds")
+    assert not any(of(series, f"arroyo_{name}") for name in missing)
+    assert of(series, "arroyo_rows_in_total") == {frozenset({("pipeline", "orders")}): 10}, "of no table that is known"
+
+
+def test_a_job_whose_input_has_ended_lags_behind_nothing(plane: Plane) -> None:
+    plane.run()
+    end = to_micros(FAR_FUTURE)
+    done = {"watermark": end, "source_watermarks": {"clicks": end}, "sinks": {"counts": {"complete_until": end}}}
+    send(plane, full_report(0) | done)
+    plane.end("finished")
+
+    series = scrape(plane)
+
+    assert value(series, "arroyo_job_state", pipeline="orders", state="Finished") == 1
+    assert not [name for name, _ in series if name.endswith("lag_seconds")]
+    assert value(series, "arroyo_rows_in_total", pipeline="orders", table="clicks") == 10
+
+
+def test_restarts_are_counted_by_cause_and_failures_in_a_row_fall_back(plane: Plane) -> None:
+    plane.run()
+    for code, cause in ((SourceUnavailableError.code, "outage"), (DriverDiedError.code, "unknown")):
+        plane.end("failed", {"code": code, "message": "no", "cause": cause})
+        plane.let_pass(5)
+        plane.come_up()
+
+    series = scrape(plane)
+
+    assert value(series, "arroyo_job_restarts_total", pipeline="orders", cause="outage") == 1
+    assert value(series, "arroyo_job_restarts_total", pipeline="orders", cause="unknown") == 1
+    assert value(series, "arroyo_job_failures_in_a_row", pipeline="orders", cause="unknown") == 1
+    for _ in range(13):
+        plane.let_pass(10)
+        plane.call("heartbeat", {"state": "running"})
+    assert value(scrape(plane), "arroyo_job_failures_in_a_row", pipeline="orders", cause="unknown") == 0
+
+
+def test_a_run_that_has_ended_uses_nothing(plane: Plane) -> None:
+    plane.run()
+    used = {"java": {"cpu_seconds": 12.5, "memory_bytes": 1000}}
+    plane.call("heartbeat", {"state": "running", "usage": used})
+
+    series = scrape(plane)
+
+    assert of(series, "arroyo_run_cpu_seconds_total") == {
+        frozenset({("pipeline", "orders"), ("process", "java")}): 12.5
+    }
+    assert value(series, "arroyo_run_memory_bytes", pipeline="orders", process="java") == 1000
+    assert value(series, "arroyo_drivers") == 1
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "immediate"})
+    plane.settle()
+    plane.end("stopped")
+    after = scrape(plane)
+    assert plane.state() == "Stopped"
+    assert not of(after, "arroyo_run_memory_bytes")
+    assert value(after, "arroyo_drivers") == 0
+
+
+def test_a_deleted_pipeline_has_no_series(plane: Plane) -> None:
+    pipeline = plane.run()
+    send(plane, full_report(0))
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
+    plane.end(None)
+    assert plane.http.delete(f"/api/v1/pipelines/{pipeline['id']}").is_success
+
+    assert not [labels for _, labels in scrape(plane) if ("pipeline", "orders") in labels]
+    with plane.context.database.reading() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM job_totals").scalar_one() == 0
+
+
+def test_requests_are_counted_by_route_and_never_by_what_somebody_asks_for(plane: Plane) -> None:
+    plane.run()
+    for path in ("/api/v1/pipelines/orders", "/api/v1/pipelines/none", "/nowhere", "/nowhere/else"):
+        plane.http.get(path)
+    plane.http.request("BREW", "/coffee")
+
+    series = scrape(plane)
+
+    route = "/api/v1/pipelines/{pipeline}"
+    assert value(series, "arroyo_http_requests_total", method="GET", route=route, status="404") == 1
+    assert value(series, "arroyo_http_requests_total", method="other", route="other", status="404") == 3
+    assert value(series, "arroyo_http_request_seconds_count", method="GET", route=route) == 3, "one of the fixture's"
+    heartbeat = "/api/v1/runs/{job}/{generation}/heartbeat"
+    assert value(series, "arroyo_http_requests_total", method="POST", route=heartbeat, status="200") == 1
+
+
+def test_the_control_plane_tells_of_itself(plane: Plane) -> None:
+    series = scrape(plane)
+
+    assert value(series, "arroyo_build_info", version="1.2.3") == 1
+    assert (value(series, "arroyo_database_bytes", file="main") or 0) > 1000
+    free, size = value(series, "arroyo_data_disk_free_bytes"), value(series, "arroyo_data_disk_size_bytes")
+    assert free is not None
+    assert size is not None
+    assert 0 < free <= size
+    assert (value(series, "process_resident_memory_bytes") or 0) > 1_000_000
+
+
+def test_every_declared_metric_is_served_with_its_labels_and_no_other(plane: Plane) -> None:
+    plane.run()
+    send(plane, full_report(0))
+    plane.call("heartbeat", {"state": "running", "usage": {"driver": {"cpu_seconds": 1, "memory_bytes": 1}}})
+    scrape(plane)
+
+    series = scrape(plane)
+
+    declared = {name: metric for metric in METRICS for name in metric.series}
+    assert {name for name, _ in series} == set(declared)
+    for name, labels in series:
+        extra = {"le"} if name.endswith("_bucket") else set()
+        assert {label for label, _ in labels} - extra <= set(declared[name].labels)
+    for name, metric in declared.items():
+        used = {label for labels in of(series, name) for label, _ in labels} - {"le"}
+        assert used == set(metric.labels), name
+
+
+def test_kinds_and_meanings_are_those_declared(plane: Plane) -> None:
+    plane.run()
+    send(plane, full_report(0))
+    families = {family.name: family for family in text_string_to_metric_families(plane.http.get("/metrics").text)}
+
+    for metric in METRICS:
+        family = families.get(metric.name.removesuffix("_total"))
+        if family is not None and metric.name.startswith("arroyo_"):
+            assert (family.type, family.documentation) == (metric.kind, metric.meaning)
+
+
+def test_names_follow_the_conventions() -> None:
+    names = [metric.name for metric in METRICS]
+
+    assert len(names) == len(set(names))
+    for metric in METRICS:
+        assert metric.name.startswith(("arroyo_", "process_"))
+        assert metric.name.endswith("_total") == (metric.kind == "counter")
+        assert metric.meaning.endswith(".")
+
+
+def test_openmetrics_is_answered_where_it_is_asked_for(plane: Plane) -> None:
+    plane.run()
+    send(plane, full_report(0))
+
+    answer = plane.http.get("/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"})
+
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    assert {"arroyo_rows_in", "arroyo_job_state"} <= {family.name for family in parse_openmetrics(answer.text)}
+
+
+@pytest.mark.parametrize("token", ["", "Bearer wrong"])
+def test_metrics_need_a_token_unless_told_otherwise(plane: Plane, token: str) -> None:
+    refused = plane.http.get("/metrics", headers={"Authorization": token})
+    rules = Rules(frozenset(), None, 1024)
+    open_app = build_app(plane.context, replace(rules, open_metrics=True))
+
+    assert (refused.status_code, refused.json()["code"]) == (401, "auth.denied")
+    with TestClient(open_app) as anybody:
+        assert anybody.get("/metrics").is_success
+        assert anybody.get("/api/v1/pipelines").status_code == 401
+
+
+def test_a_named_token_will_do(plane: Plane) -> None:
+    made = plane.http.post("/api/v1/tokens", json={"name": "prometheus"}).json()
+
+    assert plane.http.get("/metrics", headers={"Authorization": f"Bearer {made['token']}"}).is_success
