@@ -65,10 +65,11 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable(
         "ARROYO_FAULT",
-        "drivers under test",
-        "A point at which the process kills itself, as `point[:epoch[:stop]]`; needs `ARROYO_FAULTS_ALLOWED`.",
+        "control planes and drivers under test",
+        "A point at which the process kills itself, as `point[:detail[:stop]]`, or `@` and a file that says it; "
+        "needs `ARROYO_FAULTS_ALLOWED`.",
     ),
-    Variable("ARROYO_FAULTS_ALLOWED", "drivers under test", "1 arms `ARROYO_FAULT`."),
+    Variable("ARROYO_FAULTS_ALLOWED", "control planes and drivers under test", "1 arms `ARROYO_FAULT`."),
     Variable(
         "ARROYO_TEST_CONNECTORS",
         "drivers under test",

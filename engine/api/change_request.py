@@ -23,7 +23,9 @@ from sqlalchemy import Connection
 from engine.api.admission import ADMIN
 from engine.api.authentication import who_asks
 from engine.api.context import Context
+from engine.delivery.faults import reach
 from engine.errors import IdempotencyConflictError, PipelineChangedError
+from engine.jobs.fault_points import ControlPoint
 from engine.jobs.spec import Pipeline
 from engine.jobs.status import JobEvent
 from engine.store import events, keys
@@ -93,6 +95,7 @@ def done(
     answer = KeptAnswer(request.digest, status, None if changed is None else etag(changed), body)
     if request.key is not None:
         keys.add(connection, request.key, answer, context.clock())
+    reach(ControlPoint.BEFORE_CHANGE)
     return _response(answer, {})
 
 

@@ -20,8 +20,10 @@ from engine.api import answers
 from engine.api.change_request import ChangeRequestDep, again, done, kept
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, answer_with, facts_of
+from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointsKeptError
 from engine.jobs.effects import effects_of_delete
+from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
 from engine.store import deletions, pipelines, savepoints
 from engine.store.records import read_record
@@ -53,6 +55,7 @@ def delete(
         response = done(connection, context, request, 204, None)
     LOG.info("pipeline %s (%s) was deleted by %s", record.pipeline.name, record.pipeline.id, request.caller)
     context.last_calls.forget(record.pipeline.job_id)
+    reach(ControlPoint.AFTER_CHANGE)
     finish(context, record.pipeline.id)
     context.changes.notify(record.pipeline.id)
     return response
@@ -64,9 +67,11 @@ def finish(context: Context, pipeline_id: str) -> None:
         for directory in (context.directory.state(pipeline_id), context.directory.runs(pipeline_id)):
             if directory.exists():
                 shutil.rmtree(directory)
+            reach(ControlPoint.WHILE_REMOVING)
     except OSError:
         LOG.exception("the directories of pipeline %s are not removed yet; the next start tries again", pipeline_id)
         return
+    reach(ControlPoint.AFTER_REMOVAL)
     with context.database.writing() as connection:
         deletions.settle(connection, pipeline_id)
 

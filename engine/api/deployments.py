@@ -15,8 +15,10 @@ from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, do
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import Interval, Parallelism, show
+from engine.delivery.faults import reach
 from engine.errors import RequestTooLargeError, StaleWriteError
 from engine.jobs import desired, ids
+from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, PlannedQuery, Spec, StopRequest, Version, read_run_settings
 from engine.jobs.states import State, StopMode
@@ -123,6 +125,7 @@ def deploy(
         is_unchanged = earlier is not None and earlier.version == pipeline.version
         content = answers.DeployedPipeline(**dict(shown), unchanged=is_unchanged)
         response = done(connection, context, request, 201 if earlier is None else 200, content, pipeline)
+    reach(ControlPoint.AFTER_CHANGE)
     context.changed(pipeline.id)
     return response
 

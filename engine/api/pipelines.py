@@ -15,7 +15,9 @@ from engine.api.answers import Page
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, etag, kept, note
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
+from engine.delivery.faults import reach
 from engine.jobs import desired
+from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, StopRequest
 from engine.jobs.states import StopMode
@@ -150,6 +152,7 @@ def update(
             return again(answer)
         _, changed = make(connection)
         response = done(connection, context, request, status, show(connection, changed.id, context), changed)
+    reach(ControlPoint.AFTER_CHANGE)
     context.changed(changed.id)
     return response
 

@@ -20,8 +20,10 @@ from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun
 from engine.api.pipelines import update
 from engine.api.plan_restore import plan_restore
+from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineBusyError
 from engine.jobs import desired, ids
+from engine.jobs.fault_points import ControlPoint
 from engine.jobs.spec import StopRequest
 from engine.jobs.states import State, StopMode
 from engine.store import pipelines, savepoints, versions
@@ -97,6 +99,7 @@ def take(
                 words = desired.describe_change(record.pipeline, stopped)
                 note(connection, context, request, stopped.job_id, words)
         done(connection, context, request, 202, answers.savepoint(fresh, context.directory))
+    reach(ControlPoint.AFTER_CHANGE)
     if fresh.after_stop:
         context.changed(record.pipeline.id)
     wait(take_due(context, record.pipeline.id), context.settle_wait.total_seconds())
@@ -179,6 +182,7 @@ def _work(context: Context, savepoint: Savepoint) -> None:
     except Exception as error:
         LOG.exception("savepoint %s fails with an error of the control plane's own", savepoint.id)
         settled = replace(savepoint, state="failed", failure_message=f"{type(error).__name__}: {error}")
+    reach(ControlPoint.AFTER_SAVEPOINT)
     with context.database.writing() as connection:
         savepoints.settle(connection, settled)
     context.in_hand.pop(savepoint.id, None)

@@ -27,11 +27,13 @@ from datetime import datetime
 from pathlib import Path
 
 from engine.checkpoints import contents, spark_log
+from engine.checkpoints.fault_points import StatePoint
 from engine.checkpoints.layout import StatePaths, read_json, unreadable
 from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.manifest import Origin, SavedFile, SavepointManifest, damaged, read_manifest, write_manifest
 from engine.checkpoints.swap import is_swapping
 from engine.delivery.durable import sync_directory
+from engine.delivery.faults import reach
 from engine.delivery.open_files import OPEN_FILES, open_files_of_sinks, saved_name, write_saved
 from engine.errors import NothingToSaveError, SavepointError, UnreadableStateError
 
@@ -205,9 +207,11 @@ def _save(
     )
     for folder in (draft, *(path for path in draft.rglob("*") if path.is_dir())):
         sync_directory(folder)
+    reach(StatePoint.WHILE_COPYING)
     write_manifest(draft, manifest)
     draft.rename(final)
     sync_directory(final.parent)
+    reach(StatePoint.AFTER_COPYING)
     return manifest
 
 

@@ -17,8 +17,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from engine.checkpoints.fault_points import StatePoint
 from engine.checkpoints.layout import StatePaths, read_text, write_text
 from engine.delivery.durable import sync_directory
+from engine.delivery.faults import reach
 
 _MARKER = "aside"
 
@@ -40,9 +42,12 @@ def commit_swap(paths: StatePaths) -> None:
     staging = paths.root / "staging"
     for folder in (staging, *(path for path in staging.rglob("*") if path.is_dir())):
         sync_directory(folder)
+    reach(StatePoint.BEFORE_SWAP)
     staging.rename(_incoming(paths))
     sync_directory(paths.root)
+    reach(StatePoint.AFTER_SWAP_DECISION)
     finish_swap(paths)
+    reach(StatePoint.AFTER_SWAP)
 
 
 def is_swapping(paths: StatePaths) -> bool:
@@ -61,6 +66,7 @@ def finish_swap(paths: StatePaths) -> None:
         # Not there when a crash came between these two renames: the old part is aside already.
         if target.exists():
             target.rename(aside / part.name)
+            reach(StatePoint.WHILE_SWAPPING)
         part.rename(target)
     (incoming / _MARKER).unlink()
     incoming.rmdir()

@@ -4,7 +4,8 @@ An epoch: a range is planned, tasks write segments, then each sink decides, publ
 Whatever point a run dies at, the next run repeats the epoch over the same range, and every sink that has it skips it
 (docs/decisions/the-ledger-of-a-sink-decides.md).
 
-Nothing happens at a point unless the environment arms it, and also says that this is a test.
+Nothing happens at a point unless the environment arms it, and also says that this is a test. Other stretches of work
+have points of their own: `engine/checkpoints/fault_points.py`, `engine/jobs/fault_points.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import os
 import signal
 from enum import StrEnum
+from pathlib import Path
 
 ARMED = "ARROYO_FAULT"
 ALLOWED = "ARROYO_FAULTS_ALLOWED"
@@ -48,14 +50,36 @@ class Point(StrEnum):
     """The epoch is committed, and the next one has no range yet."""
 
 
-def reach(point: Point, epoch: int | None = None) -> None:
-    """Die here when the environment says so: ARROYO_FAULT=<point>[:<epoch>[:stop]] and ARROYO_FAULTS_ALLOWED=1; with
-    `stop` the process only stands still until it is told to go on."""
-    armed = os.environ.get(ARMED)
-    if armed is None or os.environ.get(ALLOWED) != "1":
+def reach(point: StrEnum, detail: int | str | None = None) -> None:
+    """Die here when the environment says so: ARROYO_FAULT=<point>[:<detail>[:stop]] and ARROYO_FAULTS_ALLOWED=1, where
+    the detail of a point in an epoch is the epoch's number. With `stop` the process only stands still until it is told
+    to go on. ARROYO_FAULT=@<file> names a file with such a text, for any process that inherits the variable: the first
+    to come to the point removes the file, and no other dies."""
+    setting = os.environ.get(ARMED)
+    if setting is None or os.environ.get(ALLOWED) != "1":
         return
-    name, number, action = f"{armed}::".split(":", 3)[:3]
-    if name == point and number in ("", str(epoch)):
-        if action == "stop":
-            del os.environ[ARMED]
-        os.kill(os.getpid(), signal.SIGSTOP if action == "stop" else signal.SIGKILL)
+    armed = _read(Path(setting[1:])) if setting.startswith("@") else setting
+    name, chosen, action = f"{armed}::".split(":", 3)[:3]
+    if name != point or chosen not in ("", str(detail)) or not _is_first(setting):
+        return
+    if action == "stop":
+        del os.environ[ARMED]
+    os.kill(os.getpid(), signal.SIGSTOP if action == "stop" else signal.SIGKILL)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
+def _is_first(setting: str) -> bool:
+    """Whether no other process has met what the file arms."""
+    if not setting.startswith("@"):
+        return True
+    try:
+        Path(setting[1:]).unlink()
+    except FileNotFoundError:
+        return False
+    return True

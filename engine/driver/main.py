@@ -19,12 +19,14 @@ from types import FrameType
 from typing import IO, Literal, Protocol
 
 from engine.delivery.disk_errors import is_disk_full
+from engine.delivery.faults import reach
 from engine.driver.home import Home, StopMode, end_group
 from engine.driver.stack_dumps import dump_stacks
 from engine.epoch_report import EpochReport
 from engine.errors import DiskFullError, DriverCrashedError, EngineError, RunError, cause_of
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
+from engine.jobs.fault_points import DriverPoint
 from engine.jobs.runner import Holder
 from engine.jobs.status import Goodbye, failure_of
 from engine.start_steps import StartStep
@@ -72,9 +74,11 @@ def drive(assignment: Assignment, work: Work) -> int:
     lock = _take_lock(assignment.lock)
     Holder(pid=os.getpid(), born=processes.born(os.getpid()) or "", generation=assignment.generation).write(lock)
     home = Home(assignment, work.stop, end_group, dump_stacks)
+    reach(DriverPoint.BEFORE_HELLO)
     _on_signals(home, work)
     home.open()
     goodbye = outcome_of(assignment, work, home)
+    reach(DriverPoint.BEFORE_GOODBYE)
     home.close(goodbye)
     return 0 if goodbye.failure is None else 3
 
@@ -100,10 +104,12 @@ def outcome_of(assignment: Assignment, work: Work, home: Home) -> Goodbye:
 def _maintain(args: Namespace, work: Work) -> int:
     try:
         lock = _take_lock(args.lock)
+        reach(DriverPoint.BEFORE_MAINTENANCE)
         if args.verb == "rescale":
             work.rescale(args.state, args.parallelism)
         else:
             work.restore(args.savepoint, args.state, args.allow_replay)
+        reach(DriverPoint.AFTER_MAINTENANCE)
         lock.close()
     except EngineError as error:
         LOG.error("%s", error)

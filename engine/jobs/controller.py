@@ -24,6 +24,7 @@ from typing import Protocol
 
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
+from engine.delivery.faults import reach
 from engine.errors import UnreadableStateError
 from engine.instants import Clock
 from engine.jobs.actions import (
@@ -42,6 +43,7 @@ from engine.jobs.actions import (
 from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy, decide
+from engine.jobs.fault_points import ControlPoint
 from engine.jobs.intend import intend
 from engine.jobs.observe import Observation, Process
 from engine.jobs.records import JobRecord, Records
@@ -135,13 +137,16 @@ class Controller:
             return
         after, key = self._intent(record, action, observation, now)
         # Another request may have changed the record since it was read. Then nothing was saved, and nothing is done.
+        reach(ControlPoint.BEFORE_INTENT, type(action).__name__)
         if after != record:
             if not self.records.save(record, after, _event(record, after, action, now)):
                 self._wakeup.set()
                 return
             self.on_change(record.pipeline.id)
             self._wakeup.set()
+        reach(ControlPoint.AFTER_INTENT, type(action).__name__)
         self._act(after, action, key, record.run)
+        reach(ControlPoint.AFTER_ACTION, type(action).__name__)
 
     def _observe(self, record: JobRecord, now: datetime) -> Observation:
         maintenance = self.runner.maintenance(record.pipeline.id)
@@ -215,6 +220,7 @@ class Controller:
         match action:
             case Launch() if record.run is not None:
                 holder = self.runner.launch(self._assignment(record, record.run, key))
+                reach(ControlPoint.AFTER_SPAWN)
                 self.records.set_process(record.run, holder.pid, holder.born)
             case Drain() if old is not None:
                 self.runner.poke(old)

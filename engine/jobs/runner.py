@@ -26,11 +26,13 @@ from typing import IO, Protocol, assert_never
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from engine.delivery.faults import reach
 from engine.jobs import processes
 from engine.jobs.actions import MaintenanceTask, Repartition, RestoreSavepoint
 from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.driver_environment import driver_environment
+from engine.jobs.fault_points import ControlPoint
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.status import Failure, Run, read_cause
 from engine.process_endings import count_memory_kills, describe_ending
@@ -114,6 +116,7 @@ class LocalRunner:
         """Start a driver in a session of its own, its output going to the run's log."""
         path = self.directory.assignment(assignment.pipeline_id, assignment.generation)
         assignment.write(path)
+        reach(ControlPoint.AFTER_ASSIGNMENT)
         self._endings.pop(assignment.job_id, None)
         log = self.directory.log(assignment.pipeline_id, assignment.generation)
         script = f"{assignment.query}\n{assignment.connections}"

@@ -9,6 +9,7 @@ import pytest
 
 from engine.connectors.base import HasProbe, Table
 from engine.errors import EngineError, TargetUnavailableError, UnwritableTargetError
+from tests.connectors.receiver import Receiver
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
 
 FILES = {"single_file": "rows.json", "filesystem": "rows", "delta": "rows"}
@@ -50,6 +51,8 @@ def test_a_place_that_cannot_be_written_is_told(connector: str, tmp_path: Path) 
     ("connector", "options"),
     [
         ("redis", {"address": "redis://127.0.0.1:1", "target": "string", "target__key_prefix": "p"}),
+        ("webhook", {"endpoint": "http://127.0.0.1:1/rows"}),
+        ("webhook", {"endpoint": "https://127.0.0.1:1/rows"}),
         ("kafka", {"bootstrap_servers": "127.0.0.1:1", "topic": "t"}),
         ("kafka", {"bootstrap_servers": "127.0.0.1:1", "topic": "t", "sink__commit_mode": "at_least_once"}),
     ],
@@ -57,6 +60,7 @@ def test_a_place_that_cannot_be_written_is_told(connector: str, tmp_path: Path) 
 def test_a_server_that_is_away_is_told(
     connector: str, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("ARROYO_NET_ALLOW", "127.0.0.1")
     monkeypatch.setattr("engine.connectors.kafka.write.producer._PROBE_SECONDS", 0.5)
 
     with pytest.raises(TargetUnavailableError) as away:
@@ -75,3 +79,24 @@ def test_a_bucket_without_a_server_is_told(tmp_path: Path, monkeypatch: pytest.M
         probe(of, tmp_path)
 
     assert away.value.is_outage
+
+
+def test_a_receiver_of_posts_is_connected_to_and_sent_nothing(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARROYO_NET_ALLOW", "localhost")
+    of = table("webhook", NUMBERS, type="sink", format="json", endpoint=receiver.url)
+
+    probe(of, tmp_path)
+
+    assert (receiver.seen, receiver.headers) == ([], [])
+
+
+def test_a_receiver_that_does_not_speak_tls_is_told(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARROYO_NET_ALLOW", "localhost")
+    of = table("webhook", NUMBERS, type="sink", format="json", endpoint=receiver.url.replace("http:", "https:"))
+
+    with pytest.raises(TargetUnavailableError, match="cannot be connected to"):
+        probe(of, tmp_path)

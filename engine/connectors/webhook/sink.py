@@ -13,12 +13,14 @@ import asyncio
 import hashlib
 import logging
 import os
+import socket
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pyarrow as pa
@@ -36,6 +38,7 @@ LOG = logging.getLogger(__name__)
 _STAGED = pa.schema([("body", pa.binary())])
 _AT_ONCE = 2000
 _LONGEST_WAIT = 60.0
+_PROBE_SECONDS = 10.0
 _AGAIN = frozenset({408, 425, 429})
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -55,6 +58,10 @@ class WebhookSink:
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Post the epoch, unless it was the last that was posted."""
         send_unless_sent(self._directory, epoch, messages, partial(self._post, epoch))
+
+    def probe(self) -> None:
+        """Connect, and greet where that is encrypted, but send no request: a receiver may take any for a row."""
+        _knock(self._options.endpoint, check_url(self._options.endpoint, os.environ), _PROBE_SECONDS)
 
     def _post(self, epoch: Epoch, segments: Sequence[Segment]) -> int:
         poster = Poster(self._options, check_url(self._options.endpoint, os.environ))
@@ -142,6 +149,20 @@ class Poster:
                 )
             await self.sleep(wait)
         raise AssertionError
+
+
+def _knock(endpoint: str, target: Reachable, seconds: float) -> None:
+    """Open a connection as a post would, and close it."""
+    parts = urlsplit(target.url)
+    is_encrypted = parts.scheme == "https"
+    try:
+        with socket.create_connection((parts.hostname, parts.port or (443 if is_encrypted else 80)), seconds) as plain:
+            if is_encrypted:
+                httpx.create_ssl_context(trust_env=False).wrap_socket(plain, server_hostname=target.server_name).close()
+    except OSError as wrong:
+        raise TargetUnavailableError(
+            f"{endpoint} cannot be connected to: {wrong}", hint="check that it is up, and its certificate"
+        ) from wrong
 
 
 def _retry_after(answer: httpx.Response) -> float:

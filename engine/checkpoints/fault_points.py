@@ -1,0 +1,22 @@
+"""Named points of work on a state directory, as those of an epoch are (`engine/delivery/faults.py`)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class StatePoint(StrEnum):
+    """A place in the making of a savepoint, or in a swap of states, in their order."""
+
+    WHILE_COPYING = "while_copying"
+    """The files of a savepoint are copied, and it has no manifest."""
+    AFTER_COPYING = "after_copying"
+    """The savepoint has its name, and nobody has heard of it."""
+    BEFORE_SWAP = "before_swap"
+    """The new state lies beside the old one."""
+    AFTER_SWAP_DECISION = "after_swap_decision"
+    """The new state is decided for, and the old one is still in its place."""
+    WHILE_SWAPPING = "while_swapping"
+    """An old part has gone aside, and the new one is not in its place."""
+    AFTER_SWAP = "after_swap"
+    """The new state is in its place."""

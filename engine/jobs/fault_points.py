@@ -1,0 +1,44 @@
+"""Named points of the control plane and of the processes that it starts, as those of an epoch are
+(`engine/delivery/faults.py`)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ControlPoint(StrEnum):
+    """A place in the life of a request, or of a step of the controller, at which the control plane may die."""
+
+    BEFORE_CHANGE = "before_change"
+    """A request is checked and its change is made, and none of it is committed."""
+    AFTER_CHANGE = "after_change"
+    """The change is committed, and its sender has no answer."""
+    BEFORE_INTENT = "before_intent"
+    """A step is decided on, and not written down. The detail is the action's name, here and below."""
+    AFTER_INTENT = "after_intent"
+    """It is written down, and nothing is done."""
+    AFTER_ACTION = "after_action"
+    """It is done."""
+    AFTER_ASSIGNMENT = "after_assignment"
+    """What a driver is to do lies in its file, and there is no driver."""
+    AFTER_SPAWN = "after_spawn"
+    """The driver lives, and its pid is not written down."""
+    AFTER_SAVEPOINT = "after_savepoint"
+    """A savepoint is complete, and the records do not say so."""
+    WHILE_REMOVING = "while_removing"
+    """Of a pipeline that is deleted, the state is gone and the logs are not."""
+    AFTER_REMOVAL = "after_removal"
+    """All is gone, and the records say that it is still to go."""
+
+
+class DriverPoint(StrEnum):
+    """A place in the life of a driver, or of work on a state between two runs."""
+
+    BEFORE_HELLO = "before_hello"
+    """It holds the pipeline's lock, and has not called."""
+    BEFORE_GOODBYE = "before_goodbye"
+    """Its work is done, and it has not said so."""
+    BEFORE_MAINTENANCE = "before_maintenance"
+    """It holds the lock, and has touched nothing."""
+    AFTER_MAINTENANCE = "after_maintenance"
+    """The state is as it was asked for, and nobody has heard of it."""

@@ -1,0 +1,203 @@
+"""A driver without Spark whose state, savepoints, restores and sink are real: it keeps Spark's rules for the logs of
+offsets and commits, and takes every epoch through the code of ours that Spark's driver and tasks run.
+
+It writes numbered events into the file that its query names, until the file `end` beside it says where they end, and
+notes every epoch that it begins in the file `writers`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import pyarrow as pa
+
+from engine.checkpoints import rescale, restore
+from engine.checkpoints.claim import Claim, StatefulQuery, claim
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.spark_log import newest_commit
+from engine.connectors.base import SinkContext
+from engine.delivery.durable import create_durably
+from engine.delivery.epoch import Epoch
+from engine.delivery.faults import Point, reach
+from engine.delivery.ownership import Owner
+from engine.driver.home import StopMode
+from engine.driver.main import main
+from engine.epoch_report import EpochReport, SinkProgress
+from engine.errors import SupersededError
+from engine.instants import from_micros
+from engine.jobs.assignment import Assignment
+from engine.spark.epoch import SinkMessage, commit_sinks
+from engine.spark.offset_log import hash_offsets
+from engine.spark.targets import Target, sink_directory
+from engine.spark.write_segments import write_task
+from engine.start_steps import StartStep
+from tests.chaos.events import SCHEMA, SHARDS, make_events
+from tests.connectors.tables import table
+
+EPOCH_ROWS = 50
+PACE = 0.2
+
+
+class StandInWork:
+    """Writes events in the place of a query."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+
+    def stop(self, mode: StopMode) -> None:
+        """End after the epoch in hand."""
+        self._stopped.set()
+
+    def run(
+        self,
+        assignment: Assignment,
+        on_epoch: Callable[[EpochReport], None],
+        on_started: Callable[[], None],
+        on_sign: Callable[[StartStep | None], None],
+    ) -> Literal["finished", "stopped"]:
+        """Write events until stopped, or until there are no more."""
+        paths = StatePaths(assignment.state_dir)
+        query = StatefulQuery(assignment.name, assignment.query, _fingerprint(assignment), assignment.parallelism)
+        held = claim(
+            paths,
+            query,
+            generation=assignment.generation,
+            force=assignment.force,
+            owner=assignment.pipeline_id,
+        )
+        on_sign(StartStep.FIRST_EPOCH)
+        writing = _Writing(assignment, paths, held)
+        while not self._stopped.wait(PACE):
+            number = writing.take_next()
+            if number is None:
+                return "finished"
+            on_epoch(writing.report(number))
+        return "stopped"
+
+    def rescale(self, state: Path, parallelism: int) -> None:
+        """There is no state to lay out, only a width to write down."""
+        rescale.repartition(state, parallelism, _no_spark)
+
+    def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
+        """Put a savepoint where the state is."""
+        restore.restore(savepoint, state, allow_replay=allow_replay)
+
+
+class _Writing:
+    """One run's epochs."""
+
+    def __init__(self, assignment: Assignment, paths: StatePaths, held: Claim) -> None:
+        self._checkpoint, self._claim = paths.checkpoint, held
+        self._place = _output(assignment.query)
+        name = self._place.name.partition(".")[0]
+        self._end, self._writers = (self._place.with_name(f"{name}.{role}") for role in ("end", "writers"))
+        directory = sink_directory(paths.root, "out")
+        directory.mkdir(parents=True, exist_ok=True)
+        out = table("single_file", SCHEMA, path=self._place, type="sink", format="json")
+        context = SinkContext(directory, assignment.job_id, Owner(assignment.name, held.owner))
+        self._target = Target(out, context)
+        self._checkpoint.mkdir(parents=True, exist_ok=True)
+        if not (self._checkpoint / "metadata").exists():
+            (self._checkpoint / "metadata").write_text('{"id":"query"}')
+
+    def take_next(self) -> int | None:
+        """Take the next epoch; None when there are no more events."""
+        newest = newest_commit(self._checkpoint)
+        number, first = (0, 0) if newest is None else (newest + 1, self._end_of(newest))
+        limit = int(self._end.read_text()) if self._end.exists() else None
+        if limit is not None and first >= limit:
+            return None
+        self._plan(number, first, limit)
+        reach(Point.AFTER_OFFSETS, number)
+        with self._writers.open("a") as notes:
+            notes.write(f"{self._claim.generation} {number}\n")
+        self._write(number, first, self._end_of(number))
+        reach(Point.AFTER_SINKS, number)
+        content = json.dumps({"nextBatchWatermarkMs": 0})
+        if not create_durably(self._checkpoint / "commits" / str(number), f"v2\n{content}\n".encode()):
+            raise SupersededError("another run has committed the epoch")
+        reach(Point.AFTER_COMMIT, number)
+        return number
+
+    def report(self, number: int) -> EpochReport:
+        """What is said of an epoch."""
+        watermark = from_micros(self._end_of(number) * 1_000_000)
+        return EpochReport(
+            epoch=number,
+            rows_in=EPOCH_ROWS,
+            rows_out=EPOCH_ROWS,
+            rows_per_second=100.0,
+            duration=timedelta(milliseconds=10),
+            watermark=watermark,
+            source_watermarks={"t": watermark},
+            sinks={"out": SinkProgress(watermark, watermark)},
+            late_rows=0,
+            dropped_rows=0,
+            state_changes=0,
+            state_bytes=0,
+            at=datetime.now(UTC),
+            lineage=self._claim.lineage,
+        )
+
+    def _plan(self, number: int, first: int, limit: int | None) -> None:
+        end = first + EPOCH_ROWS if limit is None else min(first + EPOCH_ROWS, limit)
+        about = {"batchWatermarkMs": 0, "conf": {"spark.sql.shuffle.partitions": str(self._claim.parallelism)}}
+        source = json.dumps({"table": "t", "at": {"0": end}, "wm": end * 1_000_000, "end": end})
+        lines = "\n".join(["v1", json.dumps(about), source])
+        create_durably(self._checkpoint / "offsets" / str(number), lines.encode())
+
+    def _write(self, number: int, first: int, end: int) -> None:
+        epoch = Epoch(
+            number,
+            self._claim.lineage,
+            self._claim.generation,
+            hash_offsets(self._checkpoint, number),
+            self._claim.parents,
+            watermark=end * 1_000_000,
+        )
+        messages: list[SinkMessage] = []
+        for task in range(SHARDS):
+            for answer in write_task([self._target], epoch, iter([make_events(first, end, task)]), task):
+                assert isinstance(answer, pa.RecordBatch)
+                messages += [SinkMessage(0, row["rows"], row["message"]) for row in answer.to_pylist()]
+        commit_sinks((self._target,), epoch, messages)
+
+    def _end_of(self, number: int) -> int:
+        lines = (self._checkpoint / "offsets" / str(number)).read_text().splitlines()
+        return int(json.loads(lines[2])["end"])
+
+
+def _output(query: str) -> Path:
+    """The file that the query writes."""
+    path = re.search(r"path = '([^']+)'", query)
+    assert path is not None
+    return Path(path[1])
+
+
+def _fingerprint(assignment: Assignment) -> str:
+    """That of the plan, as the control plane has worked it out."""
+    database = sqlite3.connect(assignment.server_file.with_name("arroyo.db"), timeout=30)
+    try:
+        rows = database.execute(
+            "SELECT fingerprint FROM versions WHERE pipeline_id = ? ORDER BY number DESC", (assignment.pipeline_id,)
+        )
+        return str(rows.fetchone()[0])
+    finally:
+        database.close()
+
+
+def _no_spark() -> NoReturn:
+    raise AssertionError("nothing here is laid out by Spark")
+
+
+if __name__ == "__main__":
+    sys.modules["pandas"] = None  # type: ignore[assignment]  # pyarrow asks for it, and it takes longest to load
+    sys.exit(main(sys.argv[1:], StandInWork()))
