@@ -164,6 +164,15 @@ class HasBacklog(Protocol):
 
 
 @runtime_checkable
+class AsksOthers(Protocol):
+    """A source that asks another system where its partitions end."""
+
+    @property
+    def patience(self) -> timedelta:
+        """How long it goes on asking before it says that the other system is away."""
+
+
+@runtime_checkable
 class HasClock(Protocol):
     """A source with a clock of its own, which says when its partitions are idle."""
 

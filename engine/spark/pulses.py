@@ -1,7 +1,8 @@
 """Signs of life of the planners, each of which is in a process of its own.
 
-    the planner of t is asked, and plans an epoch       pulses/arroyo_t says 1
-    it is asked again, and there is nothing to do       pulses/arroyo_t says 0, and was changed later
+    the planner of t is asked for the first time        pulses/arroyo_t says ?30: a broker may be silent for 30 seconds
+    it plans an epoch                                   it says 130
+    it is asked again, and there is nothing to do       it says 030, and was changed later
 
 Files, since Spark carries nothing else from there to the driver. They are of no use to another run.
 """
@@ -15,10 +16,17 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-PATIENCE = timedelta(minutes=5)
-"""How long a planner may take for an answer. Kafka's clients ask a broker again for a minute before they say that it is
-away; a planner that takes this long does not come back."""
-_PLANNED, _NOTHING = b"1", b"0"
+_PLANNED, _NOTHING, _ASKED = b"1", b"0", b"?"
+
+
+def announce(pulse: Path, patience: timedelta) -> None:
+    """Note that a planner has been asked for the first time, and how long it goes on asking another system before it
+    says that this is away: until then its silence is no sickness."""
+    file = os.open(pulse, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.pwrite(file, _ASKED + f"{patience.total_seconds()}".encode(), 0)
+    finally:
+        os.close(file)
 
 
 def beat(pulse: Path, *, is_planned: bool) -> None:
@@ -50,15 +58,17 @@ class Pulses:
             file.unlink(missing_ok=True)
 
     def is_beating(self) -> bool:
-        """Whether a planner has answered lately, or may still be about to."""
+        """Whether a planner has answered since this was asked last, or rests, or may still wait for another system."""
         newest = max((_changed(file) for file in self.files), default=0)
         if newest != self._newest:
             self._newest, self._changed_at = newest, self.clock()
-        return self.clock() - self._changed_at < (PATIENCE + self.rest).total_seconds()
+            return True
+        patience = max((_patience(file) for file in self.files), default=0.0)
+        return self.clock() - self._changed_at < patience + self.rest.total_seconds()
 
     def found_nothing(self) -> bool:
         """Whether every planner was asked, and none had anything to do when it was asked last."""
-        return all(_says(file) == _NOTHING for file in self.files)
+        return all(_says(file)[:1] == _NOTHING for file in self.files)
 
 
 def _changed(file: Path) -> int:
@@ -66,6 +76,11 @@ def _changed(file: Path) -> int:
         return file.stat().st_mtime_ns
     except FileNotFoundError:
         return 0
+
+
+def _patience(file: Path) -> float:
+    text = _says(file)[1:]
+    return float(text) if text else 0.0
 
 
 def _says(file: Path) -> bytes:

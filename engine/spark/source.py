@@ -13,7 +13,7 @@ Planning is `planner`'s, what becomes of the rows of a slice `reading`'s.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
@@ -21,10 +21,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
-from engine.connectors.base import CommitListener, HasClock, Json, Position, Source
+from engine.connectors.base import AsksOthers, CommitListener, HasClock, Json, Position, Source
 from engine.plan.delays import fixed_delay
 from engine.spark.planner import Offset, Planner
-from engine.spark.pulses import beat
+from engine.spark.pulses import announce, beat
 from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading, heartbeat
 from engine.spark.scan_spec import ScanSpec, format_name
 from engine.spark.spark_types import spark_schema
@@ -72,9 +72,12 @@ class Reader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, Json], limit: ReadLimit) -> dict[str, Json]:  # noqa: N802
         """Where the next epoch ends."""
-        before = Offset.from_json(start)
+        before, pulse = Offset.from_json(start), self.spec.plan.pulse
+        if pulse is not None and self._planner is None:
+            source = self.planner.source
+            announce(pulse, source.patience if isinstance(source, AsksOthers) else timedelta(0))
         after = self.planner.next(before)
-        if (pulse := self.spec.plan.pulse) is not None:
+        if pulse is not None:
             beat(pulse, is_planned=after is not before)
         return start if after is before else after.to_json()
 

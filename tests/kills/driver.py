@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -194,10 +195,19 @@ def _fingerprint(assignment: Assignment) -> str:
         database.close()
 
 
+class _WithoutPandas(MetaPathFinder):
+    """pyarrow asks for pandas at its first array, which would take longer to load than all else."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Refuse it."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError(fullname)
+
+
 def _no_spark() -> NoReturn:
     raise AssertionError("nothing here is laid out by Spark")
 
 
 if __name__ == "__main__":
-    sys.modules["pandas"] = None  # type: ignore[assignment]  # pyarrow asks for it, and it takes longest to load
+    sys.meta_path.insert(0, _WithoutPandas())
     sys.exit(main(sys.argv[1:], StandInWork()))

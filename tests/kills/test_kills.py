@@ -63,7 +63,8 @@ CHOSEN = KILLS[:: max(1, len(KILLS) // COUNT)][:COUNT]
 @pytest.fixture(scope="module")
 def armed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmedPlane]:
     """A control plane that all stories share: each kill leaves it as good as new."""
-    plane = ArmedPlane(tmp_path_factory.mktemp("armed"), {"HEARTBEAT_LIMIT": "30s"}, STAND_IN).start()
+    plane = ArmedPlane(tmp_path_factory.mktemp("armed"), {"HEARTBEAT_LIMIT": "30s"}, STAND_IN)
+    plane.start()
     yield plane
     plane.close()
 

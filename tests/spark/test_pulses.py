@@ -5,7 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from engine.spark.pulses import PATIENCE, Pulses, beat
+from engine.connectors.base import AsksOthers
+from engine.schema import Field, Schema
+from engine.spark.pulses import Pulses, announce, beat
+from engine.types import TEXT
+from tests.connectors.tables import table
+from tests.kafka.tables import kafka_source
 
 
 def test_nothing_is_found_only_when_every_planner_was_asked_and_had_nothing(tmp_path: Path) -> None:
@@ -25,14 +30,44 @@ def test_nothing_is_found_only_when_every_planner_was_asked_and_had_nothing(tmp_
 
 
 def test_a_planner_that_gives_no_answer_stops_beating(tmp_path: Path) -> None:
-    now = [0.0]
-    pulses = Pulses([tmp_path / "a"], rest=timedelta(seconds=30), clock=lambda: now[0])
+    now, file = [0.0], tmp_path / "a"
+    pulses = Pulses([file], rest=timedelta(seconds=30), clock=lambda: now[0])
+    announce(file, timedelta(0))
     assert pulses.is_beating()
 
-    now[0] += PATIENCE.total_seconds() + 29
+    now[0] += 29
     assert pulses.is_beating()
-    beat(tmp_path / "a", is_planned=False)
+    beat(file, is_planned=False)
     assert pulses.is_beating()
 
-    now[0] += PATIENCE.total_seconds() + 30
+    now[0] += 30
     assert not pulses.is_beating()
+
+
+def test_a_planner_may_wait_for_an_outage_that_it_will_name(tmp_path: Path) -> None:
+    now, file = [0.0], tmp_path / "a"
+    pulses = Pulses([file, tmp_path / "b"], clock=lambda: now[0])
+    announce(tmp_path / "b", timedelta(0))
+    announce(file, timedelta(seconds=90))
+    assert pulses.is_beating()
+    assert not pulses.found_nothing()
+
+    now[0] += 89
+    assert pulses.is_beating()
+    now[0] += 1
+    assert not pulses.is_beating()
+
+    beat(file, is_planned=True)
+    assert pulses.is_beating()
+    now[0] += 89
+    assert pulses.is_beating()
+
+
+def test_a_kafka_planner_may_wait_for_its_brokers() -> None:
+    options = {"bootstrap_servers": "one:9092", "topic": "t", "format": "raw_string", "type": "source"}
+    of = table("kafka", Schema((Field("value", TEXT),)), **options, source__broker_timeout="90 seconds")
+
+    source = kafka_source(of)
+
+    assert isinstance(source, AsksOthers)
+    assert source.patience == timedelta(seconds=90)

@@ -53,6 +53,16 @@ def java_of(served: Served) -> int:
     )
 
 
+def planner_of(served: Served) -> int:
+    """The process that plans the epochs of the newest run's only table."""
+    job = served.job("sick")
+    return next(
+        pid
+        for pid in processes.marked(f"{job['id']}/{job['run_id']}")
+        if b"python_streaming_source_runner" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    )
+
+
 def was_running(served: Served) -> bool:
     """Whether it has ever come so far."""
     answer: Any = served.client.get("/pipelines/sick/events")
@@ -79,6 +89,20 @@ def test_a_java_that_is_stopped_or_killed_is_named_and_the_job_goes_on(served: S
     assert (job["restarts_total"], job["restart_code"]) == (2, "run.stuck")
     assert "no sign of life" in log_of(served, 2)
     assert "in _watch" in log_of(served, 2)
+
+
+@pytest.mark.timeout(600)
+def test_a_planner_that_hangs_or_dies_is_named_and_the_job_goes_on(served: Served, tmp_path: Path) -> None:
+    deploy(served, COPY.format(out=tmp_path / "out.json"))
+    served.until("sick", state="Running", within=240)
+
+    os.kill(planner_of(served), signal.SIGSTOP)
+    job = served.until("sick", run_id=2, state="Running", within=240)
+    assert (job["restarts_total"], job["restart_code"]) == (1, "run.stuck")
+
+    os.kill(planner_of(served), signal.SIGKILL)
+    job = served.until("sick", run_id=3, state="Running", within=240)
+    assert (job["restarts_total"], job["restart_code"]) == (2, "run.worker_died")
 
 
 @pytest.mark.timeout(600)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import timedelta
 from itertools import pairwise
 
 from engine.connectors.base import Chunk, Position, Slice, Table
@@ -51,6 +52,11 @@ class KafkaSource:
         self._broken: dict[str, float] = {}
         self._ends: Mapping[str, int] = {}
         self._waits_since: float | None = None
+
+    @property
+    def patience(self) -> timedelta:
+        """How long brokers may fail to answer."""
+        return self._options.broker_timeout
 
     def partitions(self) -> Sequence[str]:
         """Those of all topics that there are, asked for now and then."""
