@@ -10,12 +10,16 @@ from engine.errors import ReplayError
 
 
 def refuse_replay(paths: StatePaths, manifest: SavepointManifest) -> None:
-    """Raise ReplayError when the state has gone on since the savepoint, or is of another history."""
+    """Raise ReplayError when the state has gone on since the savepoint, or is of another history. One that was restored
+    from it and has committed nothing since is no other: who restores again after a crash repeats nothing."""
     newest = spark_log.newest_commit(paths.checkpoint)
     if newest is None:
         return
     epochs = newest - manifest.epoch
-    if read_lineage(paths.lineage).id != manifest.lineage:
+    lineage = read_lineage(paths.lineage)
+    if epochs == 0 and lineage.parents[:1] == ((manifest.lineage, manifest.epoch),):
+        return
+    if lineage.id != manifest.lineage:
         progress = "has begun another history"
     elif epochs > 0:
         progress = f"has committed {epochs} epoch{'s' if epochs > 1 else ''}"

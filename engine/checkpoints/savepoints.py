@@ -68,6 +68,7 @@ def take_requested(state: Path, request: Request, clock: Callable[[], datetime])
     final = paths.savepoints / savepoint_id
     if final.exists():
         return read_manifest(final)
+    _remove_drafts(paths.savepoints, savepoint_id)
     draft = paths.savepoints / f".{savepoint_id}.{os.getpid()}"
     try:
         for _ in range(ATTEMPTS):
@@ -83,6 +84,12 @@ def take_requested(state: Path, request: Request, clock: Callable[[], datetime])
         f"files of {paths.checkpoint} were deleted while they were copied, {ATTEMPTS} times in a row",
         hint="try again; is the disk very slow?",
     )
+
+
+def _remove_drafts(folder: Path, savepoint_id: str) -> None:
+    """Remove what processes have left that were killed while they took this savepoint."""
+    for draft in folder.glob(f".{savepoint_id}.*"):
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def verify(savepoint: Path) -> SavepointManifest:

@@ -23,12 +23,12 @@ from engine.delivery.faults import reach
 from engine.driver.home import Home, StopMode, end_group
 from engine.driver.stack_dumps import dump_stacks
 from engine.epoch_report import EpochReport
-from engine.errors import DiskFullError, DriverCrashedError, EngineError, RunError, cause_of
+from engine.errors import DiskFullError, DriverCrashedError, EngineError, RunError
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.fault_points import DriverPoint
 from engine.jobs.runner import Holder
-from engine.jobs.status import Goodbye, failure_of
+from engine.jobs.status import Failure, Goodbye, failure_of
 from engine.start_steps import StartStep
 
 LOG = logging.getLogger(__name__)
@@ -92,13 +92,15 @@ def outcome_of(assignment: Assignment, work: Work, home: Home) -> Goodbye:
         return Goodbye("failed", failure_of(error))
     except Exception as error:
         LOG.exception("the driver meets an error of its own")
-        if isinstance(error, OSError) and is_disk_full(error):
-            full = DiskFullError(f"{error.filename or 'a disk'} cannot be written: {error.strerror}", hint="free space")
-            return Goodbye("failed", failure_of(full))
-        return Goodbye(
-            "failed",
-            failure_of(DriverCrashedError(f"{type(error).__name__}: {error}", hint="the log shows the details")),
-        )
+        return Goodbye("failed", _unforeseen(error))
+
+
+def _unforeseen(error: Exception) -> Failure:
+    """The failure that an error is which is none of ours."""
+    if isinstance(error, OSError) and is_disk_full(error):
+        full = DiskFullError(f"{error.filename or 'a disk'} cannot be written: {error.strerror}", hint="free space")
+        return failure_of(full)
+    return failure_of(DriverCrashedError(f"{type(error).__name__}: {error}", hint="the log shows the details"))
 
 
 def _maintain(args: Namespace, work: Work) -> int:
@@ -113,15 +115,18 @@ def _maintain(args: Namespace, work: Work) -> int:
         lock.close()
     except EngineError as error:
         LOG.error("%s", error)
-        cause = cause_of(error).value
-        report = {"code": error.code, "message": error.message, "hint": error.hint, "cause": cause}
-        args.result.write_text(json.dumps(report))
-        return 3
+        return _report(args.result, failure_of(error))
     except Exception as error:
         LOG.exception("the driver meets an error of its own")
-        args.result.write_text(json.dumps({"code": "run.crashed", "message": f"{type(error).__name__}: {error}"}))
-        return 3
+        return _report(args.result, _unforeseen(error))
     return 0
+
+
+def _report(result: Path, failure: Failure) -> int:
+    """Write down why work on a state has failed; the exit code."""
+    report = {"code": failure.code, "message": failure.message, "hint": failure.hint, "cause": failure.cause.value}
+    result.write_text(json.dumps(report))
+    return 3
 
 
 def _take_lock(path: Path) -> IO[str]:

@@ -228,7 +228,7 @@ class Controller:
                 self.runner.kill(old)
             case Repartition() | RestoreSavepoint():
                 self.runner.begin_maintenance(pipeline_id, action)
-            case AcceptMaintenance() | AbandonRescale() | GiveUp():
+            case AcceptMaintenance() | AbandonRescale() | GiveUp() | Recover():
                 self.runner.end_maintenance(pipeline_id)
             case _:
                 pass

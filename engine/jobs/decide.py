@@ -63,6 +63,10 @@ STUCK = failure_of(
 UNASKED = failure_of(StoppedUnaskedError("the driver stopped without being asked to"))
 
 
+MAINTENANCE_TRIES = 3
+"""How often work on a state is tried again that fails for unknown reasons: the job is at a standstill meanwhile."""
+
+
 def slow_start(step: str | None) -> Failure:
     """The failure of a run whose start has stayed at a step."""
     place = f" at the step {step!r}" if step else ""
@@ -96,7 +100,7 @@ class Policy:
 def decide(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
     """The next step that brings the job closer to what is desired."""
     if observation.maintenance is not None:
-        return _follow(observation.maintenance)
+        return _follow(observation.maintenance, status, now, policy)
     # What a dead driver has started may still write: nothing may follow while any of it lives.
     if observation.process is Process.ORPHANED:
         return Kill(status.state)
@@ -117,18 +121,27 @@ def decide(desired: Pipeline, status: Status, observation: Observation, now: dat
             assert_never(never)
 
 
-def _follow(maintenance: Maintenance) -> Action:
-    """Work on the state directory is under way: nothing else happens until it has ended."""
+def _follow(maintenance: Maintenance, status: Status, now: datetime, policy: Policy) -> Action:
+    """Work on the state directory is under way: nothing else happens until it has ended. It leaves the old state or the
+    new one, whole, so it can be done again."""
     match maintenance.state:
         case "running":
             return Wait()
         case "done":
             return AcceptMaintenance(maintenance.task)
-        case "failed" if isinstance(maintenance.task, RestoreSavepoint):
-            # Going on with the state as it was would write what the owner wants undone.
-            return GiveUp(maintenance.failure or DIED)
         case "failed":
-            return AbandonRescale(maintenance.failure or DIED)
+            failure = maintenance.failure or DIED
+            if failure.cause is Cause.MISTAKE:
+                return _abandon(maintenance, failure)
+            again = _try_again(status, failure, now, policy)
+            if isinstance(again, GiveUp) or (failure.cause is Cause.UNKNOWN and status.failures >= MAINTENANCE_TRIES):
+                return _abandon(maintenance, failure)
+            return again
+
+
+def _abandon(maintenance: Maintenance, failure: Failure) -> Action:
+    """A rescale leaves the job as it was. To go on without a restore would write what the owner wants undone."""
+    return AbandonRescale(failure) if isinstance(maintenance.task, Repartition) else GiveUp(failure)
 
 
 def _at_rest(desired: Pipeline, status: Status) -> Action:

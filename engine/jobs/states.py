@@ -101,6 +101,7 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
             State.CHECKPOINT_STOPPING,
             State.STOPPING,
             State.STOPPED,
+            State.RECOVERING,
             State.FINISHED,
             State.FAILED,
         }

@@ -55,6 +55,15 @@ def test_restoring_twice_is_a_replay_and_remembers_both_histories(paths: StatePa
     assert read_lineage(paths.lineage) == Lineage("L3", (("L2", 10), ("L1", 9)))
 
 
+def test_restoring_once_more_before_anything_is_committed_repeats_nothing(paths: StatePaths, saved: Path) -> None:
+    restore(saved, paths.root, allow_replay=False, new_lineage=lambda: "L2")
+
+    restore(saved, paths.root, allow_replay=False, new_lineage=lambda: "L3")
+
+    assert read_lineage(paths.lineage) == Lineage("L3", (("L1", 9),))
+    assert spark_log.newest_commit(paths.checkpoint) == 9
+
+
 def test_sinks_keep_what_they_know(paths: StatePaths, saved: Path) -> None:
     (paths.sinks / "out").mkdir(parents=True)
     (paths.sinks / "out" / "ledger.json").write_text("[]")

@@ -109,6 +109,16 @@ def test_a_kill_in_the_middle_leaves_none(paths: StatePaths, clock: Clock) -> No
     assert savepoints.take(paths.root, "sp_1", label=None, clock=clock).epoch == 9
 
 
+def test_what_a_kill_in_the_middle_leaves_goes_when_it_is_taken_again(paths: StatePaths, clock: Clock) -> None:
+    command = [sys.executable, "-c", DIES_BEFORE_THE_MANIFEST, str(paths.root)]
+    assert subprocess.run(command, check=False).returncode == 9
+    assert [entry.name[:6] for entry in paths.savepoints.iterdir()] == [".sp_1."]
+
+    savepoints.take(paths.root, "sp_1", label=None, clock=clock)
+
+    assert [entry.name for entry in paths.savepoints.iterdir()] == ["sp_1"]
+
+
 def test_it_outlives_what_it_was_copied_from(paths: StatePaths, clock: Clock) -> None:
     savepoints.take(paths.root, "sp_1", label=None, clock=clock)
     for file in paths.checkpoint.rglob("*"):

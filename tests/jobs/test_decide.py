@@ -32,6 +32,7 @@ from engine.jobs.states import State, may_follow
 from engine.jobs.status import Failure, Status, failure_of
 from tests.jobs.builders import FATAL, FLEETING, OUTAGE, T0, alive, gone, nothing, orphaned, status, wanted
 
+KILLED = Failure("run.died", "restore ended with exit code -9")
 BACK = Restore("sp_aaaaaaaaaaaaaaaa", 1)
 SOON = T0 + timedelta(milliseconds=500)
 S = State
@@ -309,6 +310,41 @@ CASES: list[Case] = [
         status(S.RESCALING),
         nothing(maintenance=Maintenance(Repartition(2), "failed", FATAL)),
         AbandonRescale(FATAL),
+    ),
+    (
+        "a rescale whose process is killed is begun again",
+        wanted(parallelism=2),
+        status(S.RESCALING),
+        nothing(maintenance=Maintenance(Repartition(2), "failed", KILLED)),
+        _again(KILLED),
+    ),
+    (
+        "a rescale that fails again and again leaves the job as it was",
+        wanted(parallelism=2),
+        status(S.RESCALING, failures=3, failure_times=(T0, T0, T0)),
+        nothing(maintenance=Maintenance(Repartition(2), "failed", KILLED)),
+        AbandonRescale(KILLED),
+    ),
+    (
+        "a restore whose process is killed is begun again",
+        wanted(restore=BACK),
+        status(S.SCHEDULING),
+        nothing(maintenance=Maintenance(RestoreSavepoint(BACK), "failed", KILLED)),
+        _again(KILLED),
+    ),
+    (
+        "a restore that fails again and again fails the job",
+        wanted(restore=BACK),
+        status(S.SCHEDULING, failures=3, failure_times=(T0, T0, T0)),
+        nothing(maintenance=Maintenance(RestoreSavepoint(BACK), "failed", KILLED)),
+        GiveUp(KILLED),
+    ),
+    (
+        "a restore that is to be begun again is, also where the job is to rest afterwards",
+        wanted(stop="checkpoint", restore=BACK),
+        status(S.RECOVERING, retry_at=T0),
+        nothing(),
+        RestoreSavepoint(BACK),
     ),
     (
         "a savepoint in place is accepted",
