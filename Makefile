@@ -16,21 +16,18 @@ PLAY := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser chaos bench format constraints clean
+.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser chaos soak bench format constraints clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Set up .venv with everything, Java included
+	@$(if $(filter command% environment%,$(origin PYTHON)),$(PYTHON) .ci/setup.py --is-of $(VENV))
 	@echo "ready: $(BIN)/arroyo"
 
 $(READY): pyproject.toml engine/__init__.py $(CONSTRAINTS)
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with make PYTHON=...")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -e constraints/python$(PYTHON_VERSION).txt || echo "there are no constraints for Python $(PYTHON_VERSION): the newest are used"
-	@echo "installing into $(VENV) for Python $(PYTHON_VERSION), as $(CONSTRAINTS) says; this takes some minutes, once"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[all,dev]'
-	@touch $(READY)
+	@$(PYTHON) .ci/setup.py $(VENV) $(CONSTRAINTS)
 
 check: $(READY) ## Everything that is fast: style, types, layers, unit tests; three minutes at most
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target types style layers units
@@ -77,6 +74,9 @@ fuzz-parser: $(READY) ## 50,000 broken scripts: each is read or refused, in two 
 chaos: $(READY) ## Drivers of a sink are killed and paused: SINK=filesystem CYCLES=100 EVENTS=1000000 SEED=1 LEDGER=off
 	$(BIN)/python -m tests.chaos $(or $(SINK),filesystem) --cycles $(or $(CYCLES),10) --seed $(or $(SEED),1) \
 		--events $(or $(EVENTS),0) --ledger $(or $(LEDGER),on)
+
+soak: $(READY) ## Five pipelines for two hours, killed and restarted all the time: what grows, what is wrong: MINUTES=120 SEED=1
+	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),120) --seed $(or $(SEED),1)
 
 bench: $(READY) ## Every benchmark: ours against plain PySpark, side by side
 	$(BIN)/python -m benchmarks

@@ -101,8 +101,8 @@ class Served:
         """Look at a job until all these facts are true of it."""
         return until(lambda: self.job(name), lambda job: all(job[key] == value for key, value in facts.items()), within)
 
-    def until_epoch(self, epoch: int, name: str = "orders") -> dict[str, Any]:
-        return until(lambda: self.job(name), lambda job: (job["epoch"] or 0) >= epoch)
+    def until_epoch(self, epoch: int, name: str = "orders", within: float = 120.0) -> dict[str, Any]:
+        return until(lambda: self.job(name), lambda job: (job["epoch"] or 0) >= epoch, within)
 
     def holder(self, name: str = "orders") -> dict[str, Any]:
         """The process that holds the pipeline's lock, as it has written itself down."""
