@@ -10,10 +10,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from engine.commands.client import RefusedError
+from engine.errors import UnreachableError
 from engine.jobs import processes
 from tests.soak.growth import Growth, Sample, growths
 from tests.soak.measure import measure
@@ -52,9 +56,11 @@ class Soak:
 
     def sample(self, second: float) -> None:
         """Measure everything now."""
-        assert self.served.process is not None
+        server = self.served.process
+        if server is None:
+            return
         runs = [self._mark(shape.name) for shape in SHAPES]
-        self.samples.append(Sample(second, measure(self.served.process.pid, runs, self.served.data_dir)))
+        self.samples.append(Sample(second, measure(server.pid, runs, self.served.data_dir)))
 
     def finish(self) -> list[str]:
         """Stop all pipelines with a checkpoint; what is wrong with their output."""
@@ -104,15 +110,19 @@ class Soak:
 
 
 def run(soak: Soak, minutes: float, pause: float, tell: Callable[[str], None]) -> None:
-    """Disturb and measure for so long; the first disturbance comes when all has been measured in peace."""
+    """Disturb and measure for so long; measuring goes on while somebody recovers."""
     begun = time.monotonic()
-    next_deed = begun + pause
-    while (now := time.monotonic()) < begun + minutes * 60:
-        if now >= next_deed:
-            tell(f"{(now - begun) / 60:6.1f} min: {soak.disturb()}")
-            next_deed = time.monotonic() + pause * soak.chance.uniform(0.5, 1.5)
-        soak.sample(time.monotonic() - begun)
-        time.sleep(10)
+    next_deed, deed = begun + pause, None
+    with ThreadPoolExecutor(1) as hand:
+        while (now := time.monotonic()) < begun + minutes * 60:
+            if deed is None and now >= next_deed:
+                deed = hand.submit(soak.disturb)
+            elif deed is not None and deed.done():
+                tell(f"{(now - begun) / 60:6.1f} min: {deed.result()}")
+                next_deed, deed = now + pause * soak.chance.uniform(0.5, 1.5), None
+            with suppress(OSError, LookupError, RefusedError, UnreachableError):  # the control plane is away as well
+                soak.sample(now - begun)
+            time.sleep(10)
 
 
 def line_of(growth: Growth) -> str:

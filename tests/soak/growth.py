@@ -44,13 +44,18 @@ class Growth:
 
 
 def growths(samples: Sequence[Sample], settled: float, span: float) -> list[Growth]:
-    """Each figure's median around the moment when all has settled, and over as long a time at the end."""
+    """Each figure's median around the moment when all has settled, and over as long a time at the end.
+
+    Raises ValueError when nothing was measured at one of the two.
+    """
     end = samples[-1].second
     early = [sample for sample in samples if abs(sample.second - settled) <= span / 2]
     late = [sample for sample in samples if sample.second >= end - span]
+    if not early or not late:
+        raise ValueError("nothing was measured when all should have settled, or at the end")
     subjects = sorted({subject for sample in samples for subject in sample.figures})
     return [Growth(name, unit, _middle(early, (name, unit)), _middle(late, (name, unit))) for name, unit in subjects]
 
 
 def _middle(samples: Sequence[Sample], subject: tuple[str, str]) -> float:
-    return median([sample.figures.get(subject, 0.0) for sample in samples] or [0.0])
+    return median(sample.figures.get(subject, 0.0) for sample in samples)
