@@ -301,6 +301,7 @@ def quick(plane: Plane) -> Plane:
     return plane
 
 
+@pytest.mark.timeout(900 + SCHEDULES)
 def test_late_doubled_and_reordered_requests_do_what_the_model_says(quick: Plane) -> None:
     Schedules.plane = quick
     machine: Callable[[], RuleBasedStateMachine] = Schedules
