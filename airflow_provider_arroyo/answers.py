@@ -144,8 +144,9 @@ class Certificate:
     lineage: str | None = None
     epoch: int | None = None
     complete_until: Instant | None = None
+    offsets: dict[str, Any] | None = None
 
-    def summary(self) -> dict[str, str | int | None]:
+    def summary(self) -> dict[str, Any]:
         """As it crosses from a trigger to a worker, and into XCom."""
         return {
             "id": self.id,
@@ -154,6 +155,7 @@ class Certificate:
             "lineage": self.lineage,
             "epoch": self.epoch,
             "complete_until": None if self.complete_until is None else self.complete_until.isoformat(),
+            "offsets": self.offsets,
         }
 
 

@@ -28,7 +28,7 @@ class Reached:
     state: JobState
     epoch: int | None = None
     watermark: datetime | None = None
-    certificate: dict[str, str | int | None] | None = None
+    certificate: dict[str, Any] | None = None
     kind: Literal["reached"] = "reached"
 
 

@@ -77,6 +77,10 @@ class SinkProgress:
         Field(description="Every output row whose own event time, for windows just before their end, is before it."),
     ] = None
     unknown: Annotated[str | None, Field(description="Why complete_until cannot be known.")] = None
+    by_clock: Annotated[
+        tuple[str, ...],
+        Field(description="The source tables of it that are silent, so that their watermark is that of the clock."),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,10 @@ class Certificate(BaseModel):
     run_id: str = Field(description="Its run.")
     at: int = Field(description="When the gate was passed.")
     voided_at: int | None = Field(description="When a restore, or a version with force, made it void.")
+    offsets: dict[str, Any] | None = Field(
+        description="The position in each partition of each source table up to which that epoch has read the input; "
+        "null when it was not kept any more."
+    )
 
 
 class Pipeline(BaseModel):
@@ -318,6 +322,7 @@ def certificate(stored: StoredCertificate) -> Certificate:
         run_id=stored.run_id,
         at=to_micros(stored.at),
         voided_at=micros(stored.voided_at),
+        offsets=None if stored.offsets is None else dict(stored.offsets),
     )
 
 

@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from engine.api import answers
 from engine.api.answers import Page
 from engine.api.context import Context, ContextDep
+from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.errors import RequestError
 from engine.instants import FAR_FUTURE, from_micros
 from engine.jobs import ids
@@ -81,14 +82,14 @@ def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, s
         answer = answers.watermark(record, gate, is_given_up=is_state_given_up(connection, record))
         if not answer.passed:
             return answer
-        status = record.status
-        until = FAR_FUTURE if status.state is State.FINISHED else reached(gate, status.progress)
+        status, progress = record.status, record.status.progress
+        until = FAR_FUTURE if status.state is State.FINISHED else reached(gate, progress)
         certificate = Certificate(
             id=ids.make("gate"),
             pipeline_id=pipeline_id,
             version=status.version,
-            lineage=status.progress.lineage,
-            epoch=status.progress.epoch,
+            lineage=progress.lineage,
+            epoch=progress.epoch,
             past=gate.past,
             complete_until=until or gate.past,
             sink=gate.table,
@@ -96,6 +97,7 @@ def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, s
             dag_id=asker[0],
             run_id=asker[1],
             at=context.clock(),
+            offsets=offsets_of_epoch(context.directory.state(pipeline_id), progress.lineage, progress.epoch),
         )
         kept = certificates.give(connection, certificate)
     return answer.model_copy(update={"certificate": answers.certificate(kept)})

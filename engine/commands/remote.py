@@ -148,9 +148,11 @@ def complete_facts(answer: Mapping[str, Json]) -> list[tuple[str, object]]:
 
 def _complete(sink: Mapping[str, Json]) -> str:
     until, output = instant(sink.get("complete_until")), instant(sink.get("output_until"))
+    silent = sink.get("by_clock")
+    by_clock = f", by the clock: {', '.join(map(str, silent))} silent" if silent and isinstance(silent, list) else ""
     if sink.get("unknown"):
-        return f"not known: {sink['unknown']}" + (f"; written up to {output}" if output else "")
-    return until or "unknown yet"
+        return f"not known: {sink['unknown']}" + (f"; written up to {output}{by_clock}" if output else "")
+    return f"{until}{by_clock}" if until else "unknown yet"
 
 
 def _with_complaints(refused: RefusedError) -> str:

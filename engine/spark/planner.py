@@ -27,7 +27,8 @@ from engine.spark.watermarks import END_OF_TIME, Activity, Marks, Silence, advan
 class Offset:
     """Where an epoch ends. `moved` names the partitions that have rows in it, with the number of slices each was cut
     into; `planned` is the moment it was planned; `sequence` only makes it differ from the one before. `watermark` is
-    what the rows of the epoch are measured by; after an epoch that `is_end` nothing follows."""
+    what the rows of the epoch are measured by, and it `is_by_clock` while no row has shown it yet; after an epoch that
+    `is_end` nothing follows."""
 
     table: str
     positions: Mapping[str, Position]
@@ -39,6 +40,7 @@ class Offset:
     sequence: int = 0
     is_end: bool = False
     waiting: int | None = None
+    is_by_clock: bool = False
 
     @property
     def promise(self) -> int | None:
@@ -58,6 +60,8 @@ class Offset:
             "beat": self.sequence,
             "end": self.is_end,
             "waiting": self.waiting,
+            # only where it is so: of all others the text stays as earlier versions have written it
+            **({"clock": True} if self.is_by_clock else {}),
         }
 
     @classmethod
@@ -74,6 +78,7 @@ class Offset:
             sequence=content["beat"],  # type: ignore[arg-type]
             is_end=bool(content["end"]),
             waiting=content.get("waiting"),  # type: ignore[arg-type]
+            is_by_clock=bool(content.get("clock", False)),
         )
 
 
@@ -125,7 +130,9 @@ class Planner:
         # a new partition may have rows that are read from the next epoch on
         by_clock = self.silence.find_mark(now, is_busy=bool(busy or new))
         marks, is_idle = self._marks(start, begins, notes_of_start, busy, now)
+        shown = marks.source
         marks = self._marks_by_clock(marks, by_clock)
+        is_by_clock = marks.source != shown or (start.is_by_clock and marks.source == start.watermark)
         if self.spec.other_notes:
             notes.write_mark(self.spec.notes, notes.SourceMark(marks.source, is_idle, is_end))
         # Spark forgets at a restart how far each source was, so each must say so once more
@@ -147,6 +154,7 @@ class Planner:
             sequence=start.sequence + 1,
             is_end=is_end,
             waiting=None if waiting is None else sum(waiting.values()),
+            is_by_clock=is_by_clock,
         )
 
     def _new_partitions(self, start: Offset) -> Mapping[str, Position]:

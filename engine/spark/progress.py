@@ -101,16 +101,20 @@ def read_progress(
             for table in sorted({*rows_read, *written.rows_of, *dropped})
         },
         phases=_phases(progress, written.delivery),
-        sinks={table: _reached(table, paths[table], written, marks) for table in paths},
+        sinks={table: _reached(table, paths[table], written, offsets) for table in paths},
         is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
     )
 
 
 def _reached(
-    table: str, paths: Collection[RowPath], written: WrittenEpoch, marks: Mapping[str, int | None]
+    table: str, paths: Collection[RowPath], written: WrittenEpoch, offsets: Mapping[str, Offset]
 ) -> SinkProgress:
+    marks = {name: offset.promise for name, offset in offsets.items()}
     reached = complete_until(paths, written.settled, marks, written.held_from.get(table, ()))
-    return SinkProgress(_instant(reached.until), _instant(reached.output_until), reached.unknown)
+    read_tables = {path.table for path in paths}
+    silent = (name for name, offset in offsets.items() if offset.is_by_clock and not offset.is_end)
+    by_clock = tuple(sorted(read_tables.intersection(silent)))
+    return SinkProgress(_instant(reached.until), _instant(reached.output_until), reached.unknown, by_clock)
 
 
 def _rows(source: Mapping[str, object], scans: int, *, has_heartbeat: bool) -> int:

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 
@@ -18,7 +18,7 @@ from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Integer, T
 from sqlalchemy import update as update_rows
 
 from engine.jobs.gates import GateTime
-from engine.store.columns import Instant
+from engine.store.columns import Instant, Offsets
 from engine.store.database import METADATA
 
 CERTIFICATES = Table(
@@ -37,12 +37,14 @@ CERTIFICATES = Table(
     Column("run_id", Text, nullable=False),
     Column("at", Instant, nullable=False),
     Column("voided_at", Instant),
+    Column("offsets", Offsets),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """That a run of a DAG has passed a gate, and on what it stands. `sink` is None for a gate on all sinks."""
+    """That a run of a DAG has passed a gate, and on what it stands. `sink` is None for a gate on all sinks; `offsets`
+    are the positions in each source table up to which the epoch has read."""
 
     id: str
     pipeline_id: str
@@ -57,6 +59,7 @@ class Certificate:
     run_id: str
     at: datetime
     voided_at: datetime | None = None
+    offsets: Mapping[str, object] | None = None
 
 
 def give(connection: Connection, certificate: Certificate) -> Certificate:

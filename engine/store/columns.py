@@ -125,6 +125,22 @@ class Lengths(TypeDecorator[Mapping[str, timedelta]]):
         return _LENGTHS.validate_json(value or "{}")
 
 
+class Offsets(TypeDecorator[Mapping[str, object]]):
+    """The positions of each source table, as JSON text; None where they are not known."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Mapping[str, object] | None, dialect: Dialect) -> str | None:
+        """To JSON text."""
+        return None if value is None else json.dumps(dict(value))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, object] | None:
+        """From JSON text."""
+        offsets: dict[str, object] | None = None if value is None else json.loads(value)
+        return offsets
+
+
 class Texts(TypeDecorator[tuple[str, ...]]):
     """Some texts in order, as JSON text."""
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage import Lineage, write_lineage
 from tests.api.conftest import T0, Plane, report
 
 PATH = "/pipelines/orders/watermark"
@@ -12,6 +16,16 @@ TEN = "2026-01-01T00:10:00Z"
 
 def reach(plane: Plane, epoch: int, minutes: int, lineage: str = "a") -> None:
     plane.call("heartbeat", {"state": "running", "reports": [{**report(epoch, minutes), "lineage": lineage}]})
+
+
+def plan_epoch(plane: Plane, epoch: int, positions: Mapping[str, Mapping[str, int]]) -> None:
+    """Have an epoch in the offset log of the pipeline's state, of lineage a."""
+    paths = StatePaths(plane.context.directory.state(plane.job()["pipeline_id"]))
+    offsets = paths.checkpoint / "offsets"
+    offsets.mkdir(parents=True, exist_ok=True)
+    sources = [json.dumps(json.dumps({"table": table, "at": at})) for table, at in positions.items()]
+    (offsets / str(epoch)).write_text("\n".join(["v1", "{}", *sources]))
+    write_lineage(paths.lineage, Lineage("a"))
 
 
 def ask(plane: Plane, run: str, past: str = TEN, **query: str) -> dict[str, Any]:
@@ -50,8 +64,31 @@ def test_a_run_that_passes_a_gate_is_given_what_it_stands_on(plane: Plane) -> No
         "run_id": "monday",
         "at": micros,
         "voided_at": None,
+        "offsets": None,
     }
     assert plane.get("/pipelines/orders/certificates")["data"] == [certificate]
+
+
+def test_a_certificate_has_the_positions_up_to_which_its_epoch_has_read(plane: Plane) -> None:
+    plane.run()
+    plan_epoch(plane, 7, {"clicks": {"p0": 12, "p1": 4}})
+    plan_epoch(plane, 8, {"clicks": {"p0": 20, "p1": 9}})
+    reach(plane, 7, 12)
+
+    certificate = ask(plane, "monday")["certificate"]
+    reach(plane, 8, 13)
+
+    assert certificate["offsets"] == {"clicks": {"p0": 12, "p1": 4}}
+    assert ask(plane, "monday")["certificate"] == certificate
+    assert plane.get("/pipelines/orders/certificates")["data"] == [certificate]
+
+
+def test_positions_of_another_history_are_not_those_of_the_certificate(plane: Plane) -> None:
+    plane.run()
+    plan_epoch(plane, 7, {"clicks": {"p0": 12}})
+    reach(plane, 7, 12, lineage="b")
+
+    assert ask(plane, "monday")["certificate"]["offsets"] is None
 
 
 def test_a_run_that_asks_again_has_the_certificate_that_it_was_given(plane: Plane) -> None:

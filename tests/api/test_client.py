@@ -160,11 +160,13 @@ def test_each_sink_is_shown_with_how_far_it_is_complete() -> None:
         "visits": {"complete_until": None, "output_until": 1_767_225_660_000_000, "unknown": "it is made of sessions"},
         "counts": {"complete_until": 1_767_225_600_000_000, "output_until": 1_767_225_660_000_000, "unknown": None},
         "fresh": {"complete_until": None, "output_until": None, "unknown": None},
+        "quiet": {"complete_until": 1_767_225_600_000_000, "unknown": None, "by_clock": ["clicks", "orders"]},
     }
 
     assert complete_facts({"sinks": sinks}) == [
         ("complete counts", "2026-01-01T00:00:00.000Z"),
         ("complete fresh", "unknown yet"),
+        ("complete quiet", "2026-01-01T00:00:00.000Z, by the clock: clicks, orders silent"),
         ("complete visits", "not known: it is made of sessions; written up to 2026-01-01T00:01:00.000Z"),
     ]
     assert complete_facts({}) == []

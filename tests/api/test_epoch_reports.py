@@ -29,7 +29,9 @@ REPORT = EpochReport(
     rows_waiting=5,
     lineage="1f",
     sinks={
-        "counts": SinkProgress(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 1, tzinfo=UTC)),
+        "counts": SinkProgress(
+            datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 1, tzinfo=UTC), by_clock=("clicks",)
+        ),
         "visits": SinkProgress(unknown="sessions"),
     },
     tables={
@@ -49,8 +51,9 @@ SINKS = {
         "complete_until": 1_767_225_600_000_000,
         "output_until": 1_767_225_660_000_000,
         "unknown": None,
+        "by_clock": ["clicks"],
     },
-    "visits": {"complete_until": None, "output_until": None, "unknown": "sessions"},
+    "visits": {"complete_until": None, "output_until": None, "unknown": "sessions", "by_clock": []},
 }
 WIRE: dict[str, Any] = {
     "epoch": 7,
@@ -169,7 +172,7 @@ def test_what_is_no_report_is_refused(plane: Plane, wrong: dict[str, Any]) -> No
 
 
 def test_a_driver_sends_instants_and_lengths_as_microseconds() -> None:
-    assert to_wire(REPORT) == WIRE
+    assert json.loads(json.dumps(to_wire(REPORT))) == WIRE
 
 
 def test_a_report_is_kept_as_a_row(plane: Plane) -> None:

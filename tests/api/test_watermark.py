@@ -122,7 +122,7 @@ def test_a_gate_waits_for_what_is_complete_and_not_for_the_watermark(plane: Plan
     found = plane.get(PATH)
     assert found["watermark"] == HALF_PAST
     assert found["sinks"] == {
-        "counts": {"complete_until": HALF_PAST - 60_000_000, "output_until": HALF_PAST, "unknown": None}
+        "counts": {"complete_until": HALF_PAST - 60_000_000, "output_until": HALF_PAST, "unknown": None, "by_clock": []}
     }
 
 

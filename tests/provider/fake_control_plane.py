@@ -278,6 +278,7 @@ class FakeControlPlane:
         if passed and pipeline.certifies and "dag_id" in query:
             body["certificate"] = {"id": "gate_1", "pipeline_id": pipeline.id, "version": 1, "lineage": "1f"}
             body["certificate"] |= {"epoch": 7, "complete_until": micros, "run_id": query["run_id"], "of_tomorrow": 1}
+            body["certificate"]["offsets"] = {"events": {"0": 12}}
         return Answer(200, body)
 
 

@@ -70,6 +70,7 @@ def test_a_gate_names_its_sink_and_the_run_that_relies_on_it(
         "lineage": "1f",
         "epoch": 7,
         "complete_until": FIVE.isoformat(),
+        "offsets": {"events": {"0": 12}},
     }
 
 

@@ -20,15 +20,15 @@ PROGRESS = {
     "timestamp": "2026-01-01T05:30:00.000Z",
     "durationMs": {"triggerExecution": 2500},
     "eventTime": {"watermark": "2026-01-01T05:29:51.000Z"},
-    "sources": [{"numInputRows": 11, "endOffset": json.dumps(END.to_json())}],
 }
 
 
-def report() -> EpochReport:
+def report(end: Offset = END) -> EpochReport:
     counters = TableCounters(dropped=lambda _: 0, rows=lambda _: None)
     paths = {"counts": {RowPath("clicks", (Tumble(timedelta(minutes=1)),))}, "copy": {RowPath("clicks")}}
     written = WrittenEpoch(5, 0, END.watermark, {"copy": [END.watermark and END.watermark - 1_000_000]})
-    return read_progress(PROGRESS, {}, written, counters, paths=paths, closes_windows=True)
+    progress = {**PROGRESS, "sources": [{"numInputRows": 11, "endOffset": json.dumps(end.to_json())}]}
+    return read_progress(progress, {}, written, counters, paths=paths, closes_windows=True)
 
 
 def test_an_epoch_was_committed_when_its_trigger_was_over_and_not_when_it_began() -> None:
@@ -40,6 +40,13 @@ def test_each_sink_is_as_far_as_its_own_plan_and_its_open_files_say() -> None:
     edge, before = SETTLED.replace(second=0), SETTLED - timedelta(seconds=1)
 
     assert report().sinks == {"counts": SinkProgress(edge, SETTLED), "copy": SinkProgress(before, before)}
+
+
+def test_each_sink_names_its_sources_whose_watermark_is_that_of_the_clock() -> None:
+    by_clock = {name: sink.by_clock for name, sink in report(replace(END, is_by_clock=True)).sinks.items()}
+
+    assert by_clock == {"counts": ("clicks",), "copy": ("clicks",)}
+    assert {sink.by_clock for sink in report(replace(END, is_by_clock=True, is_end=True)).sinks.values()} == {()}
 
 
 def two_tables() -> EpochReport:

@@ -46,6 +46,25 @@ def test_the_watermark_follows_the_clock_once_all_was_silent_for_long_enough(tmp
     assert Offset.from_json(moved.to_json()) == moved
 
 
+def test_a_watermark_that_came_from_the_clock_says_so_until_rows_have_shown_a_later_one(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10, "b": 4})
+    plan = planner(source, tmp_path)
+    offset = read_to(source, plan, tmp_path, micros(START))
+    assert (offset.is_by_clock, "clock" in offset.to_json()) == (False, False)
+    source.now = START + QUIET + timedelta(seconds=1)
+
+    by_clock = plan.next(offset)
+    source.ends |= {"a": 20, "b": 8}
+    waking = plan.next(by_clock)
+    for name, end in source.ends.items():
+        note(tmp_path, name, end, micros(source.now) + 5)
+    awake = plan.next(waking)
+
+    assert (by_clock.is_by_clock, waking.is_by_clock, awake.is_by_clock) == (True, True, False)
+    assert by_clock.watermark == waking.watermark != awake.watermark
+    assert Offset.from_json(waking.to_json()) == waking
+
+
 def test_one_partition_with_rows_keeps_the_clock_away(tmp_path: Path) -> None:
     source = FakeSource({"a": 10, "b": 4})
     plan = planner(source, tmp_path)

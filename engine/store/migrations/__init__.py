@@ -18,6 +18,7 @@ from engine.store.migrations import (
     m0013_named_tokens,
     m0014_failure_times,
     m0015_metrics,
+    m0016_certificate_offsets,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -36,4 +37,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0013_named_tokens.STATEMENTS,
     m0014_failure_times.STATEMENTS,
     m0015_metrics.STATEMENTS,
+    m0016_certificate_offsets.STATEMENTS,
 )
