@@ -391,7 +391,7 @@ class SumOverflowError(RunError):
 
 
 class MissingPackageError(RunError):
-    """A connector needs a Python package that is not installed."""
+    """What is asked for needs a Python package that is not installed."""
 
     code = "run.missing_package"
 

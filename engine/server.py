@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -39,8 +40,12 @@ from engine.store import tokens
 from engine.store.database import Database, open_database, secure
 from engine.store.records import StoredRecords
 
+if TYPE_CHECKING:
+    from engine.api.traces.otel import Traces
+
 LOG = logging.getLogger(__name__)
 SECRETS_KEY = "ARROYO_SECRETS_KEY"
+OTEL_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -101,6 +106,8 @@ def _serve(
         ),
         on_change=stepped,
     )
+    instance = secrets.token_hex(8)
+    traces = _open_traces(settings, instance)
     context = Context(
         database=database,
         directory=directory,
@@ -111,9 +118,10 @@ def _serve(
         plan=partial(plan_query, connections=connections, may_hold_secrets=settings.literal_secrets),
         take=take_savepoint,
         version=__version__,
-        instance=secrets.token_hex(8),
+        instance=instance,
         max_query_bytes=settings.api.max_query_bytes,
         long_poll_max=settings.api.long_poll_max,
+        tell_span=None if traces is None else traces.tell,
     )
     with database.reading() as connection:
         context.admission.load(tokens.named(connection))
@@ -131,6 +139,18 @@ def _serve(
         controller.close()
         loop.join()
         context.workers.shutdown()
+        if traces is not None:
+            traces.close()
+
+
+def _open_traces(settings: Settings, instance: str) -> Traces | None:
+    """The connection to the collector that was named, if one was."""
+    endpoint = settings.traces.endpoint
+    if endpoint is None and not any(os.environ.get(name) for name in OTEL_ENDPOINTS):
+        return None
+    from engine.api.traces.otel import open_traces  # noqa: PLC0415 - its packages are there only if they are wanted
+
+    return open_traces(endpoint, __version__, instance)
 
 
 @dataclass(frozen=True, slots=True)

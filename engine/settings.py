@@ -73,6 +73,17 @@ class ApiSettings(Section):
     )
 
 
+class TraceSettings(Section):
+    """Where traces go."""
+
+    endpoint: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        description="The base address of a collector that takes traces of OpenTelemetry over HTTP, such as "
+        "`http://localhost:4318`; by default that of `OTEL_EXPORTER_OTLP_ENDPOINT`, and without either there are none.",
+    )
+
+
 class PipelineSettings(Section):
     """How jobs are started, watched, and started again."""
 
@@ -134,6 +145,7 @@ class Settings(Section):
         default=False, description="Whether scripts may hold secrets as plain text, which are then kept and shown."
     )
     api: ApiSettings = Field(default=ApiSettings(), description="How the control plane is reached.")
+    traces: TraceSettings = Field(default=TraceSettings(), description="Where traces go.")
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How jobs are started and watched.")
 
 

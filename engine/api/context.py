@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from engine.api.admission import Admission
+from engine.api.traces.spans import TellSpan
 from engine.api.waiting_requests import Changes
 from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
@@ -138,6 +139,8 @@ class Context:
     """The savepoints that are being taken, by their ids."""
     admission: Admission = field(default_factory=Admission)
     """The named tokens that are let in."""
+    tell_span: TellSpan | None = None
+    """Takes spans, where traces are wanted."""
     workers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "savepoint"))
 
     def changed(self, pipeline_id: str) -> None:

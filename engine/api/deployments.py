@@ -15,6 +15,7 @@ from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, do
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import Interval, Parallelism, show
+from engine.api.traces.spans import watch
 from engine.delivery.faults import reach
 from engine.errors import RequestTooLargeError, StaleWriteError
 from engine.jobs import desired, ids
@@ -107,18 +108,26 @@ def deploy(
     """Create the pipeline of this name, or change it into what the body says; what the body leaves out stays as it is.
     Sent twice, it is done once. What means the same as the newest version, whatever its comments and layout, makes no
     version and restarts nothing."""
-    with context.database.reading() as connection:
-        if (answer := kept(connection, context, request)) is not None:
-            return again(answer)
-        spec = body.to_spec(_spec_before(connection, name))
-    planned = _plan(spec, context)
-    if dry_run:
-        intended = _Deployment(body, spec, planned, request)
-        return rehearse(context, lambda connection: _rehearsed(connection, name, intended, context))
+    with watch(context.tell_span, context.clock, "deploy", pipeline=name, dry_run=dry_run) as stopwatch:
+        with context.database.reading() as connection:
+            if (answer := kept(connection, context, request)) is not None:
+                return again(answer)
+            spec = body.to_spec(_spec_before(connection, name))
+        with stopwatch.step("plan"):
+            intended = _Deployment(body, spec, _plan(spec, context), request)
+        if dry_run:
+            return rehearse(context, lambda connection: _rehearsed(connection, name, intended, context))
+        with stopwatch.step("store"):
+            return _store(name, intended, context)
+
+
+def _store(name: str, intended: _Deployment, context: Context) -> Response:
+    """Write a deployment down, unless the same request was answered meanwhile, and have it brought about."""
+    request = intended.request
     with context.database.writing() as connection:
         if (answer := kept(connection, context, request)) is not None:
             return again(answer)
-        earlier, pipeline = _make(connection, name, _Deployment(body, spec, planned, request), context)
+        earlier, pipeline = _make(connection, name, intended, context)
         if pipeline != earlier:
             note(connection, context, request, pipeline.job_id, desired.describe_change(earlier, pipeline))
         shown = show(connection, pipeline.id, context)

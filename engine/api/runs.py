@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -12,13 +13,14 @@ from sqlalchemy import Connection
 
 from engine.api.authentication import bearer
 from engine.api.context import Context, ContextDep
+from engine.api.traces.spans import epoch_span, start_span
 from engine.epoch_report import EpochReport
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.orders import Order, orders
 from engine.jobs.process_usage import ProcessRole, ProcessUsage
 from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
-from engine.store import checkpoints, jobs, lineages, runs, totals
+from engine.store import checkpoints, jobs, lineages, pipelines, runs, totals
 
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)
 
@@ -100,7 +102,8 @@ def heartbeat(job: str, generation: int, body: Heartbeat, request: Request, cont
                 runs.set_step(connection, run, body.step)
             if is_first and jobs.get(connection, job).generation == generation:
                 runs.set_running(connection, run, context.clock())
-            _advance(connection, run, body.reports, context.clock())
+            committed = _advance(connection, run, body.reports, context.clock())
+        _tell(context, run, committed, is_first=is_first)
         context.changes.notify(run.pipeline_id)
     if is_first:
         context.wake()
@@ -119,7 +122,8 @@ def goodbye(job: str, generation: int, body: Farewell, request: Request, context
         run = _authenticated(connection, request, job, generation)
         status = jobs.get(connection, job)
         runs.set_goodbye(connection, run, Goodbye(body.outcome, failure))
-        _advance(connection, run, body.reports, context.clock())
+        committed = _advance(connection, run, body.reports, context.clock())
+    _tell(context, run, committed)
     context.changed(run.pipeline_id)
     return _answer(context, run, status)
 
@@ -134,12 +138,14 @@ def _authenticated(connection: Connection, request: Request, job: str, generatio
     return run
 
 
-def _advance(connection: Connection, run: Run, reports: tuple[EpochReport, ...], now: datetime) -> None:
-    """Write down what was committed. Reports that come twice, or late, move nothing back; those of a run that has been
-    replaced, or was seen to be gone, say nothing of the state as it is now."""
+def _advance(
+    connection: Connection, run: Run, reports: tuple[EpochReport, ...], now: datetime
+) -> Sequence[EpochReport]:
+    """Write down what was committed; what of it is new. Reports that come twice, or late, move nothing back; those of a
+    run that has been replaced, or was seen to be gone, say nothing of the state as it is now."""
     status, current = jobs.get(connection, run.job_id), runs.find(connection, run.job_id, run.generation)
     if not reports or status.generation != run.generation or current is None or current.ended_at is not None:
-        return
+        return ()
     epochs = sorted(reports, key=lambda report: report.epoch)
     before, first, newest = status.progress, epochs[0], epochs[-1]
     if newest.lineage is not None and newest.lineage != before.lineage:
@@ -152,6 +158,19 @@ def _advance(connection: Connection, run: Run, reports: tuple[EpochReport, ...],
     totals.count_epochs(connection, run.job_id, new)
     if before.epoch is None or newest.epoch >= before.epoch:
         jobs.advance(connection, run.job_id, advanced(before, newest))
+    return new
+
+
+def _tell(context: Context, run: Run, committed: Sequence[EpochReport], *, is_first: bool = False) -> None:
+    """Tell of the start of a run that has come up, and of its epochs, where somebody wants to hear of it."""
+    if context.tell_span is None or not (is_first or committed):
+        return
+    with context.database.reading() as connection:
+        name = pipelines.get(connection, run.pipeline_id).name
+    if is_first:
+        context.tell_span(start_span(name, run, context.clock()))
+    for report in committed:
+        context.tell_span(epoch_span(name, run, report))
 
 
 def _answer(context: Context, run: Run, status: Status) -> Answer:

@@ -20,6 +20,7 @@ from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun
 from engine.api.pipelines import update
 from engine.api.plan_restore import plan_restore
+from engine.api.traces.spans import watch
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineBusyError
 from engine.jobs import desired, ids
@@ -165,9 +166,12 @@ def _work(context: Context, savepoint: Savepoint) -> None:
     """Take a savepoint and write down what came of it."""
     try:
         with context.database.reading() as connection:
-            status = read_record(connection, savepoint.pipeline_id).status
-            known = versions.by_fingerprint(connection, savepoint.pipeline_id, status.version or 1)
-        content = context.take(context.directory.state(savepoint.pipeline_id), savepoint, known)
+            record = read_record(connection, savepoint.pipeline_id)
+            known = versions.by_fingerprint(connection, savepoint.pipeline_id, record.status.version or 1)
+        facts = {"pipeline": record.pipeline.name, "savepoint_id": savepoint.id}
+        with watch(context.tell_span, context.clock, "savepoint", **facts) as stopwatch:
+            content = context.take(context.directory.state(savepoint.pipeline_id), savepoint, known)
+            stopwatch.facts |= {"epoch": content.epoch, "bytes": content.bytes}
         settled = replace(
             savepoint,
             state="completed",

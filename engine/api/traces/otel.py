@@ -1,0 +1,63 @@
+"""Spans go to OpenTelemetry, from a thread of its own: a collector that is away costs spans, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from engine.api.traces.spans import Span
+from engine.errors import MissingPackageError
+from engine.instants import to_micros
+
+try:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+    from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
+except ImportError as missing:
+    raise MissingPackageError(
+        "traces need the Python packages of OpenTelemetry", hint="pip install 'airflow-provider-arroyo[otel]'"
+    ) from missing
+
+_PATH = "/v1/traces"
+_TIMEOUT = 5.0
+"""Seconds that the collector has for an answer; the end of the control plane waits for it."""
+
+
+class Traces:
+    """An open connection to a collector."""
+
+    def __init__(self, exporter: SpanExporter, version: str, instance: str) -> None:
+        resource = Resource.create(
+            {"service.name": "arroyo", "service.version": version, "service.instance.id": instance}
+        )
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(exporter))
+        self._tracer = self._provider.get_tracer("arroyo", version)
+
+    def tell(self, span: Span) -> None:
+        """Send a span with its steps, soon; one too many is dropped."""
+        facts = {f"arroyo.{name}": value for name, value in span.facts.items()}
+        begun = self._tracer.start_span(
+            span.name, kind=SpanKind.INTERNAL, attributes=facts, start_time=_nanos(span.begin)
+        )
+        inside = set_span_in_context(begun)
+        for step in span.steps:
+            self._tracer.start_span(step.name, inside, start_time=_nanos(step.begin)).end(_nanos(step.end))
+        if span.failure is not None:
+            begun.set_status(Status(StatusCode.ERROR, span.failure))
+        begun.end(_nanos(span.end))
+
+    def close(self) -> None:
+        """Send what was not sent yet."""
+        self._provider.shutdown()
+
+
+def open_traces(endpoint: str | None, version: str, instance: str) -> Traces:
+    """Send traces to a collector; without an endpoint, to that of OpenTelemetry's own environment variables."""
+    url = None if endpoint is None else endpoint.rstrip("/") + _PATH
+    return Traces(OTLPSpanExporter(endpoint=url, timeout=_TIMEOUT), version, instance)
+
+
+def _nanos(instant: datetime) -> int:
+    return to_micros(instant) * 1000

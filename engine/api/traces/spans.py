@@ -1,0 +1,106 @@
+"""Spans of what the control plane knows to have taken time. They are made when it is over, from figures that are there.
+
+epoch 7      05:29:57.5 to 05:30:00      begin and end are the report's
+find       100 ms from 05:29:57.5      phases are laid one after the other, as they are in Spark
+log         20 ms from 05:29:57.6
+...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from engine.epoch_report import PHASES, EpochReport
+from engine.errors import EngineError
+from engine.instants import Clock
+from engine.jobs.status import Run
+
+Value = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that took from `begin` to `end`, and the steps that it was made of."""
+
+    name: str
+    begin: datetime
+    end: datetime
+    facts: Mapping[str, Value] = field(default_factory=dict)
+    steps: tuple[Span, ...] = ()
+    failure: str | None = None
+    """The code of the error that it ended with."""
+
+
+TellSpan = Callable[[Span], None]
+"""Takes a span and returns at once, whatever becomes of it."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """Takes the time of something under way."""
+
+    clock: Clock
+    facts: dict[str, Value]
+    _steps: list[Span] = field(default_factory=list)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """What is done inside is a step."""
+        begin = self.clock()
+        try:
+            yield
+        finally:
+            self._steps.append(Span(name, begin, self.clock()))
+
+    @property
+    def steps(self) -> tuple[Span, ...]:
+        """The steps that are over."""
+        return tuple(self._steps)
+
+
+@contextmanager
+def watch(tell: TellSpan | None, clock: Clock, name: str, **facts: Value) -> Iterator[Watch]:
+    """Tell of what is done inside once it is over, whether it is done or refused."""
+    stopwatch, begin, failure = Watch(clock, dict(facts)), clock(), None
+    try:
+        yield stopwatch
+    except EngineError as error:
+        failure = error.code
+        raise
+    finally:
+        if tell is not None:
+            tell(Span(name, begin, clock(), stopwatch.facts, stopwatch.steps, failure))
+
+
+def epoch_span(pipeline: str, run: Run, report: EpochReport) -> Span:
+    """An epoch, with its phases."""
+    begin = moment = report.at - report.duration
+    phases: list[Span] = []
+    for name in PHASES:
+        length = report.phases.get(name, timedelta(0))
+        if length:
+            phases.append(Span(name, moment, moment + length))
+            moment += length
+    facts: dict[str, Value] = {
+        **_of_run(pipeline, run),
+        "epoch": report.epoch,
+        "rows_in": report.rows_in,
+        "rows_out": report.rows_out,
+        "late_rows": report.late_rows,
+        "state_bytes": report.state_bytes,
+    }
+    return Span("epoch", begin, report.at, facts, tuple(phases))
+
+
+def start_span(pipeline: str, run: Run, now: datetime) -> Span:
+    """The start of a run, from the launch of its process to its first epoch."""
+    called_at = run.hello_at or now
+    steps = (Span("process", run.launched_at, called_at), Span("first_epoch", called_at, now))
+    return Span("start", run.launched_at, now, _of_run(pipeline, run), steps)
+
+
+def _of_run(pipeline: str, run: Run) -> dict[str, Value]:
+    return {"pipeline": pipeline, "job_id": run.job_id, "version": run.version, "generation": run.generation}
