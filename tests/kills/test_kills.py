@@ -60,7 +60,8 @@ SHORT = (
     "deploy-after_spawn",
     "stop-with-savepoint-while_copying",
     "restore-while_swapping",
-    "rescale-after_intent:Drain",
+    "rescale-after_intent:Repartition",
+    "delete-while_removing",
 )
 """What every run plays."""
 CHOSEN = KILLS if os.environ.get("KILLS") == "all" else [kill for kill in KILLS if str(kill) in SHORT]
