@@ -435,6 +435,14 @@ class WorkerDiedError(RunError):
     retryable = True
 
 
+class WorkerLateError(RunError):
+    """A Python process of Spark's is not up in time: the machine has too much to do."""
+
+    code = "run.worker_late"
+    retryable = True
+    is_outage = True
+
+
 class DriverCrashedError(RunError):
     """A driver meets an error that nobody has foreseen."""
 

@@ -26,8 +26,9 @@ _ERRORS = {
 }
 
 
-def explain_failure(error: PySparkException, paths: StatePaths) -> EngineError:
-    """The error of ours inside, if there is one; else Spark's own message without its wrapping."""
+def explain_failure(error: PySparkException, paths: StatePaths, memory_kills: int = 0) -> EngineError:
+    """The error of ours inside, if there is one; else Spark's own message without its wrapping. `memory_kills` is how
+    many processes the kernel has ended for memory since the run began."""
     text = str(error)
     marked = _OURS.search(text)
     if marked:
@@ -42,10 +43,16 @@ def explain_failure(error: PySparkException, paths: StatePaths) -> EngineError:
         return errors.DiskFullError(
             f"the disk of {paths.root} is full: {_short(text)}", hint="free space on the disk; nothing is lost"
         )
-    if _WORKER.search(text):
+    if _LATE.search(text):
+        return errors.WorkerLateError(
+            "a Python process of Spark's is not up in time: the machine has too much to do",
+            hint="nothing is lost; if it comes back, give the machine less to do or more processors",
+        )
+    if (process := _dead_process(text, getattr(error, "_stackTrace", None) or "")) is not None:
+        was_ended = "was ended by the kernel, which was out of memory" if memory_kills else "has ended unexpectedly"
         return errors.WorkerDiedError(
-            "a Python process of Spark's has ended unexpectedly, most often because memory was short",
-            hint=f"give the machine or the container more memory; its last words are in {paths.logs}",
+            f"{process} {was_ended}",
+            hint=f"it was killed, or memory was short; Spark's log is in {paths.logs / 'spark.log'}",
         )
     value = _value_error(text)
     if value:
@@ -54,10 +61,24 @@ def explain_failure(error: PySparkException, paths: StatePaths) -> EngineError:
 
 
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
-_WORKER = re.compile(r"Python worker exited unexpectedly|Python worker failed to connect back")
+_LATE = re.compile(r"Python worker failed to connect back")
+_WORKER = re.compile(r"Python worker exited unexpectedly")
+# Where a process has broken off in the middle of a word, Spark's message is empty, and only the stack says who it was.
+_BROKEN_OFF = re.compile(
+    r"(?:EOFException|SocketException|ClosedChannelException|Broken pipe|Connection reset)[^\n]*"
+    r"(?:\n\s+at java[./\w]*[^\n]*)*\n\s+at org\.apache\.spark\.([\w.$]*[Pp]ython[\w.$]*)"
+)
 _STATE = re.compile(
     r"\[(STREAMING_CHECKPOINT_\w+|CANNOT_LOAD_STATE_STORE[\w.]*|CONCURRENT_STREAM_LOG_UPDATE|CHECKPOINT_\w+)\]"
 )
+
+
+def _dead_process(text: str, stack: str) -> str | None:
+    """Which Python process has ended in the middle of its work, if one has."""
+    broken_off = _BROKEN_OFF.search(stack) or _BROKEN_OFF.search(text)
+    if broken_off and "StreamingSource" in broken_off[1]:
+        return "the Python process that plans a table's epochs"
+    return "a Python process of Spark's that reads, computes or writes" if broken_off or _WORKER.search(text) else None
 
 
 _VALUES: tuple[tuple[str, type[errors.DataError], str], ...] = (

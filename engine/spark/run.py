@@ -40,6 +40,7 @@ from engine.delivery.ownership import Owner
 from engine.epoch_report import EpochReport
 from engine.errors import EpochFailedError
 from engine.plan.nodes import is_updating
+from engine.process_endings import count_memory_kills
 from engine.spark.dead_letter_tables import DeadLetterTable
 from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
@@ -236,6 +237,8 @@ class _Running:
     newest_reported: int = -1
     has_ended: bool = False
     is_up: bool = False
+    memory_kills: int = field(default_factory=count_memory_kills)
+    """How many processes the kernel had ended for memory when the run began."""
 
     def until_end(self, spark: SparkSession) -> Outcome:
         spec, paths = self.prepared.spec, self.prepared.paths
@@ -367,7 +370,8 @@ class _Running:
             # it has crossed Java and comes back as text
             if self.control.mode is not None and StopRequested.__name__ in str(error):
                 return "stopped"
-            raise explain_failure(error, self.prepared.paths) from error
+            memory_kills = count_memory_kills() - self.memory_kills
+            raise explain_failure(error, self.prepared.paths, memory_kills) from error
         return "stopped"
 
     def _report(self, query: StreamingQuery) -> None:

@@ -16,6 +16,7 @@ from engine.errors import (
     OutOfRangeError,
     UnreadableStateError,
     WorkerDiedError,
+    WorkerLateError,
     cause_of,
 )
 from engine.spark.failures import explain_failure
@@ -28,6 +29,12 @@ Traceback (most recent call last):
 engine.errors.BadRecordError: data.bad_record: line 3 of /in.json is not JSON
   hint: mend the line, or set bad_data = 'drop'
 \tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:1)"""
+
+
+class Captured(PySparkException):
+    """One that has crossed from Java, with Java's stack."""
+
+    _stackTrace = ""
 
 
 def test_an_error_of_ours_is_found_however_it_is_wrapped() -> None:
@@ -52,6 +59,37 @@ def test_a_worker_that_died_is_named() -> None:
     text = "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting ..."
 
     assert type(explain_failure(PySparkException(text), PATHS)) is WorkerDiedError
+    assert "out of memory" in explain_failure(PySparkException(text), PATHS, memory_kills=1).message
+
+
+@pytest.mark.parametrize(
+    ("runner", "process"),
+    [
+        ("sql.execution.python.streaming.PythonStreamingSourceRunner.latestOffset", "plans a table's epochs"),
+        ("api.python.BasePythonRunner$ReaderIterator.handlePythonException", "reads, computes or writes"),
+    ],
+)
+@pytest.mark.parametrize("broken", ["java.io.EOFException", "java.net.SocketException: Connection reset"])
+def test_a_process_that_broke_off_in_the_middle_of_a_word_is_named_by_the_stack(
+    runner: str, process: str, broken: str
+) -> None:
+    error = Captured("[STREAM_FAILED] Query [id = 1] terminated with exception:  SQLSTATE: XXKST")
+    where = f"\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)\n\tat org.apache.spark.{runner}"
+    error._stackTrace = f"org.apache.spark.StreamingQueryException\nCaused by: {broken}\n{where}(A.scala:1)"
+
+    explained = explain_failure(error, PATHS)
+
+    assert type(explained) is WorkerDiedError
+    assert process in explained.message
+
+
+def test_a_process_that_is_not_up_in_time_is_an_outage_of_the_machine() -> None:
+    text = "Job aborted.\norg.apache.spark.SparkException: Python worker failed to connect back."
+
+    error = explain_failure(PySparkException(text), PATHS)
+
+    assert type(error) is WorkerLateError
+    assert cause_of(error) is Cause.OUTAGE
 
 
 @pytest.mark.parametrize(
