@@ -34,7 +34,7 @@ engine.errors.BadRecordError: data.bad_record: line 3 of /in.json is not JSON
 class Captured(PySparkException):
     """One that has crossed from Java, with Java's stack."""
 
-    _stackTrace = ""
+    _stackTrace = ""  # noqa: N815 - Spark's name
 
 
 def test_an_error_of_ours_is_found_however_it_is_wrapped() -> None:
