@@ -32,6 +32,13 @@ class Page(BaseModel, Generic[T]):
     has_more: bool = Field(default=False, description="Whether the list goes on.")
 
 
+class Log(Page[str]):
+    """Lines that drivers have printed."""
+
+    cursor: str = Field(description="Where these lines end; sent as `after`, it asks for those that follow.")
+    over: bool = Field(description="Whether no more will come: all was read, and the job rests.")
+
+
 class Certificate(BaseModel):
     """What a DAG run relies on that has passed a gate: kept, and named by what voids it."""
 

@@ -10,8 +10,9 @@ from sqlalchemy import Connection
 from engine.api import answers
 from engine.api.answers import Page
 from engine.api.context import ContextDep
-from engine.api.log_tail import tail
+from engine.api.log_tail import Cursor, read_on, tail
 from engine.errors import PipelineNotFoundError
+from engine.jobs.desired import is_settled
 from engine.jobs.records import JobRecord
 from engine.store import checkpoints, events, pipelines
 from engine.store.records import read_record
@@ -56,12 +57,27 @@ def list_events(pipeline: str, context: ContextDep, limit: Limit = 100) -> Page[
 
 
 @ROUTER.get("/logs")
-def read_log(pipeline: str, context: ContextDep, limit: Annotated[int, Query(ge=1, le=10_000)] = 200) -> Page[str]:
-    """Show the last lines that the drivers of a pipeline have printed, oldest first."""
+def read_log(
+    pipeline: str,
+    context: ContextDep,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 200,
+    after: Annotated[
+        str | None, Query(max_length=64, description="The cursor of an answer before: show the lines that follow it.")
+    ] = None,
+) -> answers.Log:
+    """Show the last lines that the drivers of a pipeline have printed, oldest first; with `after`, those that have come
+    since, over as many runs as there were."""
     with context.database.reading() as connection:
-        pipeline_id = pipelines.get(connection, pipeline).id
-    lines = tail(context.directory.runs(pipeline_id), limit + 1)
-    return Page(data=lines[-limit:], has_more=len(lines) > limit)
+        # before the files: what a job at rest has printed is all there
+        record = read_record(connection, pipelines.get(connection, pipeline).id)
+    is_at_rest = record.status.state.is_terminal and is_settled(record.pipeline, record.status)
+    runs = context.directory.runs(record.pipeline.id)
+    if after is None:
+        lines, cursor = tail(runs, limit + 1)
+        return answers.Log(data=lines[-limit:], has_more=len(lines) > limit, cursor=str(cursor), over=is_at_rest)
+    piece = read_on(runs, Cursor.read(after), limit, is_at_rest=is_at_rest)
+    over = is_at_rest and not piece.has_more
+    return answers.Log(data=piece.lines, has_more=piece.has_more, cursor=str(piece.cursor), over=over)
 
 
 def _record(connection: Connection, pipeline: str, job: str) -> JobRecord:

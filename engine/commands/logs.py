@@ -3,29 +3,108 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from engine.commands.base import Command
+from engine.commands.client import Json
 from engine.commands.remote import add_pipeline, connect, errors_shown, path_of, say
+from engine.errors import UnreachableError
+
+_PAUSE = 1.0
+_PATIENCE = 30.0
+"""Seconds that the control plane may be away while somebody follows."""
+_MOST = 1000
+_COLOURS = {"warn": "\033[33m", "error": "\033[31m"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
     add_pipeline(parser)
     parser.add_argument("--limit", type=int, default=100, help="Show this many lines (default: 100)")
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="Go on with what is printed, until the job rests or Ctrl-C"
+    )
 
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """The last lines that the drivers of a pipeline have printed."""
-    answer = connect(args).get(path_of(args, "logs"), {"limit": args.limit})
-    if args.json:
-        say(json.dumps(answer, indent=2))
-        return 0
-    lines = answer.get("data") if isinstance(answer, dict) else None
-    for line in lines if isinstance(lines, list) else []:
-        say(str(line))
+    """The last lines that the drivers of a pipeline have printed, and with --follow those that come."""
+    client = connect(args)
+    first = client.get(path_of(args, "logs"), {"limit": args.limit})
+    show = as_json if args.json else readable if sys.stdout.isatty() else str
+    for line in _lines(first):
+        say(show(line))
+    if args.follow:
+        follower = Follower(lambda cursor: client.get(path_of(args, "logs"), {"after": cursor, "limit": _MOST}))
+        for line in follower.lines(first):
+            say(show(line))
+            sys.stdout.flush()
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """Asks for what comes after a cursor, again and again."""
+
+    look: Callable[[str], Json]
+    clock: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
+
+    def lines(self, first: Json) -> Iterator[str]:
+        """The lines after those of an answer, until the job rests and all was read. A control plane that restarts is
+        waited for."""
+        answer: Mapping[str, Json] = first if isinstance(first, dict) else {}
+        answered = self.clock()
+        while answer.get("cursor") is not None and not answer.get("over"):
+            if not answer.get("has_more") or answer is first:
+                self.pause(_PAUSE)
+            try:
+                following = self.look(str(answer["cursor"]))
+            except UnreachableError:
+                if self.clock() - answered > _PATIENCE:
+                    raise
+                answer = {**answer, "has_more": False}
+                continue
+            answered = self.clock()
+            answer = following if isinstance(following, dict) else {}
+            yield from _lines(answer)
+
+
+def as_json(line: str) -> str:
+    """The line as it is, if it is a JSON object; another one as the text of such an object."""
+    return line if _read(line) is not None else json.dumps({"text": line})
+
+
+def readable(line: str) -> str:
+    """A line for a reader at a terminal; one that is no entry of a driver's log stays as it is."""
+    entry = _read(line)
+    if entry is None or "text" not in entry:
+        return line
+    level = str(entry.get("level", ""))
+    begin, end = (_COLOURS[level], "\033[0m") if level in _COLOURS else ("", "")
+    moment = str(entry.get("time", "")).replace("T", " ")[:19]
+    epoch = "" if entry.get("epoch") is None else f" epoch {entry['epoch']}"
+    code = f"{entry['code']}: " if entry.get("code") else ""
+    hint = f"\n  hint: {entry['hint']}" if entry.get("hint") else ""
+    trace = f"\n{entry['trace']}" if entry.get("trace") else ""
+    return f"{moment} {begin}{level.upper():<5}{end} run {entry.get('run')}{epoch}  {code}{entry['text']}{hint}{trace}"
+
+
+def _read(line: str) -> dict[str, Json] | None:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _lines(answer: Json) -> list[str]:
+    lines = answer.get("data") if isinstance(answer, dict) else None
+    return [str(line) for line in lines] if isinstance(lines, list) else []
 
 
 LOGS = Command("logs", "Show what the drivers of a pipeline have printed", add_arguments, run)

@@ -77,6 +77,8 @@ class Home:
     _signed_at: float = field(default_factory=time.monotonic)
     _step: StartStep | None = None
     _has_dumped: bool = False
+    _ordered: str | None = None
+    """How the run was last told to stop."""
     _measured_at: float | None = None
     _thread: threading.Thread | None = None
 
@@ -206,7 +208,14 @@ class Home:
             # A control plane that is newer may give orders that this driver does not know.
             if order.get("kind") == "stop":
                 self._state = "stopping" if self._state == "running" else self._state
+                self._note_order(str(order.get("mode")))
                 self.stop("immediate" if order.get("mode") == "immediate" else "checkpoint")
+
+    def _note_order(self, mode: str) -> None:
+        """Orders are repeated until they are obeyed; each is worth one line."""
+        if mode != self._ordered:
+            LOG.info("the control plane has the run stop (%s)", mode)
+        self._ordered = mode
 
     def _check_lease(self) -> None:
         silence = time.monotonic() - self._answered_at

@@ -21,6 +21,7 @@ from typing import IO, Literal, Protocol
 from engine.delivery.disk_errors import is_disk_full
 from engine.delivery.faults import reach
 from engine.driver.home import Home, StopMode, end_group
+from engine.driver.run_log import RunLog, tell_failure, write_json_lines
 from engine.driver.stack_dumps import dump_stacks
 from engine.epoch_report import EpochReport
 from engine.errors import DiskFullError, DriverCrashedError, EngineError, RunError
@@ -74,21 +75,26 @@ def drive(assignment: Assignment, work: Work) -> int:
     lock = _take_lock(assignment.lock)
     Holder(pid=os.getpid(), born=processes.born(os.getpid()) or "", generation=assignment.generation).write(lock)
     home = Home(assignment, work.stop, end_group, dump_stacks)
+    log = RunLog.of(assignment, home)
+    write_json_lines(log)
     reach(DriverPoint.BEFORE_HELLO)
     _on_signals(home, work)
     home.open()
-    goodbye = outcome_of(assignment, work, home)
+    goodbye = outcome_of(assignment, work, log)
     reach(DriverPoint.BEFORE_GOODBYE)
     home.close(goodbye)
     return 0 if goodbye.failure is None else 3
 
 
-def outcome_of(assignment: Assignment, work: Work, home: Home) -> Goodbye:
+def outcome_of(assignment: Assignment, work: Work, log: RunLog) -> Goodbye:
     """Do the work, and say how it went."""
     try:
-        return Goodbye(work.run(assignment, home.report, home.started, home.sign))
+        outcome = work.run(assignment, log.report, log.started, log.sign)
+        log.end(outcome)
+        return Goodbye(outcome)
     except EngineError as error:
-        LOG.error("%s", error)
+        log.look()
+        tell_failure(error)
         return Goodbye("failed", failure_of(error))
     except Exception as error:
         LOG.exception("the driver meets an error of its own")

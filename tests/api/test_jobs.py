@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 from engine.api.answers import Checkpoint, Job
 from engine.jobs.observe import Process
@@ -236,15 +238,79 @@ def test_what_happened_can_be_read(plane: Plane) -> None:
     ]
 
 
-def test_logs_are_the_last_lines_of_all_runs(plane: Plane) -> None:
-    pipeline = plane.run()
+def runs_of(plane: Plane, pipeline: dict[str, Any]) -> Path:
     runs = plane.context.directory.runs(pipeline["id"])
     runs.mkdir(parents=True)
+    return runs
+
+
+def test_logs_are_the_last_lines_of_all_runs(plane: Plane) -> None:
+    runs = runs_of(plane, plane.run())
     (runs / "000001.log").write_text("a\nb\n")
     (runs / "000002.log").write_text("c\n")
 
-    assert plane.get("/pipelines/orders/logs?limit=2") == {"data": ["b", "c"], "has_more": True}
+    shown = plane.get("/pipelines/orders/logs?limit=2")
+
+    assert (shown["data"], shown["has_more"]) == (["b", "c"], True)
     assert plane.get("/pipelines/orders/logs")["data"] == ["a", "b", "c"]
+
+
+def test_logs_are_followed_from_run_to_run_until_the_job_rests(plane: Plane) -> None:
+    runs = runs_of(plane, plane.run())
+    seen: list[str] = []
+
+    def look(limit: int = 100) -> bool:
+        """Read on; whether no more will come."""
+        cursor = f"&after={answers[-1]['cursor']}" if answers else ""
+        answers.append(plane.get(f"/pipelines/orders/logs?limit={limit}{cursor}"))
+        seen.extend(answers[-1]["data"])
+        return bool(answers[-1]["over"])
+
+    answers: list[dict[str, Any]] = []
+    assert not look()
+    (runs / "000001.log").write_text("a\nb\nhal")
+    assert not look(limit=1)
+    assert (seen, answers[-1]["has_more"]) == (["a"], True)
+    assert not look()
+    assert (seen, answers[-1]["has_more"]) == (["a", "b"], False)
+
+    (runs / "000001.log").write_text("a\nb\nhalf\nlast words")
+    (runs / "000002.log").write_text("c\n")
+    assert not look()
+    assert seen == ["a", "b", "half", "last words", "c"]
+
+    (runs / "000003.log").write_text("d\x0be\r\nend")
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+    assert not look()
+    plane.settle()
+    plane.end()
+    assert look()
+    assert seen[5:] == ["d\x0be", "end"]
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "none"})
+    assert not look()
+
+
+def test_a_log_that_was_removed_is_passed_over_and_a_cursor_of_somebody_else_is_refused(plane: Plane) -> None:
+    runs = runs_of(plane, plane.run())
+    (runs / "000004.log").write_text("d\n")
+
+    assert plane.get("/pipelines/orders/logs?after=2-700")["data"] == ["d"]
+    assert plane.get("/pipelines/orders/logs?after=4-700")["data"] == ["d"]
+    assert plane.http.get("/api/v1/pipelines/orders/logs?after=late").json()["code"] == "request.invalid"
+
+
+def test_a_long_log_is_followed_in_pieces(plane: Plane) -> None:
+    runs = runs_of(plane, plane.run())
+    lines = [f"{number} {'x' * 1000}" for number in range(2500)]
+    (runs / "000001.log").write_text("\n".join(lines) + "\n" + "y" * 3_000_000 + "\nend\n")
+
+    cursor, seen = "0-0", ""
+    for _ in range(12):
+        answer = plane.get(f"/pipelines/orders/logs?after={cursor}&limit=10000")
+        cursor, seen = answer["cursor"], seen + "".join(answer["data"])
+
+    assert seen == "".join(lines) + "y" * 3_000_000 + "end"
 
 
 def test_the_store_holds_no_secret(plane: Plane) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from engine.driver.home import Home, StopMode
 from engine.driver.main import outcome_of
+from engine.driver.run_log import RunLog
 from engine.epoch_report import EpochReport
 from engine.errors import Cause, DiskFullError, DriverCrashedError, EngineError, SourceUnavailableError
 from engine.jobs.assignment import Assignment
@@ -67,7 +68,7 @@ def test_what_goes_wrong_is_said_with_its_cause(error: Exception, code: str, cau
     )
     home = Home(assignment, lambda _: None, lambda: None)
 
-    goodbye = outcome_of(assignment, FailingWork(error), home)
+    goodbye = outcome_of(assignment, FailingWork(error), RunLog.of(assignment, home))
 
     assert goodbye.failure is not None
     assert (goodbye.failure.code, goodbye.failure.cause) == (code, cause)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from engine.jobs import processes
+from engine.start_steps import StartStep
 from tests.system.conftest import Served, until
 
 # A thousand rows to every second of event time, eight keys: so 125 to each, however fast the clock on the wall goes.
@@ -73,6 +74,21 @@ def _put_it_through_all(served: Served, out: Path) -> None:
     job = served.until("counts", state="Stopped", within=240)
     assert job["run_id"] == 4
     _every_row_was_counted_once(out)
+    _its_log_says_what_it_has_done(served)
+
+
+def _its_log_says_what_it_has_done(served: Served) -> None:
+    """Every line of every run is JSON, the healthy one's say how it started and ended, and none is Spark's own."""
+    answer: Any = served.client.get("/pipelines/counts/logs", {"limit": 10_000})
+    lines = [json.loads(line) for line in answer["data"]]
+    texts = [line["text"] for line in lines if line["run"] == 4]
+    assert texts[:5] == [*StartStep, "the first epoch of this run is committed"]
+    assert texts[-2:] == [
+        "the control plane has the run stop (checkpoint)",
+        "the run has stopped; the next one goes on from here",
+    ]
+    assert [line for line in lines if line["text"].startswith("Spark's ")] == []
+    assert answer["over"]
 
 
 def _every_row_was_counted_once(out: Path) -> None:

@@ -1,0 +1,181 @@
+"""The log of a run: what its owner may want to know, a JSON object to a line.
+
+    {"time": "...", "level": "info", "job": "job_1", "run": 3, "epoch": null, "text": "starting Java"}
+    {"time": "...", "level": "info", "job": "job_1", "run": 3, "epoch": 0, "text": "the first epoch of this run is ..."}
+    {"time": "...", "level": "info", "job": "job_1", "run": 3, "epoch": 57, "text": "57 epochs in 60 s, ..."}
+    {"time": "...", "level": "warn", ..., "text": "3 rows came after their watermark", "code": "log.late_rows"}
+
+A line for each step of the start, each minute in which something was committed, each warning of a kind that was not
+met before, each order, and the end. What rows are, is never in it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from engine.checkpoints.layout import StatePaths
+from engine.driver.home import Home
+from engine.epoch_report import EpochReport
+from engine.errors import EngineError
+from engine.jobs.assignment import Assignment
+from engine.spark.log_warnings import SparkLog
+from engine.start_steps import StartStep
+
+LOG = logging.getLogger(__name__)
+_MINUTE = 60.0
+_LOOK = 1.0
+"""Seconds between two looks at Spark's log."""
+_LEVELS = {logging.WARNING: "warn", logging.CRITICAL: "error"}
+_OURS = "engine"
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was committed since the last line of progress."""
+
+    epochs: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    late_rows: int = 0
+    dropped_rows: int = 0
+    """So far, in all of the run: that is how it is reported."""
+
+    def add(self, report: EpochReport) -> None:
+        """One more epoch."""
+        self.epochs += 1
+        self.rows_in += report.rows_in
+        self.rows_out += report.rows_out
+        self.late_rows += report.late_rows
+        self.dropped_rows = report.dropped_rows
+
+
+@dataclass(slots=True)
+class RunLog:
+    """Passes on what a run shows, to its control plane, and writes down what is worth a line."""
+
+    assignment: Assignment
+    home: Home
+    spark_log: SparkLog
+    clock: Callable[[], float] = time.monotonic
+    epoch: int | None = None
+    """The newest committed epoch."""
+    _figures: Figures = field(default_factory=Figures)
+    _is_up: bool = False
+    _dropped_before: int = 0
+    _told_at: float = field(init=False)
+    _looked_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._told_at = self._looked_at = self.clock()
+
+    @staticmethod
+    def of(assignment: Assignment, home: Home) -> RunLog:
+        """The log of the run that an assignment is for."""
+        return RunLog(assignment, home, SparkLog(StatePaths(assignment.state_dir).logs / "spark.log"))
+
+    def report(self, report: EpochReport) -> None:
+        """An epoch was committed."""
+        self.home.report(report)
+        self.epoch = report.epoch
+        if not self._is_up:
+            self._begin("the first epoch of this run is committed")
+            self._dropped_before = report.dropped_rows
+        self._figures.add(report)
+        if self.clock() - self._told_at >= _MINUTE:
+            self._tell_progress(report)
+
+    def started(self) -> None:
+        """The run is up, and nothing is committed."""
+        self.home.started()
+        if not self._is_up:
+            self._begin("the run is up, and its sources have nothing to read yet")
+
+    def sign(self, step: StartStep | None) -> None:
+        """The work is alive."""
+        self.home.sign(step)
+        if step is not None:
+            LOG.info("%s", step)
+        if self.clock() - self._looked_at >= _LOOK:
+            self.look()
+
+    def look(self) -> None:
+        """Pass on what Spark has warned of."""
+        self._looked_at = self.clock()
+        for warning in self.spark_log.fresh_warnings():
+            LOG.warning("%s", warning.text, extra={"code": warning.code})
+
+    def end(self, outcome: str) -> None:
+        """The work is over; a failure is written down by whoever has met it."""
+        self.look()
+        match outcome:
+            case "finished":
+                LOG.info("the input has ended, and everything is written")
+            case "stopped":
+                LOG.info("the run has stopped; the next one goes on from here")
+
+    def _begin(self, text: str) -> None:
+        self._is_up, self._told_at = True, self.clock()
+        LOG.info("%s", text)
+
+    def _tell_progress(self, report: EpochReport) -> None:
+        figures, seconds = self._figures, self.clock() - self._told_at
+        watermark = "none yet" if report.watermark is None else f"{report.watermark:%Y-%m-%dT%H:%M:%SZ}"
+        LOG.info(
+            "%d epochs in %.0f s, %d rows in, %d rows out, watermark %s",
+            *(figures.epochs, seconds, figures.rows_in, figures.rows_out, watermark),
+        )
+        if figures.late_rows:
+            LOG.warning("%d rows came after their watermark", figures.late_rows, extra={"code": "log.late_rows"})
+        if figures.dropped_rows > self._dropped_before:
+            dropped = figures.dropped_rows - self._dropped_before
+            text = "%d rows could not be read or written and were left out"
+            LOG.warning(text, dropped, extra={"code": "log.dropped_rows"})
+        self._dropped_before = figures.dropped_rows
+        self._figures, self._told_at = Figures(dropped_rows=figures.dropped_rows), self.clock()
+
+
+@dataclass(slots=True)
+class JsonLines(logging.Formatter):
+    """Writes each record as a line of JSON, with the run that it belongs to."""
+
+    job: str
+    run: int
+    epoch: Callable[[], int | None] = lambda: None
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line. What others than the engine say is named by its source."""
+        text = record.getMessage()
+        error = record.exc_info[1] if record.exc_info else None
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
+            "level": _LEVELS.get(record.levelno, record.levelname.lower()),
+            "job": self.job,
+            "run": self.run,
+            "epoch": self.epoch(),
+            "text": text if record.name.partition(".")[0] in (_OURS, "__main__") else f"{record.name}: {text}",
+        }
+        if code := getattr(record, "code", None):
+            line["code"] = code
+        if hint := getattr(record, "hint", None):
+            line["hint"] = hint
+        if error is not None:
+            line["trace"] = logging.Formatter().formatException(record.exc_info)  # type: ignore[arg-type] # it has an error
+        return json.dumps(line, ensure_ascii=False)
+
+
+def write_json_lines(log: RunLog) -> None:
+    """From here on every log record of this process is a line of JSON."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines(log.assignment.job_id, log.assignment.generation, lambda: log.epoch))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+
+
+def tell_failure(error: EngineError) -> None:
+    """Write down why a run has failed."""
+    LOG.error("%s", error.message, extra={"code": error.code, "hint": error.hint})

@@ -1,0 +1,102 @@
+"""`arroyo logs`: lines for people, for programs, and those that come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engine.cli import main
+from engine.commands.logs import Follower, as_json, readable
+from engine.errors import UnreachableError
+from tests.api.test_client import Server
+
+ENTRY: dict[str, Any] = {
+    "time": "2026-01-01T10:00:00.123Z",
+    "level": "info",
+    "job": "job_1",
+    "run": 3,
+    "epoch": None,
+    "text": "starting Java",
+}
+LINE = json.dumps(ENTRY)
+PLAIN = "Thread 0x7f (most recent call first):"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server()
+    yield running
+    running.http.shutdown()
+    running.http.server_close()
+
+
+def test_an_entry_is_a_line_for_people_and_what_is_none_stays_as_it_is() -> None:
+    failure = {**ENTRY, "level": "error", "epoch": 7, "code": "data.broken", "hint": "mend it", "trace": "Traceback"}
+
+    assert readable(LINE) == "2026-01-01 10:00:00 INFO  run 3  starting Java"
+    assert readable(json.dumps(failure)) == (
+        "2026-01-01 10:00:00 \033[31mERROR\033[0m run 3 epoch 7  data.broken: starting Java\n  hint: mend it\nTraceback"
+    )
+    for line in (PLAIN, "", "7", '{"n": 1}', "[" * 100_000):
+        assert readable(line) == line
+
+
+def test_for_programs_every_line_is_json() -> None:
+    assert as_json(LINE) == LINE
+    assert json.loads(as_json(PLAIN)) == {"text": PLAIN}
+    assert json.loads(as_json("7")) == {"text": "7"}
+
+
+def test_lines_are_piped_as_they_are(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    server.answer = json.dumps({"data": [LINE, PLAIN], "cursor": "1-9", "over": True}).encode()
+
+    codes = [main(["logs", "orders", *form, "--url", server.url, "--token", "t"]) for form in ([], ["--json"], ["-f"])]
+
+    assert codes == [0, 0, 0]
+    assert capsys.readouterr().out.splitlines() == [LINE, PLAIN, LINE, json.dumps({"text": PLAIN}), LINE, PLAIN]
+
+
+def follow(*answers: dict[str, Any] | UnreachableError) -> tuple[list[str], list[str], float]:
+    """The lines, the cursors that were asked for, and the seconds that passed."""
+    asked: list[str] = []
+    now = [0.0]
+    coming = iter(answers)
+
+    def look(cursor: str) -> Any:
+        asked.append(cursor)
+        answer = next(coming)
+        if isinstance(answer, UnreachableError):
+            raise answer
+        return answer
+
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
+    follower = Follower(look, lambda: now[0], pause)
+    return list(follower.lines({"data": ["shown"], "cursor": "1-5", "over": False})), asked, now[0]
+
+
+def test_whoever_follows_sees_each_line_once_and_ends_with_the_job() -> None:
+    lines, asked, seconds = follow(
+        {"data": [], "cursor": "1-5", "over": False},
+        {"data": ["a", "b"], "cursor": "1-9", "has_more": True, "over": False},
+        {"data": ["c"], "cursor": "2-2", "over": False},
+        {"data": ["d"], "cursor": "2-4", "over": True},
+    )
+
+    assert (lines, asked, seconds) == (["a", "b", "c", "d"], ["1-5", "1-5", "1-9", "2-2"], 3.0)
+
+
+def test_whoever_follows_waits_for_a_control_plane_that_restarts() -> None:
+    away = UnreachableError("no control plane answers")
+
+    assert follow(away, away, {"data": ["a"], "cursor": "1-7", "over": True})[0] == ["a"]
+    with pytest.raises(UnreachableError):
+        follow(*[away] * 60)
+
+
+def test_a_control_plane_that_knows_no_cursor_shows_what_it_has() -> None:
+    assert list(Follower(lambda _: {}).lines({"data": ["a"]})) == []
