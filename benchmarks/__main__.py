@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-ALL = ("nexmark", "parquet", "kafka_source", "kafka_sink", "updating")
+ALL = ("nexmark", "parquet", "kafka_source", "kafka_sink", "updating", "scrape")
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import event
 
 from engine.api.app import build_app
 from engine.api.authentication import Rules
@@ -175,6 +176,29 @@ def test_a_deleted_pipeline_has_no_series(plane: Plane) -> None:
     assert not [labels for _, labels in scrape(plane) if ("pipeline", "orders") in labels]
     with plane.context.database.reading() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM job_totals").scalar_one() == 0
+
+
+def test_a_scrape_asks_as_often_for_many_pipelines_as_for_one(plane: Plane) -> None:
+    statements: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *_: object) -> None:
+        statements.append(statement)
+
+    def count() -> int:
+        statements.clear()
+        scrape(plane)
+        return len([text for text in statements if text.lstrip().upper().startswith("SELECT")])
+
+    event.listen(plane.context.database.engine, "before_cursor_execute", note)
+    plane.run("first")
+    send(plane, full_report(0))
+    with_one = count()
+    for name in ("second", "third", "fourth"):
+        plane.run(name)
+        send(plane, full_report(0))
+
+    assert with_one == count() == 1
+    assert len(of(scrape(plane), "arroyo_epochs_total")) == 4
 
 
 def test_requests_are_counted_by_route_and_never_by_what_somebody_asks_for(plane: Plane) -> None:
