@@ -11,7 +11,9 @@ from fastapi import APIRouter, FastAPI
 from engine.api import (
     deletions,
     deployments,
+    description,
     jobs,
+    pipeline_secrets,
     pipelines,
     problems,
     runs,
@@ -40,6 +42,7 @@ ROUTERS = (
     validate_query.ROUTER,
     deployments.ROUTER,
     pipelines.ROUTER,
+    pipeline_secrets.ROUTER,
     deletions.ROUTER,
     jobs.ROUTER,
     watermark.ROUTER,
@@ -47,7 +50,15 @@ ROUTERS = (
     savepoints.ROUTER,
     tokens.ROUTER,
     runs.ROUTER,
+    description.ROUTER,
 )
+
+
+def include_routers(app: FastAPI) -> None:
+    """Serve every resource; any request can meet with the problems that are named here."""
+    for router in ROUTERS:
+        of_token = () if router is _PING else (401,)
+        app.include_router(router, prefix=API_PREFIX, responses=problems.refusals(*of_token, 403, 413, 422, 500))
 
 
 def build_app(context: Context, rules: Rules) -> FastAPI:
@@ -62,15 +73,12 @@ def build_app(context: Context, rules: Rules) -> FastAPI:
     app = FastAPI(
         title="Arroyo control plane",
         version=context.version,
-        openapi_url=f"{API_PREFIX}/api-docs/openapi.json",
-        docs_url=f"{API_PREFIX}/api-docs/ui",
-        redoc_url=None,
+        openapi_url=None,
         lifespan=lifespan,
-        responses={"4XX": {"model": problems.Problem}},
     )
     app.state.context = context
-    for router in ROUTERS:
-        app.include_router(router, prefix=API_PREFIX)
+    include_routers(app)
+    app.include_router(description.SHORTCUT)
     problems.install(app)
     app.add_middleware(Authentication, rules=rules, admission=context.admission, clock=context.clock)
     page.install(app, context)

@@ -55,13 +55,17 @@ class Authentication:
     def _check(self, path: str, headers: Headers) -> str | None:
         """Who asks; refuses what has no valid token where one is needed."""
         _check(self.rules, path, headers)
-        needs_token = path.startswith("/api/") or (path == METRICS_PATH and not self.rules.open_metrics)
-        if path.startswith(OPEN) or path.startswith(OWN_KEY) or not needs_token:
+        if is_open(path) and (path != METRICS_PATH or self.rules.open_metrics):
             return None
         who = self.admission.who(bearer(headers), self.rules.token_hashes, self.clock)
         if who is None:
             raise AuthError("the request has no valid token", hint="send `Authorization: Bearer <token>`")
         return who
+
+
+def is_open(path: str) -> bool:
+    """Whether anybody may ask for this path, or only with a secret that its handler checks."""
+    return path.startswith((*OPEN, OWN_KEY)) or not path.startswith("/api/")
 
 
 def bearer(headers: Headers) -> str:
@@ -85,7 +89,7 @@ def _check(rules: Rules, path: str, headers: Headers) -> None:
     if "transfer-encoding" in headers:
         raise RequestError("the request does not say how long it is", hint="send Content-Length")
     length = headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > rules.max_body_bytes:
+    if not (length.isascii() and length.isdigit()) or int(length) > rules.max_body_bytes:
         raise RequestTooLargeError(
             f"the request is longer than {rules.max_body_bytes} bytes",
             hint="the setting api.max_body_bytes is the limit",

@@ -21,6 +21,7 @@ from engine.api.change_request import ChangeRequestDep, again, done, kept
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, answer_with, facts_of
 from engine.delivery.faults import reach
+from engine.api.problems import refusals
 from engine.errors import PipelineBusyError, SavepointsKeptError
 from engine.jobs.effects import effects_of_delete
 from engine.jobs.fault_points import ControlPoint
@@ -32,7 +33,12 @@ LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 
-@ROUTER.delete("/{pipeline}", status_code=204, response_class=Response, responses={200: {"model": answers.Effects}})
+@ROUTER.delete(
+    "/{pipeline}",
+    status_code=204,
+    response_class=Response,
+    responses={200: {"model": answers.Effects}, **refusals(404, 409, 412)},
+)
 def delete(
     pipeline: str,
     request: ChangeRequestDep,

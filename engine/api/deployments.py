@@ -7,16 +7,18 @@ from datetime import timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 from sqlalchemy import Connection
 
 from engine.api import answers
+from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, kept, note
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import Interval, Parallelism, show
 from engine.api.traces.spans import watch
 from engine.delivery.faults import reach
+from engine.api.problems import refusals
 from engine.errors import RequestTooLargeError, StaleWriteError
 from engine.jobs import desired, ids
 from engine.jobs.fault_points import ControlPoint
@@ -45,19 +47,15 @@ SecretValue = Annotated[SecretStr, Field(max_length=16_384), AfterValidator(_wit
 Secrets = Annotated[dict[SecretName, SecretValue], Field(max_length=32)]
 
 
-class Udf(BaseModel):
+class Udf(Body):
     """A user-defined function, as source text."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     definition: str = Field(description="The source text.")
     language: Literal["python"] = "python"
 
 
-class Deployment(BaseModel):
+class Deployment(Body):
     """What a pipeline is to be. What is left out stays as it is, and is the default for a new pipeline."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     query: str = Field(min_length=1, description="The SQL text.")
     parallelism: Parallelism | None = Field(
@@ -100,7 +98,7 @@ class Deployment(BaseModel):
 @ROUTER.put(
     "/by-name/{name}",
     response_model=answers.DeployedPipeline | answers.Effects,
-    responses={201: {"model": answers.DeployedPipeline}},
+    responses={201: {"model": answers.DeployedPipeline}, **refusals(400, 409, 412)},
 )
 def deploy(
     name: Name, body: Deployment, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
@@ -233,4 +231,4 @@ def _set_secrets(connection: Connection, pipeline: Pipeline, body: Deployment, c
     if body.secrets is None:
         return False
     values = {name: secret.get_secret_value() for name, secret in body.secrets.items()}
-    return pipeline_secrets.replace(connection, context.database.vault, pipeline.id, values)
+    return pipeline_secrets.replace(connection, context.database.vault, pipeline.id, values, context.clock())

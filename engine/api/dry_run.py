@@ -27,7 +27,7 @@ def rehearse(context: Context, change: Callable[[Connection], tuple[JobRecord | 
     there before, and what is desired afterwards."""
     with context.database.rehearsing() as connection:
         before, after = change(connection)
-        effects = Effects(starts=after.stop == "none") if before is None else _effects(connection, before, after)
+        effects = Effects(starts=after.stop == "none") if before is None else effects_between(connection, before, after)
     return answer_with(effects)
 
 
@@ -48,7 +48,8 @@ def facts_of(connection: Connection, record: JobRecord, *, is_deleted: bool = Fa
     )
 
 
-def _effects(connection: Connection, before: JobRecord, after: Pipeline) -> Effects:
+def effects_between(connection: Connection, before: JobRecord, after: Pipeline) -> Effects:
+    """What happens when a pipeline as it was is to be as it is desired now."""
     current = versions.get(connection, after.id, before.pipeline.version)
     following = versions.get(connection, after.id, after.version)
     written = read_record(connection, after.id)

@@ -11,13 +11,14 @@ from engine.api import answers
 from engine.api.answers import Page
 from engine.api.context import ContextDep
 from engine.api.log_tail import Cursor, read_on, tail
+from engine.api.problems import refusals
 from engine.errors import PipelineNotFoundError
 from engine.jobs.desired import is_settled
 from engine.jobs.records import JobRecord
 from engine.store import checkpoints, events, pipelines
 from engine.store.records import read_record
 
-ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["jobs"])
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["jobs"], responses=refusals(404))
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 

@@ -7,15 +7,17 @@ from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.answers import Page
+from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, etag, kept, note
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.delivery.faults import reach
+from engine.api.problems import refusals
 from engine.jobs import desired
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
@@ -31,10 +33,8 @@ Parallelism = Annotated[int, Field(ge=1, le=1024)]
 Interval = Annotated[int, Field(ge=1_000_000, le=86_400_000_000)]
 
 
-class Change(BaseModel):
+class Change(Body):
     """What is to change; what is left out stays as it is."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     stop: StopMode | None = Field(default=None, description="How to stop, or `none` to run.")
     parallelism: Parallelism | None = Field(default=None, description="How many tasks are to work side by side.")
@@ -45,15 +45,13 @@ class Change(BaseModel):
     )
 
 
-class RestartRequest(BaseModel):
+class RestartRequest(Body):
     """How to start again; `force` gives up the current epoch."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     force: bool = Field(default=False, description="Whether to give up the current epoch.")
 
 
-@ROUTER.get("")
+@ROUTER.get("", responses=refusals(404))
 def list_all(
     context: ContextDep, starting_after: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> Page[answers.Pipeline]:
@@ -65,7 +63,7 @@ def list_all(
     return Page(data=data, has_more=len(page) > limit)
 
 
-@ROUTER.get("/{pipeline}")
+@ROUTER.get("/{pipeline}", responses=refusals(404))
 def get(pipeline: str, response: Response, context: ContextDep) -> answers.Pipeline:
     """Show a pipeline, by id or by name."""
     with context.database.reading() as connection:
@@ -74,7 +72,7 @@ def get(pipeline: str, response: Response, context: ContextDep) -> answers.Pipel
         return show(connection, shown.id, context)
 
 
-@ROUTER.patch("/{pipeline}", response_model=answers.Pipeline | answers.Effects)
+@ROUTER.patch("/{pipeline}", response_model=answers.Pipeline | answers.Effects, responses=refusals(400, 404, 409, 412))
 def change(
     pipeline: str, body: Change, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
 ) -> Response:
@@ -94,7 +92,9 @@ def change(
     return update(context, request, pipeline, apply, dry_run=dry_run)
 
 
-@ROUTER.post("/{pipeline}/restart", response_model=answers.Pipeline | answers.Effects)
+@ROUTER.post(
+    "/{pipeline}/restart", response_model=answers.Pipeline | answers.Effects, responses=refusals(400, 404, 409, 412)
+)
 def restart(
     pipeline: str,
     request: ChangeRequestDep,

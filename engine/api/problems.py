@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -15,6 +16,8 @@ from engine.errors import EngineError, ScriptRefused
 
 LOG = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
+CONTENT = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+"""How a description says what a problem looks like."""
 
 _BY_CODE = {
     "auth.denied": HTTPStatus.UNAUTHORIZED,
@@ -39,6 +42,19 @@ _BY_FAMILY = {
     "savepoint": HTTPStatus.CONFLICT,
     "state": HTTPStatus.CONFLICT,
     "token": HTTPStatus.CONFLICT,
+}
+
+
+_MEANINGS = {
+    HTTPStatus.BAD_REQUEST: "The body cannot be read, or what it asks for is wrong.",
+    HTTPStatus.UNAUTHORIZED: "The request has no valid token.",
+    HTTPStatus.FORBIDDEN: "The host name of the request, or its token, is not for this.",
+    HTTPStatus.NOT_FOUND: "There is nothing of that name.",
+    HTTPStatus.CONFLICT: "It cannot be done as things are now.",
+    HTTPStatus.PRECONDITION_FAILED: "The pipeline is not the one that If-Match names.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The request is too long.",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "A part of the request is not what it has to be.",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "The control plane has met an error of its own.",
 }
 
 
@@ -97,6 +113,11 @@ def answer(problem: Problem) -> JSONResponse:
     return JSONResponse(problem.model_dump(), problem.status, headers=headers, media_type=MEDIA_TYPE)
 
 
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems with which a route may answer, as its description has them."""
+    return {status: {"model": Problem, "description": _MEANINGS[HTTPStatus(status)]} for status in statuses}
+
+
 def install(app: FastAPI) -> None:
     """Make every error of an application leave it as a problem."""
     app.add_exception_handler(EngineError, _on_engine_error)
@@ -140,7 +161,9 @@ def _on_http(_: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HTTPException):
         raise error
     code = "request.not_found" if error.status_code == HTTPStatus.NOT_FOUND else "request.refused"
-    return answer(_problem(HTTPStatus(error.status_code), code, str(error.detail)))
+    refusal = answer(_problem(HTTPStatus(error.status_code), code, str(error.detail)))
+    refusal.headers.update(error.headers or {})  # the verbs that there are, after one that there is not
+    return refusal
 
 
 def _on_bug(request: Request, error: Exception) -> JSONResponse:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hmac
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from engine.api.authentication import bearer
+from engine.api.bodies import Body
 from engine.api.context import Context, ContextDep
 from engine.api.traces.spans import epoch_span, start_span
 from engine.epoch_report import EpochReport
@@ -25,7 +26,10 @@ from engine.store import checkpoints, jobs, lineages, pipelines, runs, totals
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)
 
 
-class Message(BaseModel):
+Generation = Annotated[int, Path(ge=0, le=2**31)]
+
+
+class Message(Body):
     """Something a driver says. Unknown keys are let pass: a driver may be newer than its control plane."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -79,7 +83,7 @@ class Answer(BaseModel):
 
 
 @ROUTER.post("/hello")
-def hello(job: str, generation: int, body: Hello, request: Request, context: ContextDep) -> Answer:
+def hello(job: str, generation: Generation, body: Hello, request: Request, context: ContextDep) -> Answer:
     """A driver is there; it may go on if it is the newest of its job."""
     with context.database.writing() as connection:
         run = _authenticated(connection, request, job, generation)
@@ -89,7 +93,7 @@ def hello(job: str, generation: int, body: Hello, request: Request, context: Con
 
 
 @ROUTER.post("/heartbeat")
-def heartbeat(job: str, generation: int, body: Heartbeat, request: Request, context: ContextDep) -> Answer:
+def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Request, context: ContextDep) -> Answer:
     """A driver is still there. Without news this only reads."""
     with context.database.reading() as connection:
         run = _authenticated(connection, request, job, generation)
@@ -115,7 +119,7 @@ def heartbeat(job: str, generation: int, body: Heartbeat, request: Request, cont
 
 
 @ROUTER.post("/goodbye")
-def goodbye(job: str, generation: int, body: Farewell, request: Request, context: ContextDep) -> Answer:
+def goodbye(job: str, generation: Generation, body: Farewell, request: Request, context: ContextDep) -> Answer:
     """A driver ends."""
     failure = None if body.error is None else body.error.to_failure()
     with context.database.writing() as connection:

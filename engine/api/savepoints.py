@@ -10,14 +10,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.answers import Page
-from engine.api.change_request import ChangeRequestDep, again, done, kept, note
+from engine.api.bodies import Body
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, kept, note
 from engine.api.context import Context, ContextDep
-from engine.api.dry_run import DryRun
+from engine.api.dry_run import DryRun, answer_with, effects_between
 from engine.api.pipelines import update
 from engine.api.plan_restore import plan_restore
 from engine.api.traces.spans import watch
@@ -25,7 +26,10 @@ from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineBusyError
 from engine.jobs import desired, ids
 from engine.jobs.fault_points import ControlPoint
-from engine.jobs.spec import StopRequest
+from engine.api.problems import refusals
+from engine.jobs.effects import with_savepoint
+from engine.jobs.records import JobRecord
+from engine.jobs.spec import Pipeline, StopRequest
 from engine.jobs.states import State, StopMode
 from engine.store import pipelines, savepoints, versions
 from engine.store.keys import KeptAnswer
@@ -33,13 +37,11 @@ from engine.store.records import read_record
 from engine.store.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
-ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"])
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 
 
-class SavepointRequest(BaseModel):
+class SavepointRequest(Body):
     """How to label the savepoint, and whose it is; that is for people, and need not differ."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     label: str | None = Field(default=None, max_length=256, description="What to call it.")
     creator: str | None = Field(default=None, max_length=256, description="Who asks for it.")
@@ -50,11 +52,9 @@ class SavepointRequest(BaseModel):
     )
 
 
-class RestoreRequest(BaseModel):
+class RestoreRequest(Body):
     """Which savepoint to go back to; `allow_replay` accepts that output written since then may be written again, and
     `with_version` brings back the query that the savepoint belongs to."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     savepoint_id: str = Field(description="The savepoint.")
     allow_replay: bool = Field(default=False, description="Whether output may be written again.")
@@ -62,25 +62,28 @@ class RestoreRequest(BaseModel):
 
 
 @ROUTER.post(
-    "/savepoints", status_code=202, response_model=answers.Savepoint, responses={201: {"model": answers.Savepoint}}
+    "/savepoints",
+    status_code=202,
+    response_model=answers.Savepoint,
+    responses={200: {"model": answers.Effects}, 201: {"model": answers.Savepoint}, **refusals(400, 409, 412)},
 )
 def take(
-    pipeline: str, request: ChangeRequestDep, context: ContextDep, body: SavepointRequest | None = None
+    pipeline: str,
+    request: ChangeRequestDep,
+    context: ContextDep,
+    body: SavepointRequest | None = None,
+    dry_run: DryRun = False,
 ) -> Response:
     """Take a savepoint: a copy of the newest checkpoint. The job runs on, or stops first if the body says so: then no
     epoch comes after the savepoint. The status is 201 once the savepoint has completed or failed, and 202 while it is
     being taken."""
     asked = body or SavepointRequest()
+    if dry_run:
+        return _rehearse(context, request, pipeline, asked.stop)
     with context.database.writing() as connection:
         if (answer := kept(connection, context, request)) is not None:
             return _again(connection, context, answer)
-        record = read_record(connection, pipelines.get(connection, pipeline).id)
-        request.check(record.pipeline)
-        if record.status.state is State.RESCALING or record.pipeline.restore is not None:
-            raise PipelineBusyError(
-                f"the state of pipeline {record.pipeline.name!r} is being changed",
-                hint="send the request again in a moment",
-            )
+        record = _record(connection, request, pipeline)
         fresh = Savepoint(
             ids.make("sp"),
             record.pipeline.id,
@@ -93,8 +96,7 @@ def take(
         savepoints.add(connection, fresh)
         note(connection, context, request, record.pipeline.job_id, f"savepoint {fresh.id} was asked for")
         if fresh.after_stop:
-            by = StopRequest(request.caller, context.clock())
-            stopped = desired.ask_stop(record.pipeline, record.status, asked.stop, by)
+            stopped = _stopped(context, request, record, asked.stop)
             if stopped != record.pipeline:
                 pipelines.update(connection, stopped)
                 words = desired.describe_change(record.pipeline, stopped)
@@ -127,7 +129,12 @@ def get(pipeline: str, savepoint: str, context: ContextDep) -> answers.Savepoint
     return answers.savepoint(stored, context.directory)
 
 
-@ROUTER.post("/restore", status_code=202, response_model=answers.Pipeline, responses={200: {"model": answers.Effects}})
+@ROUTER.post(
+    "/restore",
+    status_code=202,
+    response_model=answers.Pipeline,
+    responses={200: {"model": answers.Effects}, **refusals(400, 409, 412)},
+)
 def restore(
     pipeline: str, body: RestoreRequest, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
 ) -> Response:
@@ -140,6 +147,34 @@ def restore(
         stored = savepoints.get(connection, record.pipeline.id, body.savepoint_id)
     plan = plan_restore(context, record, stored, with_version=body.with_version, allow_replay=body.allow_replay)
     return update(context, request, pipeline, plan.ask, 202, dry_run=dry_run)
+
+
+def _rehearse(context: Context, request: ChangeRequest, pipeline: str, stop: StopMode) -> Response:
+    """What taking a savepoint would do."""
+    with context.database.reading() as connection:
+        record = _record(connection, request, pipeline)
+        expected = effects_between(connection, record, _stopped(context, request, record, stop))
+    return answer_with(with_savepoint(expected, record, is_last=stop != "none"))
+
+
+def _record(connection: Connection, request: ChangeRequest, pipeline: str) -> JobRecord:
+    """A pipeline of whose state a savepoint can be taken now."""
+    record = read_record(connection, pipelines.get(connection, pipeline).id)
+    request.check(record.pipeline)
+    if record.status.state is State.RESCALING or record.pipeline.restore is not None:
+        raise PipelineBusyError(
+            f"the state of pipeline {record.pipeline.name!r} is being changed",
+            hint="send the request again in a moment",
+        )
+    return record
+
+
+def _stopped(context: Context, request: ChangeRequest, record: JobRecord, stop: StopMode) -> Pipeline:
+    """The pipeline as it is desired beside a savepoint; `none` leaves it as it is, also one that is to stop."""
+    if stop == "none":
+        return record.pipeline
+    by = StopRequest(request.caller, context.clock())
+    return desired.ask_stop(record.pipeline, record.status, stop, by)
 
 
 def _again(connection: Connection, context: Context, answer: KeptAnswer) -> Response:

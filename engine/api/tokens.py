@@ -8,13 +8,15 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
 from engine.api.admission import ADMIN
 from engine.api.answers import Page, micros
 from engine.api.authentication import who_asks
+from engine.api.bodies import Body
 from engine.api.context import Context, ContextDep
+from engine.api.problems import refusals
 from engine.errors import AdminOnlyError, RequestError
 from engine.instants import from_micros, to_micros
 from engine.jobs.controller import hash_key
@@ -37,10 +39,8 @@ def _admin(request: Request) -> str:
 AdminDep = Annotated[str, Depends(_admin)]
 
 
-class TokenRequest(BaseModel):
+class TokenRequest(Body):
     """A token for somebody."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(
         max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]*$", description="Who has it; events name it."
@@ -67,7 +67,7 @@ class FreshToken(Token):
     token: str = Field(description="Its value, which is shown this once.")
 
 
-@ROUTER.post("", status_code=201)
+@ROUTER.post("", status_code=201, responses=refusals(400, 409))
 def create(body: TokenRequest, who: AdminDep, context: ContextDep) -> FreshToken:
     """Make a token with a name. Its value is in this answer and nowhere else."""
     now = context.clock()
@@ -92,7 +92,7 @@ def list_all(who: AdminDep, context: ContextDep) -> Page[Token]:
         return Page(data=[_shown(token, now) for token in tokens.named(connection)])
 
 
-@ROUTER.delete("/{name}", status_code=204)
+@ROUTER.delete("/{name}", status_code=204, responses=refusals(404))
 def revoke(name: str, who: AdminDep, context: ContextDep) -> None:
     """Take a token back: from now on it is not let in."""
     with context.database.writing() as connection:

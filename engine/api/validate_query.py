@@ -6,20 +6,19 @@ import json
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from engine.api.bodies import Body
 from engine.api.context import ContextDep
 from engine.api.deployments import Udf
-from engine.api.problems import Complaint, complaints_of
+from engine.api.problems import Complaint, complaints_of, refusals
 from engine.errors import EngineError, RequestTooLargeError
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 
-class Question(BaseModel):
+class Question(Body):
     """A query to check."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     query: str = Field(description="The SQL text.")
     udfs: tuple[str | Udf, ...] = Field(default=(), description="Files of Python functions that the query may use.")
@@ -32,7 +31,7 @@ class Verdict(BaseModel):
     errors: list[Complaint] | None = Field(default=None, description="Everything that is wrong.")
 
 
-@ROUTER.post("/validate_query", response_model_exclude_none=True)
+@ROUTER.post("/validate_query", response_model_exclude_none=True, responses=refusals(400))
 def validate(body: Question, context: ContextDep) -> Verdict:
     """Plan a query without running it."""
     if len(body.query.encode()) > context.max_query_bytes:

@@ -14,6 +14,7 @@ from engine.api import answers
 from engine.api.answers import Page
 from engine.api.context import Context, ContextDep
 from engine.checkpoints.input_offsets import offsets_of_epoch
+from engine.api.problems import refusals
 from engine.errors import RequestError
 from engine.instants import FAR_FUTURE, from_micros
 from engine.jobs import ids
@@ -24,8 +25,8 @@ from engine.store.certificates import Certificate
 from engine.store.lineages import is_state_given_up
 from engine.store.records import read_record
 
-ROUTER = APIRouter(prefix="/pipelines/{pipeline}/watermark", tags=["watermark"])
-CERTIFICATES = APIRouter(prefix="/pipelines/{pipeline}/certificates", tags=["watermark"])
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}/watermark", tags=["watermark"], responses=refusals(404))
+CERTIFICATES = APIRouter(prefix="/pipelines/{pipeline}/certificates", tags=["watermark"], responses=refusals(404))
 
 
 @ROUTER.get("")

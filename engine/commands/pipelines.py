@@ -50,8 +50,9 @@ def run_show(args: Namespace) -> int:
     client = connect(args)
     pipeline = client.get(path_of(args))
     jobs = rows_of(client.get(path_of(args, "jobs")))
+    secrets = rows_of(client.get(path_of(args, "secrets")))
     if args.json:
-        say(json.dumps({"pipeline": pipeline, "jobs": list(jobs)}, indent=2))
+        say(json.dumps({"pipeline": pipeline, "jobs": list(jobs), "secrets": list(secrets)}, indent=2))
         return 0
     fields = pipeline if isinstance(pipeline, dict) else {}
     job: Mapping[str, Json] = jobs[0] if jobs else {}
@@ -69,6 +70,7 @@ def run_show(args: Namespace) -> int:
         ("epoch", job.get("epoch")),
         ("watermark", instant(job.get("watermark"))),
         *complete_facts(job),
+        *((f"secret {secret.get('name')}", instant(secret.get("set_at")) or "set") for secret in secrets),
         ("failure", job.get("failure_message") and f"{job.get('failure_code')}: {job.get('failure_message')}"),
     ]
     say(facts(shown))
@@ -93,7 +95,7 @@ def _stop_arguments(parser: ArgumentParser) -> None:
 @errors_shown
 def run_stop(args: Namespace) -> int:
     """Ask a pipeline to stop, and wait for the savepoint if there is to be one."""
-    if args.savepoint and not args.dry_run:
+    if args.savepoint:
         return take(args, {"label": args.label, "stop": args.mode})
     return change(args, "PATCH", path_of(args), {"stop": args.mode})
 

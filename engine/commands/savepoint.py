@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from engine.commands.base import Command
 from engine.commands.client import Json, field_of
+from engine.commands.dry_run import add_dry_run, send
 from engine.commands.remote import (
     FAILED,
     add_pipeline,
@@ -31,6 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_pipeline(parser)
     parser.add_argument("--label", help="Label the savepoint for people; labels need not be unique")
     parser.add_argument("--reason", help="Say what the savepoint is taken for")
+    add_dry_run(parser)
 
 
 @errors_shown
@@ -40,7 +42,10 @@ def run(args: Namespace) -> int:
 
 
 def take(args: Namespace, body: Mapping[str, Json]) -> int:
-    """Ask for a savepoint, and show what came of it."""
+    """Ask for a savepoint, and show what came of it; with `--dry-run` what would."""
+    if args.dry_run:
+        send(args, "POST", path_of(args, "savepoints"), body, _describe)
+        return 0
     client = connect(args)
     answer = client.send("POST", path_of(args, "savepoints"), body)
     while isinstance(answer, dict) and answer.get("state") == "pending":

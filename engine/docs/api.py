@@ -6,7 +6,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from engine.api.app import ROUTERS
+from engine.api.app import include_routers
+from engine.api.description import describe
 from engine.docs.markdown import code, page, section, sentence, table
 from engine.jobs.address import API_PREFIX
 
@@ -22,7 +23,10 @@ def api_page() -> str:
     """Every endpoint, and every object that is sent or answered."""
     described = describe_api()
     endpoints = [
-        [code(f"{verb.upper()} {path}"), sentence(about.get("description") or about.get("summary"))]
+        [
+            code(f"{verb.upper()} {path.removeprefix(API_PREFIX)}"),
+            sentence(about.get("description") or about.get("summary")),
+        ]
         for path, verbs in described["paths"].items()
         for verb, about in verbs.items()
         if verb in _VERBS
@@ -39,9 +43,8 @@ def api_page() -> str:
 def describe_api() -> dict[str, Any]:
     """The API as OpenAPI describes it; no server is needed."""
     app = FastAPI(title="Arroyo control plane")
-    for router in ROUTERS:
-        app.include_router(router)
-    return app.openapi()
+    include_routers(app)
+    return describe(app)
 
 
 def _fields(schema: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ stop with force                                      it stops; the epoch in hand
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from engine.jobs.records import JobRecord
@@ -57,6 +57,13 @@ def effects_of(before: JobRecord, after: Pipeline, current: Version, following: 
         repeated=_repeated(before, after, facts, stops=stops, gives_up_state=gives_up_state),
         voided=facts.certificates,
     )
+
+
+def with_savepoint(expected: Effects, before: JobRecord, *, is_last: bool) -> Effects:
+    """The same when a savepoint is taken, too; `is_last` says that no epoch comes after it."""
+    epoch = before.status.progress.epoch
+    taken = "the last epoch" if is_last else "the newest epoch" if epoch is None else f"epoch {epoch} or a later one"
+    return replace(expected, kept=(*expected.kept, f"a savepoint of {taken}"))
 
 
 def effects_of_delete(before: JobRecord, facts: Facts) -> Effects:

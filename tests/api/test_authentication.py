@@ -69,6 +69,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/restore",
             "/pipelines/{pipeline}/savepoints",
             "/pipelines/{pipeline}/savepoints/{savepoint}",
+            "/pipelines/{pipeline}/secrets",
             "/pipelines/{pipeline}/watermark",
             "/tokens",
             "/tokens/{name}",

@@ -172,6 +172,26 @@ def test_each_sink_is_shown_with_how_far_it_is_complete() -> None:
     assert complete_facts({}) == []
 
 
+@pytest.mark.parametrize(
+    ("verb", "body"),
+    [
+        (["savepoint", "orders"], {"label": None, "reason": None}),
+        (["stop", "orders", "--savepoint"], {"label": None, "stop": "checkpoint"}),
+    ],
+)
+def test_a_savepoint_can_be_tried_dry(
+    server: Server, capsys: pytest.CaptureFixture[str], verb: list[str], body: dict[str, Any]
+) -> None:
+    server.answer = json.dumps({"stops": True, "starts": False, "kept": ["a savepoint"]}).encode()
+
+    assert main([*verb, "--dry-run", "--url", server.url, "--token", "t"]) == 0
+
+    method, path, _, sent = server.requests[0]
+    assert (method, path) == ("POST", "/api/v1/pipelines/orders/savepoints?dry_run=true")
+    assert json.loads(sent) == body
+    assert capsys.readouterr().out.splitlines() == ["stops   yes", "starts  no", "kept    a savepoint"]
+
+
 def test_a_dry_run_says_what_would_happen(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     effects = {"stops": True, "starts": True, "pause_micros": 4_200_000, "kept": ["a", "b"], "lost": [], "repeated": []}
     server.answer = json.dumps(effects).encode()

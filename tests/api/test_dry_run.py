@@ -75,6 +75,39 @@ def test_a_restore_names_the_epochs_that_it_repeats(plane: Plane) -> None:
     assert told["repeated"] == ["epochs 8 to 9; sinks that cannot take them back write them again"]
 
 
+def test_a_savepoint_stops_nothing(plane: Plane) -> None:
+    at_epoch_nine(plane)
+
+    told = dry(plane, "POST", "/orders/savepoints")
+
+    assert (told["stops"], told["starts"]) == (False, False)
+    assert told["kept"] == ["the state up to epoch 9", "1 savepoints", "a savepoint of epoch 9 or a later one"]
+    assert len(plane.get("/pipelines/orders/savepoints")["data"]) == 1
+
+
+def test_a_savepoint_with_a_stop_says_both(plane: Plane) -> None:
+    at_epoch_nine(plane)
+
+    told = dry(plane, "POST", "/orders/savepoints", {"stop": "checkpoint"})
+
+    assert (told["stops"], told["starts"], told["pause_micros"]) == (True, False, None)
+    assert told["kept"][-1] == "a savepoint of the last epoch"
+    assert dry(plane, "POST", "/orders/savepoints", {"stop": "force"})["repeated"] == [
+        "the epoch in hand, at the next start"
+    ]
+    assert plane.state() == "Running"
+
+
+def test_a_savepoint_is_checked_as_if_it_were_taken(plane: Plane) -> None:
+    savepoint = at_epoch_nine(plane)
+    restore = {"savepoint_id": savepoint["id"], "allow_replay": True}
+    plane.http.post(f"{BASE}/orders/restore", json=restore)
+    plane.settle()
+
+    assert dry(plane, "POST", "/orders/savepoints", {"stop": "checkpoint"})["code"] == "pipeline.busy"
+    assert dry(plane, "POST", "/nothing/savepoints")["code"] == "pipeline.not_found"
+
+
 def test_a_deployment_with_force_gives_up_the_state(plane: Plane) -> None:
     at_epoch_nine(plane)
 

@@ -33,7 +33,9 @@ def test_no_answer_and_no_file_holds_a_secret(plane: Plane, tmp_path: Path) -> N
     answer = put(plane, key="k", secrets=SESAME)
     plane.settle()
     shown = [answer.text, put(plane, key="k", secrets=SESAME).text]
-    shown += [plane.http.get(f"/api/v1/pipelines/orders{path}").text for path in ("", "/jobs", "/savepoints")]
+    shown += [
+        plane.http.get(f"/api/v1/pipelines/orders{path}").text for path in ("", "/jobs", "/savepoints", "/secrets")
+    ]
 
     assert answer.status_code == 201
     assert [text for text in shown if "sesame" in text] == []
@@ -83,6 +85,29 @@ def test_secrets_that_are_left_out_stay_and_an_empty_set_forgets_them(plane: Pla
     assert records.secrets(pipeline) == {"OTHER": "x"}
     put(plane, secrets={})
     assert records.secrets(pipeline) == {}
+
+
+def test_which_secrets_there_are_is_shown_and_when_each_was_set(plane: Plane) -> None:
+    plane.deploy(query=QUERY, secrets={"KAFKA": "open sesame", "REGISTRY": "abc"})
+    first = int(plane.now.timestamp() * 1_000_000)
+    plane.let_pass(60)
+    put(plane, secrets={"KAFKA": "open barley", "REGISTRY": "abc", "S3": "x"})
+
+    shown = plane.get("/pipelines/orders/secrets")
+
+    assert shown["data"] == [
+        {"name": "KAFKA", "set_at": first + 60_000_000},
+        {"name": "REGISTRY", "set_at": first},
+        {"name": "S3", "set_at": first + 60_000_000},
+    ]
+
+
+def test_when_a_secret_of_earlier_days_was_set_is_not_known(plane: Plane) -> None:
+    plane.deploy(query=QUERY, secrets=SESAME)
+    with plane.context.database.writing() as connection:
+        connection.exec_driver_sql("UPDATE secrets SET set_at = NULL")
+
+    assert plane.get("/pipelines/orders/secrets")["data"] == [{"name": "KAFKA", "set_at": None}]
 
 
 def test_a_key_belongs_to_the_secrets_of_its_request(plane: Plane) -> None:

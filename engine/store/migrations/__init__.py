@@ -19,6 +19,7 @@ from engine.store.migrations import (
     m0014_failure_times,
     m0015_metrics,
     m0016_certificate_offsets,
+    m0017_secrets_set_at,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -38,4 +39,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0014_failure_times.STATEMENTS,
     m0015_metrics.STATEMENTS,
     m0016_certificate_offsets.STATEMENTS,
+    m0017_secrets_set_at.STATEMENTS,
 )

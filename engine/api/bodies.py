@@ -1,0 +1,46 @@
+"""Bodies of requests: JSON can say what neither a database nor an answer can hold, and that is refused here for all."""
+
+from __future__ import annotations
+
+import math
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+_LARGEST = 2**63 - 1
+
+
+class Body(BaseModel):
+    """What a client sends: text is Unicode, and numbers fit 64 bits. Unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def refuse_what_cannot_be_kept(cls, body: object) -> object:
+        """Look at all that the body holds, at any depth and under any name."""
+        rest = [body]
+        while rest:
+            match rest.pop():
+                case dict() as members:
+                    rest += [*members, *members.values()]
+                case list() as items:
+                    rest += items
+                case str() as text:
+                    _check_text(text)
+                case int() | float() as number:
+                    _check_number(number)
+        return body
+
+
+def _check_text(text: str) -> None:
+    """A half of a surrogate pair is no character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("text has half of a surrogate pair, which is no character") from None
+
+
+def _check_number(number: float) -> None:
+    """A database has no larger ones."""
+    if not math.isfinite(number) if isinstance(number, float) else abs(number) > _LARGEST:
+        raise ValueError("a number does not fit 64 bits")
