@@ -20,8 +20,8 @@ from engine.api import answers
 from engine.api.change_request import ChangeRequestDep, again, done, kept
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, answer_with, facts_of
-from engine.delivery.faults import reach
 from engine.api.problems import refusals
+from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointsKeptError
 from engine.jobs.effects import effects_of_delete
 from engine.jobs.fault_points import ControlPoint

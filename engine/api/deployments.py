@@ -16,9 +16,9 @@ from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, do
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import Interval, Parallelism, show
+from engine.api.problems import refusals
 from engine.api.traces.spans import watch
 from engine.delivery.faults import reach
-from engine.api.problems import refusals
 from engine.errors import RequestTooLargeError, StaleWriteError
 from engine.jobs import desired, ids
 from engine.jobs.fault_points import ControlPoint

@@ -16,8 +16,8 @@ from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, etag, kept, note
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
-from engine.delivery.faults import reach
 from engine.api.problems import refusals
+from engine.delivery.faults import reach
 from engine.jobs import desired
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord

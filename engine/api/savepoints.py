@@ -21,13 +21,13 @@ from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, answer_with, effects_between
 from engine.api.pipelines import update
 from engine.api.plan_restore import plan_restore
+from engine.api.problems import refusals
 from engine.api.traces.spans import watch
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineBusyError
 from engine.jobs import desired, ids
-from engine.jobs.fault_points import ControlPoint
-from engine.api.problems import refusals
 from engine.jobs.effects import with_savepoint
+from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, StopRequest
 from engine.jobs.states import State, StopMode

@@ -13,8 +13,8 @@ from starlette.concurrency import run_in_threadpool
 from engine.api import answers
 from engine.api.answers import Page
 from engine.api.context import Context, ContextDep
-from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.api.problems import refusals
+from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.errors import RequestError
 from engine.instants import FAR_FUTURE, from_micros
 from engine.jobs import ids
