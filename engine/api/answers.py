@@ -21,6 +21,7 @@ from engine.jobs.states import STATES, State, StopMode
 from engine.jobs.status import JobEvent, Progress, Status
 from engine.store.certificates import Certificate as StoredCertificate
 from engine.store.savepoints import Savepoint as StoredSavepoint
+from engine.store.versions import Outline
 
 T = TypeVar("T")
 
@@ -61,13 +62,12 @@ class Certificate(BaseModel):
     )
 
 
-class Pipeline(BaseModel):
-    """A pipeline, and where its job stands."""
+class PipelineFacts(BaseModel):
+    """What is short of a pipeline, and where its job stands."""
 
     id: str = Field(description="What names the pipeline for good.")
     name: str = Field(description="What its owner calls it.")
-    query: str = Field(description="The SQL text of the newest version.")
-    version: int = Field(description="The number of that version.")
+    version: int = Field(description="The number of its newest version.")
     udfs: list[str] = Field(description="The Python files of functions that the query may use.")
     settings: dict[str, str] = Field(description="The settings of its runs.")
     parallelism: int = Field(description="How many tasks work side by side.")
@@ -89,6 +89,12 @@ class Pipeline(BaseModel):
     voids: list[Certificate] = Field(
         description="The certificates that go with what was asked for and is not done yet: a restore, or force."
     )
+
+
+class Pipeline(PipelineFacts):
+    """A pipeline, and where its job stands."""
+
+    query: str = Field(description="The SQL text of the newest version.")
 
 
 class DeployedPipeline(Pipeline):
@@ -225,37 +231,45 @@ def pipeline(
     record: JobRecord, version: Version, directory: DataDirectory, voids: Sequence[StoredCertificate] = ()
 ) -> Pipeline:
     """A pipeline as it is now; the query is the newest version's, which may not run yet."""
+    facts = pipeline_facts(record, Outline.of(version), directory, voids)
+    return Pipeline(**facts, query=version.spec.query)
+
+
+def pipeline_facts(
+    record: JobRecord, outline: Outline, directory: DataDirectory, voids: Sequence[StoredCertificate] = ()
+) -> dict[str, Any]:
+    """The fields of PipelineFacts."""
     desired, status = record.pipeline, record.status
     meaning = STATES[status.state]
-    interval = version.spec.checkpoint_interval
-    return Pipeline(
-        id=desired.id,
-        name=desired.name,
-        query=version.spec.query,
-        version=desired.version,
-        udfs=list(version.spec.udfs),
-        settings=dict(version.spec.settings),
-        parallelism=desired.parallelism,
-        checkpoint_interval_micros=None if interval is None else int(interval.total_seconds() * 1_000_000),
-        stop=desired.stop,
-        stopped_by=desired.stop_request and desired.stop_request.by,
-        stopped_at=desired.stop_request and to_micros(desired.stop_request.at),
-        created_at=to_micros(desired.created_at),
-        state=status.state,
-        action=meaning.next_stop,
-        action_text=meaning.action_text,
-        action_in_progress=meaning.in_progress,
-        graph=json.loads(version.graph),
-        fingerprint=version.fingerprint,
-        digest=version.spec.digest,
-        job_id=desired.job_id,
-        state_dir=str(directory.state(desired.id)),
-        complete_until=micros(least_complete(_shown(status))),
-        voids=[certificate(stored) for stored in voids],
-    )
+    interval = outline.checkpoint_interval
+    return {
+        "id": desired.id,
+        "name": desired.name,
+        "version": desired.version,
+        "udfs": list(outline.udfs),
+        "settings": dict(outline.settings),
+        "parallelism": desired.parallelism,
+        "checkpoint_interval_micros": None if interval is None else int(interval.total_seconds() * 1_000_000),
+        "stop": desired.stop,
+        "stopped_by": desired.stop_request and desired.stop_request.by,
+        "stopped_at": desired.stop_request and to_micros(desired.stop_request.at),
+        "created_at": to_micros(desired.created_at),
+        "state": status.state,
+        "action": meaning.next_stop,
+        "action_text": meaning.action_text,
+        "action_in_progress": meaning.in_progress,
+        "graph": {} if outline.graph is None else json.loads(outline.graph),
+        "fingerprint": outline.fingerprint,
+        "digest": outline.digest,
+        "job_id": desired.job_id,
+        "state_dir": str(directory.state(desired.id)),
+        "complete_until": micros(least_complete(progress_shown(status))),
+        "voids": [certificate(stored) for stored in voids],
+    }
 
 
-def _shown(status: Status) -> Progress:
+def progress_shown(status: Status) -> Progress:
+    """The progress as it is shown: that of a finished job is at its end."""
     return at_end(status.progress) if status.state is State.FINISHED else status.progress
 
 
@@ -281,7 +295,7 @@ def job(record: JobRecord) -> Job:
         restarts_total=status.restarts,
         restart_code=status.restart_code,
         watermark=micros(status.progress.watermark),
-        sinks=dict(_shown(status).sinks),
+        sinks=dict(progress_shown(status).sinks),
         epoch=status.progress.epoch,
         created_at=to_micros(status.created_at),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import APIRouter, FastAPI
 
@@ -13,6 +14,7 @@ from engine.api import (
     deployments,
     description,
     jobs,
+    pipeline_list,
     pipeline_secrets,
     pipelines,
     problems,
@@ -41,6 +43,7 @@ ROUTERS = (
     _PING,
     validate_query.ROUTER,
     deployments.ROUTER,
+    pipeline_list.ROUTER,
     pipelines.ROUTER,
     pipeline_secrets.ROUTER,
     deletions.ROUTER,
@@ -66,7 +69,7 @@ def build_app(context: Context, rules: Rules) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        context.changes.attach(asyncio.get_running_loop())
+        context.changes.attach(asyncio.get_running_loop(), partial(watermark.read, context.database))
         yield
         context.changes.close()
 

@@ -51,7 +51,7 @@ def delete(
     with context.database.writing() as connection:
         if (answer := kept(connection, context, request)) is not None:
             return again(answer)
-        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        record = read_record(connection, pipeline)
         request.check(record.pipeline)
         _check(connection, record, with_savepoints=with_savepoints)
         if dry_run:

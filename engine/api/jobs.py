@@ -27,7 +27,7 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 def list_jobs(pipeline: str, context: ContextDep) -> Page[answers.Job]:
     """List the jobs of a pipeline; it has exactly one."""
     with context.database.reading() as connection:
-        return Page(data=[answers.job(read_record(connection, pipelines.get(connection, pipeline).id))])
+        return Page(data=[answers.job(read_record(connection, pipeline))])
 
 
 @ROUTER.get("/jobs/{job}/checkpoints", response_model=Page[answers.Checkpoint])
@@ -52,7 +52,7 @@ def list_errors(pipeline: str, job: str, context: ContextDep, limit: Limit = 100
 def list_events(pipeline: str, context: ContextDep, limit: Limit = 100) -> Page[answers.LogMessage]:
     """List everything that happened to a pipeline, newest first."""
     with context.database.reading() as connection:
-        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        record = read_record(connection, pipeline)
         newest = events.latest(connection, record.status.job_id, limit + 1)
     return Page(data=[answers.log_message(event) for event in newest[:limit]], has_more=len(newest) > limit)
 
@@ -82,7 +82,7 @@ def read_log(
 
 
 def _record(connection: Connection, pipeline: str, job: str) -> JobRecord:
-    record = read_record(connection, pipelines.get(connection, pipeline).id)
+    record = read_record(connection, pipeline)
     if record.status.job_id != job:
         raise PipelineNotFoundError(f"the pipeline has no job {job!r}")
     return record

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 from pydantic import Field
 from sqlalchemy import Connection
 
 from engine.api import answers
-from engine.api.answers import Page
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, etag, kept, note
 from engine.api.context import Context, ContextDep
@@ -51,25 +50,13 @@ class RestartRequest(Body):
     force: bool = Field(default=False, description="Whether to give up the current epoch.")
 
 
-@ROUTER.get("", responses=refusals(404))
-def list_all(
-    context: ContextDep, starting_after: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
-) -> Page[answers.Pipeline]:
-    """List all pipelines, oldest first."""
-    with context.database.reading() as connection:
-        after = None if starting_after is None else pipelines.get(connection, starting_after)
-        page = pipelines.page(connection, after, limit + 1)
-        data = [show(connection, pipeline.id, context) for pipeline in page[:limit]]
-    return Page(data=data, has_more=len(page) > limit)
-
-
 @ROUTER.get("/{pipeline}", responses=refusals(404))
 def get(pipeline: str, response: Response, context: ContextDep) -> answers.Pipeline:
     """Show a pipeline, by id or by name."""
     with context.database.reading() as connection:
-        shown = pipelines.get(connection, pipeline)
-        response.headers["ETag"] = etag(shown)
-        return show(connection, shown.id, context)
+        record = read_record(connection, pipeline)
+        response.headers["ETag"] = etag(record.pipeline)
+        return show_record(connection, record, context)
 
 
 @ROUTER.patch("/{pipeline}", response_model=answers.Pipeline | answers.Effects, responses=refusals(400, 404, 409, 412))
@@ -137,7 +124,7 @@ def update(
     """Change what is desired of a pipeline, and say how it is now; with `dry_run` only say what would happen."""
 
     def make(connection: Connection) -> tuple[JobRecord, Pipeline]:
-        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        record = read_record(connection, pipeline)
         request.check(record.pipeline)
         changed = apply(connection, record)
         if changed != record.pipeline:
@@ -159,6 +146,10 @@ def update(
 
 def show(connection: Connection, pipeline_id: str, context: Context) -> answers.Pipeline:
     """A pipeline as the database has it now."""
-    record = read_record(connection, pipeline_id)
-    version = versions.get(connection, pipeline_id, record.pipeline.version)
+    return show_record(connection, read_record(connection, pipeline_id), context)
+
+
+def show_record(connection: Connection, record: JobRecord, context: Context) -> answers.Pipeline:
+    """A pipeline as it was read."""
+    version = versions.get(connection, record.pipeline.id, record.pipeline.version)
     return answers.pipeline(record, version, context.directory, voided_by_request(connection, record))

@@ -22,6 +22,7 @@ from engine.jobs.orders import Order, orders
 from engine.jobs.process_usage import ProcessRole, ProcessUsage
 from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
 from engine.store import checkpoints, jobs, lineages, pipelines, runs, totals
+from engine.store.records import read_call
 
 ROUTER = APIRouter(prefix="/runs/{job}/{generation}", tags=["runs"], include_in_schema=False)
 
@@ -86,8 +87,7 @@ class Answer(BaseModel):
 def hello(job: str, generation: Generation, body: Hello, request: Request, context: ContextDep) -> Answer:
     """A driver is there; it may go on if it is the newest of its job."""
     with context.database.writing() as connection:
-        run = _authenticated(connection, request, job, generation)
-        status = jobs.get(connection, job)
+        run, status = _authenticated(connection, request, job, generation)
         runs.set_hello(connection, run, context.clock())
     return _answer(context, run, status)
 
@@ -96,17 +96,17 @@ def hello(job: str, generation: Generation, body: Hello, request: Request, conte
 def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Request, context: ContextDep) -> Answer:
     """A driver is still there. Without news this only reads."""
     with context.database.reading() as connection:
-        run = _authenticated(connection, request, job, generation)
-        status = jobs.get(connection, job)
+        run, status = _authenticated(connection, request, job, generation)
     is_first = body.state == "running" and run.running_at is None
     has_stepped = body.step is not None and body.step != run.step
     if is_first or has_stepped or body.reports:
         with context.database.writing() as connection:
+            run, status = _authenticated(connection, request, job, generation)
             if has_stepped:
                 runs.set_step(connection, run, body.step)
-            if is_first and jobs.get(connection, job).generation == generation:
+            if is_first and status.generation == generation:
                 runs.set_running(connection, run, context.clock())
-            committed = _advance(connection, run, body.reports, context.clock())
+            committed = _advance(connection, run, status, body.reports, context.clock())
         _tell(context, run, committed, is_first=is_first)
         context.changes.notify(run.pipeline_id)
     if is_first:
@@ -123,32 +123,30 @@ def goodbye(job: str, generation: Generation, body: Farewell, request: Request, 
     """A driver ends."""
     failure = None if body.error is None else body.error.to_failure()
     with context.database.writing() as connection:
-        run = _authenticated(connection, request, job, generation)
-        status = jobs.get(connection, job)
+        run, status = _authenticated(connection, request, job, generation)
         runs.set_goodbye(connection, run, Goodbye(body.outcome, failure))
-        committed = _advance(connection, run, body.reports, context.clock())
+        committed = _advance(connection, run, status, body.reports, context.clock())
     _tell(context, run, committed)
     context.changed(run.pipeline_id)
     return _answer(context, run, status)
 
 
-def _authenticated(connection: Connection, request: Request, job: str, generation: int) -> Run:
-    """The run that calls, if it shows its secret."""
-    run = runs.find(connection, job, generation)
-    if run is None or not hmac.compare_digest(hash_key(bearer(request.headers)), run.key_hash):
+def _authenticated(connection: Connection, request: Request, job: str, generation: int) -> tuple[Run, Status]:
+    """The run that calls, if it shows its secret, and the job that it is of."""
+    call = read_call(connection, job, generation)
+    if call is None or not hmac.compare_digest(hash_key(bearer(request.headers)), call[0].key_hash):
         raise AuthError(
             "the run does not belong to this control plane", hint="a driver calls the control plane that started it"
         )
-    return run
+    return call
 
 
 def _advance(
-    connection: Connection, run: Run, reports: tuple[EpochReport, ...], now: datetime
+    connection: Connection, run: Run, status: Status, reports: tuple[EpochReport, ...], now: datetime
 ) -> Sequence[EpochReport]:
     """Write down what was committed; what of it is new. Reports that come twice, or late, move nothing back; those of a
     run that has been replaced, or was seen to be gone, say nothing of the state as it is now."""
-    status, current = jobs.get(connection, run.job_id), runs.find(connection, run.job_id, run.generation)
-    if not reports or status.generation != run.generation or current is None or current.ended_at is not None:
+    if not reports or status.generation != run.generation or run.ended_at is not None:
         return ()
     epochs = sorted(reports, key=lambda report: report.epoch)
     before, first, newest = status.progress, epochs[0], epochs[-1]

@@ -142,7 +142,7 @@ def restore(
     with context.database.reading() as connection:
         if (answer := kept(connection, context, request)) is not None:
             return again(answer)
-        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        record = read_record(connection, pipeline)
         request.check(record.pipeline)
         stored = savepoints.get(connection, record.pipeline.id, body.savepoint_id)
     plan = plan_restore(context, record, stored, with_version=body.with_version, allow_replay=body.allow_replay)

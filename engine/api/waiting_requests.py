@@ -1,10 +1,50 @@
-"""Tells requests that wait for a pipeline when something about it has changed."""
+"""Tells requests that wait for a pipeline when it has come as far as they wait for.
+
+25 requests wait for orders, 25 for clicks; clicks reports an epoch
+read       clicks, once for all of them; nobody looks at orders
+compare    what was read with what each of the 25 waits for
+wake       the three whose gates it passes; the others are not touched
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from starlette.concurrency import run_in_threadpool
+
+from engine.errors import EngineError
+from engine.jobs.records import JobRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A pipeline as it was read, and whether the state that it has is to be given up."""
+
+    record: JobRecord
+    is_state_given_up: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wait:
+    """A request that is held. `answer` is there once `is_over`, or an error that says why it never will be."""
+
+    is_over: Callable[[Reading], bool]
+    answer: asyncio.Future[Reading]
+
+    def look(self, reading: Reading) -> None:
+        """End the wait if this is what was waited for."""
+        try:
+            if not self.answer.done() and self.is_over(reading):
+                self.answer.set_result(reading)
+        except EngineError as error:
+            self.answer.set_exception(error)
+
+    def give_up(self, error: Exception) -> None:
+        """End the wait without what was waited for."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
 
 
 @dataclass(slots=True)
@@ -12,39 +52,70 @@ class Changes:
     """Rung from any thread, waited for on the event loop; a waiting request holds no thread."""
 
     _loop: asyncio.AbstractEventLoop | None = None
-    _waiting: dict[str, set[asyncio.Event]] = field(default_factory=lambda: defaultdict(set))
+    _read: Callable[[str], Reading] | None = None
+    _waiting: dict[str, set[Wait]] = field(default_factory=dict)
+    _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _rung: set[str] = field(default_factory=set)
+    """Pipelines that have changed since the look that is under way has begun."""
     is_closed: bool = False
 
-    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Say on which loop the requests wait."""
+    def attach(self, loop: asyncio.AbstractEventLoop, read: Callable[[str], Reading]) -> None:
+        """Say on which loop the requests wait, and how a pipeline is read; that may take a while."""
         self._loop = loop
+        self._read = read
 
     def notify(self, pipeline_id: str) -> None:
-        """Wake all who wait for this pipeline."""
+        """Look who waits for this pipeline, and for what."""
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._wake, pipeline_id)
+            self._loop.call_soon_threadsafe(self._ring, pipeline_id)
 
     def close(self) -> None:
-        """Wake everybody, and let nobody wait any more."""
+        """Let everybody go, and let nobody wait any more."""
         self.is_closed = True
-        for pipeline_id in list(self._waiting):
-            self._wake(pipeline_id)
+        for waits in self._waiting.values():
+            for wait in waits:
+                wait.answer.cancel()
 
-    def watch(self, pipeline_id: str) -> asyncio.Event:
-        """Set at the next change. Begin to watch, then look, then wait: so no change is missed."""
-        event = asyncio.Event()
+    def watch(self, pipeline_id: str, is_over: Callable[[Reading], bool]) -> Wait:
+        """Wait for a change after which it is over. Begin to watch, then look, then wait: so no change is missed."""
+        wait = Wait(is_over, asyncio.get_running_loop().create_future())
         if self.is_closed:
-            event.set()
+            wait.answer.cancel()
         else:
-            self._waiting[pipeline_id].add(event)
-        return event
+            self._waiting.setdefault(pipeline_id, set()).add(wait)
+        return wait
 
-    def forget(self, pipeline_id: str, event: asyncio.Event) -> None:
+    def forget(self, pipeline_id: str, wait: Wait) -> None:
         """Watch no more."""
-        self._waiting[pipeline_id].discard(event)
-        if not self._waiting[pipeline_id]:
-            del self._waiting[pipeline_id]
+        waits = self._waiting.get(pipeline_id, set())
+        waits.discard(wait)
+        if wait.answer.done() and not wait.answer.cancelled():
+            wait.answer.exception()  # one that nobody asks for any more is not worth a warning
+        if not waits:
+            self._waiting.pop(pipeline_id, None)
 
-    def _wake(self, pipeline_id: str) -> None:
-        for event in self._waiting.get(pipeline_id, ()):
-            event.set()
+    def _ring(self, pipeline_id: str) -> None:
+        if pipeline_id not in self._waiting:
+            return
+        self._rung.add(pipeline_id)
+        if pipeline_id not in self._looks:
+            self._looks[pipeline_id] = asyncio.get_running_loop().create_task(self._look(pipeline_id))
+
+    async def _look(self, pipeline_id: str) -> None:
+        """Read the pipeline until it has not changed in between."""
+        try:
+            while pipeline_id in self._rung and self._read is not None:
+                self._rung.discard(pipeline_id)
+                await self._look_once(pipeline_id, self._read)
+        finally:
+            self._looks.pop(pipeline_id, None)
+
+    async def _look_once(self, pipeline_id: str, read: Callable[[str], Reading]) -> None:
+        try:
+            reading = await run_in_threadpool(read, pipeline_id)
+        except Exception as error:  # noqa: BLE001 - each of the requests raises it, as if it had read by itself
+            for wait in list(self._waiting.get(pipeline_id, ())):
+                wait.give_up(error)
+            return
+        for wait in list(self._waiting.get(pipeline_id, ())):
+            wait.look(reading)

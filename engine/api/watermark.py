@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -14,14 +13,17 @@ from engine.api import answers
 from engine.api.answers import Page
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
+from engine.api.waiting_requests import Reading
 from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.errors import RequestError
 from engine.instants import FAR_FUTURE, from_micros
 from engine.jobs import ids
-from engine.jobs.gates import Gate, GateTime, reached
+from engine.jobs.gates import Gate, GateTime, is_passed, reached
 from engine.jobs.states import State
+from engine.jobs.status import Progress
 from engine.store import certificates, pipelines
 from engine.store.certificates import Certificate
+from engine.store.database import Database
 from engine.store.lineages import is_state_given_up
 from engine.store.records import read_record
 
@@ -49,17 +51,11 @@ async def get(
     asker = None if dag_id is None or run_id is None else (dag_id, run_id)
     loop = asyncio.get_running_loop()
     end = loop.time() + min(timeout_seconds, context.long_poll_max.total_seconds())
-    pipeline_id, answer = await run_in_threadpool(_read, context, pipeline, gate)
-    while not _is_final(answer) and loop.time() < end and not context.changes.is_closed:
-        changed = context.changes.watch(pipeline_id)
-        try:
-            _, answer = await run_in_threadpool(_read, context, pipeline_id, gate)
-            if not _is_final(answer):
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), end - loop.time())
-                _, answer = await run_in_threadpool(_read, context, pipeline_id, gate)
-        finally:
-            context.changes.forget(pipeline_id, changed)
+    reading = await run_in_threadpool(read, context.database, pipeline)
+    if not is_final(reading, gate) and loop.time() < end:
+        reading = await _held(context, reading.record.pipeline.id, gate, end)
+    answer = answers.watermark(reading.record, gate, is_given_up=reading.is_state_given_up)
+    pipeline_id = reading.record.pipeline.id
     if answer.passed and gate is not None and asker is not None:
         return await run_in_threadpool(_certify, context, pipeline_id, gate, asker)
     return answer
@@ -104,15 +100,36 @@ def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, s
     return answer.model_copy(update={"certificate": answers.certificate(kept)})
 
 
-def _read(context: Context, pipeline: str, gate: Gate | None) -> tuple[str, answers.Watermark]:
-    with context.database.reading() as connection:
-        record = read_record(connection, pipelines.get(connection, pipeline).id)
-        answer = answers.watermark(record, gate, is_given_up=is_state_given_up(connection, record))
-    return record.pipeline.id, answer
+async def _held(context: Context, pipeline_id: str, gate: Gate | None, end: float) -> Reading:
+    """The pipeline as soon as it has come so far, or as it is when the time is over."""
+    wait = context.changes.watch(pipeline_id, lambda reading: is_final(reading, gate))
+    try:
+        reading = await run_in_threadpool(read, context.database, pipeline_id)
+        remaining = end - asyncio.get_running_loop().time()
+        if is_final(reading, gate) or remaining <= 0:
+            return reading
+        done, _ = await asyncio.wait([wait.answer], timeout=remaining)
+        if done and not wait.answer.cancelled():
+            return wait.answer.result()
+        return await run_in_threadpool(read, context.database, pipeline_id)
+    finally:
+        context.changes.forget(pipeline_id, wait)
 
 
-def _is_final(answer: answers.Watermark) -> bool:
-    return answer.passed is not False or answer.state.is_terminal
+def read(database: Database, pipeline: str) -> Reading:
+    """A pipeline, by id or by name, as those who wait for it look at it."""
+    with database.reading() as connection:
+        record = read_record(connection, pipeline)
+        return Reading(record, is_state_given_up(connection, record))
+
+
+def is_final(reading: Reading, gate: Gate | None) -> bool:
+    """Whether there is nothing more to wait for: the gate is passed, or the job rests. Refused when it can never be."""
+    status = reading.record.status
+    if gate is None or status.state is State.FINISHED:
+        return True
+    progress = Progress() if reading.is_state_given_up else status.progress
+    return is_passed(gate, progress) or status.state.is_terminal
 
 
 def _instant(text: str) -> datetime:

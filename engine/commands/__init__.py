@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from engine.commands.base import Command
 from engine.commands.deploy import DEPLOY
+from engine.commands.list_pipelines import LIST
 from engine.commands.logs import LOGS
-from engine.commands.pipelines import DELETE, LIST, RESCALE, SHOW, STOP
+from engine.commands.pipelines import DELETE, RESCALE, SHOW, STOP
 from engine.commands.restore import RESTORE
 from engine.commands.savepoint import SAVEPOINT, SAVEPOINTS
 from engine.commands.serve import SERVE

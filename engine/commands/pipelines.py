@@ -1,4 +1,4 @@
-"""`arroyo list`, `show`, `stop`, `rescale`, `delete`: pipelines as a whole."""
+"""`arroyo show`, `stop`, `rescale`, `delete`: pipelines as a whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from engine.commands.checkpoint_interval import add_checkpoint_interval, interva
 from engine.commands.client import Json, field_of
 from engine.commands.dry_run import add_dry_run, send
 from engine.commands.remote import (
-    add_connection,
     add_pipeline,
     complete_facts,
     connect,
@@ -22,26 +21,9 @@ from engine.commands.remote import (
     path_of,
     rows_of,
     say,
-    table,
 )
 from engine.commands.savepoint import take
 from engine.commands.waiting import add_wait, change
-
-
-@errors_shown
-def run_list(args: Namespace) -> int:
-    """All pipelines, a line each."""
-    client = connect(args)
-    answer = client.get("/pipelines", {"limit": 1000})
-    if args.json:
-        say(json.dumps(answer, indent=2))
-        return 0
-    head = ("NAME", "ID", "STATE", "PARALLELISM", "VERSION", "CREATED", "COMPLETE UNTIL")
-    plain = ("name", "id", "state", "parallelism", "version")
-    times = ("created_at", "complete_until")
-    lines = [[row.get(name) for name in plain] + [instant(row.get(name)) for name in times] for row in rows_of(answer)]
-    say(table(head, lines))
-    return 0
 
 
 @errors_shown
@@ -133,7 +115,6 @@ def run_delete(args: Namespace) -> int:
     return 0
 
 
-LIST = Command("list", "List the pipelines of a control plane", add_connection, run_list)
 SHOW = Command("show", "Show a pipeline and the state of its job", add_pipeline, run_show)
 STOP = Command("stop", "Stop a pipeline and keep its state", _stop_arguments, run_stop)
 RESCALE = Command("rescale", "Change the parallelism of a pipeline", _rescale_arguments, run_rescale)

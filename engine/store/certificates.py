@@ -83,6 +83,19 @@ def would_void(connection: Connection, pipeline_id: str, after_epoch: int | None
     return _those(connection, _voided_by(pipeline_id, after_epoch))
 
 
+def would_void_each(
+    connection: Connection, after_epochs: Mapping[str, int | None]
+) -> Mapping[str, Sequence[Certificate]]:
+    """The same for several pipelines, in one statement."""
+    of_pipelines = and_(CERTIFICATES.c.pipeline_id.in_(after_epochs), CERTIFICATES.c.voided_at.is_(None))
+    voided: dict[str, list[Certificate]] = {}
+    for certificate in _those(connection, of_pipelines):
+        last = after_epochs[certificate.pipeline_id]
+        if last is None or (certificate.epoch is not None and certificate.epoch > last):
+            voided.setdefault(certificate.pipeline_id, []).append(certificate)
+    return voided
+
+
 def void(connection: Connection, pipeline_id: str, after_epoch: int | None, at: datetime) -> Sequence[Certificate]:
     """Void them; what was voided, oldest first."""
     return _void(connection, _voided_by(pipeline_id, after_epoch), at)

@@ -11,8 +11,10 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.types import TypeEngine
 
 from engine.epoch_report import SENT, DeclaredFigure, EpochReport, SinkProgress, TableFigures
+from engine.jobs.throughput import EpochRows
 from engine.store.columns import FiguresOfTables, Instant, Length, Lengths, SinkFigures, Watermarks
 from engine.store.database import METADATA
+from engine.store.jobs import JOBS
 
 _LIMIT = 100
 """As many as Arroyo shows; what is on disk is the state directory's business."""
@@ -67,6 +69,17 @@ def latest(connection: Connection, job_id: str, limit: int) -> Sequence[EpochRep
     query = select(CHECKPOINTS).where(CHECKPOINTS.c.job_id == job_id)
     query = query.order_by(CHECKPOINTS.c.epoch.desc()).limit(limit)
     return [_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def newest_two(connection: Connection, job_ids: Sequence[str]) -> Mapping[str, Sequence[EpochRows]]:
+    """What the two newest epochs of each of these jobs have read, newest first; one statement for all of them."""
+    columns = CHECKPOINTS.c.job_id, CHECKPOINTS.c.at, CHECKPOINTS.c.rows_in
+    newest = CHECKPOINTS.join(JOBS, and_(JOBS.c.id == CHECKPOINTS.c.job_id, CHECKPOINTS.c.epoch > JOBS.c.epoch - 2))
+    query = select(*columns).select_from(newest).where(JOBS.c.id.in_(job_ids)).order_by(CHECKPOINTS.c.epoch.desc())
+    epochs: dict[str, list[EpochRows]] = {}
+    for row in connection.execute(query):
+        epochs.setdefault(row.job_id, []).append(EpochRows(row.at, row.rows_in))
+    return epochs
 
 
 def _to_row(report: EpochReport) -> dict[str, object]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter
-from sqlalchemy import BigInteger, Dialect, Text
+from sqlalchemy import BigInteger, Dialect, RowMapping, Text
 from sqlalchemy.types import TypeDecorator
 
 from engine.epoch_report import Length as MicrosLength
 from engine.epoch_report import SinkProgress, TableFigures
 from engine.instants import from_micros, to_micros
 
+RowValues: TypeAlias = RowMapping | Mapping[str, Any]
+"""What is in a row, by the names of the columns."""
 _SINKS: TypeAdapter[Mapping[str, SinkProgress]] = TypeAdapter(Mapping[str, SinkProgress])
 _TABLES: TypeAdapter[Mapping[str, TableFigures]] = TypeAdapter(Mapping[str, TableFigures])
 _LENGTHS: TypeAdapter[Mapping[str, timedelta]] = TypeAdapter(Mapping[str, MicrosLength])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlalchemy import BigInteger, Column, Connection, Integer, RowMapping, Table, Text, and_, insert, select
+from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, and_, insert, select
 from sqlalchemy import update as update_rows
 
 from engine.jobs.states import State
 from engine.jobs.status import Failure, Progress, Status, read_cause
-from engine.store.columns import Instant, Instants, SinkFigures, Watermarks
+from engine.store.columns import Instant, Instants, RowValues, SinkFigures, Watermarks
 from engine.store.database import METADATA
 
 JOBS = Table(
@@ -72,7 +72,7 @@ def advance(connection: Connection, job_id: str, progress: Progress) -> None:
     connection.execute(update_rows(JOBS).where(JOBS.c.id == job_id).values(_progress(progress)))
 
 
-def from_row(row: RowMapping) -> Status:
+def from_row(row: RowValues) -> Status:
     """The status that a row of the table is."""
     return Status(
         job_id=row["id"],
@@ -99,7 +99,7 @@ def from_row(row: RowMapping) -> Status:
     )
 
 
-def read_failure(row: RowMapping) -> Failure | None:
+def read_failure(row: RowValues) -> Failure | None:
     """The failure in a row that may have one."""
     if row["failure_code"] is None:
         return None

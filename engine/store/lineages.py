@@ -3,7 +3,7 @@ stand on it are void. Both happen in the transaction that begins the new one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -26,14 +26,21 @@ def is_state_given_up(connection: Connection, record: JobRecord) -> bool:
     return pipeline.version != record.status.version and versions.get(connection, pipeline.id, pipeline.version).force
 
 
+def voided_by_requests(connection: Connection, records: Sequence[JobRecord]) -> Mapping[str, Sequence[Certificate]]:
+    """For each pipeline, the certificates that go with what somebody has asked for and what is not done yet: a restore,
+    or a version that gives up the state of another plan. As many statements for many records as for one."""
+    going_back = {record.pipeline.id: record.pipeline.restore for record in records if record.pipeline.restore}
+    changing = [record for record in records if record.pipeline.restore is None and _changes_version(record)]
+    last_epochs: dict[str, int | None] = dict(_giving_up_plan(connection, changing))
+    if going_back:
+        epochs = savepoints.epochs(connection, [restore.savepoint_id for restore in going_back.values()])
+        last_epochs |= {pipeline_id: epochs[restore.savepoint_id] for pipeline_id, restore in going_back.items()}
+    return certificates.would_void_each(connection, last_epochs) if last_epochs else {}
+
+
 def voided_by_request(connection: Connection, record: JobRecord) -> Sequence[Certificate]:
-    """The certificates that go with what somebody has asked for and what is not done yet: a restore, or a version that
-    gives up the state of another plan."""
-    pipeline, restore = record.pipeline, record.pipeline.restore
-    if restore is not None:
-        epoch = savepoints.get(connection, pipeline.id, restore.savepoint_id).epoch
-        return certificates.would_void(connection, pipeline.id, epoch)
-    return certificates.would_void(connection, pipeline.id, None) if _gives_up_plan(connection, record) else ()
+    """The same for one pipeline."""
+    return voided_by_requests(connection, [record]).get(record.pipeline.id, ())
 
 
 def begin(connection: Connection, before: JobRecord, at: datetime) -> None:
@@ -55,12 +62,29 @@ def begun(connection: Connection, run: Run, lineage: str | None, first_epoch: in
     _tell(connection, run.job_id, run.generation, voided, at)
 
 
+def _changes_version(record: JobRecord) -> bool:
+    return record.status.version is not None and record.status.version != record.pipeline.version
+
+
 def _gives_up_plan(connection: Connection, record: JobRecord) -> bool:
-    pipeline, version = record.pipeline, record.status.version
-    if version is None or version == pipeline.version:
-        return False
-    wanted = versions.get(connection, pipeline.id, pipeline.version)
-    return wanted.force and wanted.fingerprint != versions.get(connection, pipeline.id, version).fingerprint
+    return _changes_version(record) and bool(_giving_up_plan(connection, [record]))
+
+
+def _giving_up_plan(connection: Connection, records: Sequence[JobRecord]) -> Mapping[str, None]:
+    """The pipelines, of those that are to change their version, that give up the state of another plan with it."""
+    pairs = [(record.pipeline.id, number) for record in records for number in _numbers(record)]
+    plans = versions.plans(connection, pairs) if pairs else {}
+    given_up: dict[str, None] = {}
+    for record in records:
+        before, after = (plans[record.pipeline.id, number] for number in _numbers(record))
+        if after.force and after.fingerprint != before.fingerprint:
+            given_up[record.pipeline.id] = None
+    return given_up
+
+
+def _numbers(record: JobRecord) -> tuple[int, int]:
+    """The version that ran last, and the one that is to run."""
+    return record.status.version or 0, record.pipeline.version
 
 
 def _tell(connection: Connection, job_id: str, generation: int, voided: Sequence[Certificate], at: datetime) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import Boolean, Column, Connection, Integer, RowMapping, Table, Text, and_, delete, insert, or_, select
+from sqlalchemy import Boolean, Column, Connection, Integer, Select, Table, Text, and_, delete, insert, or_, select
 from sqlalchemy import update as update_rows
 from sqlalchemy.exc import IntegrityError
 
 from engine.errors import PipelineNotFoundError, StaleWriteError
 from engine.jobs.spec import Pipeline, Restore, StopRequest
-from engine.store.columns import Instant
+from engine.store.columns import Instant, RowValues
 from engine.store.database import METADATA
 
 PIPELINES = Table(
@@ -57,17 +58,22 @@ def get(connection: Connection, id_or_name: str) -> Pipeline:
     rows = connection.execute(select(PIPELINES).where(same)).mappings().all()
     for row in sorted(rows, key=lambda row: row["id"] != id_or_name):
         return from_row(row)
-    raise PipelineNotFoundError(f"there is no pipeline {id_or_name!r}", hint="`arroyo list` shows the pipelines")
+    raise not_found(id_or_name)
 
 
-def page(connection: Connection, after: Pipeline | None, limit: int) -> Sequence[Pipeline]:
-    """Pipelines from the oldest on, those after a given one."""
-    query = select(PIPELINES).order_by(PIPELINES.c.created_at, PIPELINES.c.id).limit(limit)
-    if after is not None:
-        later = PIPELINES.c.created_at > after.created_at
-        same = and_(PIPELINES.c.created_at == after.created_at, PIPELINES.c.id > after.id)
-        query = query.where(or_(later, same))
-    return [from_row(row) for row in connection.execute(query).mappings()]
+def not_found(id_or_name: str) -> PipelineNotFoundError:
+    """The error for a pipeline that is not there."""
+    return PipelineNotFoundError(f"there is no pipeline {id_or_name!r}", hint="`arroyo list` shows the pipelines")
+
+
+def from_oldest(query: Select[Any], after: Pipeline | None) -> Select[Any]:
+    """The same query from the oldest pipeline on, or from those after a given one."""
+    query = query.order_by(PIPELINES.c.created_at, PIPELINES.c.id)
+    if after is None:
+        return query
+    later = PIPELINES.c.created_at > after.created_at
+    same = and_(PIPELINES.c.created_at == after.created_at, PIPELINES.c.id > after.id)
+    return query.where(or_(later, same))
 
 
 def update(connection: Connection, pipeline: Pipeline) -> Pipeline:
@@ -84,7 +90,7 @@ def remove(connection: Connection, pipeline: Pipeline) -> None:
     connection.execute(delete(PIPELINES).where(PIPELINES.c.id == pipeline.id))
 
 
-def from_row(row: RowMapping) -> Pipeline:
+def from_row(row: RowValues) -> Pipeline:
     """The pipeline that a row of the table is."""
     restore = None
     if row["restore_savepoint"] is not None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import Connection, and_, not_, or_, select
+from sqlalchemy import Connection, Row, Select, Table, and_, not_, or_, select
 
 from engine.errors import StaleWriteError
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Version
+from engine.jobs.spec import Pipeline, Version
 from engine.jobs.states import State
-from engine.jobs.status import JobEvent, Run
+from engine.jobs.status import JobEvent, Run, Status
 from engine.store import events, jobs, lineages, pipeline_secrets, pipelines, runs, targets, totals, versions
+from engine.store.columns import RowValues
 from engine.store.database import Database
 from engine.store.jobs import JOBS
 from engine.store.pipelines import PIPELINES
+from engine.store.runs import RUNS
 from engine.store.savepoints import waiting_for_stop
 
 _RESTING = [state.value for state in State if state.is_terminal]
@@ -36,11 +39,10 @@ class StoredRecords:
             PIPELINES.c.version != JOBS.c.version,
             PIPELINES.c.restore_savepoint.is_not(None),
         )
-        query = select(PIPELINES.c.id).join(JOBS, JOBS.c.id == PIPELINES.c.job_id).where(disturbed)
         # the savepoint of its last epoch comes before anything else
-        query = query.where(not_(and_(JOBS.c.state.in_(_RESTING), waiting_for_stop())))
+        query = _RECORDS.where(disturbed, not_(and_(JOBS.c.state.in_(_RESTING), waiting_for_stop())))
         with self.database.reading() as connection:
-            return [read_record(connection, pipeline_id) for pipeline_id in connection.execute(query).scalars()]
+            return _records(connection, query)
 
     def version(self, pipeline_id: str, number: int) -> Version:
         """A version of a pipeline, with `force` only until a run of it was up."""
@@ -87,12 +89,50 @@ class StoredRecords:
         _save_run(connection, before.run, after.run)
 
 
-def read_record(connection: Connection, pipeline_id: str) -> JobRecord:
-    """All that is written down of a pipeline that must be there."""
-    pipeline = pipelines.get(connection, pipeline_id)
-    status = jobs.get(connection, pipeline.job_id)
-    run = runs.find(connection, status.job_id, status.generation)
-    return JobRecord(pipeline, status, run if run is not None and run.ended_at is None else None)
+def read_record(connection: Connection, id_or_name: str) -> JobRecord:
+    """All that is written down of the pipeline with that id, or else of that name."""
+    records = _records(connection, _RECORDS.where(or_(PIPELINES.c.id == id_or_name, PIPELINES.c.name == id_or_name)))
+    for record in sorted(records, key=lambda record: record.pipeline.id != id_or_name):
+        return record
+    raise pipelines.not_found(id_or_name)
+
+
+def read_page(connection: Connection, after: Pipeline | None, limit: int) -> Sequence[JobRecord]:
+    """All that is written down of pipelines from the oldest on, those after a given one."""
+    return _records(connection, pipelines.from_oldest(_RECORDS, after).limit(limit))
+
+
+def read_call(connection: Connection, job_id: str, generation: int) -> tuple[Run, Status] | None:
+    """A run and the job that it is of, which may have a newer one; None when there never was that run."""
+    row = connection.execute(_CALLS.where(RUNS.c.job_id == job_id, RUNS.c.generation == generation)).one_or_none()
+    if row is None:
+        return None
+    job, run = _parts(row, JOBS, RUNS)
+    return runs.from_row(run), jobs.from_row(job)
+
+
+_RECORDS = select(PIPELINES, JOBS, RUNS).select_from(
+    PIPELINES.join(JOBS, JOBS.c.id == PIPELINES.c.job_id).outerjoin(
+        RUNS, and_(RUNS.c.job_id == JOBS.c.id, RUNS.c.generation == JOBS.c.generation, RUNS.c.ended_at.is_(None))
+    )
+)
+_CALLS = select(JOBS, RUNS).select_from(RUNS.join(JOBS, JOBS.c.id == RUNS.c.job_id))
+
+
+def _records(connection: Connection, query: Select[Any]) -> list[JobRecord]:
+    """The records in one statement, however many they are."""
+    return [_record(*_parts(row, PIPELINES, JOBS, RUNS)) for row in connection.execute(query)]
+
+
+def _record(pipeline: RowValues, job: RowValues, run: RowValues) -> JobRecord:
+    is_open = run["job_id"] is not None
+    return JobRecord(pipelines.from_row(pipeline), jobs.from_row(job), runs.from_row(run) if is_open else None)
+
+
+def _parts(row: Row[Any], *tables: Table) -> list[RowValues]:
+    """The columns of each table in a row of several, whose names may be the same."""
+    values = iter(row)
+    return [dict(zip(table.c.keys(), values, strict=False)) for table in tables]
 
 
 def _is_current(connection: Connection, record: JobRecord) -> bool:

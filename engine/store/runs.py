@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import Column, ColumnElement, Connection, Integer, RowMapping, Table, Text, and_, insert, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Integer, Table, Text, and_, insert, or_, select
 from sqlalchemy import update as update_rows
 
 from engine.jobs.status import Goodbye, Run
 from engine.start_steps import StartStep
-from engine.store.columns import Instant
+from engine.store.columns import Instant, RowValues
 from engine.store.database import METADATA
 from engine.store.jobs import read_failure
 
@@ -114,7 +114,7 @@ def starts(connection: Connection, job_id: str, limit: int) -> Sequence[timedelt
     return [row.running_at - row.launched_at for row in connection.execute(query)]
 
 
-def from_row(row: RowMapping) -> Run:
+def from_row(row: RowValues) -> Run:
     """The run that a row of the table is."""
     return Run(
         job_id=row["job_id"],

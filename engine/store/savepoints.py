@@ -99,6 +99,12 @@ def get(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoin
     return savepoint
 
 
+def epochs(connection: Connection, savepoint_ids: Sequence[str]) -> Mapping[str, int | None]:
+    """The last epoch that each of these holds."""
+    query = select(SAVEPOINTS.c.id, SAVEPOINTS.c.epoch).where(SAVEPOINTS.c.id.in_(savepoint_ids))
+    return {row.id: row.epoch for row in connection.execute(query)}
+
+
 def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Savepoint]:
     """The newest savepoints of a pipeline, newest first."""
     query = select(SAVEPOINTS).where(SAVEPOINTS.c.pipeline_id == pipeline_id)

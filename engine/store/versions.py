@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 
-from sqlalchemy import Boolean, Column, Connection, Integer, Table, Text, and_, insert, select
+from sqlalchemy import Boolean, Column, Connection, Integer, Table, Text, and_, insert, null, select, tuple_
 
 from engine.jobs.spec import Spec, Version
 from engine.store.columns import Instant, Length, TextMap, Texts
@@ -26,6 +28,41 @@ VERSIONS = Table(
     Column("created_at", Instant, nullable=False),
     Column("meaning", Text),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a version's state is bound to, and whether it may take over that of another query."""
+
+    fingerprint: str
+    force: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A version as lists show it. Its texts and its picture are long, and there only where they were asked for."""
+
+    settings: Mapping[str, str]
+    checkpoint_interval: timedelta | None
+    fingerprint: str
+    digest: str
+    query: str | None
+    udfs: tuple[str, ...]
+    graph: str | None
+
+    @staticmethod
+    def of(version: Version) -> Outline:
+        """All that there is of a version."""
+        spec = version.spec
+        return Outline(
+            spec.settings,
+            spec.checkpoint_interval,
+            version.fingerprint,
+            spec.digest,
+            spec.query,
+            spec.udfs,
+            version.graph,
+        )
 
 
 def add(connection: Connection, version: Version) -> None:
@@ -53,6 +90,31 @@ def by_fingerprint(connection: Connection, pipeline_id: str, newest: int) -> Map
     known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
     rows = select(VERSIONS.c.fingerprint, VERSIONS.c.number).where(known).order_by(VERSIONS.c.number)
     return {row.fingerprint: row.number for row in connection.execute(rows)}
+
+
+def plans(connection: Connection, numbers: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Plan]:
+    """The plans of some versions, by pipeline and number."""
+    same = tuple_(VERSIONS.c.pipeline_id, VERSIONS.c.number).in_(numbers)
+    query = select(VERSIONS.c.pipeline_id, VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.force).where(same)
+    rows = connection.execute(query)
+    return {(row.pipeline_id, row.number): Plan(row.fingerprint, row.force) for row in rows}
+
+
+def outlines(
+    connection: Connection, numbers: Sequence[tuple[str, int]], *, with_texts: bool, with_graph: bool
+) -> Mapping[str, Outline]:
+    """Some versions without what is long, unless it is asked for; by pipeline."""
+    short = [VERSIONS.c.pipeline_id, VERSIONS.c.settings, VERSIONS.c.checkpoint_interval]
+    texts = [VERSIONS.c.query, VERSIONS.c.udfs] if with_texts else [null().label("query"), null().label("udfs")]
+    graph = VERSIONS.c.graph if with_graph else null().label("graph")
+    query = select(*short, VERSIONS.c.fingerprint, VERSIONS.c.digest, *texts, graph)
+    rows = connection.execute(query.where(tuple_(VERSIONS.c.pipeline_id, VERSIONS.c.number).in_(numbers)))
+    return {
+        row.pipeline_id: Outline(
+            row.settings, row.checkpoint_interval, row.fingerprint, row.digest, row.query, row.udfs or (), row.graph
+        )
+        for row in rows
+    }
 
 
 def get(connection: Connection, pipeline_id: str, number: int) -> Version:

@@ -1,0 +1,107 @@
+"""The list of all pipelines: page by page, with as many statements for a hundred as for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+from sqlalchemy import Connection
+
+from engine.api.answers import Page, PipelineFacts, pipeline_facts, progress_shown
+from engine.api.context import Context, ContextDep, LastCalls
+from engine.api.problems import refusals
+from engine.instants import FAR_FUTURE, to_micros
+from engine.jobs.records import JobRecord
+from engine.jobs.throughput import rows_per_second
+from engine.store import checkpoints, pipelines, versions
+from engine.store.lineages import voided_by_requests
+from engine.store.records import read_page
+
+ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
+
+Long = Literal["query", "graph"]
+"""What is long of a pipeline."""
+
+
+class ListedPipeline(PipelineFacts):
+    """A pipeline as the list shows it: with figures of its run, and without what is long unless it is asked for."""
+
+    query: str | None = Field(
+        description="The SQL text of the newest version; only `with=query` brings it and the `udfs`, and only "
+        "`with=graph` the `graph`."
+    )
+    since: int = Field(description="When its job entered its state.")
+    failure_code: str | None = Field(description="The code of the error by which its job failed last.")
+    lag_micros: int | None = Field(
+        description="How far the watermark of committed output is behind the clock; null without one, and at the end."
+    )
+    rows_per_second: float | None = Field(
+        description="How fast it reads, from its two newest epochs; null while no run of it is up."
+    )
+    restarts: int = Field(description="Starts after failures in all.")
+    cpu_cores: float | None = Field(
+        description="CPU seconds that its processes take each second; null until its run has looked twice."
+    )
+    memory_bytes: int | None = Field(description="The memory of all its processes; null until its run has looked.")
+
+
+@ROUTER.get("", response_model=Page[ListedPipeline], responses=refusals(404))
+def list_all(
+    context: ContextDep,
+    starting_after: Annotated[
+        str | None, Query(description="The id of the last pipeline of the page before; the first page without it.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    long: Annotated[list[Long] | None, Query(alias="with", description="What is long and is to be there.")] = None,
+) -> Response:
+    """List all pipelines, oldest first."""
+    with context.database.reading() as connection:
+        after = None if starting_after is None else pipelines.get(connection, starting_after)
+        records = read_page(connection, after, limit + 1)
+        data = _rows(connection, records[:limit], context, long or ())
+    # Made to text here, and not where all other requests would wait for it.
+    return Response(Page(data=data, has_more=len(records) > limit).model_dump_json(), media_type="application/json")
+
+
+def _rows(
+    connection: Connection, records: Sequence[JobRecord], context: Context, long: Sequence[Long]
+) -> list[ListedPipeline]:
+    numbers = [(record.pipeline.id, record.pipeline.version) for record in records]
+    outlines = versions.outlines(connection, numbers, with_texts="query" in long, with_graph="graph" in long)
+    voids = voided_by_requests(connection, records)
+    up = [record.status.job_id for record in records if record.run is not None and record.run.running_at is not None]
+    epochs = checkpoints.newest_two(connection, up)
+    now = context.clock()
+    return [
+        ListedPipeline(
+            **pipeline_facts(
+                record, outlines[record.pipeline.id], context.directory, voids.get(record.pipeline.id, ())
+            ),
+            query=outlines[record.pipeline.id].query,
+            since=to_micros(record.status.since),
+            failure_code=record.status.failure and record.status.failure.code,
+            lag_micros=_lag(record, now),
+            rows_per_second=rows_per_second(epochs.get(record.status.job_id, ()), now),
+            restarts=record.status.restarts,
+            **_usage(record, context.last_calls),
+        )
+        for record in records
+    ]
+
+
+def _lag(record: JobRecord, now: datetime) -> int | None:
+    watermark = progress_shown(record.status).watermark
+    if watermark is None or watermark >= FAR_FUTURE:
+        return None
+    return max(0, to_micros(now) - to_micros(watermark))
+
+
+def _usage(record: JobRecord, last_calls: LastCalls) -> dict[str, Any]:
+    """What the processes of the run that is open use of the machine."""
+    run = record.run
+    measured = None if run is None else last_calls.usage(run.job_id, run.generation)
+    cores = None if measured is None or measured.cores is None else round(measured.cores, 3)
+    return {"cpu_cores": cores, "memory_bytes": measured and measured.memory_bytes}

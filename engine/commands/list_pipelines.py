@@ -1,0 +1,72 @@
+"""`arroyo list`."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+
+from engine.commands.base import Command
+from engine.commands.client import Client, Json, field_of
+from engine.commands.remote import add_connection, connect, errors_shown, instant, rows_of, say, table
+
+_PAGE = 500
+_HEAD = (
+    "NAME",
+    "ID",
+    "STATE",
+    "PARALLELISM",
+    "VERSION",
+    "CREATED",
+    "COMPLETE UNTIL",
+    "LAG",
+    "ROWS/S",
+    "RESTARTS",
+    "CPU",
+    "MIB",
+)
+
+
+@errors_shown
+def run(args: Namespace) -> int:
+    """All pipelines, a line each."""
+    rows = list(_all(connect(args)))
+    if args.json:
+        say(json.dumps({"data": rows, "has_more": False}, indent=2))
+    else:
+        say(table(_HEAD, [_line(row) for row in rows]))
+    return 0
+
+
+def _all(client: Client) -> Iterator[dict[str, Json]]:
+    """Every pipeline, page after page."""
+    query: dict[str, str | int | float] = {"limit": _PAGE}
+    while True:
+        answer = client.get("/pipelines", query)
+        page = rows_of(answer)
+        yield from page
+        if not page or not isinstance(answer, dict) or answer.get("has_more") is not True:
+            return
+        query = {**query, "starting_after": field_of(page[-1], "id")}
+
+
+def _line(row: Mapping[str, Json]) -> list[object]:
+    """What a control plane of an earlier version does not say is left empty."""
+    memory, cores = row.get("memory_bytes"), row.get("cpu_cores")
+    return [
+        *(row.get(name) for name in ("name", "id", "state", "parallelism", "version")),
+        instant(row.get("created_at")),
+        instant(row.get("complete_until")),
+        _seconds(row.get("lag_micros")),
+        row.get("rows_per_second"),
+        row.get("restarts"),
+        f"{cores:.2f}" if isinstance(cores, int | float) else None,
+        memory // 2**20 if isinstance(memory, int) else None,
+    ]
+
+
+def _seconds(micros: Json) -> str | None:
+    return f"{micros / 1_000_000:.1f} s" if isinstance(micros, int | float) else None
+
+
+LIST = Command("list", "List the pipelines of a control plane", add_connection, run)
