@@ -515,6 +515,18 @@ class SecretsKeyError(ServerError):
     code = "server.secrets_key"
 
 
+class StoreTooNewError(ServerError):
+    """A later version of the engine has written this database, or this backup."""
+
+    code = "server.store_too_new"
+
+
+class BackupError(ServerError):
+    """A backup of a control plane cannot be made, or cannot be put back."""
+
+    code = "server.backup"
+
+
 class UnreachableError(ServerError):
     """No control plane answers at the address."""
 

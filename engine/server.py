@@ -37,8 +37,9 @@ from engine.jobs.decide import Policy
 from engine.jobs.runner import DRIVER_COMMAND, LocalRunner
 from engine.settings import ApiSettings, PipelineSettings, Settings, read_connections_file
 from engine.store import tokens
-from engine.store.database import Database, open_database, secure
+from engine.store.database import Database, open_database
 from engine.store.records import StoredRecords
+from engine.store.secret_files import secure
 
 if TYPE_CHECKING:
     from engine.api.traces.otel import Traces
@@ -53,7 +54,7 @@ def serve(settings: Settings) -> int:
     """Serve until SIGTERM or Ctrl-C. Drivers run on."""
     check_bind(settings.api)
     directory = DataDirectory(settings.data_dir)
-    database = open_database(directory, os.environ.get(SECRETS_KEY))
+    database = open_database(directory, os.environ.get(SECRETS_KEY), settings.kept_backups)
     try:
         token = _admit_token(database, directory, settings.api)
         listener = _listen(settings.api, directory)

@@ -141,6 +141,12 @@ class Settings(Section):
     connections: Path | None = Field(
         default=None, description="A file of CREATE CONNECTION statements that every pipeline may use."
     )
+    kept_backups: int = Field(
+        default=5,
+        ge=1,
+        description="How many copies of the control plane are kept of those made before its database is changed for a "
+        "newer version.",
+    )
     literal_secrets: bool = Field(
         default=False, description="Whether scripts may hold secrets as plain text, which are then kept and shown."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.commands.backup import BACKUP, RESTORE_BACKUP
 from engine.commands.base import Command
 from engine.commands.deploy import DEPLOY
 from engine.commands.list_pipelines import LIST
@@ -30,5 +31,7 @@ REMOTE: tuple[Command, ...] = (
     WATERMARK,
     DELETE,
     TOKEN,
+    BACKUP,
+    RESTORE_BACKUP,
 )
 """In the order in which the help names them."""

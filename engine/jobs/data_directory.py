@@ -39,6 +39,11 @@ class DataDirectory:
         """What the secrets of pipelines are sealed with, readable by its owner alone."""
         return self.root / "secrets.key"
 
+    @property
+    def backups(self) -> Path:
+        """Copies of the control plane from before its database was changed for a newer version."""
+        return self.root / "backups"
+
     def state(self, pipeline_id: str) -> Path:
         """A pipeline's state directory."""
         return self.root / "state" / _checked(pipeline_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,11 +15,15 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from engine.errors import DataDirLockedError
+from engine.instants import now
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.processes import try_lock
+from engine.store import backups
 from engine.store.migrations import MIGRATIONS
+from engine.store.secret_files import secure
 from engine.store.vault import Vault, fresh_key
 
+LOG = logging.getLogger(__name__)
 METADATA = MetaData()
 
 _PRAGMAS = ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 10000", "foreign_keys = ON")
@@ -62,21 +66,18 @@ class Database:
         self.lock.close()
 
 
-def open_database(directory: DataDirectory, secrets_key: str | None = None) -> Database:
-    """Lock the data directory, open its database and migrate it; refused while another control plane has it, or when
-    the key of its secrets is lost. Without `secrets_key`, the key is in a file, which is made at the first start."""
+def open_database(directory: DataDirectory, secrets_key: str | None = None, kept_backups: int = 5) -> Database:
+    """Lock the data directory, open its database and migrate it; refused while another control plane has it, when a
+    later version has written it, or when the key of its secrets is lost. Before it is migrated, it is copied. Without
+    `secrets_key`, the key is in a file, which is made at the first start."""
     directory.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = try_lock(directory.lock)
-    if lock is None:
-        raise DataDirLockedError(
-            f"another control plane uses {directory.root}{_who(directory.server)}",
-            hint="use that control plane, stop it, or choose another --data-dir",
-        )
+    lock = lock_directory(directory)
     directory.database.touch(mode=0o600)
     engine = create_engine(f"sqlite:///{directory.database}")
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     try:
+        _prepare_migration(directory, kept_backups)
         database = Database(engine, lock, _open_vault(directory, secrets_key))
         _migrate(database)
         _check_vault(database)
@@ -85,6 +86,27 @@ def open_database(directory: DataDirectory, secrets_key: str | None = None) -> D
         lock.close()
         raise
     return database
+
+
+def lock_directory(directory: DataDirectory) -> IO[str]:
+    """Keep every other control plane out of a data directory, until the lock is closed."""
+    lock = try_lock(directory.lock)
+    if lock is None:
+        raise DataDirLockedError(
+            f"another control plane uses {directory.root}{_who(directory.server)}",
+            hint="use that control plane, stop it, or choose another --data-dir",
+        )
+    return lock
+
+
+def _prepare_migration(directory: DataDirectory, kept_backups: int) -> None:
+    """Refuse what a later version has written, and copy what is to be changed; an empty database is neither."""
+    version = backups.store_version(directory.database)
+    if version > len(MIGRATIONS):
+        raise backups.too_new(f"the database of {directory.root}", version)
+    if 0 < version < len(MIGRATIONS):
+        file = backups.take_aside(directory, version, now(), kept_backups)
+        LOG.warning("the database is changed for this version of the engine; how it was before is in %s", file)
 
 
 def _open_vault(directory: DataDirectory, secrets_key: str | None) -> Vault:
@@ -135,12 +157,3 @@ def _who(server: Path) -> str:
         return f" (process {address['pid']}, {address['url']})"
     except (OSError, ValueError, KeyError):
         return ""
-
-
-def secure(path: Path, text: str) -> None:
-    """Write a small file for the eyes of this user only, whole or not at all."""
-    fresh = path.with_suffix(".new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    fresh.replace(path)

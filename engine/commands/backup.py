@@ -1,0 +1,80 @@
+"""`arroyo backup` and `arroyo restore-backup`: the whole control plane as a file, on the machine that it is on."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from engine.commands.base import Command
+from engine.commands.remote import errors_shown, say
+from engine.errors import BackupError
+from engine.instants import now
+from engine.jobs.data_directory import DataDirectory
+from engine.settings import Settings, load
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, help="Write the backup to this file, which must not be there yet")
+    _add_data_directory(parser)
+
+
+def _restore_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, help="Take the backup from this file")
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="Overwrite the control plane that is in the data directory; a backup of it is made first",
+    )
+    _add_data_directory(parser)
+
+
+def _add_data_directory(parser: ArgumentParser) -> None:
+    parser.add_argument("--data-dir", type=Path, help="Choose the control plane of this machine by its data directory")
+
+
+@errors_shown
+def run_backup(args: Namespace) -> int:
+    """Copy the control plane's memory into a file, also while it is at work."""
+    from engine.store import backups  # noqa: PLC0415 - the other verbs start faster without the database's library
+
+    directory = DataDirectory(_settings(args).data_dir)
+    manifest = backups.take(directory, args.file, now())
+    say(f"{args.file}: store version {manifest.store}, taken at {manifest.taken_at}; it holds secrets, keep it safe")
+    say(f"the states of pipelines are not in it: they stay in {directory.root / 'state'}")
+    return 0
+
+
+@errors_shown
+def run_restore_backup(args: Namespace) -> int:
+    """Put a control plane's memory back; none may be at work in that data directory."""
+    from engine.store import backups  # noqa: PLC0415 - the other verbs start faster without the database's library
+    from engine.store.database import lock_directory  # noqa: PLC0415 - the same
+
+    settings = _settings(args)
+    directory = DataDirectory(settings.data_dir)
+    directory.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = lock_directory(directory)
+    try:
+        manifest = backups.read_manifest(args.file)
+        if directory.database.exists():
+            if not args.replace:
+                raise BackupError(
+                    f"{directory.root} has a control plane's database",
+                    hint="--replace overwrites it, after a backup of it",
+                )
+            version = backups.store_version(directory.database)
+            say(f"{backups.take_aside(directory, version, now(), settings.kept_backups)}: what was there before")
+        backups.put_back(directory, args.file)
+    finally:
+        lock.close()
+    say(f"{directory.root} is as it was at {manifest.taken_at}; `arroyo serve` goes on from there")
+    return 0
+
+
+def _settings(args: Namespace) -> Settings:
+    return load(os.environ, overrides={"data_dir": args.data_dir} if args.data_dir else {})
+
+
+BACKUP = Command("backup", "Copy a whole control plane into a file, while it runs", _arguments, run_backup)
+RESTORE_BACKUP = Command("restore-backup", "Put back a control plane", _restore_arguments, run_restore_backup)
