@@ -70,7 +70,7 @@ def read_log(
     since, over as many runs as there were."""
     with context.database.reading() as connection:
         # before the files: what a job at rest has printed is all there
-        record = read_record(connection, pipelines.get(connection, pipeline).id)
+        record = read_record(connection, pipeline)
     is_at_rest = record.status.state.is_terminal and is_settled(record.pipeline, record.status)
     runs = context.directory.runs(record.pipeline.id)
     if after is None:

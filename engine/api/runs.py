@@ -11,6 +11,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
+from engine.api.adoption import adopt
 from engine.api.authentication import bearer
 from engine.api.bodies import Body
 from engine.api.context import Context, ContextDep
@@ -41,6 +42,7 @@ class Hello(Message):
 
     nonce: str = Field(repr=False)
     pid: int
+    wire: int = Field(default=1, description="The version of what it says; those from before versions do not say it.")
 
 
 class Heartbeat(Message):
@@ -50,6 +52,7 @@ class Heartbeat(Message):
     reports: tuple[EpochReport, ...] = ()
     signs: int | None = Field(default=None, description="Grows with every sign of life that the work shows.")
     step: str | None = Field(default=None, max_length=100, description="What the start is at.")
+    wire: int = Field(default=1, description="The version of what it says, as in the hello.")
     usage: dict[str, ProcessUsage] | None = Field(
         default=None, description="What the run uses of the machine, by the role of its processes, when it has looked."
     )
@@ -88,7 +91,7 @@ def hello(job: str, generation: Generation, body: Hello, request: Request, conte
     """A driver is there; it may go on if it is the newest of its job."""
     with context.database.writing() as connection:
         run, status = _authenticated(connection, request, job, generation)
-        runs.set_hello(connection, run, context.clock())
+        runs.set_hello(connection, run, context.clock(), body.wire)
     return _answer(context, run, status)
 
 
@@ -99,7 +102,8 @@ def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Reques
         run, status = _authenticated(connection, request, job, generation)
     is_first = body.state == "running" and run.running_at is None
     has_stepped = body.step is not None and body.step != run.step
-    if is_first or has_stepped or body.reports:
+    is_adopted = run.wire is None
+    if is_first or has_stepped or is_adopted or body.reports:
         with context.database.writing() as connection:
             run, status = _authenticated(connection, request, job, generation)
             if has_stepped:
@@ -107,9 +111,11 @@ def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Reques
             if is_first and status.generation == generation:
                 runs.set_running(connection, run, context.clock())
             committed = _advance(connection, run, status, body.reports, context.clock())
+            if is_adopted:
+                adopt(connection, run, body.wire, context.clock())
         _tell(context, run, committed, is_first=is_first)
         context.changes.notify(run.pipeline_id)
-    if is_first:
+    if is_first or is_adopted:
         context.wake()
     if body.usage is not None:
         usage = {role: body.usage[role] for role in get_args(ProcessRole) if role in body.usage}

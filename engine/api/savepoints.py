@@ -159,7 +159,7 @@ def _rehearse(context: Context, request: ChangeRequest, pipeline: str, stop: Sto
 
 def _record(connection: Connection, request: ChangeRequest, pipeline: str) -> JobRecord:
     """A pipeline of whose state a savepoint can be taken now."""
-    record = read_record(connection, pipelines.get(connection, pipeline).id)
+    record = read_record(connection, pipeline)
     request.check(record.pipeline)
     if record.status.state is State.RESCALING or record.pipeline.restore is not None:
         raise PipelineBusyError(

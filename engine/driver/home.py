@@ -33,6 +33,7 @@ from engine.jobs.address import API_PREFIX, read_address
 from engine.jobs.assignment import Assignment
 from engine.jobs.process_usage import RunUsage, UsageMeter
 from engine.jobs.status import Goodbye
+from engine.jobs.wire import WIRE
 from engine.start_steps import StartStep
 
 LOG = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ class Home:
 
     def open(self) -> None:
         """Say hello, and begin to send heartbeats."""
-        self._call("hello", {"nonce": self.assignment.key, "pid": os.getpid()})
+        self._call("hello", {"nonce": self.assignment.key, "pid": os.getpid(), "wire": WIRE})
         self._thread = threading.Thread(target=self._send_heartbeats, name="heartbeats", daemon=True)
         self._thread.start()
 
@@ -153,6 +154,7 @@ class Home:
                 "reports": [to_wire(report) for report in batch],
                 "signs": self._signs,
                 "step": self._step,
+                "wire": WIRE,
                 "usage": self._usage(begin),
             }
             if self._call("heartbeat", body):

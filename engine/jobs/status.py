@@ -128,6 +128,8 @@ class Run:
     """What its start is at."""
     ended_at: datetime | None = None
     goodbye: Goodbye | None = None
+    wire: int | None = None
+    """The version of what it says; None until it has told a control plane that asks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ RUNS = Table(
     Column("failure_hint", Text),
     Column("failure_cause", Text),
     Column("step", Text),
+    Column("wire", Integer),
 )
 
 
@@ -64,9 +65,14 @@ def set_process(connection: Connection, run: Run, pid: int, born: str) -> None:
     connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(pid=pid, born=born))
 
 
-def set_hello(connection: Connection, run: Run, at: datetime) -> None:
-    """Write down that the driver has called."""
-    connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(hello_at=at))
+def set_hello(connection: Connection, run: Run, at: datetime, wire: int) -> None:
+    """Write down that the driver has called, and which version it speaks."""
+    connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(hello_at=at, wire=wire))
+
+
+def set_wire(connection: Connection, run: Run, wire: int) -> None:
+    """Write down which version a driver speaks that has said hello to a control plane before this one."""
+    connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(wire=wire))
 
 
 def set_step(connection: Connection, run: Run, step: str | None) -> None:
@@ -129,6 +135,7 @@ def from_row(row: RowValues) -> Run:
         hello_at=row["hello_at"],
         running_at=row["running_at"],
         step=row["step"],
+        wire=row["wire"],
         ended_at=row["ended_at"],
         goodbye=None if row["outcome"] is None else Goodbye(row["outcome"], read_failure(row)),
     )

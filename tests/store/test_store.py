@@ -186,7 +186,7 @@ def test_a_runs_story_is_kept(database: Database) -> None:
     with database.writing() as connection:
         runs.add(connection, RUN)
         runs.set_process(connection, RUN, 42, "7")
-        runs.set_hello(connection, RUN, T0)
+        runs.set_hello(connection, RUN, T0, 2)
         runs.set_running(connection, RUN, T0)
         runs.set_goodbye(connection, RUN, bye)
         runs.end(connection, RUN.job_id, 1, T0)

@@ -20,6 +20,7 @@ from engine.store.migrations import (
     m0015_metrics,
     m0016_certificate_offsets,
     m0017_secrets_set_at,
+    m0018_wire_versions,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -40,4 +41,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0015_metrics.STATEMENTS,
     m0016_certificate_offsets.STATEMENTS,
     m0017_secrets_set_at.STATEMENTS,
+    m0018_wire_versions.STATEMENTS,
 )
