@@ -41,6 +41,7 @@ def _statements(plane: Plane) -> Iterator[list[str]]:
 def test_a_list_of_a_hundred_takes_as_many_statements_as_one_of_two(plane: Plane) -> None:
     for number in range(100):
         plane.http.put(f"/api/v1/pipelines/by-name/p{number}", json={"query": "SELECT 1", "stop": "checkpoint"})
+        plane.now += timedelta(seconds=1)
     for number in range(20):
         plane.run(f"p{number}")
         _deploy_with_force(plane, f"p{number}")
