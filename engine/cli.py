@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from engine import __version__
 from engine.commands import REMOTE
+from engine.commands.backup import BACKUP, RESTORE_BACKUP
 from engine.commands.base import Command
 from engine.commands.check import CHECK
 from engine.commands.complete import COMPLETION
@@ -21,7 +22,7 @@ REFUSED = 2
 FAILED = 3
 INTERRUPTED = 130
 
-COMMANDS: tuple[Command, ...] = (RUN, CHECK, EXPLAIN, *REMOTE, COMPLETION)
+COMMANDS: tuple[Command, ...] = (RUN, CHECK, EXPLAIN, *REMOTE, BACKUP, RESTORE_BACKUP, COMPLETION)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -25,6 +25,7 @@ from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls
 from engine.api.plan_query import plan_query
+from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
 from engine.api.target_registry import read_unread
 from engine.api.waiting_requests import Changes
@@ -34,8 +35,9 @@ from engine.jobs.address import read_address
 from engine.jobs.controller import Controller, DriverSettings, hash_key
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
+from engine.jobs.leaks import Limits
 from engine.jobs.runner import DRIVER_COMMAND, LocalRunner
-from engine.settings import ApiSettings, PipelineSettings, Settings, read_connections_file
+from engine.settings import ApiSettings, PipelineSettings, Settings, SweepSettings, read_connections_file
 from engine.store import tokens
 from engine.store.database import Database, open_database
 from engine.store.records import StoredRecords
@@ -120,6 +122,7 @@ def _serve(
         take=take_savepoint,
         version=__version__,
         instance=instance,
+        limits=_limits(settings.sweep),
         max_query_bytes=settings.api.max_query_bytes,
         long_poll_max=settings.api.long_poll_max,
         tell_span=None if traces is None else traces.tell,
@@ -132,13 +135,20 @@ def _serve(
     read_unread(context)
     savepoints.resume(context)
     deletions.resume(context)
-    loop = threading.Thread(target=controller.run, name="controller")
-    loop.start()
+    sweeper = Sweeper(context, settings.sweep.interval)
+    threads = [
+        threading.Thread(target=work, name=name)
+        for name, work in (("controller", controller.run), ("sweeper", sweeper.run))
+    ]
+    for thread in threads:
+        thread.start()
     try:
         Listener(config, context, Address(directory, _url(listener))).run(sockets=[listener])
     finally:
         controller.close()
-        loop.join()
+        sweeper.close()
+        for thread in threads:
+            thread.join()
         context.workers.shutdown()
         if traces is not None:
             traces.close()
@@ -228,6 +238,15 @@ def _hosts(api: ApiSettings) -> frozenset[str] | None:
     if not is_loopback(api.host) and not api.allowed_hosts:
         return None
     return _LOOPBACK | {api.host.lower()} | {host.lower() for host in api.allowed_hosts}
+
+
+def _limits(sweep: SweepSettings) -> Limits:
+    return Limits(
+        kept_runs=sweep.kept_runs,
+        files_for=sweep.files_for,
+        kept_events=sweep.kept_events,
+        history_for=sweep.history_for,
+    )
 
 
 def _policy(pipeline: PipelineSettings) -> Policy:

@@ -132,6 +132,27 @@ class PipelineSettings(Section):
     )
 
 
+class SweepSettings(Section):
+    """What of the past is kept, and how often the rest is removed."""
+
+    interval: Duration = Field(
+        default=timedelta(hours=1), description="How often is looked for what may go; also at every start."
+    )
+    kept_runs: int = Field(
+        default=10, ge=1, description="How many runs of a pipeline keep their logs and assignments, whatever their age."
+    )
+    files_for: Duration = Field(
+        default=timedelta(days=7), description="How long the logs and assignments of older runs are kept."
+    )
+    kept_events: int = Field(
+        default=1000, ge=0, description="How many events of a pipeline are kept, whatever their age."
+    )
+    history_for: Duration = Field(
+        default=timedelta(days=90),
+        description="How long older events are kept, certificates of gates, and records of runs that were never up.",
+    )
+
+
 class Settings(Section):
     """All settings of the control plane."""
 
@@ -153,6 +174,7 @@ class Settings(Section):
     api: ApiSettings = Field(default=ApiSettings(), description="How the control plane is reached.")
     traces: TraceSettings = Field(default=TraceSettings(), description="Where traces go.")
     pipeline: PipelineSettings = Field(default=PipelineSettings(), description="How jobs are started and watched.")
+    sweep: SweepSettings = Field(default=SweepSettings(), description="What of the past is kept.")
 
 
 def load(

@@ -20,6 +20,7 @@ from engine.api import (
     problems,
     runs,
     savepoints,
+    sweep,
     tokens,
     validate_query,
     watermark,
@@ -52,6 +53,7 @@ ROUTERS = (
     watermark.CERTIFICATES,
     savepoints.ROUTER,
     tokens.ROUTER,
+    sweep.ROUTER,
     runs.ROUTER,
     description.ROUTER,
 )

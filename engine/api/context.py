@@ -16,6 +16,7 @@ from engine.api.traces.spans import TellSpan
 from engine.api.waiting_requests import Changes
 from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
+from engine.jobs.leaks import Limits
 from engine.jobs.process_usage import RunUsage
 from engine.jobs.spec import PlannedQuery
 from engine.store.database import Database
@@ -137,6 +138,8 @@ class Context:
     """How long a request for a savepoint is held in the hope that it completes."""
     in_hand: dict[str, Savepoint] = field(default_factory=dict)
     """The savepoints that are being taken, by their ids."""
+    limits: Limits = field(default_factory=Limits)
+    """What of the past is kept."""
     admission: Admission = field(default_factory=Admission)
     """The named tokens that are let in."""
     tell_span: TellSpan | None = None

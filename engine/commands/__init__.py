@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from engine.commands.backup import BACKUP, RESTORE_BACKUP
 from engine.commands.base import Command
 from engine.commands.deploy import DEPLOY
 from engine.commands.list_pipelines import LIST
@@ -12,6 +11,7 @@ from engine.commands.restore import RESTORE
 from engine.commands.savepoint import SAVEPOINT, SAVEPOINTS
 from engine.commands.serve import SERVE
 from engine.commands.start import RESTART, START
+from engine.commands.sweep import SWEEP
 from engine.commands.token import TOKEN
 from engine.commands.watermark import WATERMARK
 
@@ -31,7 +31,6 @@ REMOTE: tuple[Command, ...] = (
     WATERMARK,
     DELETE,
     TOKEN,
-    BACKUP,
-    RESTORE_BACKUP,
+    SWEEP,
 )
 """In the order in which the help names them."""

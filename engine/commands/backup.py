@@ -63,13 +63,23 @@ def run_restore_backup(args: Namespace) -> int:
                     f"{directory.root} has a control plane's database",
                     hint="--replace overwrites it, after a backup of it",
                 )
-            version = backups.store_version(directory.database)
-            say(f"{backups.take_aside(directory, version, now(), settings.kept_backups)}: what was there before")
+            say(f"{_set_aside(directory, settings.kept_backups)}: what was there before")
         backups.put_back(directory, args.file)
     finally:
         lock.close()
     say(f"{directory.root} is as it was at {manifest.taken_at}; `arroyo serve` goes on from there")
     return 0
+
+
+def _set_aside(directory: DataDirectory, keep: int) -> Path:
+    """A backup of what is about to be overwritten; what cannot be read any more is only moved away."""
+    from engine.store import backups  # noqa: PLC0415 - the other verbs start faster without the database's library
+
+    try:
+        return backups.take_aside(directory, backups.store_version(directory.database), now(), keep)
+    except BackupError:
+        broken = directory.database.with_suffix(f".broken-{now():%Y%m%dT%H%M%S}")
+        return directory.database.rename(broken)
 
 
 def _settings(args: Namespace) -> Settings:

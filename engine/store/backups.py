@@ -54,6 +54,7 @@ def take(directory: DataDirectory, file: Path, at: datetime) -> Manifest:
         raise BackupError(f"{file} is there already", hint="choose another name, or move it away")
     with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=".backup-") as folder:
         copy, packed = Path(folder) / _DATABASE, Path(folder) / "packed"
+        store_version(directory.database)  # refuses what is no database
         _copy_database(directory.database, copy)
         manifest = Manifest(_FORMAT, __version__, store_version(copy), at.isoformat())
         descriptor = os.open(packed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -112,8 +113,13 @@ def put_back(directory: DataDirectory, file: Path) -> Manifest:
 
 def store_version(database: Path) -> int:
     """The number of migrations that a database has seen."""
-    with closing(sqlite3.connect(database)) as connection:
-        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    try:
+        with closing(sqlite3.connect(database)) as connection:
+            version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        raise BackupError(
+            f"{database} cannot be read: {error}", hint="put back a backup: arroyo restore-backup"
+        ) from error
     return version
 
 

@@ -97,8 +97,8 @@ def read_record(connection: Connection, id_or_name: str) -> JobRecord:
     raise pipelines.not_found(id_or_name)
 
 
-def read_page(connection: Connection, after: Pipeline | None, limit: int) -> Sequence[JobRecord]:
-    """All that is written down of pipelines from the oldest on, those after a given one."""
+def read_page(connection: Connection, after: Pipeline | None, limit: int | None) -> Sequence[JobRecord]:
+    """All that is written down of pipelines from the oldest on, those after a given one; all of them without limit."""
     return _records(connection, pipelines.from_oldest(_RECORDS, after).limit(limit))
 
 

@@ -35,6 +35,9 @@ ARGUMENTS: dict[str, list[str]] = {
     "watermark": ["orders"],
     "delete": ["orders"],
     "token": ["create", "ann"],
+    "sweep": [],
+    "backup": ["{script}.backup"],
+    "restore-backup": ["{script}"],
     "completion": ["bash"],
 }
 """What each verb needs at least."""
@@ -155,7 +158,7 @@ def test_an_address_that_cannot_be_listened_on_is_refused(
     assert (code, "listen" in complaint) == (2, True), complaint
 
 
-@pytest.mark.parametrize("verb", ["serve", *REMOTE_VERBS])
+@pytest.mark.parametrize("verb", ["serve", "backup", "restore-backup", *REMOTE_VERBS])
 def test_a_data_directory_that_is_a_file_is_said_to_be_one(
     verb: str, script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

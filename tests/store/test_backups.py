@@ -250,3 +250,18 @@ def test_a_key_from_the_environment_is_not_in_a_backup(tmp_path: Path) -> None:
 
     with pytest.raises(SecretsKeyError):
         open_database(DataDirectory(tmp_path / "b"))
+
+
+def test_a_broken_database_is_moved_away_for_a_backup(tmp_path: Path, capsys: Any) -> None:
+    directory, copy = DataDirectory(tmp_path / "a"), str(tmp_path / "copy")
+    _write(directory, "a")
+    _call(BACKUP, copy, "--data-dir", str(directory.root))
+    directory.database.write_bytes(b"nonsense" * 1000)
+    assert _call(BACKUP, str(tmp_path / "other"), "--data-dir", str(directory.root)) == 2
+    assert "cannot be read" in capsys.readouterr().err
+    with pytest.raises(BackupError, match="cannot be read"):
+        open_database(directory)
+
+    assert _call(RESTORE_BACKUP, copy, "--data-dir", str(directory.root), "--replace") == 0
+
+    assert _names(directory) == ["orders-a"]

@@ -192,7 +192,7 @@ def test_a_runs_story_is_kept(database: Database) -> None:
         runs.end(connection, RUN.job_id, 1, T0)
         run = runs.find(connection, RUN.job_id, 1)
 
-    assert run == replace(RUN, pid=42, born="7", hello_at=T0, running_at=T0, goodbye=bye, ended_at=T0)
+    assert run == replace(RUN, pid=42, born="7", hello_at=T0, wire=2, running_at=T0, goodbye=bye, ended_at=T0)
 
 
 def test_a_version_that_was_forced_is_so_until_its_first_epoch_begins(database: Database) -> None:

@@ -1,0 +1,131 @@
+"""The sweep: what is left behind and needed by nobody is named, and goes. States and savepoints are never touched."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from sqlalchemy import Connection
+
+from engine.api.context import Context, ContextDep
+from engine.jobs.leaks import LeakedPath, OpenRun, leaked_paths
+from engine.store import old_rows
+from engine.store.records import read_page
+
+LOG = logging.getLogger(__name__)
+ROUTER = APIRouter(prefix="/sweep", tags=["sweep"])
+
+
+class Leak(BaseModel):
+    """Something that is left behind: a file, a directory, or rows of one kind."""
+
+    kind: str = Field(description="What it is.")
+    path: str | None = Field(description="Where it is; null for rows of the database.")
+    count: int = Field(description="How many there are.")
+    bytes: int | None = Field(description="The size of the files; null for rows.")
+    reason: str = Field(description="Why it may go.")
+
+
+class SweepAnswer(BaseModel):
+    """What may go, or has gone."""
+
+    dry_run: bool = Field(description="Whether everything is there still.")
+    leaks: list[Leak] = Field(description="What is left behind.")
+    bytes: int = Field(description="The size of all files among it.")
+
+
+@ROUTER.post("")
+def sweep_now(
+    context: ContextDep, dry_run: Annotated[bool, Query(description="Whether only to say what would go.")] = False
+) -> SweepAnswer:
+    """Remove what is left behind: scratch directories of processes that are no more, files and records of old runs, old
+    events, certificates and idempotency keys. Nothing of a run that is alive, of a state or of a savepoint is touched;
+    the control plane does the same at every start and now and then."""
+    leaks = look(context) if dry_run else sweep(context)
+    return SweepAnswer(dry_run=dry_run, leaks=leaks, bytes=sum(leak.bytes or 0 for leak in leaks))
+
+
+def look(context: Context) -> list[Leak]:
+    """What may go."""
+    with context.database.reading() as connection:
+        counts = old_rows.count(connection, context.clock(), context.limits)
+    return [*map(_of_path, _paths(context)), *_of_rows(counts, context)]
+
+
+def sweep(context: Context) -> list[Leak]:
+    """Remove what may go; what has gone. What cannot be removed is left to the next time."""
+    gone = [_of_path(leaked) for leaked in _paths(context) if _remove(leaked)]
+    counts: dict[str, int] = {}
+    while True:
+        with context.database.writing() as connection:
+            removed = old_rows.remove_some(connection, context.clock(), context.limits)
+        counts = {name: counts.get(name, 0) + count for name, count in removed.items()}
+        if not any(removed.values()):
+            return [*gone, *_of_rows(counts, context)]
+
+
+@dataclass(slots=True)
+class Sweeper:
+    """Sweeps at the start of a control plane and then regularly, on a thread of its own."""
+
+    context: Context
+    interval: timedelta
+    _is_over: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Sweep until closed."""
+        while not self._is_over.is_set():
+            try:
+                for leak in sweep(self.context):
+                    LOG.info("sweep: %s %s: %s", leak.kind, leak.path or leak.count, leak.reason)
+            except Exception:
+                LOG.exception("an error ends this sweep; the next one tries again")
+            self._is_over.wait(self.interval.total_seconds())
+
+    def close(self) -> None:
+        """Make `run` return."""
+        self._is_over.set()
+
+
+def _paths(context: Context) -> Sequence[LeakedPath]:
+    with context.database.reading() as connection:
+        open_runs = _open_runs(connection)
+    return list(leaked_paths(context.directory, open_runs, context.clock(), context.limits))
+
+
+def _open_runs(connection: Connection) -> dict[str, OpenRun | None]:
+    """Every pipeline, with its run if one is open."""
+    runs = {record.pipeline.id: record.run for record in read_page(connection, None, None)}
+    return {name: None if run is None else OpenRun(run.generation, run.pid) for name, run in runs.items()}
+
+
+def _remove(leaked: LeakedPath) -> bool:
+    try:
+        if leaked.path.is_dir():
+            shutil.rmtree(leaked.path)
+        else:
+            leaked.path.unlink(missing_ok=True)
+    except OSError as error:
+        LOG.warning("%s cannot be removed yet: %s", leaked.path, error)
+        return False
+    return True
+
+
+def _of_path(leaked: LeakedPath) -> Leak:
+    return Leak(kind=leaked.kind, path=str(leaked.path), count=1, bytes=leaked.bytes, reason=leaked.reason)
+
+
+def _of_rows(counts: Mapping[str, int], context: Context) -> list[Leak]:
+    reasons = old_rows.reasons(context.limits)
+    return [
+        Leak(kind=name, path=None, count=count, bytes=None, reason=reasons[name])
+        for name, count in counts.items()
+        if count
+    ]

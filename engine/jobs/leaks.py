@@ -1,0 +1,127 @@
+"""What is left behind below a data directory and needed by nobody: found by looking, removed only by the sweep.
+
+    state/pl_1/logs/scratch-400    no process 400 is there, and no open run of pl_1 has that number       goes
+    state/pl_1/logs/scratch-900    process 900 is there                                                   stays
+    runs/pl_1/000001.log .json     run 1 has ended, 12 newer ones are there, and it is older than a week  goes
+    runs/pl_1/000013.log .json     the newest run, whatever its age                                       stays
+    runs/pl_9                      no pipeline pl_9 is there, and nothing in it is younger than a week    goes
+
+States and savepoints are no leaks, whosever they are: only a deletion, which is written down, removes those.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from engine.checkpoints.layout import StatePaths
+from engine.jobs import processes
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.ids import is_id
+
+LeakKind = Literal["scratch", "run files", "files of no pipeline"]
+_SCRATCH = re.compile(r"scratch-([0-9]+)")
+_OF_RUN = re.compile(r"([0-9]{6,})\..+")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What of the past is kept. A thing goes only if it is beyond its number and older than its time."""
+
+    kept_runs: int = 10
+    """So many runs of a pipeline keep their logs and assignments, whatever their age."""
+    files_for: timedelta = timedelta(days=7)
+    """How long those of older ones are kept."""
+    kept_events: int = 1000
+    """So many events of a job are kept, whatever their age."""
+    history_for: timedelta = timedelta(days=90)
+    """How long older events are kept, and certificates, and runs that were never up."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that has not been seen to end."""
+
+    generation: int
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeakedPath:
+    """A file or directory that may go, and why."""
+
+    path: Path
+    kind: LeakKind
+    reason: str
+    bytes: int
+
+
+def leaked_paths(
+    directory: DataDirectory,
+    open_runs: Mapping[str, OpenRun | None],
+    now: datetime,
+    limits: Limits,
+    is_alive: Callable[[int], bool] = lambda pid: processes.born(pid) is not None,
+) -> Iterator[LeakedPath]:
+    """What may go below a data directory. `open_runs` has every pipeline there is, with its run if one is open; read
+    it before, so that a pipeline that is made meanwhile has nothing here that is old enough."""
+    for folder in _folders(directory.root / "state", open_runs):
+        yield from _scratch(StatePaths(folder).logs, open_runs[folder.name], is_alive)
+    for folder in _folders(directory.root / "runs"):
+        if folder.name in open_runs:
+            yield from _run_files(folder, open_runs[folder.name], now, limits)
+        elif not processes.is_locked(folder / "lock") and now - _newest(folder) > limits.files_for:
+            yield LeakedPath(folder, "files of no pipeline", "its pipeline is not there", _size(folder))
+
+
+def _folders(parent: Path, among: Mapping[str, object] | None = None) -> Iterator[Path]:
+    for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
+        if is_id(folder.name, "pl") and (among is None or folder.name in among) and not folder.is_symlink():
+            yield folder
+
+
+def _scratch(logs: Path, run: OpenRun | None, is_alive: Callable[[int], bool]) -> Iterator[LeakedPath]:
+    for path in sorted(logs.iterdir()) if logs.is_dir() else ():
+        match = _SCRATCH.fullmatch(path.name)
+        if match is None or is_alive(pid := int(match[1])):
+            continue
+        # A JVM may live on for a while when its driver has died; until it is gone, its run is open.
+        if run is not None and run.pid in (pid, None):
+            continue
+        yield LeakedPath(path, "scratch", f"process {pid} is no more", _size(path))
+
+
+def _run_files(folder: Path, run: OpenRun | None, now: datetime, limits: Limits) -> Iterator[LeakedPath]:
+    files = [(int(match[1]), path) for path in folder.iterdir() if (match := _OF_RUN.fullmatch(path.name))]
+    newest = sorted({generation for generation, _ in files})[-limits.kept_runs :]
+    for generation, path in sorted(files):
+        if generation in newest or (run is not None and generation >= run.generation):
+            continue
+        if now - _modified(path) > limits.files_for:
+            reason = f"run {generation} has ended, and {len(newest)} newer ones have files"
+            yield LeakedPath(path, "run files", reason, _size(path))
+
+
+def _newest(folder: Path) -> datetime:
+    return max(_modified(path) for path in (folder, *folder.iterdir()))
+
+
+def _modified(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+
+
+def _size(path: Path) -> int:
+    """The bytes of a file, or of all files of a directory that are there still."""
+    if not path.is_dir():
+        return path.lstat().st_size
+    total = 0
+    for child in path.rglob("*"):
+        try:
+            total += 0 if child.is_dir() else child.lstat().st_size
+        except FileNotFoundError:
+            continue
+    return total

@@ -1,0 +1,91 @@
+"""Rows that are kept for some time only: what is beyond it is counted, and then deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ColumnClause,
+    Connection,
+    Select,
+    Subquery,
+    Table,
+    and_,
+    delete,
+    func,
+    literal_column,
+    select,
+)
+
+from engine.jobs.leaks import Limits
+from engine.start_steps import StartStep
+from engine.store.certificates import CERTIFICATES
+from engine.store.events import EVENTS
+from engine.store.keys import KEPT_FOR, KEYS
+from engine.store.pipeline_secrets import SECRETS
+from engine.store.pipelines import PIPELINES
+from engine.store.runs import RUNS
+
+_ROW: ColumnClause[int] = literal_column("rowid")
+_AT_ONCE = 1000
+_KEPT_RUNS = 100
+"""So many of the newest runs of a job are kept, whatever their age."""
+
+
+def reasons(limits: Limits) -> Mapping[str, str]:
+    """What may go, by the name of what it is, and why."""
+    days = limits.history_for.days
+    return {
+        "idempotency keys": f"older than {KEPT_FOR.days} days",
+        "events": f"older than {days} days, and {limits.kept_events} newer ones of the job are there",
+        "certificates": f"given more than {days} days ago",
+        "runs": f"older than {days} days, never up, and {_KEPT_RUNS} newer ones of the job are there",
+        "secrets": "their pipeline is not there",
+    }
+
+
+def count(connection: Connection, now: datetime, limits: Limits) -> Mapping[str, int]:
+    """How many rows may go, by the name of what they are."""
+    return {
+        name: connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
+        for name, (_, rows) in _old(now, limits).items()
+    }
+
+
+def remove_some(connection: Connection, now: datetime, limits: Limits) -> Mapping[str, int]:
+    """Delete some of them, so few that nobody waits long meanwhile; how many went. None are left once none go."""
+    return {
+        name: connection.execute(delete(table).where(_ROW.in_(rows.limit(_AT_ONCE)))).rowcount
+        for name, (table, rows) in _old(now, limits).items()
+    }
+
+
+def _old(now: datetime, limits: Limits) -> Mapping[str, tuple[Table, Select[Any]]]:
+    """The numbers of the rows that may go."""
+    since = now - limits.history_for
+    events = _ranked(EVENTS, EVENTS.c.id)
+    runs = _ranked(RUNS, RUNS.c.generation)
+    never_up = and_(
+        runs.c.ended_at.is_not(None),
+        runs.c.running_at.is_(None),
+        runs.c.step.is_distinct_from(StartStep.FIRST_EPOCH.value),
+    )
+    return {
+        "idempotency keys": (KEYS, select(_ROW).select_from(KEYS).where(KEYS.c.created_at < now - KEPT_FOR)),
+        "events": (EVENTS, select(events.c.row).where(events.c.rank > limits.kept_events, events.c.at < since)),
+        "certificates": (CERTIFICATES, select(_ROW).select_from(CERTIFICATES).where(CERTIFICATES.c.at < since)),
+        "runs": (RUNS, select(runs.c.row).where(runs.c.rank > _KEPT_RUNS, runs.c.launched_at < since, never_up)),
+        "secrets": (
+            SECRETS,
+            select(_ROW).select_from(SECRETS).where(SECRETS.c.pipeline_id.not_in(select(PIPELINES.c.id))),
+        ),
+    }
+
+
+def _ranked(table: Table, newest_by: Column[Any]) -> Subquery:
+    """The rows of each job, the newest of them first."""
+    rank = func.row_number().over(partition_by=table.c.job_id, order_by=newest_by.desc()).label("rank")
+    return select(_ROW.label("row"), rank, table).subquery()
