@@ -71,6 +71,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/savepoints/{savepoint}",
             "/pipelines/{pipeline}/secrets",
             "/pipelines/{pipeline}/watermark",
+            "/sweep",
             "/tokens",
             "/tokens/{name}",
         )
