@@ -15,7 +15,7 @@ from engine.api.problems import refusals
 from engine.errors import PipelineNotFoundError
 from engine.jobs.desired import is_settled
 from engine.jobs.records import JobRecord
-from engine.store import checkpoints, events, pipelines
+from engine.store import checkpoints, events
 from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["jobs"], responses=refusals(404))

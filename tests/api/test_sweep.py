@@ -197,7 +197,7 @@ def test_old_keys_certificates_and_secrets_of_no_pipeline_go(old_plane: Plane) -
             connection.execute(insert(CERTIFICATES).values(id=name, pipeline_id=pipeline["id"], at=at, **gate))
     # what our own connections do not let happen
     with closing(sqlite3.connect(old_plane.context.directory.database)) as database, database:
-        database.execute("INSERT INTO secrets VALUES ('pl_gone', 'KEY', 'x')")
+        database.execute("INSERT INTO secrets (pipeline_id, name, sealed) VALUES ('pl_gone', 'KEY', 'x')")
 
     swept = {leak["kind"]: leak["count"] for leak in _sweep(old_plane)}
 

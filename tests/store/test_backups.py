@@ -41,7 +41,7 @@ def _write(directory: DataDirectory, letter: str) -> None:
         pipelines.add(connection, pipeline)
         versions.add(connection, Version(pipeline.id, 1, Spec("SELECT 1"), "p", "{}", T0))
         jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.STOPPED, T0, T0, generation=3))
-        pipeline_secrets.replace(connection, database.vault, pipeline.id, {"PASSWORD": "hidden"})
+        pipeline_secrets.replace(connection, database.vault, pipeline.id, {"PASSWORD": "hidden"}, T0)
     directory.token.write_text(f"token-{letter}\n")
     database.close()
 
