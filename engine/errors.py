@@ -443,6 +443,13 @@ class WorkerLateError(RunError):
     is_outage = True
 
 
+class StateBusyError(RunError):
+    """Another process works on the state of a pipeline for too long."""
+
+    code = "run.state_busy"
+    retryable = True
+
+
 class DriverCrashedError(RunError):
     """A driver meets an error that nobody has foreseen."""
 

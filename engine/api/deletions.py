@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import threading
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -23,12 +24,15 @@ from engine.api.dry_run import DryRun, answer_with, facts_of
 from engine.api.problems import refusals
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointsKeptError
+from engine.jobs import processes
 from engine.jobs.effects import effects_of_delete
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
 from engine.store import deletions, pipelines, savepoints
 from engine.store.records import read_record
 
+_PAUSE = 1.0
+"""Seconds until a pipeline is looked at again on whose state somebody works."""
 LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
@@ -68,7 +72,13 @@ def delete(
 
 
 def finish(context: Context, pipeline_id: str) -> None:
-    """Remove the directories of a pipeline that is deleted. What cannot be removed is left to the next start."""
+    """Remove the directories of a pipeline that is deleted, once nobody works on its state any more: what a control
+    plane before this one has begun would make them anew. What cannot be removed is left to the next start."""
+    if processes.is_locked(context.directory.driver_lock(pipeline_id)):
+        later = threading.Timer(_PAUSE, finish, (context, pipeline_id))
+        later.daemon = True
+        later.start()
+        return
     try:
         for directory in (context.directory.state(pipeline_id), context.directory.runs(pipeline_id)):
             if directory.exists():

@@ -24,7 +24,7 @@ from engine.driver.home import Home, StopMode, end_group
 from engine.driver.run_log import RunLog, tell_failure, write_json_lines
 from engine.driver.stack_dumps import dump_stacks
 from engine.epoch_report import EpochReport
-from engine.errors import DiskFullError, DriverCrashedError, EngineError, RunError
+from engine.errors import DiskFullError, DriverCrashedError, EngineError, StateBusyError
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.fault_points import DriverPoint
@@ -139,7 +139,7 @@ def _take_lock(path: Path) -> IO[str]:
     end = time.monotonic() + _LOCK_PATIENCE
     while (lock := processes.try_lock(path)) is None:
         if time.monotonic() > end:
-            raise RunError(
+            raise StateBusyError(
                 "another process works on the state of this pipeline and does not end",
                 hint=f"see which process holds {path}",
             )

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from engine.api import deletions
+from engine.jobs import processes
 from engine.store.deletions import pending
 from tests.api.conftest import Plane
+from tests.system.conftest import until
 
 BASE = "/api/v1/pipelines/orders"
 
@@ -36,6 +38,19 @@ def test_a_deleted_pipeline_leaves_no_directory(plane: Plane) -> None:
     assert plane.http.delete(BASE).status_code == 404
     with plane.context.database.reading() as connection:
         assert pending(connection) == []
+
+
+def test_directories_go_once_nobody_works_on_the_state_any_more(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deletions, "_PAUSE", 0.01)
+    folders = stopped(plane)
+    lock = processes.try_lock(folders[1] / "lock")
+    assert lock is not None
+
+    assert plane.http.delete(BASE).status_code == 204
+    assert all(folder.exists() for folder in folders)
+    lock.close()
+
+    until(lambda: [folder for folder in folders if folder.exists()], lambda there: not there, 60)
 
 
 def test_what_a_crash_has_left_of_a_deletion_goes_at_the_next_start(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -10,10 +11,11 @@ from typing import Literal
 import pytest
 
 from engine.driver.home import Home, StopMode
-from engine.driver.main import outcome_of
+from engine.driver.main import main, outcome_of
 from engine.driver.run_log import RunLog
 from engine.epoch_report import EpochReport
-from engine.errors import Cause, DiskFullError, DriverCrashedError, EngineError, SourceUnavailableError
+from engine.errors import Cause, DiskFullError, DriverCrashedError, EngineError, SourceUnavailableError, StateBusyError
+from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.start_steps import StartStep
 
@@ -41,10 +43,11 @@ class FailingWork:
         """Never asked for."""
 
     def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
-        """Never asked for."""
+        """Fail."""
+        raise self.error
 
 
-@pytest.mark.parametrize(
+FAILURES = pytest.mark.parametrize(
     ("error", "code", "cause"),
     [
         (SourceUnavailableError("no broker", hint="look"), SourceUnavailableError.code, Cause.OUTAGE),
@@ -54,6 +57,9 @@ class FailingWork:
         (ValueError("nobody has thought of this"), DriverCrashedError.code, Cause.UNKNOWN),
     ],
 )
+
+
+@FAILURES
 def test_what_goes_wrong_is_said_with_its_cause(error: Exception, code: str, cause: Cause, tmp_path: Path) -> None:
     assignment = Assignment(
         job_id="job_a",
@@ -72,3 +78,34 @@ def test_what_goes_wrong_is_said_with_its_cause(error: Exception, code: str, cau
 
     assert goodbye.failure is not None
     assert (goodbye.failure.code, goodbye.failure.cause) == (code, cause)
+
+
+@FAILURES
+def test_work_between_runs_that_goes_wrong_says_its_cause(
+    error: Exception, code: str, cause: Cause, tmp_path: Path
+) -> None:
+    result = tmp_path / "result.json"
+
+    assert main(restore(tmp_path, result), FailingWork(error)) == 3
+
+    report = json.loads(result.read_text())
+    assert (report["code"], report["cause"]) == (code, cause)
+
+
+def test_a_state_on_which_another_process_works_for_too_long_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.driver.main._LOCK_PATIENCE", 0.0)
+    result, lock = tmp_path / "result.json", processes.try_lock(tmp_path / "lock")
+    assert lock is not None
+
+    assert main(restore(tmp_path, result), FailingWork(AssertionError())) == 3
+
+    report = json.loads(result.read_text())
+    assert (report["code"], report["cause"]) == (StateBusyError.code, Cause.UNKNOWN)
+    lock.close()
+
+
+def restore(folder: Path, result: Path) -> list[str]:
+    """The arguments of a restore."""
+    return ["restore", str(folder), str(folder), "--lock", str(folder / "lock"), "--result", str(result)]

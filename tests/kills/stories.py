@@ -240,6 +240,14 @@ def _with_savepoint(story: Story) -> str:
     return savepoint
 
 
+def _stopped_with_savepoint(story: Story) -> str:
+    _running(story)
+    savepoint = story.savepoint(stop="checkpoint")
+    assert story.saved(savepoint)["state"] == "completed"
+    story.until(state="Stopped")
+    return savepoint
+
+
 def _stopped(story: Story) -> str:
     _running(story)
     story.ask("PATCH", f"/pipelines/{story.name}", {"stop": "checkpoint"})
@@ -287,17 +295,26 @@ def _savepoints(story: Story) -> list[str]:
     return [shown["id"] for shown in answer["data"]]
 
 
-def _restore(story: Story, savepoint: Any, key: str) -> object:
-    body = {"savepoint_id": savepoint, "allow_replay": True}
-    return story.ask("POST", f"/pipelines/{story.name}/restore", body, key)
+def _restore(*, allow_replay: bool) -> Callable[[Story, Any, str], object]:
+    def ask(story: Story, savepoint: Any, key: str) -> object:
+        body = {"savepoint_id": savepoint, "allow_replay": allow_replay}
+        return story.ask("POST", f"/pipelines/{story.name}/restore", body, key)
+
+    return ask
+
+
+def _is_restored(story: Story) -> bool:
+    lineage = story.state / "lineage.json"
+    return bool(json.loads(lineage.read_text())["parents"]) if lineage.exists() else False
+
+
+def _restored_at_rest(story: Story, _: Any) -> None:
+    until(lambda: _is_restored(story), bool, PATIENCE)
+    rests_and_goes_on(story)
 
 
 def _restored(story: Story, savepoint: Any) -> None:
-    def is_restored() -> bool:
-        lineage = story.state / "lineage.json"
-        return bool(json.loads(lineage.read_text())["parents"]) if lineage.exists() else False
-
-    until(is_restored, bool, PATIENCE)
+    until(lambda: _is_restored(story), bool, PATIENCE)
     story.until(state="Running")
     story.until_epoch(story.saved(savepoint)["epoch"] + 1)
     comes_to_its_end(story)
@@ -334,7 +351,8 @@ VERBS: Mapping[str, Verb] = {
     "stop-by-force": Verb(_patch(stop="force"), lambda story, _: rests_and_goes_on(story)),
     "savepoint": Verb(_take_savepoint("none"), _has_savepoint),
     "stop-with-savepoint": Verb(_take_savepoint("checkpoint"), _stopped_at_savepoint),
-    "restore": Verb(_restore, _restored, _with_savepoint),
+    "restore": Verb(_restore(allow_replay=True), _restored, _with_savepoint),
+    "restore-at-rest": Verb(_restore(allow_replay=False), _restored_at_rest, _stopped_with_savepoint),
     "rescale": Verb(_patch(parallelism=2), _rescaled),
     "delete": Verb(_delete, _deleted, _stopped),
 }

@@ -50,6 +50,8 @@ KILLS = [
     *_server("restore", *_CHANGE, *_DRAIN[:2], "before_intent:RestoreSavepoint", "after_intent:RestoreSavepoint"),
     *_server("restore", "after_action:RestoreSavepoint", *_ACCEPT, "after_intent:Launch", "after_spawn"),
     *_driver("restore", "before_goodbye", *_MAINTENANCE, *_SWAP),
+    *_server("restore-at-rest", "after_action:RestoreSavepoint", "before_intent:AcceptMaintenance"),
+    *_driver("restore-at-rest", "after_maintenance"),
     *_server("rescale", *_CHANGE, *_DRAIN[:2], "before_intent:Repartition", "after_intent:Repartition"),
     *_server("rescale", "after_action:Repartition", *_ACCEPT, "after_intent:Launch"),
     *_driver("rescale", "before_goodbye", *_MAINTENANCE),
