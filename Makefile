@@ -16,7 +16,7 @@ PLAY := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser chaos soak bench bench-api format constraints clean
+.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser gate chaos soak bench bench-api format constraints clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ test: $(READY) ## What every change must pass: all tests but the long ones, and 
 	$(PLAY) --costs --slice=$(or $(SLICE),commit)
 
 test-all: $(READY) ## Every test, with 100,000 simulated schedules: before a change of what makes exactly-once is done
-	SIMULATED_SCHEDULES=$(or $(SIMULATED_SCHEDULES),100000) REQUEST_SCHEDULES=$(or $(REQUEST_SCHEDULES),1000) KILLS=$(or $(KILLS),all) \
+	SIMULATED_SCHEDULES=$(or $(SIMULATED_SCHEDULES),100000) REQUEST_SCHEDULES=$(or $(REQUEST_SCHEDULES),1000) GATE_MOMENTS=$(or $(GATE_MOMENTS),50) KILLS=$(or $(KILLS),all) \
 		CONTRACT_CASES=$(or $(CONTRACT_CASES),5000) $(PLAY) --costs --slice=all
 
 demo: $(READY) ## The example DAG, live on the terminal, in under three minutes
@@ -68,6 +68,9 @@ golden: $(READY) ## Write the expected errors, plans and rows of tests/corpus an
 
 fuzz: $(READY) ## Random queries over random streams against the batch answer: CASES=2000 SEED=1
 	$(BIN)/python -m tests.fuzz --cases $(or $(CASES),2000) --seed $(or $(SEED),1)
+
+gate: $(READY) ## How far output is complete, at random moments of 12 shapes of queries: MOMENTS=500 SEED=1
+	$(BIN)/python -m tests.gate --moments $(or $(MOMENTS),500) --seed $(or $(SEED),1)
 
 fuzz-parser: $(READY) ## 50,000 broken scripts: each is read or refused, in two seconds and one GiB
 	$(BIN)/python -m tests.corpus.mutations $(or $(COUNT),50000) --seed $(or $(SEED),1)

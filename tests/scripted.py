@@ -18,6 +18,7 @@ from pydantic import Field as Option
 from engine.connectors.base import Chunk, Connector, Options, Position, Slice, Source, Table
 from engine.formats import make_decoder
 from engine.formats.base import RecordKind
+from tests.witness import WITNESS
 
 
 class ScriptedOptions(Options):
@@ -103,4 +104,4 @@ SCRIPTED = Connector(
     hidden=True,
 )
 
-CONNECTORS = (SCRIPTED,)
+CONNECTORS = (SCRIPTED, WITNESS)

@@ -34,6 +34,7 @@ LONG = (
     "connectors/test_dead_letters.py::test_good_records_go_on_and_bad_ones_are_kept_once_through_a_crash",
     "corpus/test_corpus.py::test_a_run_writes_the_rows_that_are_written_down",
     "fuzz/test_fuzz.py::test_random_queries_give_the_batch_answer",
+    "gate/test_gate.py::test_at_random_moments_readers_find_what_is_promised",
     "golden/test_golden.py::test_killed_half_way_and_restored",
     "golden/test_golden.py::test_stopped_and_restored_and_once_more_at_another_parallelism",
     "kafka/test_broker_deaths.py",
