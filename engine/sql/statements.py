@@ -31,6 +31,7 @@ from engine.sql.catalog import Catalog, Entry, LookupTable, MemoryTable, SinkTab
 from engine.sql.column_names import count_columns, usable_list
 from engine.sql.complaints import Complaints, errors_located
 from engine.sql.inserts import as_sink_columns, fit_columns, with_insert_names
+from engine.sql.query.names_of_changes import refuse_names_of_changes
 from engine.sql.query.nondeterministic import refuse_nondeterministic
 from engine.sql.query.queries import UPDATING_TTL, Queries
 from engine.sql.query.relation_columns import column_of
@@ -134,6 +135,7 @@ class _ScriptReader:
         relation = Queries(self.script, self.catalog, self.updating_ttl).translate(query)
         count_relations(relation.rows)
         refuse_nondeterministic(relation.rows)
+        refuse_names_of_changes(relation.rows, self.script, query)
         return relation
 
     def _add_size(self, rows: Node) -> None:
@@ -252,7 +254,9 @@ class _ScriptReader:
             )
         self._add_size(rows)
         self.sinks[table.name] = with_columns(table, columns)
-        self.inserts.setdefault(table.name, []).append(fit_columns(rows, columns, name))
+        fitted = fit_columns(rows, columns, name)
+        refuse_names_of_changes(fitted, self.script)
+        self.inserts.setdefault(table.name, []).append(fitted)
 
     def _select(self, node: exp.Expr) -> None:
         rows = self._translate_query(node).rows
