@@ -204,6 +204,8 @@ def leftovers(story: Story) -> list[str]:
     if not story.state.exists():
         return []
     scratch = [path for path in story.state.rglob("*") if path.name in SCRATCH or path.name.startswith(".")]
+    # A kill at any moment, as that of a stop by force, may leave a draft of the logs that the stand-in keeps for Spark.
+    scratch = [path for path in scratch if path.parent.parent != story.state / "checkpoint"]
     scratch += [path for path in (story.state / "sinks").rglob("segments/*") if path.is_file()]
     scratch += list((story.plane.data_dir / "runs" / story.id).glob("*.new"))
     answer: Any = story.plane.client.get(f"/pipelines/{story.name}/savepoints")
