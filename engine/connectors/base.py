@@ -164,12 +164,16 @@ class HasBacklog(Protocol):
 
 
 @runtime_checkable
-class AsksOthers(Protocol):
-    """A source that asks another system where its partitions end."""
+class HasPatience(Protocol):
+    """A source that may need long to find where an epoch ends: it asks another system, or reads files for it."""
 
     @property
     def patience(self) -> timedelta:
-        """How long it goes on asking before it says that the other system is away."""
+        """For how long that is no sign of sickness: a system that is away is named within that time."""
+
+
+LONGEST_SEARCH = timedelta(minutes=5)
+"""How long a source may read files to find where an epoch ends: a compressed one is read from its beginning."""
 
 
 @runtime_checkable

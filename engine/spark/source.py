@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
-from engine.connectors.base import AsksOthers, CommitListener, HasClock, Json, Position, Source
+from engine.connectors.base import CommitListener, HasClock, HasPatience, Json, Position, Source
 from engine.plan.delays import fixed_delay
 from engine.spark.planner import Offset, Planner
 from engine.spark.pulses import announce, beat
@@ -75,7 +75,7 @@ class Reader(DataSourceStreamReader):
         before, pulse = Offset.from_json(start), self.spec.plan.pulse
         if pulse is not None and self._planner is None:
             source = self.planner.source
-            announce(pulse, source.patience if isinstance(source, AsksOthers) else timedelta(0))
+            announce(pulse, source.patience if isinstance(source, HasPatience) else timedelta(0))
         after = self.planner.next(before)
         if pulse is not None:
             beat(pulse, is_planned=after is not before)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from engine.connectors.base import AsksOthers
+import pytest
+
+from engine.connectors.base import LONGEST_SEARCH, HasPatience
 from engine.schema import Field, Schema
 from engine.spark.pulses import Pulses, announce, beat
 from engine.types import TEXT
-from tests.connectors.tables import table
+from tests.connectors.tables import source, table
 from tests.kafka.tables import kafka_source
 
 
@@ -67,7 +69,18 @@ def test_a_kafka_planner_may_wait_for_its_brokers() -> None:
     options = {"bootstrap_servers": "one:9092", "topic": "t", "format": "raw_string", "type": "source"}
     of = table("kafka", Schema((Field("value", TEXT),)), **options, source__broker_timeout="90 seconds")
 
-    source = kafka_source(of)
+    opened = kafka_source(of)
 
-    assert isinstance(source, AsksOthers)
-    assert source.patience == timedelta(seconds=90)
+    assert isinstance(opened, HasPatience)
+    assert opened.patience == timedelta(seconds=90)
+
+
+@pytest.mark.parametrize(("name", "patience"), [("in.json", timedelta(0)), ("in.json.gz", LONGEST_SEARCH)])
+def test_a_compressed_file_may_be_searched_for_long(name: str, patience: timedelta, tmp_path: Path) -> None:
+    (tmp_path / name).touch()
+    of = table("single_file", Schema((Field("value", TEXT),)), path=tmp_path / name, type="source", format="json")
+
+    opened = source(of)
+
+    assert isinstance(opened, HasPatience)
+    assert opened.patience == patience

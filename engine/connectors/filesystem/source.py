@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from engine.connectors.base import Chunk, Compression, Position, Slice, Table
+from engine.connectors.base import LONGEST_SEARCH, Chunk, Compression, Position, Slice, Table
 from engine.connectors.files.listing import (
     FilePosition,
     FileRange,
@@ -39,6 +40,11 @@ class FilesystemSource:
         self._options = options
         self._is_parquet = table.format.format == "parquet"
         self._clock = clock
+
+    @property
+    def patience(self) -> timedelta:
+        """Directories are listed, and what lies in files is counted."""
+        return LONGEST_SEARCH
 
     def partitions(self) -> Sequence[str]:
         """All files together are one partition."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from engine.connectors.base import Chunk, Position, Slice, Table
+from engine.connectors.base import LONGEST_SEARCH, Chunk, Position, Slice, Table
 from engine.connectors.line_rows import line_reader
 from engine.connectors.text_files import LineCut, compression_of, cut_points, size_of, skip_lines
 
@@ -23,6 +24,11 @@ class SingleFileSource:
         self._table = table
         self._path = path
         self._compression = compression_of(path)
+
+    @property
+    def patience(self) -> timedelta:
+        """None for text that can be cut anywhere."""
+        return timedelta(0) if self._compression == "none" else LONGEST_SEARCH
 
     def partitions(self) -> Sequence[str]:
         """One file, one partition."""
