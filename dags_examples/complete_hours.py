@@ -1,7 +1,7 @@
 """One task deploys a stream and waits until its output is complete up to an instant; the next reads up to there.
 
-`wait_for="complete"` is a gate in the operator itself. In a DAG with a schedule `past` can be left out: it is the end of
-the run's data interval then.
+`wait_for="complete"` is a gate in the operator itself. In a DAG with a schedule `past` can be left out: it is the end
+of the run's data interval then.
 """
 
 from __future__ import annotations
