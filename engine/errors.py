@@ -541,6 +541,14 @@ class UnreachableError(ServerError):
     retryable = True
 
 
+class StoreUnavailableError(ServerError):
+    """The control plane cannot use its database now: its disk is full, or another process holds it."""
+
+    code = "server.store_unavailable"
+    retryable = True
+    is_outage = True
+
+
 class RequestError(EngineError):
     """The request is malformed; nothing has changed."""
 

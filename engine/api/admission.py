@@ -24,6 +24,12 @@ class Admission:
         """Let these in and no others; safe from any thread."""
         self._named = {token.hash: token for token in tokens}
 
+    def admits(self, who: str | None, clock: Clock) -> bool:
+        """Whether who was let in under a name would be let in again; a request that is held outlives some tokens."""
+        return who in {None, ADMIN} or any(
+            token.name == who and token.is_valid(clock()) for token in self._named.values()
+        )
+
     def who(self, token: str, admin_hashes: frozenset[str], clock: Clock) -> str | None:
         """The name under which a token is let in; None when it is not. Takes the same time whichever admin's it is."""
         hashed = hash_key(token)

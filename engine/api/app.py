@@ -63,7 +63,7 @@ def include_routers(app: FastAPI) -> None:
     """Serve every resource; any request can meet with the problems that are named here."""
     for router in ROUTERS:
         of_token = () if router is _PING else (401,)
-        app.include_router(router, prefix=API_PREFIX, responses=problems.refusals(*of_token, 403, 413, 422, 500))
+        app.include_router(router, prefix=API_PREFIX, responses=problems.refusals(*of_token, 403, 413, 422, 500, 503))
 
 
 def build_app(context: Context, rules: Rules) -> FastAPI:

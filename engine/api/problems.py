@@ -10,9 +10,10 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
-from engine.errors import EngineError, ScriptRefused
+from engine.errors import EngineError, ScriptRefused, StoreUnavailableError
 
 LOG = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
@@ -29,6 +30,7 @@ _BY_CODE = {
     "savepoint.not_found": HTTPStatus.NOT_FOUND,
     "token.not_found": HTTPStatus.NOT_FOUND,
     "pipeline.changed": HTTPStatus.PRECONDITION_FAILED,
+    "server.store_unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
 }
 _BY_FAMILY = {
     "sql": HTTPStatus.BAD_REQUEST,
@@ -55,6 +57,7 @@ _MEANINGS = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The request is too long.",
     HTTPStatus.UNPROCESSABLE_ENTITY: "A part of the request is not what it has to be.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "The control plane has met an error of its own.",
+    HTTPStatus.SERVICE_UNAVAILABLE: "The database cannot be used now; send the request again later.",
 }
 
 
@@ -121,6 +124,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def install(app: FastAPI) -> None:
     """Make every error of an application leave it as a problem."""
     app.add_exception_handler(EngineError, _on_engine_error)
+    app.add_exception_handler(OperationalError, _on_database)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_bug)
@@ -144,6 +148,18 @@ def _on_engine_error(_: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, EngineError):
         raise error
     return answer(problem_of(error))
+
+
+def _on_database(request: Request, error: Exception) -> JSONResponse:
+    """What was not committed is undone. Without a traceback: a log that grows would keep a full disk full."""
+    if not isinstance(error, OperationalError):
+        raise error
+    LOG.error("%s %s: the database cannot be used: %s", request.method, request.url.path, error.orig)
+    unavailable = StoreUnavailableError(
+        f"the control plane cannot use its database: {error.orig}",
+        hint="see that there is room on the disk of its data directory, and send the request again",
+    )
+    return answer(problem_of(unavailable))
 
 
 def _on_invalid(_: Request, error: Exception) -> JSONResponse:

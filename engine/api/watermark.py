@@ -6,16 +6,17 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
 from engine.api import answers
 from engine.api.answers import Page
+from engine.api.authentication import who_asks
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
 from engine.api.waiting_requests import Reading
 from engine.checkpoints.input_offsets import offsets_of_epoch
-from engine.errors import RequestError
+from engine.errors import AuthError, RequestError
 from engine.instants import FAR_FUTURE, from_micros
 from engine.jobs import ids
 from engine.jobs.gates import Gate, GateTime, is_passed, reached
@@ -34,6 +35,7 @@ CERTIFICATES = APIRouter(prefix="/pipelines/{pipeline}/certificates", tags=["wat
 @ROUTER.get("")
 async def get(
     pipeline: str,
+    request: Request,
     context: ContextDep,
     past: Annotated[str | None, Query(description="Microseconds since 1970, or an ISO 8601 instant.")] = None,
     timeout_seconds: Annotated[float, Query(ge=0, le=55)] = 0,
@@ -54,6 +56,8 @@ async def get(
     reading = await run_in_threadpool(read, context.database, pipeline)
     if not is_final(reading, gate) and loop.time() < end:
         reading = await _held(context, reading.record.pipeline.id, gate, end)
+        if not context.admission.admits(who_asks(request), context.clock):
+            raise AuthError("the token has ended while the request was held", hint="ask for another token")
     answer = answers.watermark(reading.record, gate, is_given_up=reading.is_state_given_up)
     pipeline_id = reading.record.pipeline.id
     if answer.passed and gate is not None and asker is not None:

@@ -104,7 +104,9 @@ def _agent() -> str:
 
 
 def segment(text: str) -> str:
-    """A text as one piece of a path."""
+    """A text as one piece of a path; some texts cannot be one, since addresses are shortened by them."""
+    if text in {"", ".", ".."}:
+        raise RequestError(f"{text!r} is not a name", hint="choose one that is more than dots")
     return quote(text, safe="")
 
 

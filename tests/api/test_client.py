@@ -14,7 +14,7 @@ import pytest
 from engine.cli import main
 from engine.commands.client import Client, Json, RefusedError, segment
 from engine.commands.remote import complete_facts
-from engine.errors import UnreachableError
+from engine.errors import RequestError, UnreachableError
 
 
 class Server:
@@ -65,6 +65,12 @@ def test_a_name_with_any_sign_arrives_as_one_piece_of_the_path(server: Server) -
     [(verb, path, headers, _)] = server.requests
     assert (verb, path) == ("GET", "/api/v1/pipelines/a%2Fb%20c%252F%3F%C3%A4?limit=5")
     assert headers["Authorization"] == "Bearer secret"
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_a_name_that_shortens_an_address_is_refused(name: str) -> None:
+    with pytest.raises(RequestError, match="is not a name"):
+        segment(name)
 
 
 def test_what_is_sent_is_json_with_its_key(server: Server) -> None:

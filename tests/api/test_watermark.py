@@ -53,6 +53,22 @@ def test_the_answer_waits_until_the_watermark_has_passed(plane: Plane) -> None:
     assert (answer["passed"], answer["epoch"]) == (True, 2)
 
 
+def test_who_is_let_in_no_more_while_waiting_is_given_no_answer(plane: Plane) -> None:
+    plane.run()
+    token = plane.http.post("/api/v1/tokens", json={"name": "guest"}).json()["token"]
+    asked = f"/api/v1{PATH}?past={HALF_PAST}&timeout_seconds=30&dag_id=d&run_id=r"
+    with ThreadPoolExecutor(1) as threads:
+        future = threads.submit(plane.http.get, asked, headers={"Authorization": f"Bearer {token}"})
+        _until_watched(plane)
+        plane.http.delete("/api/v1/tokens/guest")
+        plane.call("heartbeat", {"state": "running", "reports": [report(2, 40)]})
+
+        refused = future.result(timeout=120)
+
+    assert (refused.status_code, refused.json()["code"]) == (401, "auth.denied")
+    assert plane.get("/pipelines/orders/certificates")["data"] == []
+
+
 def test_the_answer_comes_when_the_time_is_over(plane: Plane) -> None:
     plane.run()
 
