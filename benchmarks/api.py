@@ -106,9 +106,9 @@ class Load:
 
     async def measure(self, name: str, pause: float) -> None:
         """Ask for the same kind of thing again and again."""
-        wire = await Wire.open(self.port, self.token)
         while not self.is_over:
             await asyncio.sleep(pause * 2 * random.random())
+            wire = await Wire.open(self.port, self.token)
             paths = {
                 "get": f"/pipelines/{random.choice(self.names)}",
                 "watermark": f"/pipelines/{random.choice(self.drivers).pipeline_id}/watermark",
@@ -118,6 +118,7 @@ class Load:
             begin = time.perf_counter()
             await wire.ask("GET", f"/api/v1{paths[name]}")
             self.seconds[name].append(time.perf_counter() - begin)
+            wire.writer.close()
 
 
 LIST_QUERY = os.environ.get("BENCH_LIST", "")

@@ -98,30 +98,44 @@ def hello(job: str, generation: Generation, body: Hello, request: Request, conte
 @ROUTER.post("/heartbeat")
 def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Request, context: ContextDep) -> Answer:
     """A driver is still there. Without news this only reads."""
-    with context.database.reading() as connection:
-        run, status = _authenticated(connection, request, job, generation)
-    is_first = body.state == "running" and run.running_at is None
-    has_stepped = body.step is not None and body.step != run.step
-    is_adopted = run.wire is None
-    if is_first or has_stepped or is_adopted or body.reports:
-        with context.database.writing() as connection:
-            run, status = _authenticated(connection, request, job, generation)
-            if has_stepped:
-                runs.set_step(connection, run, body.step)
-            if is_first and status.generation == generation:
-                runs.set_running(connection, run, context.clock())
-            committed = _advance(connection, run, status, body.reports, context.clock())
-            if is_adopted:
-                adopt(connection, run, body.wire, context.clock())
-        _tell(context, run, committed, is_first=is_first)
-        context.changes.notify(run.pipeline_id)
-    if is_first or is_adopted:
-        context.wake()
+    run, status = _heard(job, generation, body, request, context)
     if body.usage is not None:
         usage = {role: body.usage[role] for role in get_args(ProcessRole) if role in body.usage}
         context.last_calls.record_usage(job, generation, usage, context.clock())
     context.last_calls.record_signs(job, generation, body.signs, context.clock())
     return _answer(context, run, status)
+
+
+def _heard(job: str, generation: int, body: Heartbeat, request: Request, context: Context) -> tuple[Run, Status]:
+    """Write down what is new in a heartbeat; the run that calls and its job, as they were before."""
+    if not body.reports:
+        with context.database.reading() as connection:
+            run, status = _authenticated(connection, request, job, generation)
+        if not (_is_first(run, body) or _has_stepped(run, body) or run.wire is None):
+            return run, status
+    with context.database.writing() as connection:
+        run, status = _authenticated(connection, request, job, generation)
+        is_first = _is_first(run, body)
+        if _has_stepped(run, body):
+            runs.set_step(connection, run, body.step)
+        if is_first and status.generation == generation:
+            runs.set_running(connection, run, context.clock())
+        committed = _advance(connection, run, status, body.reports, context.clock())
+        if run.wire is None:
+            adopt(connection, run, body.wire, context.clock())
+    _tell(context, run, committed, is_first=is_first)
+    context.changes.notify(run.pipeline_id)
+    if is_first or run.wire is None:
+        context.wake()
+    return run, status
+
+
+def _is_first(run: Run, body: Heartbeat) -> bool:
+    return body.state == "running" and run.running_at is None
+
+
+def _has_stepped(run: Run, body: Heartbeat) -> bool:
+    return body.step is not None and body.step != run.step
 
 
 @ROUTER.post("/goodbye")

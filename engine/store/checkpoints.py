@@ -6,7 +6,20 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, Float, Integer, RowMapping, Table, Text, and_, delete, select
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    Integer,
+    RowMapping,
+    Table,
+    Text,
+    and_,
+    bindparam,
+    delete,
+    select,
+)
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.types import TypeEngine
 
@@ -48,15 +61,25 @@ CHECKPOINTS = Table(
 )
 
 
+_ADDED = insert(CHECKPOINTS)
+_UPSERT = _ADDED.on_conflict_do_update(
+    index_elements=["job_id", "epoch"],
+    set_={column.name: column for column in _ADDED.excluded if column.name not in ("job_id", "epoch")},
+)
+_DELETE_OLD = delete(CHECKPOINTS).where(
+    CHECKPOINTS.c.job_id == bindparam("of_job"), CHECKPOINTS.c.epoch <= bindparam("last")
+)
+# Made once, since drivers report many times a second, and making a statement takes longer than executing it.
+
+
 def add(connection: Connection, job_id: str, generation: int, reports: Sequence[EpochReport]) -> None:
     """Store epochs and let the oldest go. One that is reported twice is stored once."""
-    for report in reports:
-        values = {**_to_row(report), "generation": generation}
-        row = insert(CHECKPOINTS).values(job_id=job_id, **values)
-        connection.execute(row.on_conflict_do_update(index_elements=["job_id", "epoch"], set_=values))
-    if reports:
-        old = CHECKPOINTS.c.epoch <= max(report.epoch for report in reports) - _LIMIT
-        connection.execute(delete(CHECKPOINTS).where(and_(CHECKPOINTS.c.job_id == job_id, old)))
+    if not reports:
+        return
+    rows = [{**_to_row(report), "job_id": job_id, "generation": generation} for report in reports]
+    connection.execute(_UPSERT, rows)
+    newest = max(report.epoch for report in reports)
+    connection.execute(_DELETE_OLD, {"of_job": job_id, "last": newest - _LIMIT})
 
 
 def forget(connection: Connection, job_id: str, since: int = 0) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ class Database:
     lock: IO[str]
     vault: Vault = field(repr=False)
     """Seals what the database must not tell."""
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    """Lets the writers of this process in by turns: SQLite has those that find it taken sleep and try again."""
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -47,13 +50,13 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that is the only writer from its first statement on; an exception undoes it."""
-        with self.engine.connect().execution_options(write=True) as connection, connection.begin():
+        with self._turn, self.engine.connect().execution_options(write=True) as connection, connection.begin():
             yield connection
 
     @contextmanager
     def rehearsing(self) -> Iterator[Connection]:
         """The same, but what was written is undone at its end."""
-        with self.engine.connect().execution_options(write=True) as connection:
+        with self._turn, self.engine.connect().execution_options(write=True) as connection:
             transaction = connection.begin()
             try:
                 yield connection
@@ -73,7 +76,8 @@ def open_database(directory: DataDirectory, secrets_key: str | None = None, kept
     directory.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = lock_directory(directory)
     directory.database.touch(mode=0o600)
-    engine = create_engine(f"sqlite:///{directory.database}")
+    # as many connections as there are threads for requests; those beyond `pool_size` are opened anew each time
+    engine = create_engine(f"sqlite:///{directory.database}", pool_size=20, max_overflow=40)
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, and_, insert, select
+from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, and_, bindparam, insert, select
 from sqlalchemy import update as update_rows
 
 from engine.jobs.states import State
@@ -47,6 +47,12 @@ JOBS = Table(
 )
 
 
+_PROGRESS = ("epoch", "watermark", "sources", "lineage", "sinks")
+_ADVANCE = (
+    update_rows(JOBS).where(JOBS.c.id == bindparam("of_job")).values({name: bindparam(name) for name in _PROGRESS})
+)
+
+
 def add(connection: Connection, status: Status) -> None:
     """Store a new job."""
     connection.execute(insert(JOBS).values({"id": status.job_id, **_row(status), **_progress(status.progress)}))
@@ -69,7 +75,7 @@ def update(connection: Connection, before: Status, after: Status) -> bool:
 
 def advance(connection: Connection, job_id: str, progress: Progress) -> None:
     """Write how far a job has come."""
-    connection.execute(update_rows(JOBS).where(JOBS.c.id == job_id).values(_progress(progress)))
+    connection.execute(_ADVANCE, {"of_job": job_id, **_progress(progress)})
 
 
 def from_row(row: RowValues) -> Status:

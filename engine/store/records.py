@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, Table, and_, not_, or_, select
+from sqlalchemy import Connection, Row, Select, Table, and_, bindparam, not_, or_, select
 
 from engine.errors import StaleWriteError
 from engine.jobs.records import JobRecord
@@ -32,17 +32,8 @@ class StoredRecords:
 
     def active(self) -> Sequence[JobRecord]:
         """Jobs that are not at rest, and those at rest of which something else is desired."""
-        disturbed = or_(
-            JOBS.c.state.not_in(_RESTING),
-            and_(JOBS.c.state == State.STOPPED.value, PIPELINES.c.stop == "none"),
-            PIPELINES.c.restarts_asked > JOBS.c.restarts_done,
-            PIPELINES.c.version != JOBS.c.version,
-            PIPELINES.c.restore_savepoint.is_not(None),
-        )
-        # the savepoint of its last epoch comes before anything else
-        query = _RECORDS.where(disturbed, not_(and_(JOBS.c.state.in_(_RESTING), waiting_for_stop())))
         with self.database.reading() as connection:
-            return _records(connection, query)
+            return _records(connection, _ACTIVE)
 
     def version(self, pipeline_id: str, number: int) -> Version:
         """A version of a pipeline, with `force` only until a run of it was up."""
@@ -91,7 +82,9 @@ class StoredRecords:
 
 def read_record(connection: Connection, id_or_name: str) -> JobRecord:
     """All that is written down of the pipeline with that id, or else of that name."""
-    records = _records(connection, _RECORDS.where(or_(PIPELINES.c.id == id_or_name, PIPELINES.c.name == id_or_name)))
+    records = [
+        _record(*_parts(row, PIPELINES, JOBS, RUNS)) for row in connection.execute(_NAMED, {"asked": id_or_name})
+    ]
     for record in sorted(records, key=lambda record: record.pipeline.id != id_or_name):
         return record
     raise pipelines.not_found(id_or_name)
@@ -104,7 +97,7 @@ def read_page(connection: Connection, after: Pipeline | None, limit: int | None)
 
 def read_call(connection: Connection, job_id: str, generation: int) -> tuple[Run, Status] | None:
     """A run and the job that it is of, which may have a newer one; None when there never was that run."""
-    row = connection.execute(_CALLS.where(RUNS.c.job_id == job_id, RUNS.c.generation == generation)).one_or_none()
+    row = connection.execute(_CALL, {"job": job_id, "number": generation}).one_or_none()
     if row is None:
         return None
     job, run = _parts(row, JOBS, RUNS)
@@ -116,12 +109,29 @@ _RECORDS = select(PIPELINES, JOBS, RUNS).select_from(
         RUNS, and_(RUNS.c.job_id == JOBS.c.id, RUNS.c.generation == JOBS.c.generation, RUNS.c.ended_at.is_(None))
     )
 )
-_CALLS = select(JOBS, RUNS).select_from(RUNS.join(JOBS, JOBS.c.id == RUNS.c.job_id))
+# Made once: making a statement of so many columns takes longer than executing it.
+_ACTIVE = _RECORDS.where(
+    or_(
+        JOBS.c.state.not_in(_RESTING),
+        and_(JOBS.c.state == State.STOPPED.value, PIPELINES.c.stop == "none"),
+        PIPELINES.c.restarts_asked > JOBS.c.restarts_done,
+        PIPELINES.c.version != JOBS.c.version,
+        PIPELINES.c.restore_savepoint.is_not(None),
+    ),
+    # the savepoint of its last epoch comes before anything else
+    not_(and_(JOBS.c.state.in_(_RESTING), waiting_for_stop())),
+)
+_NAMED = _RECORDS.where(or_(PIPELINES.c.id == bindparam("asked"), PIPELINES.c.name == bindparam("asked")))
+_CALL = (
+    select(JOBS, RUNS)
+    .select_from(RUNS.join(JOBS, JOBS.c.id == RUNS.c.job_id))
+    .where(RUNS.c.job_id == bindparam("job"), RUNS.c.generation == bindparam("number"))
+)
 
 
-def _records(connection: Connection, query: Select[Any]) -> list[JobRecord]:
+def _records(connection: Connection, query: Select[Any], values: Mapping[str, str] | None = None) -> list[JobRecord]:
     """The records in one statement, however many they are."""
-    return [_record(*_parts(row, PIPELINES, JOBS, RUNS)) for row in connection.execute(query)]
+    return [_record(*_parts(row, PIPELINES, JOBS, RUNS)) for row in connection.execute(query, values)]
 
 
 def _record(pipeline: RowValues, job: RowValues, run: RowValues) -> JobRecord:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pydantic import TypeAdapter
-from sqlalchemy import Column, Connection, Table, Text, select
+from sqlalchemy import Column, Connection, Table, Text, bindparam, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.epoch_report import EpochReport
@@ -20,6 +20,9 @@ JOB_TOTALS = Table(
     Column("totals", Text, nullable=False),
 )
 _JSON = TypeAdapter(Totals)
+_ADDED = insert(JOB_TOTALS)
+_UPSERT = _ADDED.on_conflict_do_update(index_elements=["job_id"], set_={"totals": _ADDED.excluded.totals})
+_READ = select(JOB_TOTALS.c.totals).where(JOB_TOTALS.c.job_id == bindparam("job"))
 
 
 def count_epochs(connection: Connection, job_id: str, reports: Sequence[EpochReport]) -> None:
@@ -39,11 +42,9 @@ def read(text: str | None) -> Totals:
 
 
 def _get(connection: Connection, job_id: str) -> Totals:
-    query = select(JOB_TOTALS.c.totals).where(JOB_TOTALS.c.job_id == job_id)
-    return read(connection.execute(query).scalar_one_or_none())
+    return read(connection.execute(_READ, {"job": job_id}).scalar_one_or_none())
 
 
 def _write(connection: Connection, job_id: str, totals: Totals) -> None:
-    values: Mapping[str, str] = {"totals": _JSON.dump_json(totals, exclude_none=True).decode()}
-    row = insert(JOB_TOTALS).values(job_id=job_id, **values)
-    connection.execute(row.on_conflict_do_update(index_elements=["job_id"], set_=values))
+    text = _JSON.dump_json(totals, exclude_none=True).decode()
+    connection.execute(_UPSERT, {"job_id": job_id, "totals": text})
