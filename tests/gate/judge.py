@@ -127,6 +127,8 @@ def _fronts(play: Play, table: str) -> Mapping[int, datetime]:
     limit = IDLE if "idle_time" in play.pipeline.options.get(table, "") else DEFAULT_IDLE
     partitions, oldest, times = play.pipeline.tables[table], _oldest(play, table), _times(play, table)
     epochs = sorted(play.ends)
+    # idle_time begins anew when a run starts again; the epoch after the stop may have been planned before it
+    starts = () if play.stopped_after is None else (play.stopped_after, play.stopped_after + 1)
     shown: dict[str, datetime] = {}
     last = dict.fromkeys(partitions, times[epochs[0]])
     fronts: dict[int, datetime] = {}
@@ -135,7 +137,7 @@ def _fronts(play: Play, table: str) -> Mapping[int, datetime]:
         for partition in partitions:
             if (instant := oldest.get((epoch, partition))) is not None:
                 shown[partition] = max(shown.get(partition, instant), instant)
-            if (following, partition) in oldest or epoch == play.stopped_after:
+            if (following, partition) in oldest or epoch in starts:
                 last[partition] = times[following]
         active = [partition for partition in partitions if times[following] - last[partition] <= limit]
         if active and all(partition in shown for partition in active):
