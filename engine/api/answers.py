@@ -20,6 +20,7 @@ from engine.jobs.spec import Version
 from engine.jobs.states import STATES, State, StopMode
 from engine.jobs.status import JobEvent, Progress, Status
 from engine.store.certificates import Certificate as StoredCertificate
+from engine.store.events import StoredEvent
 from engine.store.savepoints import Savepoint as StoredSavepoint
 from engine.store.versions import Outline
 
@@ -215,8 +216,16 @@ class LogMessage(BaseModel):
     details: str | None = Field(description="What to do about it.")
     run_id: int | None = Field(description="The run that it happened to.")
     who: str | None = Field(
-        description="The name of the token that asked for it; null for what the control plane does by itself."
+        description="The name of the token that asked for it, or whose wish the control plane carries out; "
+        "`control plane` for what nobody has asked for."
     )
+
+
+class PipelineEvent(LogMessage):
+    """Something that happened to a pipeline. Its `id` is a cursor: one that came later has a larger one."""
+
+    pipeline_id: str = Field(description="The pipeline.")
+    pipeline: str = Field(description="Its name.")
 
 
 class Ping(BaseModel):
@@ -375,6 +384,12 @@ def watermark(record: JobRecord, gate: Gate | None, *, is_given_up: bool) -> Wat
         sources=sources(progress.sources),
         sinks=dict(progress.sinks),
     )
+
+
+def pipeline_event(stored: StoredEvent) -> PipelineEvent:
+    """An event with the pipeline that it happened to."""
+    shown = log_message(stored.event).model_dump()
+    return PipelineEvent(**shown, pipeline_id=stored.pipeline_id, pipeline=stored.pipeline)
 
 
 def log_message(event: JobEvent) -> LogMessage:

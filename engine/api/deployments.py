@@ -199,6 +199,7 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
         created_at=now,
         stop=body.stop,
         stop_request=None if body.stop == "none" else StopRequest(deployment.request.caller, now),
+        asked_by=deployment.request.who,
     )
     version = Version(pipeline.id, 1, deployment.spec, planned.fingerprint, planned.graph, now, meaning=planned.meaning)
     pipelines.add(connection, pipeline)
@@ -223,7 +224,9 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
         targets.claim(connection, changed.id, version.number, planned.targets)
         changed = desired.ask_version(changed, version)
     has_other_secrets = _set_secrets(connection, changed, body, context)
-    return pipelines.update(connection, changed) if has_other_secrets or changed != earlier else changed
+    if not has_other_secrets and changed == earlier:
+        return changed
+    return pipelines.update(connection, replace(changed, asked_by=deployment.request.who))
 
 
 def _set_secrets(connection: Connection, pipeline: Pipeline, body: Deployment, context: Context) -> bool:

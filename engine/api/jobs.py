@@ -48,16 +48,7 @@ def list_errors(pipeline: str, job: str, context: ContextDep, limit: Limit = 100
     return Page(data=[answers.log_message(event) for event in errors[:limit]], has_more=len(errors) > limit)
 
 
-@ROUTER.get("/events")
-def list_events(pipeline: str, context: ContextDep, limit: Limit = 100) -> Page[answers.LogMessage]:
-    """List everything that happened to a pipeline, newest first."""
-    with context.database.reading() as connection:
-        record = read_record(connection, pipeline)
-        newest = events.latest(connection, record.status.job_id, limit + 1)
-    return Page(data=[answers.log_message(event) for event in newest[:limit]], has_more=len(newest) > limit)
-
-
-@ROUTER.get("/logs")
+@ROUTER.get("/logs", responses=refusals(400))
 def read_log(
     pipeline: str,
     context: ContextDep,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
@@ -128,7 +129,7 @@ def update(
         request.check(record.pipeline)
         changed = apply(connection, record)
         if changed != record.pipeline:
-            changed = pipelines.update(connection, changed)
+            changed = pipelines.update(connection, replace(changed, asked_by=request.who))
             note(connection, context, request, changed.job_id, desired.describe_change(record.pipeline, changed))
         return record, changed
 

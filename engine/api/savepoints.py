@@ -98,7 +98,7 @@ def take(
         if fresh.after_stop:
             stopped = _stopped(context, request, record, asked.stop)
             if stopped != record.pipeline:
-                pipelines.update(connection, stopped)
+                pipelines.update(connection, replace(stopped, asked_by=request.who))
                 words = desired.describe_change(record.pipeline, stopped)
                 note(connection, context, request, stopped.job_id, words)
         done(connection, context, request, 202, answers.savepoint(fresh, context.directory))

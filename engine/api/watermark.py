@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -14,10 +13,11 @@ from engine.api.answers import Page
 from engine.api.authentication import who_asks
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
+from engine.api.query_instants import read_instant
 from engine.api.waiting_requests import Reading
 from engine.checkpoints.input_offsets import offsets_of_epoch
-from engine.errors import AuthError, RequestError
-from engine.instants import FAR_FUTURE, from_micros
+from engine.errors import AuthError
+from engine.instants import FAR_FUTURE
 from engine.jobs import ids
 from engine.jobs.gates import Gate, GateTime, is_passed, reached
 from engine.jobs.states import State
@@ -49,7 +49,7 @@ async def get(
 ) -> answers.Watermark:
     """Show how far the committed output is complete. With `past`, the answer waits until it is up to that instant, the
     job rests, or the time is over. A DAG run that names itself is then given a certificate, which is kept."""
-    gate = None if past is None else Gate(_instant(past), table, by)
+    gate = None if past is None else Gate(read_instant("past", past), table, by)
     asker = None if dag_id is None or run_id is None else (dag_id, run_id)
     loop = asyncio.get_running_loop()
     end = loop.time() + min(timeout_seconds, context.long_poll_max.total_seconds())
@@ -134,16 +134,3 @@ def is_final(reading: Reading, gate: Gate | None) -> bool:
         return True
     progress = Progress() if reading.is_state_given_up else status.progress
     return is_passed(gate, progress) or status.state.is_terminal
-
-
-def _instant(text: str) -> datetime:
-    """An instant as it was asked about; one without a zone is in UTC."""
-    try:
-        if text.lstrip("-").isdigit():
-            return from_micros(int(text))
-        instant = datetime.fromisoformat(text)
-    except (ValueError, OverflowError) as error:
-        raise RequestError(
-            f"past: {text!r} is not an instant", hint="write microseconds since 1970, or ISO 8601"
-        ) from error
-    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant

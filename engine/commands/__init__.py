@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.commands.base import Command
 from engine.commands.deploy import DEPLOY
+from engine.commands.events import EVENTS
 from engine.commands.list_pipelines import LIST
 from engine.commands.logs import LOGS
 from engine.commands.pipelines import DELETE, RESCALE, SHOW, STOP
@@ -28,6 +29,7 @@ REMOTE: tuple[Command, ...] = (
     RESTORE,
     RESCALE,
     LOGS,
+    EVENTS,
     WATERMARK,
     DELETE,
     TOKEN,

@@ -49,6 +49,7 @@ from engine.jobs.observe import Observation, Process
 from engine.jobs.records import JobRecord, Records
 from engine.jobs.runner import Runner
 from engine.jobs.status import JobEvent, Progress, Run
+from engine.jobs.wishes import author_of
 
 LOG = logging.getLogger(__name__)
 
@@ -267,12 +268,14 @@ def hash_key(key: str) -> str:
 
 def _event(before: JobRecord, after: JobRecord, action: Action, now: datetime) -> JobEvent | None:
     """What the owner of a job can read about a step; steps that change no state and fail nothing leave no event."""
-    job, generation = after.status.job_id, after.status.generation
+    job, generation, who = after.status.job_id, after.status.generation, author_of(before, action)
     match action:
         case Recover(failure) | GiveUp(failure) | AbandonRescale(failure):
-            return JobEvent(job, now, "error", failure.message, failure.code, failure.hint, generation)
+            return JobEvent(job, now, "error", failure.message, failure.code, failure.hint, generation, who=who)
         case Kill(_, failure) if failure is not None:
-            return JobEvent(job, now, "warn", failure.message, failure.code, failure.hint, generation)
+            return JobEvent(job, now, "warn", failure.message, failure.code, failure.hint, generation, who=who)
         case _ if before.status.state is not after.status.state:
-            return JobEvent(job, now, "info", f"{before.status.state} to {after.status.state}", generation=generation)
+            return JobEvent(
+                job, now, "info", f"{before.status.state} to {after.status.state}", generation=generation, who=who
+            )
     return None

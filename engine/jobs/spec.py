@@ -157,5 +157,7 @@ class Pipeline:
     restore: Restore | None = None
     stop_request: StopRequest | None = None
     """Who wants it stopped; None while it is to run."""
+    asked_by: str | None = None
+    """The name of the token with which something else was asked for last."""
     revision: int = 0
     """Counts the writes of this record, so that a write based on an old reading is refused."""

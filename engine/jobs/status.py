@@ -145,4 +145,4 @@ class JobEvent:
     generation: int | None = None
     id: int | None = None
     who: str | None = None
-    """The name of the token that asked for it; None for what the control plane does by itself."""
+    """The name of the token that asked for it, or `control plane` for what nobody has asked for."""

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import Column, Connection, Integer, Table, Text, insert, select
 
 from engine.jobs.status import JobEvent
 from engine.store.columns import Instant
 from engine.store.database import METADATA
+from engine.store.pipelines import PIPELINES
+
+Severity = Literal["info", "warn", "error"]
+_AT_LEAST = {"info": ("info", "warn", "error"), "warn": ("warn", "error"), "error": ("error",)}
 
 EVENTS = Table(
     "notes",
@@ -48,3 +55,50 @@ def latest(connection: Connection, job_id: str, limit: int, level: str | None = 
         query = query.where(EVENTS.c.level == level)
     rows = connection.execute(query).mappings()
     return [JobEvent(**row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuery:
+    """Which events: of one job or of all, those after or before an event, since an instant, of a severity at least."""
+
+    job_id: str | None = None
+    after: int | None = None
+    before: int | None = None
+    since: datetime | None = None
+    severity: Severity = "info"
+
+    def of(self, job_id: str) -> EventQuery:
+        """The same of one job."""
+        return replace(self, job_id=job_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event, and the pipeline that it happened to."""
+
+    event: JobEvent
+    pipeline_id: str
+    pipeline: str
+
+
+def page(connection: Connection, asked: EventQuery, limit: int) -> Sequence[StoredEvent]:
+    """Events of pipelines that are there, newest first; those after an event from the oldest on."""
+    named = (PIPELINES.c.id.label("pipeline_id"), PIPELINES.c.name.label("pipeline"))
+    query = select(EVENTS, *named).join(PIPELINES, PIPELINES.c.job_id == EVENTS.c.job_id).limit(limit)
+    query = query.order_by(EVENTS.c.id.desc() if asked.after is None else EVENTS.c.id)
+    if asked.severity != "info":
+        query = query.where(EVENTS.c.level.in_(_AT_LEAST[asked.severity]))
+    if asked.job_id is not None:
+        query = query.where(EVENTS.c.job_id == asked.job_id)
+    if asked.after is not None:
+        query = query.where(EVENTS.c.id > asked.after)
+    if asked.before is not None:
+        query = query.where(EVENTS.c.id < asked.before)
+    if asked.since is not None:
+        query = query.where(EVENTS.c.at >= asked.since)
+    return [_stored(dict(row)) for row in connection.execute(query).mappings()]
+
+
+def _stored(row: dict[str, object]) -> StoredEvent:
+    pipeline_id, pipeline = str(row.pop("pipeline_id")), str(row.pop("pipeline"))
+    return StoredEvent(JobEvent(**row), pipeline_id, pipeline)  # type: ignore[arg-type] # the columns are its fields

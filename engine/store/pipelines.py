@@ -33,6 +33,7 @@ PIPELINES = Table(
     Column("revision", Integer, nullable=False),
     Column("stopped_by", Text),
     Column("stopped_at", Instant),
+    Column("asked_by", Text),
 )
 
 
@@ -107,6 +108,7 @@ def from_row(row: RowValues) -> Pipeline:
         restart_now=row["restart_now"],
         restore=restore,
         stop_request=None if row["stopped_by"] is None else StopRequest(row["stopped_by"], row["stopped_at"]),
+        asked_by=row["asked_by"],
         revision=row["revision"],
     )
 
@@ -129,4 +131,5 @@ def _row(pipeline: Pipeline) -> Mapping[str, object]:
         "revision": pipeline.revision,
         "stopped_by": pipeline.stop_request and pipeline.stop_request.by,
         "stopped_at": pipeline.stop_request and pipeline.stop_request.at,
+        "asked_by": pipeline.asked_by,
     }

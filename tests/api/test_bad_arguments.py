@@ -32,6 +32,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "restore": ["orders", "sp_1"],
     "rescale": ["orders", "2"],
     "logs": ["orders"],
+    "events": ["orders"],
     "watermark": ["orders"],
     "delete": ["orders"],
     "token": ["create", "ann"],

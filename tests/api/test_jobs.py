@@ -232,8 +232,8 @@ def test_what_happened_can_be_read(plane: Plane) -> None:
     events = plane.get("/pipelines/orders/events")["data"]
 
     assert [(event["message"], event["who"]) for event in events] == [
-        ("Scheduling to Running", None),
-        ("Created to Scheduling", None),
+        ("Scheduling to Running", "admin"),
+        ("Created to Scheduling", "admin"),
         ("version 1 was deployed", "admin"),
     ]
 

@@ -119,7 +119,7 @@ def test_events_say_who_has_asked(plane: Plane) -> None:
     assert ("admin", "version 1 was deployed") in events
     assert ("ana", "it was told to stop (checkpoint)") in events
     assert [who for who, message in events if message.startswith("savepoint sp_")] == ["ana"]
-    assert (None, "Running to CheckpointStopping") in events
+    assert ("ana", "Running to CheckpointStopping") in events
 
 
 def test_a_request_that_changes_nothing_leaves_no_event(plane: Plane) -> None:

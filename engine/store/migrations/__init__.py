@@ -21,6 +21,7 @@ from engine.store.migrations import (
     m0016_certificate_offsets,
     m0017_secrets_set_at,
     m0018_wire_versions,
+    m0019_askers,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -42,4 +43,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0016_certificate_offsets.STATEMENTS,
     m0017_secrets_set_at.STATEMENTS,
     m0018_wire_versions.STATEMENTS,
+    m0019_askers.STATEMENTS,
 )

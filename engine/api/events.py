@@ -1,0 +1,59 @@
+"""Events: what has happened to one pipeline, or to all."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from engine.api import answers
+from engine.api.answers import Page
+from engine.api.context import Context, ContextDep
+from engine.api.problems import refusals
+from engine.api.query_instants import read_instant
+from engine.store import events, pipelines
+from engine.store.events import EventQuery, Severity
+
+ROUTER = APIRouter(tags=["events"])
+
+_MOST = 2**62
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+def _asked(
+    severity: Annotated[Severity, Query(description="Events that are at least that bad.")] = "info",
+    since: Annotated[
+        str | None, Query(description="Events from then on: microseconds since 1970, or an ISO 8601 instant.")
+    ] = None,
+    after: Annotated[
+        int | None, Query(ge=0, le=_MOST, description="Events that came after the one with this id, oldest first.")
+    ] = None,
+    before: Annotated[
+        int | None, Query(ge=0, le=_MOST, description="Events that came before the one with this id.")
+    ] = None,
+) -> EventQuery:
+    instant = None if since is None else read_instant("since", since)
+    return EventQuery(after=after, before=before, since=instant, severity=severity)
+
+
+AskedDep = Annotated[EventQuery, Depends(_asked)]
+
+
+@ROUTER.get("/events", responses=refusals(400))
+def list_all(asked: AskedDep, context: ContextDep, limit: Limit = 100) -> Page[answers.PipelineEvent]:
+    """List everything that happened to all pipelines, newest first; with `after`, what came since, oldest first."""
+    return _page(context, asked, limit)
+
+
+@ROUTER.get("/pipelines/{pipeline}/events", responses=refusals(400, 404))
+def list_events(pipeline: str, asked: AskedDep, context: ContextDep, limit: Limit = 100) -> Page[answers.PipelineEvent]:
+    """List everything that happened to a pipeline, newest first; with `after`, what came since, oldest first."""
+    return _page(context, asked, limit, pipeline)
+
+
+def _page(context: Context, asked: EventQuery, limit: int, pipeline: str | None = None) -> Page[answers.PipelineEvent]:
+    with context.database.reading() as connection:
+        if pipeline is not None:
+            asked = asked.of(pipelines.get(connection, pipeline).job_id)
+        page = events.page(connection, asked, limit + 1)
+    return Page(data=[answers.pipeline_event(stored) for stored in page[:limit]], has_more=len(page) > limit)

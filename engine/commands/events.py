@@ -1,0 +1,120 @@
+"""`arroyo events`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from engine.commands.base import Command
+from engine.commands.client import Client, Json, segment
+from engine.commands.remote import add_connection, connect, errors_shown, instant, rows_of, say
+from engine.durations import read_duration
+from engine.errors import DurationError, UnreachableError
+from engine.instants import now, to_micros
+
+_PAUSE = 1.0
+_PATIENCE = 30.0
+"""Seconds that the control plane may be away while somebody follows."""
+_MOST = 1000
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What the verb takes."""
+    parser.add_argument("pipeline", nargs="?", help="Choose the pipeline by name or id (default: all of them)")
+    parser.add_argument("-f", "--follow", action="store_true", help="Go on with what happens, until Ctrl-C")
+    severity = "Show events that are at least that bad (default: info, which is all)"
+    parser.add_argument("--severity", choices=("info", "warn", "error"), default="info", help=severity)
+    since = "Show events from this instant on (ISO 8601), or of the last so long, for example '1 hour'"
+    parser.add_argument("--since", metavar="INSTANT", help=since)
+    parser.add_argument("--limit", type=int, default=100, help="Show this many events, the newest ones (default: 100)")
+    add_connection(parser)
+
+
+@errors_shown
+def run(args: Namespace) -> int:
+    """What has happened, oldest first, and with --follow what happens."""
+    client = connect(args)
+    query: dict[str, str | int | float] = {"severity": args.severity}
+    first = rows_of(client.get(_path(args), {**query, **_since(args), "limit": args.limit}))[::-1]
+    _show(args, first)
+    if args.follow:
+        follower = Follower(lambda after: client.get(_path(args), {**query, "after": after, "limit": _MOST}))
+        for event in follower.events(_newest(first) or _newest_of_all(client, args)):
+            _show(args, [event])
+            sys.stdout.flush()
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """Asks for the events after one, again and again."""
+
+    look: Callable[[int], Json]
+    clock: Callable[[], float] = time.monotonic
+    pause: Callable[[float], None] = time.sleep
+
+    def events(self, after: int) -> Iterator[Mapping[str, Json]]:
+        """The events that come, without end. A control plane that restarts is waited for."""
+        answered = self.clock()
+        while True:
+            try:
+                answer = self.look(after)
+            except UnreachableError:
+                if self.clock() - answered > _PATIENCE:
+                    raise
+                answer = None
+            else:
+                answered = self.clock()
+            for event in rows_of(answer):
+                yield event
+                after = _newest([event]) or after
+            if not (isinstance(answer, dict) and answer.get("has_more")):
+                self.pause(_PAUSE)
+
+
+def readable(event: Mapping[str, Json]) -> str:
+    """An event in a line, and what to do about it in another."""
+    level, code = str(event.get("level", "")).upper(), event.get("code")
+    run_id = "" if event.get("run_id") is None else f" run {event['run_id']}"
+    message = f"{code}: {event.get('message')}" if code else str(event.get("message"))
+    who = f"  ({event['who']})" if event.get("who") else ""
+    hint = f"\n  hint: {event['details']}" if event.get("details") else ""
+    return f"{instant(event.get('created_at'))} {level:<5} {event.get('pipeline')}{run_id}  {message}{who}{hint}"
+
+
+def _path(args: Namespace) -> str:
+    return "/events" if args.pipeline is None else f"/pipelines/{segment(args.pipeline)}/events"
+
+
+def _since(args: Namespace) -> dict[str, str | int]:
+    """The instant that the argument names; a length of time ends now."""
+    if args.since is None:
+        return {}
+    try:
+        return {"since": to_micros(now() - read_duration(args.since))}
+    except DurationError:
+        return {"since": args.since}
+
+
+def _newest_of_all(client: Client, args: Namespace) -> int:
+    """The newest event of any severity: what was before is not shown later."""
+    return _newest(rows_of(client.get(_path(args), {"limit": 1})))
+
+
+def _newest(events: list[dict[str, Json]] | list[Mapping[str, Json]]) -> int:
+    number = events[-1].get("id") if events else None
+    return number if isinstance(number, int) else 0
+
+
+def _show(args: Namespace, events: list[dict[str, Json]] | list[Mapping[str, Json]]) -> None:
+    for event in events:
+        say(json.dumps(event) if args.json else readable(event))
+
+
+EVENTS = Command(
+    "events", "Show what has happened to a pipeline, or to all of them, and who asked for it", add_arguments, run
+)
