@@ -94,7 +94,7 @@ def deploy(name: str, spec: PipelineSpec, *, key: str, force: bool = False) -> A
     """Let the pipeline of this name be as `spec` says, and run."""
     secrets: dict[str, Json] = {} if spec.secrets is None else {"secrets": dict(spec.secrets)}
     body = {**spec.to_json(), **secrets, "stop": "none", "idempotency_key": key, **({"force": True} if force else {})}
-    return ApiCall("PUT", f"/pipelines/by-name/{quote(name, safe='')}", partial(read, Pipeline), body=body, key=key)
+    return ApiCall("PUT", f"/pipelines/by-name/{_segment(name)}", partial(read, Pipeline), body=body, key=key)
 
 
 def list_pipelines() -> ApiCall[tuple[Pipeline, ...]]:
@@ -130,7 +130,7 @@ def list_jobs(pipeline: str) -> ApiCall[tuple[Job, ...]]:
 
 def list_checkpoints(pipeline: str, job: str) -> ApiCall[tuple[Checkpoint, ...]]:
     """The checkpoints of a job that the control plane still knows."""
-    return ApiCall("GET", f"{_at(pipeline)}/jobs/{quote(job, safe='')}/checkpoints", partial(read_list, Checkpoint))
+    return ApiCall("GET", f"{_at(pipeline)}/jobs/{_segment(job)}/checkpoints", partial(read_list, Checkpoint))
 
 
 def take_savepoint(pipeline: str, *, label: str | None, key: str) -> ApiCall[Savepoint]:
@@ -146,7 +146,7 @@ def stop_with_savepoint(pipeline: str, *, label: str, key: str) -> ApiCall[Savep
 
 def get_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
     """A savepoint, by id."""
-    return ApiCall("GET", f"{_at(pipeline)}/savepoints/{quote(savepoint, safe='')}", partial(read, Savepoint))
+    return ApiCall("GET", f"{_at(pipeline)}/savepoints/{_segment(savepoint)}", partial(read, Savepoint))
 
 
 def get_watermark(pipeline: str, gate: Gate | None = None, hold: timedelta = timedelta(0)) -> ApiCall[Watermark]:
@@ -181,4 +181,13 @@ def _fresh_key() -> str:
 
 
 def _at(pipeline: str) -> str:
-    return f"/pipelines/{quote(pipeline, safe='')}"
+    return f"/pipelines/{_segment(pipeline)}"
+
+
+def _segment(name: str) -> str:
+    """A name as one piece of a path; refused where it would shorten the address to that of something else."""
+    if name in {"", ".", ".."}:
+        unprocessable = HTTPStatus.UNPROCESSABLE_ENTITY
+        hint = "Is the template of a name empty?"
+        raise RefusedError(f"{name!r} is not a name", code="request.invalid", status=unprocessable, hint=hint)
+    return quote(name, safe="")

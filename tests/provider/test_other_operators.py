@@ -271,3 +271,11 @@ def test_only_the_control_plane_itself_can_say_that_a_pipeline_is_missing(
 
 def _die() -> None:
     raise SystemExit(137)
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_a_name_that_would_lead_elsewhere_is_refused_and_not_sent(
+    plane: FakeControlPlane, airflow_run: Run, name: str
+) -> None:
+    with pytest.raises(RefusedError, match="is not a name"):
+        airflow_run.execute(StopStreamingJobOperator(task_id="stop", pipeline=name))
