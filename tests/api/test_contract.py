@@ -352,3 +352,23 @@ def test_no_header_is_an_error_of_the_control_plane(plane: Plane) -> None:
     }
 
     assert {headers: status for headers, status in statuses.items() if status >= 500} == {}
+
+
+def test_no_cursor_is_an_error_of_the_control_plane(plane: Plane) -> None:
+    plane.run("orders")
+    asked = [
+        ("/pipelines", "starting_after"),
+        ("/events", "after"),
+        ("/events", "before"),
+        ("/events", "since"),
+        ("/pipelines/orders/events", "after"),
+        ("/pipelines/orders/logs", "after"),
+    ]
+
+    statuses = {
+        (path, name, value): plane.http.get(f"/api/v1{path}", params={name: value}).status_code
+        for path, name in asked
+        for value in [*HOSTILE_VALUES, "0-0", "999999999-999999999999999", str(2**62), str(2**63), "9" * 30]
+    }
+
+    assert {request: status for request, status in statuses.items() if status not in (200, 404, 422)} == {}
