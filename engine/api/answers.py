@@ -41,6 +41,14 @@ class Log(Page[str]):
     over: bool = Field(description="Whether no more will come: all was read, and the job rests.")
 
 
+class Output(Page[dict[str, Any]]):
+    """Rows of a preview sink."""
+
+    cursor: str = Field(description="Where these rows end; sent as `after`, it asks for those that follow.")
+    missed: int = Field(description="How many rows after the cursor were let go before they were asked for.")
+    over: bool = Field(description="Whether no more will come: all was read, and the job rests.")
+
+
 class Certificate(BaseModel):
     """What a DAG run relies on that has passed a gate: kept, and named by what voids it."""
 

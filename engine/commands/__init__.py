@@ -13,6 +13,7 @@ from engine.commands.savepoint import SAVEPOINT, SAVEPOINTS
 from engine.commands.serve import SERVE
 from engine.commands.start import RESTART, START
 from engine.commands.sweep import SWEEP
+from engine.commands.tail import TAIL
 from engine.commands.token import TOKEN
 from engine.commands.watermark import WATERMARK
 
@@ -30,6 +31,7 @@ REMOTE: tuple[Command, ...] = (
     RESCALE,
     LOGS,
     EVENTS,
+    TAIL,
     WATERMARK,
     DELETE,
     TOKEN,

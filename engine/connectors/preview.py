@@ -1,8 +1,19 @@
-"""The last rows of a query, kept for whoever looks on."""
+"""The last rows of a query, kept for whoever looks on.
+
+rows = 3; epoch 7 has brought a and b, epoch 8 brings c and d
+
+    #2          how many rows there were in all, then the newest of them         #4
+    a                                                                            b
+    b                                                                            c
+                                                                                 d
+
+Whoever has seen two rows is shown c and d: the newest two.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +24,9 @@ from engine.formats.base import RecordKind
 
 if TYPE_CHECKING:
     from engine.connectors.line_writer import LineWriter
+
+
+PREVIEW_FILE = "preview.jsonl"
 
 
 class PreviewOptions(Options):
@@ -45,20 +59,46 @@ class Preview:
         if permit is None:
             drop_segments(self._directory, epoch)
             return
-        path = preview_file(self._directory)
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        kept = read_preview(self._directory)
+        lines, total = list(kept.lines), kept.total
         segments = from_messages(messages)
         for segment in segments:
-            lines += (self._directory / segment.path).read_bytes().splitlines(keepends=True)
+            fresh = (self._directory / segment.path).read_bytes().splitlines()
+            total += len(fresh)
+            lines = [*lines, *fresh][-self._table.options.rows :]
         if segments:
-            replace_durably(path, b"".join(lines[-self._table.options.rows :]))
+            head = b"#%d\n" % total
+            replace_durably(_preview_file(self._directory), head + b"".join(line + b"\n" for line in lines))
         permit.record(sum(segment.rows for segment in segments))
         drop_segments(self._directory, epoch)
 
 
-def preview_file(directory: Path) -> Path:
-    """Where a preview sink with this directory keeps its rows."""
-    return directory / "preview.jsonl"
+@dataclass(frozen=True, slots=True)
+class PreviewRows:
+    """The newest rows of a preview sink as lines, and how many rows it was given in all."""
+
+    total: int
+    lines: tuple[bytes, ...]
+
+    def after(self, seen: int) -> tuple[bytes, ...]:
+        """The rows that are new to somebody who has seen so many; all of them if there were never so many."""
+        fresh = self.total - seen if 0 <= seen <= self.total else self.total
+        return self.lines[-fresh:] if fresh else ()
+
+
+def read_preview(directory: Path) -> PreviewRows:
+    """The rows that a preview sink with this directory has kept; none before its first."""
+    try:
+        lines = tuple(_preview_file(directory).read_bytes().splitlines())
+    except FileNotFoundError:
+        return PreviewRows(0, ())
+    if lines and lines[0].startswith(b"#"):
+        return PreviewRows(int(lines[0][1:]), lines[1:])
+    return PreviewRows(len(lines), lines)  # an earlier version did not count
+
+
+def _preview_file(directory: Path) -> Path:
+    return directory / PREVIEW_FILE
 
 
 PREVIEW = Connector(

@@ -33,6 +33,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "rescale": ["orders", "2"],
     "logs": ["orders"],
     "events": ["orders"],
+    "tail": ["orders"],
     "watermark": ["orders"],
     "delete": ["orders"],
     "token": ["create", "ann"],

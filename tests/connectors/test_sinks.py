@@ -11,7 +11,7 @@ import pytest
 
 from engine.connectors.base import Table
 from engine.connectors.options import read_table_options
-from engine.connectors.preview import preview_file
+from engine.connectors.preview import PreviewRows, read_preview
 from engine.errors import EngineError, ScriptRefused
 from engine.schema import Field, Schema
 from engine.types import BIGINT, TEXT, TIMESTAMP
@@ -128,5 +128,18 @@ def test_a_preview_keeps_the_newest_rows(tmp_path: Path) -> None:
     for number in range(3):
         take(sink(of, tmp_path), epoch(number), [batch(NUMBERS, (2 * number, "a"), (2 * number + 1, "b"))])
 
-    numbers = [json.loads(line)["n"] for line in preview_file(tmp_path).read_text().splitlines()]
-    assert numbers == [3, 4, 5]
+    rows = read_preview(tmp_path)
+    assert [[json.loads(line)["n"] for line in lines] for lines in (rows.lines, rows.after(4), rows.after(0))] == [
+        [3, 4, 5],
+        [4, 5],
+        [3, 4, 5],
+    ]
+    assert (rows.total, rows.after(6), rows.after(7)) == (6, (), rows.lines)
+
+
+def test_a_preview_of_an_earlier_version_is_read_and_one_without_rows_is_empty(tmp_path: Path) -> None:
+    assert read_preview(tmp_path) == PreviewRows(0, ())
+
+    (tmp_path / "preview.jsonl").write_text('{"n": 1}\n{"n": 2}\n')
+
+    assert read_preview(tmp_path).after(1) == (b'{"n": 2}',)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.connectors.preview import preview_file
+from engine.connectors.preview import read_preview
 from engine.spark.run import RunSpec, run_in
 from engine.spark.stop_control import Control
 from engine.spark.targets import sink_directory
@@ -75,7 +75,8 @@ def test_a_row_that_moves_to_another_directory_is_taken_from_the_old_one(written
 
 
 def test_a_preview_shows_changes_without_being_told(written: Path) -> None:
-    lines = changes_in([preview_file(sink_directory(written / "state", "shown"))])
+    rows = read_preview(sink_directory(written / "state", "shown"))
+    lines = [line.decode() for line in rows.lines]
 
     assert fold(lines, ("id",)) == {
         key: {"id": row["id"], "customer": row["customer"]}

@@ -1,0 +1,62 @@
+"""The newest rows of preview sinks, which their drivers keep in the state directory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from engine.api import answers
+from engine.api.context import ContextDep
+from engine.api.problems import refusals
+from engine.checkpoints.layout import StatePaths
+from engine.connectors.preview import PREVIEW_FILE, PreviewRows, read_preview
+from engine.errors import RequestError
+from engine.jobs.desired import is_settled
+from engine.spark.safe_table_names import safe_name
+from engine.store.records import read_record
+
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["jobs"], responses=refusals(400, 404))
+
+
+@ROUTER.get("/output")
+def read_output(
+    pipeline: str,
+    context: ContextDep,
+    table: Annotated[str | None, Query(description="The preview table; without it the only one there is.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[
+        str | None,
+        Query(pattern="^[0-9]{1,18}$", description="The cursor of an answer before: show the rows that follow it."),
+    ] = None,
+) -> answers.Output:
+    """Show the newest rows of a table with the connector `preview`, oldest first; with `after`, those that have come
+    since, as far as they are kept."""
+    with context.database.reading() as connection:
+        # before the file: what a job at rest has shown is all there
+        record = read_record(connection, pipeline)
+    is_at_rest = record.status.state.is_terminal and is_settled(record.pipeline, record.status)
+    directory = _directory(StatePaths(context.directory.state(record.pipeline.id)).sinks, table)
+    rows = PreviewRows(0, ()) if directory is None else read_preview(directory)
+    fresh = rows.lines[-limit:] if after is None else rows.after(int(after))
+    shown, later = fresh[:limit], len(fresh[limit:])
+    seen = rows.total - len(fresh) if after is None or int(after) > rows.total else int(after)
+    return answers.Output(
+        data=[json.loads(line) for line in shown],
+        has_more=later > 0,
+        cursor=str(rows.total - later),
+        missed=rows.total - len(fresh) - seen,
+        over=is_at_rest and later == 0,
+    )
+
+
+def _directory(sinks: Path, table: str | None) -> Path | None:
+    """Where the preview sink keeps its rows; None before it has any."""
+    if table is not None:
+        return sinks / safe_name(table)
+    shown = sorted(sinks.glob(f"*/{PREVIEW_FILE}"))
+    if len(shown) > 1:
+        raise RequestError("the pipeline has more than one preview table", hint="say which one with `table`")
+    return shown[0].parent if shown else None
