@@ -55,6 +55,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
         f"{API_PREFIX}{path}"
         for path in (
             "/ping",
+            "/events",
             "/pipelines",
             "/pipelines/by-name/{name}",
             "/pipelines/validate_query",
