@@ -63,7 +63,8 @@ class Work(Protocol):
 def main(argv: Sequence[str], work: Work) -> int:
     """Do what the arguments say; the exit code is 0, 3 when it failed."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    # what a callback raises comes back through Spark and is said with its code; a stop raises, too, and is no error
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     args = _parser().parse_args(argv)
     if args.verb == "run":
         return drive(Assignment.read(args.assignment), work)
