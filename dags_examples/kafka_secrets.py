@@ -1,7 +1,8 @@
 """A pipeline that logs in to Kafka with the password of an Airflow connection.
 
 Needs a broker, and a connection `shop_kafka` with its host (`broker:9092`), login and password. The password is in no
-rendered field, no XCom and no answer of the control plane, which keeps it encrypted for the next start.
+rendered field, no XCom and no answer of the control plane, which keeps it encrypted for the next start. A broker
+without TLS needs the parameter `protocol` to be `SASL_PLAINTEXT`: the default sends no password over an open line.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ SQL = """
 CREATE CONNECTION shop WITH (
     connector = 'kafka',
     bootstrap_servers = '{{ conn.shop_kafka.host }}',
+    'auth.protocol' = '{{ params.protocol }}',
     'auth.type' = 'sasl',
     'auth.username' = '{{ conn.shop_kafka.login }}',
     'auth.password' = '${secret:KAFKA}'
@@ -32,7 +34,7 @@ with DAG(
     dag_id="kafka_secrets",
     schedule=None,
     catchup=False,
-    params={"topic": "orders"},
+    params={"topic": "orders", "protocol": "SASL_SSL"},
     default_args={"retries": 1, "retry_delay": timedelta(seconds=1)},
     doc_md=__doc__,
     tags=["arroyo", "example"],

@@ -45,6 +45,7 @@ LONG = (
     "nexmark/test_nexmark.py",
     "streams/test_watermarks.py::test_a_kill_in_the_middle_changes_nothing",
     "streams/test_windows_against_duckdb.py",
+    "system/test_complete_example.py",
     "system/test_control_plane_with_spark.py",
     "system/test_example_dag.py",
     "system/test_kill_loop.py",

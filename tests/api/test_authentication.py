@@ -66,6 +66,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/jobs/{job}/checkpoints",
             "/pipelines/{pipeline}/jobs/{job}/errors",
             "/pipelines/{pipeline}/logs",
+            "/pipelines/{pipeline}/output",
             "/pipelines/{pipeline}/restart",
             "/pipelines/{pipeline}/restore",
             "/pipelines/{pipeline}/savepoints",

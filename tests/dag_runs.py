@@ -1,0 +1,75 @@
+"""Runs of example DAGs as a user would play them: `dag.test()` in a process and an Airflow of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+_RUN = """
+import importlib, json, sys
+from airflow.utils.db import upgradedb
+
+upgradedb()
+dag = importlib.import_module(f"dags_examples.{sys.argv[1]}").dag
+run = dag.test(run_conf=json.loads(sys.argv[2]))
+returned = {ti.task_id: ti.xcom_pull(task_ids=ti.task_id) for ti in run.get_task_instances()}
+states = {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
+print(json.dumps({"states": states, "returned": returned}, default=str))
+"""
+
+
+@dataclass(frozen=True)
+class DagRun:
+    """What came of a run: the states of its tasks, what they returned, and all that was printed."""
+
+    states: Mapping[str, str]
+    returned: Mapping[str, Any]
+    output: str
+
+
+def play(
+    example: str, home: Path, environment: Mapping[str, str] | None = None, params: Mapping[str, str] | None = None
+) -> DagRun:
+    """Run an example once, with these in place of its own parameters, and with a control plane of its own. Nothing is
+    left of it but files."""
+    arroyo = {"conn_type": "arroyo", "extra": {"embedded": True, "data_dir": str(home / "arroyo")}}
+    variables = {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags_examples"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW_CONN_ARROYO_DEFAULT": json.dumps(arroyo),
+        "ARROYO_EXAMPLE_FOLDER": str(home / "data"),
+        **(environment or {}),
+    }
+    try:
+        run = subprocess.run(
+            [sys.executable, "-c", _RUN, example, json.dumps(params or {})],
+            capture_output=True,
+            text=True,
+            cwd=REPOSITORY,
+            env={name: text for name, text in os.environ.items() if not name.startswith("AIRFLOW")} | variables,
+            check=False,
+            timeout=600,
+        )
+    finally:
+        _end_processes(home)
+    assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-5000:]
+    outcome = json.loads(run.stdout.splitlines()[-1])
+    return DagRun(outcome["states"], outcome["returned"], run.stdout + run.stderr)
+
+
+def _end_processes(folder: Path) -> None:
+    """End what was given something in the folder as an argument."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str(folder) in (entry / "cmdline").read_text(errors="replace") and int(entry.name) != os.getpid():
+                os.kill(int(entry.name), signal.SIGKILL)
