@@ -36,7 +36,7 @@ def lower_lookup_join(node: LookupJoin, rows: DataFrame, table: Table) -> DataFr
         joined = joined.filter(F.col(_ROW).isNotNull())
     columns = [quoted(name) for name in node.input.schema.names]
     looked_up = [F.col(_ROW).getField(name).alias(name) for name in node.columns.names]
-    return joined.select(*columns, *looked_up, *hidden_in(rows.columns))
+    return joined.select(*columns, *looked_up, *hidden_in(rows.columns, node.input.schema.names))
 
 
 def _finder(spec: LookupSpec) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:

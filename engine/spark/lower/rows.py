@@ -20,7 +20,7 @@ EVENT_TIME_MARK = {"spark.watermarkDelayMs": 0}
 
 def lower_scan(node: Scan, table: DataFrame) -> DataFrame:
     """The columns that are wanted of a table that was opened by `open_table`."""
-    return table.select(*(quoted(name) for name in node.schema.names), *hidden_in(table.columns))
+    return table.select(*(quoted(name) for name in node.schema.names), *hidden_in(table.columns, node.schema.names))
 
 
 def open_table(raw: DataFrame) -> DataFrame:
@@ -39,7 +39,7 @@ def lower_project(node: Project, rows: DataFrame) -> DataFrame:
     """The expressions, and what is hidden."""
     rows, exprs = with_calls(rows, [item.expr for item in node.columns])
     columns = [F.expr(to_sql(expr)).alias(item.name) for expr, item in zip(exprs, node.columns, strict=True)]
-    return rows.select(*columns, *hidden_in(rows.columns))
+    return rows.select(*columns, *hidden_in(rows.columns, node.input.schema.names))
 
 
 def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:

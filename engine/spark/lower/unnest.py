@@ -15,7 +15,8 @@ def lower_unnest(node: Unnest, rows: DataFrame) -> DataFrame:
     """The row once for every element. A row that can be taken back gives each of them an id of its own."""
     columns = [quoted(name) for name in node.input.schema.names]
     element = F.explode(F.expr(to_sql(node.array))).alias(node.name)
-    elements = rows.select(*columns, element, *hidden_in(rows.columns))
-    if ROW_ID not in elements.columns:
+    hidden = hidden_in(rows.columns, node.input.schema.names)
+    elements = rows.select(*columns, element, *hidden)
+    if ROW_ID not in hidden:
         return elements
     return elements.withColumn(ROW_ID, F.xxhash64(quoted(ROW_ID), quoted(node.name)))

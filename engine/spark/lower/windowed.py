@@ -60,7 +60,7 @@ def lower_late_rows(node: LateRows, rows: DataFrame) -> DataFrame:
         F.col(WATERMARK).alias(LATE_WATERMARK.name, metadata={}),
     ]
     late = rows.filter(_is_late(node.window))
-    return late.select(*map(quoted, node.input.schema.names), *times, *hidden_in(rows.columns))
+    return late.select(*map(quoted, node.input.schema.names), *times, *hidden_in(rows.columns, node.input.schema.names))
 
 
 def _time_window(window: Tumble | Hop) -> SparkColumn:
