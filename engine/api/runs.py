@@ -21,6 +21,7 @@ from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.orders import Order, orders
 from engine.jobs.process_usage import ProcessRole, ProcessUsage
+from engine.jobs.states import State, StopMode
 from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
 from engine.store import checkpoints, jobs, lineages, pipelines, runs, totals
 from engine.store.records import read_call
@@ -195,8 +196,16 @@ def _tell(context: Context, run: Run, committed: Sequence[EpochReport], *, is_fi
         context.tell_span(epoch_span(name, run, report))
 
 
+def _stop_of(context: Context, run: Run, status: Status) -> StopMode:
+    """How the pipeline is to stop; looked up only where a run's orders depend on it."""
+    if status.state is not State.CHECKPOINT_STOPPING:
+        return "none"
+    with context.database.reading() as connection:
+        return pipelines.get(connection, run.pipeline_id).stop
+
+
 def _answer(context: Context, run: Run, status: Status) -> Answer:
     context.last_calls.record(run.job_id, run.generation, context.clock())
     is_old = status.generation != run.generation or run.ended_at is not None
-    due: tuple[Order, ...] = () if is_old else orders(status)
+    due = () if is_old else orders(status, _stop_of(context, run, status))
     return Answer(orders=[{"kind": "stop", "mode": order.mode} for order in due], superseded=is_old)

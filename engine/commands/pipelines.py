@@ -64,8 +64,8 @@ def _stop_arguments(parser: ArgumentParser) -> None:
         "--mode",
         choices=("checkpoint", "graceful", "immediate", "force"),
         default="checkpoint",
-        help="Finish the current epoch (checkpoint, graceful), give it up (immediate) or kill the driver (force);"
-        " default: checkpoint",
+        help="Finish the current epoch (checkpoint), read nothing more and write all that is in flight (graceful), give"
+        " the epoch up (immediate) or kill the driver (force); default: checkpoint",
     )
     parser.add_argument("--savepoint", action="store_true", help="Take a savepoint of the last epoch before the stop")
     parser.add_argument("--label", help="Label that savepoint for people")

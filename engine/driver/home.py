@@ -49,7 +49,7 @@ _USAGE_INTERVAL = 10.0
 _LAST_GRACE = 60.0
 """Seconds a driver whose lease is over has for its last epoch."""
 
-StopMode = Literal["checkpoint", "immediate"]
+StopMode = Literal["graceful", "checkpoint", "immediate"]
 
 
 @dataclass(slots=True)
@@ -211,7 +211,7 @@ class Home:
             if order.get("kind") == "stop":
                 self._state = "stopping" if self._state == "running" else self._state
                 self._note_order(str(order.get("mode")))
-                self.stop("immediate" if order.get("mode") == "immediate" else "checkpoint")
+                self.stop(_stop_mode(order.get("mode")))
 
     def _note_order(self, mode: str) -> None:
         """Orders are repeated until they are obeyed; each is worth one line."""
@@ -225,6 +225,14 @@ class Home:
             self.end_at_once()
         if silence > self.assignment.lease_seconds:
             self.stop("checkpoint")
+
+
+def _stop_mode(mode: object) -> StopMode:
+    """The mode of an order; one that this driver does not know ends it after the epoch in hand."""
+    match mode:
+        case "graceful" | "immediate":
+            return mode
+    return "checkpoint"
 
 
 def end_group() -> None:

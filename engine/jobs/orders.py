@@ -5,20 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.jobs.states import State
+from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Stop, finishing the epoch in hand or not."""
+    """Stop: once what was read is in the output, after the epoch in hand, or without finishing that."""
 
-    mode: Literal["checkpoint", "immediate"]
+    mode: Literal["graceful", "checkpoint", "immediate"]
 
 
-def orders(status: Status) -> tuple[Order, ...]:
-    """The orders for the newest run of a job in this state."""
+def orders(status: Status, stop: StopMode) -> tuple[Order, ...]:
+    """The orders for the newest run of a job in this state, which is to be stopped like that."""
     match status.state:
+        case State.CHECKPOINT_STOPPING if stop == "graceful":
+            return (Order("graceful"),)
         case State.CHECKPOINT_STOPPING | State.RESCALING:
             return (Order("checkpoint"),)
         case State.STOPPING | State.RECOVERING:

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Literal
 
 StopMode = Literal["none", "checkpoint", "graceful", "immediate", "force"]
-"""How a job is asked to stop: `none` is to run, `checkpoint` and `graceful` end after the current epoch,
-`immediate` gives the epoch up, `force` kills the process."""
+"""How a job is asked to stop: `none` is to run, `checkpoint` ends after the current epoch, `graceful` once what was
+read is in the output as far as watermarks let it, `immediate` gives the epoch up, `force` kills the process."""
 
 
 class State(StrEnum):

@@ -14,12 +14,13 @@ See docs/decisions/watermarks-travel-in-offsets.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from engine.connectors.base import HasBacklog, HasMovingStart, Json, Position, Source
 from engine.spark import notes
+from engine.spark.pulses import is_draining
 from engine.spark.watermarks import END_OF_TIME, Activity, Marks, Silence, advance, follow, follow_clock
 
 
@@ -115,11 +116,11 @@ class Planner:
 
     def next(self, start: Offset) -> Offset:
         """Where the epoch after `start` ends; `start` itself when there is nothing to do."""
+        if self.spec.pulse is not None and is_draining(self.spec.pulse):
+            return self._next_of_drained(start)
         new = self._new_partitions(start)
         begins = {**start.positions, **new}
-        notes_of_start = {
-            name: notes.collect(self.spec.notes, name, count, begins[name]) for name, count in start.moved.items()
-        }
+        notes_of_start = self._notes_of(start, begins)
         ends = self._ends(begins, new)
         now = self.clock()
         moving = [name for name, end in ends.items() if end != begins[name]]
@@ -142,20 +143,43 @@ class Planner:
         differs = bool(moving) or marks.source != start.watermark or is_end != start.is_end
         if not differs and not says_again and not must_record and not self._wakes(start, now):
             return start
-        dropped = sum(note.dropped for partition_notes in notes_of_start.values() for note in partition_notes)
         return Offset(
             self.spec.table,
             positions=ends,
             marks=marks.partitions,
             watermark=marks.source,
             moved={name: max(1, self.spec.tasks // len(moving)) for name in moving},
-            dropped=start.dropped + dropped,
+            dropped=start.dropped + _count_dropped(notes_of_start),
             planned=int(now.timestamp() * 1_000_000),
             sequence=start.sequence + 1,
             is_end=is_end,
             waiting=None if waiting is None else sum(waiting.values()),
             is_by_clock=is_by_clock,
         )
+
+    def _next_of_drained(self, start: Offset) -> Offset:
+        """The epoch after `start` when nothing more is read: what the rows of `start` have shown still counts. Neither
+        silence nor the clock moves the watermark meanwhile."""
+        notes_of_start = self._notes_of(start, start.positions)
+        marks, _ = self._marks(start, start.positions, notes_of_start, start.positions.keys(), self.clock())
+        if marks.source == start.watermark or start.is_end:
+            return start
+        return replace(
+            start,
+            marks=marks.partitions,
+            watermark=marks.source,
+            moved={},
+            dropped=start.dropped + _count_dropped(notes_of_start),
+            planned=int(self.clock().timestamp() * 1_000_000),
+            sequence=start.sequence + 1,
+            is_by_clock=False,
+        )
+
+    def _notes_of(
+        self, start: Offset, begins: Mapping[str, Position]
+    ) -> Mapping[str, Sequence[notes.ReaderNote]]:
+        """What the readers of the epoch that ends at `start` have left, by partition."""
+        return {name: notes.collect(self.spec.notes, name, count, begins[name]) for name, count in start.moved.items()}
 
     def _new_partitions(self, start: Offset) -> Mapping[str, Position]:
         """Where the partitions begin that are new."""
@@ -207,6 +231,10 @@ class Planner:
         """The watermarks of the pipeline's other sources that are active."""
         marks = [notes.read_mark(directory) for directory in self.spec.other_notes]
         return [mark.watermark for mark in marks if mark is not None and not mark.idle and not mark.ended]
+
+
+def _count_dropped(notes_of_start: Mapping[str, Sequence[notes.ReaderNote]]) -> int:
+    return sum(note.dropped for partition_notes in notes_of_start.values() for note in partition_notes)
 
 
 def _last_candidate(partition_notes: Sequence[notes.ReaderNote]) -> int | None:

@@ -19,6 +19,14 @@ from pathlib import Path
 _PLANNED, _NOTHING, _ASKED = b"1", b"0", b"?"
 
 
+_DRAINING = "draining"
+
+
+def is_draining(pulse: Path) -> bool:
+    """Whether the planner with this pulse has been told to read nothing more."""
+    return pulse.with_name(_DRAINING).exists()
+
+
 def announce(pulse: Path, patience: timedelta) -> None:
     """Note that a planner has been asked for the first time, and how long it goes on asking another system before it
     says that this is away: until then its silence is no sickness."""
@@ -31,9 +39,13 @@ def announce(pulse: Path, patience: timedelta) -> None:
 
 def beat(pulse: Path, *, is_planned: bool) -> None:
     """Note that a planner has answered, and whether it has planned an epoch."""
+    _write_answer(pulse, _PLANNED if is_planned else _NOTHING)
+
+
+def _write_answer(pulse: Path, answer: bytes) -> None:
     file = os.open(pulse, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
-        os.pwrite(file, _PLANNED if is_planned else _NOTHING, 0)
+        os.pwrite(file, answer, 0)
     finally:
         os.close(file)
 
@@ -56,6 +68,19 @@ class Pulses:
         for file in self.files:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.unlink(missing_ok=True)
+            file.with_name(_DRAINING).unlink(missing_ok=True)
+
+    def drain(self) -> None:
+        """Tell the planners to read nothing more, and forget what they have said before."""
+        for file in self.files:
+            file.with_name(_DRAINING).touch()
+        self.forget_answers()
+
+    def forget_answers(self) -> None:
+        """Forget whether there was anything to do."""
+        for file in self.files:
+            if file.exists():
+                _write_answer(file, _ASKED)
 
     def is_beating(self) -> bool:
         """Whether a planner has answered since this was asked last, or rests, or may still wait for another system."""

@@ -43,6 +43,7 @@ from engine.plan.nodes import is_updating
 from engine.process_endings import count_memory_kills
 from engine.spark.dead_letter_tables import DeadLetterTable
 from engine.spark.epoch import EpochPart
+from engine.spark.draining import Draining
 from engine.spark.failures import explain_failure
 from engine.spark.jvm.start import death_of
 from engine.spark.offset_log import hash_offsets, read_ends, read_settled
@@ -285,7 +286,7 @@ class _Running:
 
     def _run_epoch(self, steps: _EpochSteps, rows: DataFrame, number: int) -> None:
         """One epoch, in Spark's thread. An exception ends the query, with the epoch not committed."""
-        if self.control.mode is not None:
+        if self.control.refuses_epochs:
             # nothing was done yet but planning: the next start runs this very epoch
             raise StopRequested
         self.newest_begun = number
@@ -332,6 +333,7 @@ class _Running:
         return read_settled(checkpoint, number - 1, closes_windows=self.prepared.program.parts.closes_windows).watermark
 
     def _watch(self, query: StreamingQuery, steps: _EpochSteps, pulses: Pulses) -> Outcome:
+        draining = Draining(pulses)
         while True:
             self.control.wait(POLL_SECONDS)
             # asked before reporting: what an epoch left behind that ended in between is reported below
@@ -343,8 +345,13 @@ class _Running:
             if not is_active:
                 return self._why_inactive(query)
             is_in_epoch = self.newest_begun > self.newest_reported
-            if self.control.mode == "immediate" or (self.control.mode == "checkpoint" and not is_in_epoch):
-                return "stopped"
+            match self.control.mode:
+                case "immediate":
+                    return "stopped"
+                case "checkpoint" if not is_in_epoch:
+                    return "stopped"
+                case "graceful" if draining.is_over(self.newest_begun, is_in_epoch=is_in_epoch):
+                    return "stopped"
 
     def _show_life(self, steps: _EpochSteps, pulses: Pulses) -> None:
         """Java has just answered. That is a sign of life while an epoch is under way, however long it takes; between

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Literal
 
-StopMode = Literal["checkpoint", "immediate"]
+StopMode = Literal["graceful", "checkpoint", "immediate"]
+_MODES: tuple[StopMode, ...] = ("graceful", "checkpoint", "immediate")
+"""From the one that takes longest on; a later wish may only hurry a run."""
 
 
 class StopRequested(Exception):  # noqa: N818 - it is no error
@@ -20,8 +22,9 @@ class Control:
         self._changed = threading.Event()
 
     def stop(self, mode: StopMode) -> None:
-        """Stop after the epoch that is under way, or immediately; the next start goes on from there either way."""
-        if self._mode != "immediate":
+        """Stop once what was read is in the output, after the epoch that is under way, or immediately; the next start
+        goes on from there in any case."""
+        if self._mode is None or _MODES.index(mode) > _MODES.index(self._mode):
             self._mode = mode
         self._changed.set()
 
@@ -29,6 +32,11 @@ class Control:
     def mode(self) -> StopMode | None:
         """How the run is to stop, if it is."""
         return self._mode
+
+    @property
+    def refuses_epochs(self) -> bool:
+        """Whether no further epoch may begin."""
+        return self._mode in ("checkpoint", "immediate")
 
     def wait(self, seconds: float) -> None:
         """Wait, but not longer than until a stop is asked for."""

@@ -4,6 +4,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from engine.api.answers import Checkpoint, Job
 from engine.jobs.observe import Process
 from tests.api.conftest import Plane, report
@@ -319,3 +321,23 @@ def test_the_store_holds_no_secret(plane: Plane) -> None:
 
     assert assignment.key.encode() not in plane.context.directory.database.read_bytes()
     assert assignment.key not in repr(assignment)
+
+
+@pytest.mark.parametrize(
+    ("modes", "orders"),
+    [
+        (["graceful"], ["graceful"]),
+        (["checkpoint"], ["checkpoint"]),
+        (["graceful", "checkpoint"], ["checkpoint"]),
+        (["graceful", "immediate"], ["immediate"]),
+    ],
+)
+def test_a_driver_is_told_how_to_stop(plane: Plane, modes: list[str], orders: list[str]) -> None:
+    plane.run()
+    for mode in modes:
+        plane.http.patch("/api/v1/pipelines/orders", json={"stop": mode})
+        plane.settle()
+
+    answer = plane.call("heartbeat", {"state": "running"})
+
+    assert [order["mode"] for order in answer["orders"]] == orders

@@ -212,15 +212,18 @@ def test_a_driver_whose_work_is_stuck_writes_its_stacks_down_once(control_plane:
     assert driver.dumps == [1]
 
 
-def test_orders_are_obeyed(control_plane: FakeControlPlane) -> None:
+@pytest.mark.parametrize(
+    ("mode", "obeyed"), [("graceful", "graceful"), ("checkpoint",) * 2, ("immediate",) * 2, ("dance", "checkpoint")]
+)
+def test_orders_are_obeyed(control_plane: FakeControlPlane, mode: str, obeyed: str) -> None:
     driver = Driver(control_plane)
-    control_plane.answer = {"orders": [{"kind": "stop", "mode": "immediate"}, {"kind": "dance"}], "superseded": False}
+    control_plane.answer = {"orders": [{"kind": "stop", "mode": mode}, {"kind": "dance"}], "superseded": False}
 
     driver.home.open()
     driver.home.close(Goodbye("stopped"))
 
-    assert driver.stops[0] == "immediate"
-    assert set(driver.stops) == {"immediate"}
+    assert driver.stops[0] == obeyed
+    assert set(driver.stops) == {obeyed}
 
 
 def test_a_superseded_driver_ends_at_once(control_plane: FakeControlPlane) -> None:

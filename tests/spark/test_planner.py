@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.connectors.base import Chunk, Position, Slice
 from engine.spark import notes
 from engine.spark.planner import Offset, Planner, PlanSpec
+from engine.spark.pulses import Pulses
 from engine.spark.watermarks import END_OF_TIME, Activity, Marks, advance, follow
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -165,6 +166,23 @@ def test_nothing_new_means_the_same_offset(tmp_path: Path) -> None:
     offset = plan.next(offset)
 
     assert plan.next(offset) is offset
+
+
+def test_a_planner_that_drains_reads_nothing_more_and_says_what_was_shown(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10})
+    spec = PlanSpec("t", tmp_path, pulse=tmp_path / "pulse")
+    plan = Planner(spec, source, Activity(timedelta(minutes=5), {}), lambda: source.now)
+    first = plan.next(plan.first())
+    note(tmp_path, "a", 10, 500, dropped=2)
+    source.ends.update({"a": 20, "b": 5})
+    Pulses([tmp_path / "pulse"]).drain()
+
+    drained = plan.next(first)
+
+    assert (drained.positions, drained.moved) == (first.positions, {})
+    assert (drained.watermark, drained.dropped) == (500, 2)
+    source.now += timedelta(hours=1)
+    assert plan.next(drained) is drained
 
 
 def test_after_a_restart_the_watermark_is_said_once_more(tmp_path: Path) -> None:

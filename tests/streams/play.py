@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.epoch_report import EpochReport
 from engine.spark.run import RunSpec, run_in
-from engine.spark.stop_control import Control
+from engine.spark.stop_control import Control, StopMode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,14 +42,16 @@ def write_script(path: Path, steps: Sequence[Step], *, bounded: bool = True) -> 
     path.write_text(json.dumps({"steps": content, "bounded": bounded}))
 
 
-def play(spark: SparkSession, spec: RunSpec, *, stop_after: int | None = None) -> tuple[str, list[EpochReport]]:
+def play(
+    spark: SparkSession, spec: RunSpec, *, stop_after: int | None = None, mode: StopMode = "checkpoint"
+) -> tuple[str, list[EpochReport]]:
     """Run to the end, or until an epoch; how it ended and what was reported."""
     control, reports = Control(), list[EpochReport]()
 
     def note(report: EpochReport) -> None:
         reports.append(report)
         if stop_after is not None and report.epoch >= stop_after:
-            control.stop("checkpoint")
+            control.stop(mode)
 
     return run_in(spark, spec, control, note), reports
 
