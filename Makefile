@@ -9,8 +9,8 @@ PYTHON_VERSION := $(shell $(firstword $(wildcard $(BIN)/python) $(PYTHON)) -c 'i
 # versions that were tried with this Python; for one newer than all files, those of the newest
 CONSTRAINTS := $(or $(wildcard constraints/python$(PYTHON_VERSION).txt),$(lastword $(sort $(wildcard constraints/python*.txt))))
 
-# two processes, to which tests/groups.py gives what they share
-PLAY := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder
+# tests/groups.py says which tests share a process; some wait for servers, so three keep two cores at work
+PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 # compiled once, not by every process anew, whatever the machine says
@@ -43,14 +43,14 @@ layers: $(READY) ## Only the import contracts
 	$(BIN)/lint-imports --no-logo
 
 units: $(READY) ## Only the tests that need nothing but Python
-	$(PLAY) -q -m unit
+	$(PLAY) --numprocesses=2 -q -m unit
 
 test: $(READY) ## What every change must pass: all tests but the long ones, and a quarter of those: SLICE=1 (to 4) or all
-	$(PLAY) --costs --slice=$(or $(SLICE),commit)
+	$(PLAY) --numprocesses=3 --costs --slice=$(or $(SLICE),commit)
 
 test-all: $(READY) ## Every test, with 100,000 simulated schedules: before a change of what makes exactly-once is done
 	SIMULATED_SCHEDULES=$(or $(SIMULATED_SCHEDULES),100000) REQUEST_SCHEDULES=$(or $(REQUEST_SCHEDULES),1000) GATE_MOMENTS=$(or $(GATE_MOMENTS),50) KILLS=$(or $(KILLS),all) \
-		CONTRACT_CASES=$(or $(CONTRACT_CASES),5000) $(PLAY) --costs --slice=all
+		CONTRACT_CASES=$(or $(CONTRACT_CASES),5000) $(PLAY) --numprocesses=3 --costs --slice=all
 
 demo: $(READY) ## The example DAG, live on the terminal, in under three minutes
 	$(BIN)/python -m dags_examples.demo

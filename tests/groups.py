@@ -1,8 +1,9 @@
 """Which tests share a process when several play them (`--dist=loadgroup`), and in which order the groups come.
 
 Every kind of server is started once: broker, S3, Redis, and what has to import all of Airflow. Spark is started twice,
-once in either process, since one process for all that needs Spark would be at work long after the other is done. Those
-two groups come first, then what is long, so that in the end there is something short left to share.
+once beside the servers and once by itself, since one process for all that needs Spark would be at work long after the
+others are done. Those two groups come first, then what is long, so that in the end there is something short left to
+share.
 """
 
 from __future__ import annotations

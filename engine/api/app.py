@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 
 from fastapi import APIRouter, FastAPI
+from starlette.routing import BaseRoute
 
 from engine.api import (
     deletions,
@@ -63,11 +64,21 @@ ROUTERS = (
 )
 
 
-def include_routers(app: FastAPI) -> None:
-    """Serve every resource; any request can meet with the problems that are named here."""
+@cache
+def _routes() -> tuple[BaseRoute, ...]:
+    """The routes of every resource; any request can meet with the problems that are named here. They are the same for
+    all applications of a process: they take a quarter of a second to make."""
+    resources = APIRouter()
     for router in ROUTERS:
         of_token = () if router is _PING else (401,)
-        app.include_router(router, prefix=API_PREFIX, responses=problems.refusals(*of_token, 403, 413, 422, 500, 503))
+        refusals = problems.refusals(*of_token, 403, 413, 422, 500, 503)
+        resources.include_router(router, prefix=API_PREFIX, responses=refusals)
+    return tuple(resources.routes)
+
+
+def include_routers(app: FastAPI) -> None:
+    """Serve every resource."""
+    app.router.routes.extend(_routes())
 
 
 def build_app(context: Context, rules: Rules) -> FastAPI:

@@ -19,7 +19,7 @@ from engine.api.traces.spans import epoch_span, start_span
 from engine.epoch_report import EpochReport
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
-from engine.jobs.orders import Order, orders
+from engine.jobs.orders import orders
 from engine.jobs.process_usage import ProcessRole, ProcessUsage
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause

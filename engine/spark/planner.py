@@ -175,9 +175,7 @@ class Planner:
             is_by_clock=False,
         )
 
-    def _notes_of(
-        self, start: Offset, begins: Mapping[str, Position]
-    ) -> Mapping[str, Sequence[notes.ReaderNote]]:
+    def _notes_of(self, start: Offset, begins: Mapping[str, Position]) -> Mapping[str, Sequence[notes.ReaderNote]]:
         """What the readers of the epoch that ends at `start` have left, by partition."""
         return {name: notes.collect(self.spec.notes, name, count, begins[name]) for name, count in start.moved.items()}
 

@@ -42,8 +42,8 @@ from engine.errors import EpochFailedError
 from engine.plan.nodes import is_updating
 from engine.process_endings import count_memory_kills
 from engine.spark.dead_letter_tables import DeadLetterTable
-from engine.spark.epoch import EpochPart
 from engine.spark.draining import Draining
+from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
 from engine.spark.jvm.start import death_of
 from engine.spark.offset_log import hash_offsets, read_ends, read_settled

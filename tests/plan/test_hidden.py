@@ -20,7 +20,8 @@ def test_no_other_module_spells_a_hidden_column(path: Path) -> None:
 
 
 def test_hidden_columns_come_in_their_declared_order() -> None:
-    assert hidden_in(["_id", "n", "_timestamp"]) == ["_timestamp", "_id"]
+    assert hidden_in(["_id", "n", "_timestamp"], []) == ["_timestamp", "_id"]
+    assert hidden_in(["_id", "n", "_timestamp"], ["n", "_id"]) == ["_timestamp"]
 
 
 def test_the_names_that_are_written_to_state_stay() -> None:

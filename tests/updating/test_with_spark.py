@@ -74,7 +74,8 @@ def changes(spark: SparkSession, folder: Path, query: str, tasks: int = 1) -> li
     specs = scan_specs(program, EpochPart(program.parts, [], {}), folder / "notes", Limits(tasks, None))
     opened = open_tables(spark, specs)
     frame = stream_lowering(opened, program.tables, program.udfs).lower(program.parts.branches[0])
-    columns = [*program.parts.branches[0].schema.names, *hidden_in(frame.columns)]
+    names = program.parts.branches[0].schema.names
+    columns = [*names, *hidden_in(frame.columns, names)]
     epochs: list[list[Mapping[str, object]]] = []
 
     def take(rows: DataFrame, _: int) -> None:

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from engine.plan.expr import Column
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, HIDDEN, RETRACT, ROW_ID, WATERMARK, hidden_in
 from engine.plan.nodes import Project, Scan, Union
-from engine.schema import Schema
 from engine.spark.lower.udf_calls import with_calls
 from engine.spark.printers.expressions import hash_to_sql, to_sql
 
@@ -44,25 +43,23 @@ def lower_project(node: Project, rows: DataFrame) -> DataFrame:
 
 def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:
     """The rows of all parts, by position. Beside rows that change, those that do not are all added, each by itself."""
-    names = node.schema.names
-    if any(RETRACT in part.columns for part in parts):
-        parts = [with_changes(relation.schema, part) for relation, part in zip(node.inputs, parts, strict=True)]
-    shared = [name for name in HIDDEN if all(name in part.columns for part in parts)]
-    aligned = [
-        part.select(
-            *(quoted(old).alias(new) for old, new in zip(relation.schema.names, names, strict=True)),
-            *map(quoted, shared),
-        )
-        for relation, part in zip(node.inputs, parts, strict=True)
-    ]
-    return reduce(DataFrame.union, aligned)
+    hidden = [hidden_in(part.columns, relation.schema.names) for relation, part in zip(node.inputs, parts, strict=True)]
+    changes = any(RETRACT in names for names in hidden)
+    sides = []
+    for relation, part, names in zip(node.inputs, parts, hidden, strict=True):
+        columns = [quoted(old).alias(new) for old, new in zip(relation.schema.names, node.schema.names, strict=True)]
+        renamed = part.select(*columns, *map(quoted, names))
+        if changes and ROW_ID not in names:
+            fields = [Column(new, field.type) for new, field in zip(node.schema.names, relation.schema, strict=True)]
+            renamed = _all_added(fields, renamed)
+            names += [RETRACT, ROW_ID]
+        sides.append(renamed)
+    shared = [name for name in HIDDEN if all(name in names for names in hidden)]
+    return reduce(DataFrame.union, [side.select(*map(quoted, (*node.schema.names, *shared))) for side in sides])
 
 
-def with_changes(schema: Schema, rows: DataFrame) -> DataFrame:
-    """The rows as changes: those of a relation that only grows are all added, and equal ones have the same id."""
-    if ROW_ID in rows.columns:
-        return rows
-    columns = [Column(field.name, field.type) for field in schema]
+def _all_added(columns: list[Column], rows: DataFrame) -> DataFrame:
+    """Rows that are only ever added, as changes: equal ones have the same id."""
     return rows.withColumns({RETRACT: F.lit(False), ROW_ID: F.expr(hash_to_sql(columns))})
 
 

@@ -148,16 +148,19 @@ def _side(node: UpdatingJoin, spec: JoinSpec, number: int, rows: DataFrame, extr
     relation, schema = (node.left, spec.left) if number == 0 else (node.right, spec.right)
     keys = [pair[number] for pair in node.equal]
     renamed = [Named(new, Column(old.name, old.type)) for new, old in zip(schema.names, relation.schema, strict=True)]
-    prepared = _with_hashes(rows, keys, [*renamed, *extras], schema, number)
+    own_hidden = hidden_in(rows.columns, relation.schema.names)
+    prepared = _with_hashes(rows, keys, [*renamed, *extras], schema, number, own_hidden)
     hidden = [EVENT_TIME, *([RETRACT] if is_updating(relation) else []), *([WATERMARK] if spec.has_watermark else [])]
     return prepared.select(MATCH, ROW, ROW_ID, *schema.names, *(extra.name for extra in extras), *hidden)
 
 
-def _with_hashes(rows: DataFrame, keys: list[Expr], columns: list[Named], schema: Schema, number: int) -> DataFrame:
+def _with_hashes(
+    rows: DataFrame, keys: list[Expr], columns: list[Named], schema: Schema, number: int, hidden: list[str]
+) -> DataFrame:
     """One side with its own columns under other names, and the hashes by which rows are known. A row that no other can
     match, since a key is NULL, is matched by itself."""
     values = [Column(field.name, field.type) for field in schema]
-    changes = RETRACT in rows.columns
+    changes = RETRACT in hidden
     row_id = Column(ROW_ID, types.BIGINT)
     row = [row_id, *values] if changes else [*values, Column(EVENT_TIME, types.TIMESTAMP)]
     match = (
@@ -167,7 +170,7 @@ def _with_hashes(rows: DataFrame, keys: list[Expr], columns: list[Named], schema
     prepared = prepared.select(
         *(F.expr(to_sql(column.expr)).alias(column.name) for column in columns),
         MATCH,
-        *hidden_in(rows.columns),
+        *hidden,
     )
     if not changes:
         prepared = prepared.withColumn(ROW_ID, F.expr(hash_to_sql(values)))
