@@ -38,6 +38,8 @@ PATIENCE = 240.0
 class ArmedPlane(Served):
     """A control plane that, like its drivers, dies at the point which stands in a file."""
 
+    revivals: int = 0
+
     @property
     def fault(self) -> Path:
         """The file."""
@@ -54,6 +56,7 @@ class ArmedPlane(Served):
         """Start it again if it was killed."""
         if self.is_dead():
             self.process = None
+            self.revivals += 1
             self.start()
 
 
@@ -159,10 +162,15 @@ def play(plane: ArmedPlane, folder: Path, kill: Kill) -> None:
     plane.revive()
     prepared = verb.prepare(story)
     plane.fault.write_text(kill.fault)
-    key = uuid.uuid4().hex
+    key, revivals = uuid.uuid4().hex, plane.revivals
     verb.ask(story, prepared, key)
+
+    def is_killed() -> bool:
+        """Whether the file is gone, and the control plane has died, perhaps before it had answered."""
+        return not plane.fault.exists() and (not kill.is_server or plane.is_dead() or plane.revivals > revivals)
+
     try:
-        until(lambda: plane.fault.exists() or (kill.is_server and not plane.is_dead()), lambda alive: not alive, 60)
+        until(is_killed, bool, 60)
     except AssertionError:
         assert not plane.fault.exists(), f"nobody came to {kill.fault}"
     verb.ask(story, prepared, key)  # a client that had no answer, or has lost it, asks again
