@@ -1,6 +1,7 @@
 """From an Airflow connection of type `spark` to settings of a pipeline: which Spark runs it, and how.
 
     host spark://cluster:7077, extra {"memory": "4g"}    ->    {"master": "spark://cluster:7077", "memory": "4g"}
+    extra {"epoch_interval": "10 seconds"}               ->    a checkpoint interval of 10 seconds
 
 The driver runs beside the control plane, so only masters that take a driver from outside are allowed, in client mode.
 """
@@ -9,16 +10,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 
 from airflow_provider_arroyo.errors import BadConnectionError
 
 MASTERS = re.compile(r"local(\[[^\]]+\])?|spark://.+")
-SETTINGS = ("memory", "epoch_interval", "max_epoch_rows", "quick")
-"""The keys of the connection's extra that become settings of the pipeline; all others belong to other operators."""
+SETTINGS = ("memory", "max_epoch_rows", "quick")
+"""The keys of the connection's extra that become settings of the pipeline."""
+INTERVAL = "epoch_interval"
+"""The key that becomes its checkpoint interval; all others belong to other operators."""
+_LENGTH = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*([a-z]*)")
+_SECONDS = {"": 1, "ms": 0.001, "millisecond": 0.001, "s": 1, "second": 1, "m": 60, "minute": 60, "h": 3600, "hour": 3600}
+"""The units of a length of time, in the singular; a number alone is in seconds."""
 
 
-def spark_settings(spark_conn_id: str) -> dict[str, str]:
-    """The settings that a connection stands for, as the hook of the Spark provider resolves it."""
+@dataclass(frozen=True, slots=True)
+class SparkPlace:
+    """Where a pipeline runs, and how, as a connection says."""
+
+    settings: Mapping[str, str]
+    checkpoint_interval: timedelta | None = None
+
+
+def spark_place(spark_conn_id: str) -> SparkPlace:
+    """What a connection stands for, as the hook of the Spark provider resolves it."""
     try:
         from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - an extra
     except ImportError:
@@ -30,7 +46,8 @@ def spark_settings(spark_conn_id: str) -> dict[str, str]:
     hook = SparkSubmitHook(conn_id=spark_conn_id)
     resolved = hook._connection  # noqa: SLF001 - the hook has no public way to say what it has resolved
     extra = hook.get_connection(spark_conn_id).extra_dejson
-    return to_settings(spark_conn_id, str(resolved["master"]), resolved["deploy_mode"], extra)
+    settings = to_settings(spark_conn_id, str(resolved["master"]), resolved["deploy_mode"], extra)
+    return SparkPlace(settings, to_interval(spark_conn_id, extra))
 
 
 def to_settings(
@@ -49,3 +66,19 @@ def to_settings(
         )
     chosen = {name: str(extra[name]) for name in SETTINGS if extra.get(name) not in (None, "")}
     return {"master": master, **chosen}
+
+
+def to_interval(spark_conn_id: str, extra: Mapping[str, object]) -> timedelta | None:
+    """The least time between two checkpoints that the connection's extra names; none stands for zero, too."""
+    text = str(extra.get(INTERVAL) or "").strip().lower()
+    if not text:
+        return None
+    length = _LENGTH.fullmatch(text)
+    word = "" if length is None else length[2]
+    seconds = _SECONDS.get(word, _SECONDS.get(word.removesuffix("s")))
+    if length is None or seconds is None:
+        raise BadConnectionError(
+            f"connection {spark_conn_id!r} has the {INTERVAL} {text!r}, which is not a length of time",
+            hint="Write for example '10 seconds'.",
+        )
+    return timedelta(seconds=float(length[1]) * seconds) or None

@@ -19,7 +19,7 @@ from airflow_provider_arroyo.gate_instants import past_or_end_of_interval
 from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember, spec_digest
 from airflow_provider_arroyo.on_kill import CHOICES, OnKill, carry_out
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.spark_connection import spark_settings
+from airflow_provider_arroyo.spark_connection import spark_place
 from airflow_provider_arroyo.waits import UntilState, UntilWatermark
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ class StreamingSqlOperator(PipelineOperator):
     :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
     :param parallelism: how many tasks work on it at once; None leaves a pipeline as it was rescaled (templated).
     :param settings: settings of the pipeline, all of them; None leaves them as they are (templated).
-    :param spark_conn_id: a connection of type `spark` that says where the pipeline runs: its master, and the settings
-        in its extra (`memory`, `epoch_interval`, `max_epoch_rows`, `quick`), unless `settings` say otherwise
-        (templated). Needs the extra `[spark]`.
+    :param spark_conn_id: a connection of type `spark` that says where the pipeline runs: its master, and what its extra
+        says of `memory`, `max_epoch_rows`, `quick` (settings) and `epoch_interval` (the checkpoint interval), unless
+        the operator says otherwise (templated). Needs the extra `[spark]`.
     :param secrets: where the secrets are that the script names as `${secret:NAME}`, by their names: `conn:ID.password`
         (or `login`, `host`, `extra.KEY`) and `var:NAME`. They are sent apart from the script, kept encrypted by the
         control plane, and never shown. None leaves those that the pipeline has.
@@ -185,13 +185,17 @@ class StreamingSqlOperator(PipelineOperator):
             self.log.exception("Pipeline %s could not be told to %s", self.pipeline, self.kill_action)
 
     def _spec(self) -> PipelineSpec:
-        settings = spark_settings(self.spark_conn_id) if self.spark_conn_id else None
+        place = spark_place(self.spark_conn_id) if self.spark_conn_id else None
+        settings = None if place is None else dict(place.settings)
+        interval = self.checkpoint_interval
+        if interval is None and place is not None:
+            interval = place.checkpoint_interval
         if self.settings is not None:
             settings = (settings or {}) | {name: str(value) for name, value in self.settings.items()}
         sources = None if self.udfs is None else tuple(self._source(udf) for udf in self.udfs)
         parallelism = None if self.parallelism is None else int(self.parallelism)
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
-        return PipelineSpec(self.sql, parallelism, settings, sources, self.checkpoint_interval, secrets)
+        return PipelineSpec(self.sql, parallelism, settings, sources, interval, secrets)
 
     def _source(self, udf: str) -> str:
         """The source itself, or what is in the file of that name."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 import json
+from datetime import timedelta
 
 import pytest
 
 from airflow_provider_arroyo.errors import BadConnectionError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
-from airflow_provider_arroyo.spark_connection import spark_settings, to_settings
+from airflow_provider_arroyo.spark_connection import spark_place, to_interval, to_settings
 
 from .fake_control_plane import FakeControlPlane
 from .tasks import Run
@@ -18,14 +19,18 @@ from .tasks import Run
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> str:
     """A connection to a standalone cluster, with something for us and something for others in its extra."""
-    extra = {"memory": "4g", "max_epoch_rows": 1000, "queue": "root.default", "spark-binary": "spark-submit"}
+    ours = {"memory": "4g", "max_epoch_rows": 1000, "epoch_interval": "10 seconds"}
+    extra = {**ours, "queue": "root.default", "spark-binary": "spark-submit"}
     connection = {"conn_type": "spark", "host": "spark://cluster", "port": 7077, "extra": extra}
     monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", json.dumps(connection))
     return "cluster"
 
 
 def test_the_connection_gives_the_master_and_the_settings_that_are_ours(cluster: str) -> None:
-    assert spark_settings(cluster) == {"master": "spark://cluster:7077", "memory": "4g", "max_epoch_rows": "1000"}
+    place = spark_place(cluster)
+
+    assert place.settings == {"master": "spark://cluster:7077", "memory": "4g", "max_epoch_rows": "1000"}
+    assert place.checkpoint_interval == timedelta(seconds=10)
 
 
 def test_the_operator_deploys_with_them_and_its_own_settings_win(
@@ -40,6 +45,47 @@ def test_the_operator_deploys_with_them_and_its_own_settings_win(
     deployed = next(request for request in plane.requests if request.method == "PUT")
     assert deployed.body is not None
     assert deployed.body["settings"] == {"master": "spark://cluster:7077", "memory": "8g", "max_epoch_rows": "1000"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "micros"), [({}, 10_000_000), ({"checkpoint_interval": timedelta(seconds=1)}, 1_000_000)]
+)
+def test_the_epoch_interval_of_a_connection_is_the_checkpoint_interval_unless_the_operator_has_one(
+    plane: FakeControlPlane, airflow_run: Run, cluster: str, chosen: dict[str, timedelta], micros: int
+) -> None:
+    operator = StreamingSqlOperator(
+        task_id="deploy",
+        pipeline="orders",
+        sql="SELECT 1",
+        spark_conn_id=cluster,
+        checkpoint_interval=chosen.get("checkpoint_interval"),
+    )
+
+    airflow_run.execute(operator)
+
+    deployed = next(request for request in plane.requests if request.method == "PUT")
+    assert deployed.body is not None
+    assert deployed.body["checkpoint_interval_micros"] == micros
+    assert "epoch_interval" not in deployed.body["settings"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("10 seconds", 10), ("1 minute", 60), ("500ms", 0.5), ("1.5 h", 5400), (30, 30)],
+)
+def test_an_epoch_interval_is_read_as_people_write_it(text: object, seconds: float) -> None:
+    assert to_interval("c", {"epoch_interval": text}) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("extra", [{}, {"epoch_interval": ""}, {"epoch_interval": None}, {"epoch_interval": "0 seconds"}])
+def test_without_an_epoch_interval_the_checkpoint_interval_stays_as_it_is(extra: dict[str, object]) -> None:
+    assert to_interval("c", extra) is None
+
+
+@pytest.mark.parametrize("text", ["soon", "10 fortnights", "-1 s", "1 minute 30"])
+def test_an_epoch_interval_that_is_no_length_of_time_is_refused_by_name(text: str) -> None:
+    with pytest.raises(BadConnectionError, match="epoch_interval"):
+        to_interval("c", {"epoch_interval": text})
 
 
 @pytest.mark.parametrize("master", ["local", "local[4]", "local[*]", "spark://a:7077,b:7077"])
@@ -71,6 +117,6 @@ def test_without_the_spark_provider_the_extra_is_named(cluster: str, monkeypatch
     monkeypatch.setattr(builtins, "__import__", refuse)
 
     with pytest.raises(BadConnectionError) as refused:
-        spark_settings(cluster)
+        spark_place(cluster)
 
     assert "airflow-provider-arroyo[spark]" in str(refused.value)
