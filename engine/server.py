@@ -202,7 +202,7 @@ def _admit_token(database: Database, directory: DataDirectory, api: ApiSettings)
         return api.token.get_secret_value()
     with database.writing() as connection:
         admitted = tokens.hashes(connection)
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # a file that is no text holds no token
             stored = directory.token.read_text().strip()
             if hash_key(stored) in admitted:
                 return stored

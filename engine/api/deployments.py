@@ -19,7 +19,7 @@ from engine.api.pipelines import Interval, Parallelism, show
 from engine.api.problems import refusals
 from engine.api.traces.spans import watch
 from engine.delivery.faults import reach
-from engine.errors import RequestTooLargeError, StaleWriteError
+from engine.errors import RequestError, RequestTooLargeError, StaleWriteError
 from engine.jobs import desired, ids
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
@@ -188,6 +188,10 @@ def _rehearsed(
 
 def _create(connection: Connection, name: str, deployment: _Deployment, context: Context) -> Pipeline:
     """A pipeline that was not there, with its first version and its job."""
+    if ids.is_id(name, "pl"):
+        raise RequestError(
+            f"{name!r} is what an id of a pipeline looks like, and requests may name either", hint="choose another name"
+        )
     now = context.clock()
     body, planned = deployment.body, deployment.planned
     pipeline = Pipeline(

@@ -13,8 +13,9 @@ from engine.api.context import ContextDep
 from engine.api.problems import refusals
 from engine.checkpoints.layout import StatePaths
 from engine.connectors.preview import PREVIEW_FILE, PreviewRows, read_preview
-from engine.errors import RequestError
+from engine.errors import RequestError, SinkNotFoundError
 from engine.jobs.desired import is_settled
+from engine.jobs.status import Progress
 from engine.spark.safe_table_names import safe_name
 from engine.store.records import read_record
 
@@ -39,6 +40,8 @@ def read_output(
         record = read_record(connection, pipeline)
     is_at_rest = record.status.state.is_terminal and is_settled(record.pipeline, record.status)
     directory = _directory(StatePaths(context.directory.state(record.pipeline.id)).sinks, table)
+    if table is not None and directory is not None and not directory.exists():
+        _refuse_other(table, record.status.progress)
     rows = PreviewRows(0, ()) if directory is None else read_preview(directory)
     fresh = rows.lines[-limit:] if after is None else rows.after(int(after))
     shown, later = fresh[:limit], len(fresh[limit:])
@@ -60,3 +63,10 @@ def _directory(sinks: Path, table: str | None) -> Path | None:
     if len(shown) > 1:
         raise RequestError("the pipeline has more than one preview table", hint="say which one with `table`")
     return shown[0].parent if shown else None
+
+
+def _refuse_other(table: str, progress: Progress) -> None:
+    """Refuse a table that is no sink, as far as that is known: nobody would ever see a row of it."""
+    names = sorted(progress.sinks)
+    if names and safe_name(table) not in map(safe_name, names):
+        raise SinkNotFoundError(f"the pipeline has no sink {table!r}", hint=f"its sinks are {', '.join(names)}")

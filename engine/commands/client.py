@@ -39,6 +39,11 @@ class RefusedError(EngineError):
         return f"{self.problem_code}: {self.message}{hint}"
 
 
+def is_away(error: EngineError) -> bool:
+    """Whether a control plane may answer again by itself: nobody has answered, or only that it cannot answer now."""
+    return isinstance(error, UnreachableError) or (isinstance(error, RefusedError) and error.status >= 500)
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """Sends requests to one control plane. Each is a connection of its own, so there is nothing to close."""
@@ -53,6 +58,10 @@ class Client:
 
     def send(self, method: str, path: str, body: Mapping[str, Json] | None, *, key: str | None = None) -> Json:
         """Change something; `key` makes it happen once, however often it is sent."""
+        if key is not None and not (key.strip() and key.isascii() and key.isprintable()):
+            raise RequestError(
+                f"{key!r} is not an idempotency key", hint="write it in ASCII, or leave it out"
+            )
         return self._send(method, path, body, {} if key is None else {"Idempotency-Key": key})
 
     def _send(

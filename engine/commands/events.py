@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.commands.base import Command
-from engine.commands.client import Client, Json, segment
+from engine.commands.client import Client, Json, is_away, segment
 from engine.commands.remote import add_connection, connect, errors_shown, instant, rows_of, say
 from engine.durations import read_duration
-from engine.errors import DurationError, UnreachableError
+from engine.errors import DurationError, EngineError
 from engine.instants import now, to_micros
 
 _PAUSE = 1.0
@@ -41,6 +41,7 @@ def run(args: Namespace) -> int:
     query: dict[str, str | int | float] = {"severity": args.severity}
     first = rows_of(client.get(_path(args), {**query, **_since(args), "limit": args.limit}))[::-1]
     _show(args, first)
+    sys.stdout.flush()  # whoever reads through a pipe waits for nothing that is here already
     if args.follow:
         follower = Follower(lambda after: client.get(_path(args), {**query, "after": after, "limit": _MOST}))
         for event in follower.events(_newest(first) or _newest_of_all(client, args)):
@@ -63,8 +64,8 @@ class Follower:
         while True:
             try:
                 answer = self.look(after)
-            except UnreachableError:
-                if self.clock() - answered > _PATIENCE:
+            except EngineError as error:
+                if not is_away(error) or self.clock() - answered > _PATIENCE:
                     raise
                 answer = None
             else:

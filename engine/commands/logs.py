@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.commands.base import Command
-from engine.commands.client import Json
+from engine.commands.client import Json, is_away
 from engine.commands.remote import add_pipeline, connect, errors_shown, path_of, say
-from engine.errors import UnreachableError
+from engine.errors import EngineError
 
 _PAUSE = 1.0
 _PATIENCE = 30.0
@@ -38,6 +38,7 @@ def run(args: Namespace) -> int:
     show = as_json if args.json else readable if sys.stdout.isatty() else str
     for line in _lines(first):
         say(show(line))
+    sys.stdout.flush()  # whoever reads through a pipe waits for nothing that is here already
     if args.follow:
         follower = Follower(lambda cursor: client.get(path_of(args, "logs"), {"after": cursor, "limit": _MOST}))
         for line in follower.lines(first):
@@ -64,8 +65,8 @@ class Follower:
                 self.pause(_PAUSE)
             try:
                 following = self.look(str(answer["cursor"]))
-            except UnreachableError:
-                if self.clock() - answered > _PATIENCE:
+            except EngineError as error:
+                if not is_away(error) or self.clock() - answered > _PATIENCE:
                     raise
                 answer = {**answer, "has_more": False}
                 continue

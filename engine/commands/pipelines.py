@@ -24,6 +24,7 @@ from engine.commands.remote import (
 )
 from engine.commands.savepoint import take
 from engine.commands.waiting import add_wait, change
+from engine.errors import RequestError
 
 
 @errors_shown
@@ -78,7 +79,9 @@ def _stop_arguments(parser: ArgumentParser) -> None:
 def run_stop(args: Namespace) -> int:
     """Ask a pipeline to stop, and wait for the savepoint if there is to be one."""
     if args.savepoint:
-        return take(args, {"label": args.label, "stop": args.mode})
+        return take(args, {"label": args.label, "stop": args.mode}, timeout=args.timeout)
+    if args.label is not None:
+        raise RequestError("--label is that of a savepoint, and none is asked for", hint="add --savepoint")
     return change(args, "PATCH", path_of(args), {"stop": args.mode})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
@@ -26,7 +26,7 @@ DEFAULT_URL = "http://127.0.0.1:5115"
 def add_connection(parser: ArgumentParser) -> None:
     """The arguments that say which control plane is meant."""
     parser.add_argument(
-        "--url", help="Call the control plane at this URL (default: ARROYO_URL, or the one that uses --data-dir)"
+        "--url", help="Call the control plane at this URL (default: the one that uses --data-dir, or else ARROYO_URL)"
     )
     parser.add_argument("--token", help="Send this token (default: ARROYO_TOKEN, or the token file in --data-dir)")
     parser.add_argument("--data-dir", type=Path, help="Find a control plane of this machine by its data directory")
@@ -39,13 +39,24 @@ def add_pipeline(parser: ArgumentParser) -> None:
     add_connection(parser)
 
 
+def seconds(text: str) -> float:
+    """The argument of a limit on waiting."""
+    number = float(text)
+    if not number >= 0:  # NaN is not, either
+        raise ArgumentTypeError(f"must be zero or more seconds, not {text!r}")
+    return number
+
+
 def connect(args: Namespace) -> Client:
     """A client of the control plane that the arguments, the environment, or the data directory name."""
     overrides = {"data_dir": args.data_dir} if args.data_dir else {}
     directory = DataDirectory(load(os.environ, overrides=overrides).data_dir)
-    url = args.url or os.environ.get("ARROYO_URL") or read_address(directory.server) or DEFAULT_URL
-    token = args.token or os.environ.get("ARROYO_TOKEN") or ""
-    return Client(url, token or _stored_token(directory.token))
+    url, token = os.environ.get("ARROYO_URL"), os.environ.get("ARROYO_TOKEN")
+    if args.data_dir and url:
+        # an argument is stronger than the environment, whose token belongs to the control plane that it names
+        url = token = None
+    address = args.url or url or read_address(directory.server) or DEFAULT_URL
+    return Client(address, args.token or token or _stored_token(directory.token))
 
 
 def _stored_token(path: Path) -> str:

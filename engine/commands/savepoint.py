@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from engine.commands.base import Command
-from engine.commands.client import Json, field_of
+from engine.commands.client import Json, field_of, is_away
 from engine.commands.dry_run import add_dry_run, send
 from engine.commands.remote import (
     FAILED,
@@ -22,9 +22,13 @@ from engine.commands.remote import (
     say,
     show,
     table,
+    warn,
 )
+from engine.errors import EngineError
 
 _PAUSE = 0.5
+_PATIENCE = 30.0
+"""Seconds that the control plane may be away meanwhile: one that restarts goes on with the savepoint."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -41,18 +45,46 @@ def run(args: Namespace) -> int:
     return take(args, {"label": args.label, "reason": args.reason})
 
 
-def take(args: Namespace, body: Mapping[str, Json]) -> int:
+def take(args: Namespace, body: Mapping[str, Json], timeout: float | None = None) -> int:
     """Ask for a savepoint, and show what came of it; with `--dry-run` what would."""
     if args.dry_run:
         send(args, "POST", path_of(args, "savepoints"), body, _describe)
         return 0
     client = connect(args)
-    answer = client.send("POST", path_of(args, "savepoints"), body)
-    while isinstance(answer, dict) and answer.get("state") == "pending":
-        time.sleep(_PAUSE)
-        answer = client.get(path_of(args, "savepoints", field_of(answer, "id")))
+    asked = client.send("POST", path_of(args, "savepoints"), body)
+    answer = until_settled(asked, lambda savepoint: client.get(path_of(args, "savepoints", savepoint)), timeout)
     show(args, answer, _describe)
+    if timeout is not None and _is_pending(answer):
+        warn(f"cli.timeout: the savepoint is not complete after {timeout:g} s; it is taken all the same")
     return 0 if isinstance(answer, dict) and answer.get("state") == "completed" else FAILED
+
+
+def until_settled(
+    asked: Json,
+    look: Callable[[str], Json],
+    timeout: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> Json:
+    """The savepoint that was asked for, once it is complete or has failed, or as it is when the time is over."""
+    answer, begin = asked, clock()
+    answered = begin
+    while isinstance(answer, dict) and _is_pending(answer):
+        if timeout is not None and clock() - begin >= timeout:
+            break
+        pause(_PAUSE)
+        try:
+            answer = look(field_of(answer, "id"))
+        except EngineError as error:
+            if not is_away(error) or clock() - answered > _PATIENCE:
+                raise
+        else:
+            answered = clock()
+    return answer
+
+
+def _is_pending(answer: Json) -> bool:
+    return isinstance(answer, dict) and answer.get("state") == "pending"
 
 
 def _describe(savepoint: Mapping[str, Json]) -> str:

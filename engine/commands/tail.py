@@ -42,6 +42,7 @@ def run(args: Namespace) -> int:
         warn("there are no rows yet; a table WITH (connector = 'preview') is shown here")
     for line in lines if isinstance(lines, list) else []:
         say(str(line))
+    sys.stdout.flush()  # whoever reads through a pipe waits for nothing that is here already
     if not args.no_follow:
         for line in Follower(lambda cursor: look({"after": cursor, "limit": _MOST})).lines(first):
             say(line)

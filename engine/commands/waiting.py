@@ -20,10 +20,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TextIO
 
-from engine.commands.client import Client, Json, field_of
+from engine.commands.client import Client, Json, field_of, is_away
 from engine.commands.dry_run import send
-from engine.commands.remote import FAILED, connect, describe, rows_of, say, warn
-from engine.errors import UnreachableError
+from engine.commands.remote import FAILED, connect, describe, rows_of, say, seconds, warn
+from engine.errors import EngineError
 
 Goal = Literal["running", "finished", "stopped"]
 _PAUSE = 0.5
@@ -37,7 +37,7 @@ def add_wait(parser: ArgumentParser, *goals: Goal) -> None:
     default = f" (default: {goals[0]})" if len(goals) > 1 else ""
     parser.add_argument("--wait", nargs="?", const=goals[0], choices=goals, help=text + default)
     parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="Wait this long at most (default: as long as it takes)"
+        "--timeout", type=seconds, metavar="SECONDS", help="Wait this long at most (default: as long as it takes)"
     )
 
 
@@ -85,6 +85,8 @@ def verdict(goal: Goal, job: Mapping[str, Json], tasks: int | None = None) -> st
             return f"{job.get('failure_code') or 'pipeline.failed'}: {job.get('failure_message')}{hint}"
         case "Stopped":
             return f"pipeline.stopped: the job was stopped before it was {goal}"
+        case _ if goal == "stopped" and job.get("settled") is True:
+            return f"pipeline.not_stopped: the job is {state}, and nobody has asked it to stop; it goes on"
     return False
 
 
@@ -139,8 +141,8 @@ class Waiting:
                 now = self.clock()
                 try:
                     [job] = rows_of(self.look())[:1] or [{}]
-                except UnreachableError as error:
-                    if now - answered > _PATIENCE:
+                except EngineError as error:
+                    if not is_away(error) or now - answered > _PATIENCE:
                         raise
                     self.line.show(f"the control plane does not answer: {error.message}")
                 else:

@@ -17,6 +17,7 @@ from engine.commands.remote import (
     facts,
     instant,
     path_of,
+    seconds,
     show,
 )
 
@@ -35,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="input",
         help="Compare with the times of the rows read (input) or of the rows written (output); default: input",
     )
-    parser.add_argument("--timeout", type=float, default=60.0, help="Wait this many seconds at most (default: 60)")
+    parser.add_argument("--timeout", type=seconds, default=60.0, help="Wait this many seconds at most (default: 60)")
 
 
 @errors_shown

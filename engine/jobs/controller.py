@@ -17,7 +17,8 @@ import hashlib
 import logging
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -93,6 +94,8 @@ class Controller:
     interval: timedelta = timedelta(milliseconds=250)
     _wakeup: threading.Event = field(default_factory=threading.Event)
     _closing: bool = False
+    _troubles: dict[str, str] = field(default_factory=dict)
+    """What went wrong with whom in the newest round."""
     _awake_since: datetime = field(init=False)
     _last_round: datetime = field(init=False)
 
@@ -112,21 +115,35 @@ class Controller:
         """Look after the jobs until closed."""
         while not self._closing:
             self._wakeup.clear()
-            self.round()
+            with self._going_on("the control plane"):
+                self.round()
             self._wakeup.wait(self.interval.total_seconds())
 
     def round(self) -> None:
         """One look at every job in which something may be to do."""
         self._notice_sleep(self.clock())
         for record in self.records.active():
-            try:
+            with self._going_on(f"pipeline {record.pipeline.id}"):
                 self._advance(record)
-            except Exception:
-                LOG.exception("pipeline %s: an error ends this round; the next one tries again", record.pipeline.id)
+
+    @contextmanager
+    def _going_on(self, whose: str) -> Iterator[None]:
+        """Let an error end what is done here, and nothing else: a thread that ends would leave all jobs to themselves.
+        There are four rounds a second, so what goes wrong in the same way each time is logged once."""
+        try:
+            yield
+        except Exception as error:
+            text = str(error).partition("\n")[0]
+            if self._troubles.get(whose) != text:
+                LOG.exception("%s: an error ends this round; the next one tries again", whose)
+            self._troubles[whose] = text
+        else:
+            self._troubles.pop(whose, None)
 
     def _notice_sleep(self, now: datetime) -> None:
-        """A machine that was suspended, or whose clock was set, was called by nobody: that is no driver's fault."""
-        if now - self._last_round > self.policy.heartbeat_limit / 3:
+        """A machine that was suspended, or whose clock was set, was called by nobody: that is no driver's fault. Calls
+        from before a clock that was set back are none, or a driver that falls silent would not be noticed."""
+        if not timedelta(0) <= now - self._last_round <= self.policy.heartbeat_limit / 3:
             self._awake_since = now
         self._last_round = now
 
@@ -155,9 +172,9 @@ class Controller:
         if run is None:
             return Observation(maintenance=maintenance)
         called_at = self.last_calls.last(run.job_id, run.generation) or run.launched_at
-        silence = now - max(called_at, self._awake_since)
+        silence = self._since(called_at, now)
         signed_at = self.last_calls.last_sign(run.job_id, run.generation) or run.launched_at
-        stillness = now - max(signed_at, self._awake_since)
+        stillness = self._since(signed_at, now)
         process = self._look(run, now)
         if process is Process.ORPHANED and run.goodbye is not None:
             # What a driver leaves behind after a goodbye has no more to do with its pipeline: a JVM that has closed its
@@ -166,6 +183,10 @@ class Controller:
         ending = self.runner.ending(run) if process is Process.GONE else None
         is_up = run.running_at is not None
         return Observation(process, silence, stillness, is_up, run.step, ending, run.goodbye, maintenance)
+
+    def _since(self, at: datetime, now: datetime) -> timedelta:
+        """How long something is ago. What is later than now is of a clock that was set back since."""
+        return now - (self._awake_since if at > now else max(at, self._awake_since))
 
     def _look(self, run: Run, now: datetime) -> Process:
         """A run without a pid is one whose start was cut short before its pid was written down."""

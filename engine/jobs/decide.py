@@ -343,6 +343,11 @@ def _while_recovering(
             pass
     if desired.stop != "none" and desired.restore is None:
         return MarkStopped()
-    if status.retry_at is not None and now < status.retry_at and not _is_asked_again(desired, status):
+    if _is_pausing(status, now, policy) and not _is_asked_again(desired, status):
         return Wait()
     return _start(desired, status)
+
+
+def _is_pausing(status: Status, now: datetime, policy: Policy) -> bool:
+    """Whether the next start is to wait. No pause is longer than the longest: then the clock was set back meanwhile."""
+    return status.retry_at is not None and timedelta(0) < status.retry_at - now <= policy.max_backoff

@@ -18,7 +18,8 @@ import os
 import sqlite3
 import tarfile
 import tempfile
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -55,7 +56,13 @@ def take(directory: DataDirectory, file: Path, at: datetime) -> Manifest:
     with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=".backup-") as folder:
         copy, packed = Path(folder) / _DATABASE, Path(folder) / "packed"
         store_version(directory.database)  # refuses what is no database
-        _copy_database(directory.database, copy)
+        try:
+            _copy_database(directory.database, copy)
+        except sqlite3.Error as error:
+            raise BackupError(
+                f"{directory.database} cannot be copied to {file.absolute().parent}: {error}",
+                hint="see that there is room for the copy, and try again",
+            ) from error
         manifest = Manifest(_FORMAT, __version__, store_version(copy), at.isoformat())
         descriptor = os.open(packed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as output, tarfile.open(fileobj=output, mode="w") as archive:
@@ -82,14 +89,23 @@ def take_aside(directory: DataDirectory, before: int, at: datetime, keep: int) -
 
 def read_manifest(file: Path) -> Manifest:
     """What a copy says of itself; refused when it is none, or of a later version."""
-    try:
-        with tarfile.open(file) as archive:
-            manifest = Manifest(**json.loads(_text(archive, _MANIFEST) or "null"))
-    except (OSError, tarfile.TarError, ValueError, TypeError) as error:
-        raise BackupError(f"{file} is no backup of a control plane", hint="`arroyo backup` makes one") from error
-    if manifest.format > _FORMAT or manifest.store > len(MIGRATIONS):
+    with _is_backup(file), tarfile.open(file) as archive:
+        manifest = Manifest(**json.loads(_text(archive, _MANIFEST) or "null"))
+        is_too_new = manifest.format > _FORMAT or manifest.store > len(MIGRATIONS)
+    if is_too_new:
         raise too_new(f"the backup {file}", manifest.store)
     return manifest
+
+
+@contextmanager
+def _is_backup(file: Path) -> Iterator[None]:
+    """Refuse a file that turns out to be none while it is read: it may have been cut, or come from anywhere."""
+    try:
+        yield
+    except BackupError:
+        raise
+    except (OSError, tarfile.TarError, ValueError, TypeError, KeyError, RecursionError, sqlite3.Error) as error:
+        raise BackupError(f"{file} is no backup of a control plane", hint="`arroyo backup` makes one") from error
 
 
 def put_back(directory: DataDirectory, file: Path) -> Manifest:
@@ -98,9 +114,10 @@ def put_back(directory: DataDirectory, file: Path) -> Manifest:
     directory.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=directory.root, prefix=".restore-") as folder, tarfile.open(file) as archive:
         database = Path(folder) / _DATABASE
-        _unpack_database(archive, database, file)
-        _move_generations_on(database, directory)
-        texts = {directory.secrets_key: _text(archive, _KEY), directory.token: _text(archive, _TOKEN)}
+        with _is_backup(file):
+            _unpack_database(archive, database, file)
+            _move_generations_on(database, directory)
+            texts = {directory.secrets_key: _text(archive, _KEY), directory.token: _text(archive, _TOKEN)}
         for path, text in texts.items():
             if text is not None:
                 secure(path, text)

@@ -118,7 +118,8 @@ def _open_vault(directory: DataDirectory, secrets_key: str | None) -> Vault:
         return Vault([key.strip() for key in secrets_key.split(",") if key.strip()])
     if not directory.secrets_key.exists():
         secure(directory.secrets_key, fresh_key() + "\n")
-    return Vault([directory.secrets_key.read_text().strip()])
+    # what is no text is no key, which the vault says
+    return Vault([directory.secrets_key.read_text(errors="replace").strip()])
 
 
 def _check_vault(database: Database) -> None:

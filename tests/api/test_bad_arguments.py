@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -235,6 +236,39 @@ def test_an_address_file_that_says_nothing_is_as_good_as_none(
     code, complaint = answer_of(capsys, *arguments_of(verb, script, "--token", "t", "--data-dir", str(data)))
 
     assert (code, complaint.startswith("server.unreachable")) == (3, True), complaint
+
+
+def test_a_data_directory_that_is_named_is_stronger_than_the_environment(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Server()
+    monkeypatch.setenv("ARROYO_URL", other.url)
+    monkeypatch.setenv("ARROYO_TOKEN", "of the other one")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "server.json").write_text(json.dumps({"url": server.url}))
+    (data / "token").write_text("of this one")
+
+    assert answer_of(capsys, "delete", "orders", "--data-dir", str(data)) == (0, "")
+    monkeypatch.setattr("engine.commands.remote.DEFAULT_URL", "http://127.0.0.1:9")
+    code, complaint = answer_of(capsys, "delete", "orders", "--data-dir", str(tmp_path / "mistyped"))
+
+    [(method, _, headers, _)] = server.requests
+    assert (method, headers["Authorization"], other.requests) == ("DELETE", "Bearer of this one", [])
+    assert (code, complaint.startswith("server.unreachable")) == (3, True)
+    other.http.shutdown()
+    other.http.server_close()
+
+
+def test_without_one_the_environment_says_which_control_plane_is_meant(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ARROYO_URL", server.url)
+    monkeypatch.setenv("ARROYO_TOKEN", "of the environment")
+
+    assert answer_of(capsys, "delete", "orders") == (0, "")
+
+    assert server.requests[0][2]["Authorization"] == "Bearer of the environment"
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import logging
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -8,6 +12,9 @@ import pytest
 
 from engine.api.answers import Checkpoint, Job
 from engine.jobs.observe import Process
+from engine.jobs.records import JobRecord
+from engine.jobs.status import Run
+from engine.store.records import StoredRecords
 from tests.api.conftest import Plane, report
 
 
@@ -181,6 +188,67 @@ def test_after_a_sleep_of_the_machine_drivers_have_time_to_be_heard(plane: Plane
     plane.let_pass(2)
 
     assert plane.runner.killed == [1]
+
+
+def test_a_clock_that_is_set_back_hides_no_silent_driver(plane: Plane) -> None:
+    plane.run()
+    plane.let_pass(5)
+    plane.now -= timedelta(days=1)
+    plane.let_pass(31)
+    assert plane.runner.killed == []
+
+    plane.let_pass(1)
+
+    assert plane.runner.killed == [1]
+
+
+def test_the_loop_outlives_a_store_that_cannot_be_read_and_says_so_once(
+    plane: Plane, caplog: pytest.LogCaptureFixture
+) -> None:
+    looks: list[str] = []
+
+    class Failing(StoredRecords):
+        def active(self) -> Sequence[JobRecord]:
+            looks.append("a look")
+            if len(looks) < 4:
+                raise sqlite3.OperationalError("disk I/O error")
+            controller.close()
+            return super().active()
+
+    plane.deploy()
+    controller = replace(plane.controller, records=Failing(plane.context.database), interval=timedelta(0))
+
+    with caplog.at_level(logging.ERROR):
+        controller.run()
+
+    assert len(looks) == 4
+    assert [entry.message for entry in caplog.records] == [
+        "the control plane: an error ends this round; the next one tries again"
+    ]
+
+
+def test_what_goes_wrong_with_one_job_holds_up_no_other_and_is_said_once(
+    plane: Plane, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = plane.runner.look
+
+    def refuse(run: Run) -> Process:
+        if run.pipeline_id == broken["id"]:
+            raise OSError("no such luck")
+        return look(run)
+
+    broken = plane.run("broken")
+    plane.run("orders")
+    monkeypatch.setattr(plane.runner, "look", refuse)
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+
+    with caplog.at_level(logging.ERROR):
+        plane.settle()
+
+    assert plane.state("orders") == "CheckpointStopping"
+    assert [entry.message for entry in caplog.records] == [
+        f"pipeline {broken['id']}: an error ends this round; the next one tries again"
+    ]
 
 
 def test_what_a_dead_driver_has_left_is_killed_before_the_next_one_starts(plane: Plane) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 
 from engine.cli import main
+from engine.commands import events
+from engine.commands.client import RefusedError
 from engine.commands.logs import Follower, as_json, readable
-from engine.errors import UnreachableError
+from engine.errors import EngineError, UnreachableError
 from tests.api.test_client import Server
 
 ENTRY: dict[str, Any] = {
@@ -59,7 +62,7 @@ def test_lines_are_piped_as_they_are(server: Server, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.splitlines() == [LINE, PLAIN, LINE, json.dumps({"text": PLAIN}), LINE, PLAIN]
 
 
-def follow(*answers: dict[str, Any] | UnreachableError) -> tuple[list[str], list[str], float]:
+def follow(*answers: dict[str, Any] | EngineError) -> tuple[list[str], list[str], float]:
     """The lines, the cursors that were asked for, and the seconds that passed."""
     asked: list[str] = []
     now = [0.0]
@@ -68,7 +71,7 @@ def follow(*answers: dict[str, Any] | UnreachableError) -> tuple[list[str], list
     def look(cursor: str) -> Any:
         asked.append(cursor)
         answer = next(coming)
-        if isinstance(answer, UnreachableError):
+        if isinstance(answer, EngineError):
             raise answer
         return answer
 
@@ -100,3 +103,40 @@ def test_whoever_follows_waits_for_a_control_plane_that_restarts() -> None:
 
 def test_a_control_plane_that_knows_no_cursor_shows_what_it_has() -> None:
     assert list(Follower(lambda _: {}).lines({"data": ["a"]})) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["logs", "orders", "-f"], {"data": ["here"], "cursor": "1-5", "over": False}),
+        (["events", "-f", "--json"], {"data": [{"id": 1, "message": "here"}]}),
+        (["tail", "orders"], {"data": [{"n": "here"}], "cursor": "1", "over": False}),
+    ],
+)
+def test_what_is_there_already_goes_through_a_pipe_before_anything_is_waited_for(
+    arguments: list[str], first: dict[str, Any], server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped = io.BytesIO()
+    shown: list[bytes] = []
+
+    def look_at_the_pipe(*_: object) -> Iterator[str]:
+        shown.append(piped.getvalue())
+        return iter(())
+
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(piped))
+    monkeypatch.setattr(Follower, "lines", look_at_the_pipe)
+    monkeypatch.setattr(events.Follower, "events", look_at_the_pipe)
+    server.answer = json.dumps(first).encode()
+
+    assert main([*arguments, "--url", server.url, "--token", "t"]) == 0
+
+    assert len(shown) == 1
+    assert b"here" in shown[0]
+
+
+def test_whoever_follows_waits_for_an_answer_that_is_none_now() -> None:
+    ill = RefusedError(503, {"code": "server.store_unavailable"})
+
+    assert follow(ill, {"data": ["a"], "cursor": "1-7", "over": True})[0] == ["a"]
+    with pytest.raises(RefusedError):
+        follow(RefusedError(404, {"code": "pipeline.not_found"}))

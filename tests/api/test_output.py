@@ -12,7 +12,7 @@ import pytest
 from engine.cli import main
 from engine.connectors.preview import PREVIEW_FILE
 from engine.spark.safe_table_names import safe_name
-from tests.api.conftest import Plane
+from tests.api.conftest import Plane, report
 from tests.api.test_client import Server
 
 
@@ -59,6 +59,18 @@ def test_a_preview_is_over_when_the_job_rests_and_its_rows_are_read(plane: Plane
     answers = [plane.get(f"/pipelines/orders/output?after={seen}&limit=1") for seen in (0, 1)]
 
     assert [(numbers(answer), answer["over"]) for answer in answers] == [([1], False), ([2], True)]
+
+
+def test_a_table_that_is_no_sink_is_refused_as_soon_as_the_sinks_are_known(plane: Plane) -> None:
+    plane.run()
+    assert numbers(plane.get("/pipelines/orders/output?table=mistyped")) == []
+    plane.call("heartbeat", {"state": "running", "reports": [report(0, 10)]})
+
+    refused = plane.http.get("/api/v1/pipelines/orders/output?table=mistyped")
+
+    assert (refused.status_code, refused.json()["code"]) == (404, "pipeline.no_such_sink")
+    assert refused.json()["hint"] == "its sinks are counts"
+    assert numbers(plane.get("/pipelines/orders/output?table=Counts")) == []
 
 
 def test_of_several_preview_tables_one_has_to_be_named(plane: Plane) -> None:

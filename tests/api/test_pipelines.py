@@ -249,6 +249,15 @@ def test_a_name_has_no_control_characters_and_no_slashes(plane: Plane, name: str
     assert plane.http.put(f"/api/v1/pipelines/by-name/{name}", json={"query": "SELECT 1"}).status_code == 422
 
 
+def test_a_name_that_could_be_the_id_of_another_pipeline_is_refused(plane: Plane) -> None:
+    gone = plane.deploy()["id"]
+
+    refused = plane.http.put(f"/api/v1/pipelines/by-name/{gone}", json={"query": "SELECT 1"})
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "request.error")
+    assert plane.deploy("pl_orders")["name"] == "pl_orders"
+
+
 def test_a_query_may_have_a_mebibyte(plane: Plane) -> None:
     refused = plane.http.put(BY_NAME, json={"query": "x" * (1024 * 1024 + 1)})
 

@@ -13,9 +13,13 @@ from engine.api.admission import Admission
 from engine.commands import token as verb
 from engine.commands.client import Client
 from engine.instants import to_micros
+from engine.jobs.data_directory import DataDirectory
 from engine.jobs.desired import describe_change
 from engine.jobs.spec import Pipeline, Restore
+from engine.server import _admit_token
+from engine.settings import ApiSettings
 from engine.store import tokens
+from engine.store.database import open_database
 from tests.api.conftest import T0, TOKEN, Plane
 
 
@@ -70,6 +74,17 @@ def test_tokens_are_let_in_again_after_a_restart(plane: Plane) -> None:
 
     assert admission.who(value, frozenset(), lambda: T0) == "airflow"
     assert admission.who("", frozenset(), lambda: T0) is None
+
+
+def test_a_file_of_the_token_that_is_no_text_is_written_anew(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path)
+    database = open_database(directory)
+    directory.token.write_bytes(b"\xff\xfe")
+
+    token = _admit_token(database, directory, ApiSettings())
+
+    assert (directory.token.read_text(), _admit_token(database, directory, ApiSettings())) == (f"{token}\n", token)
+    database.close()
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "/tokens"), ("GET", "/tokens"), ("DELETE", "/tokens/airflow")])

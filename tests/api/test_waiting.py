@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from engine.cli import main
-from engine.commands.client import Json
+from engine.commands.client import Json, RefusedError
+from engine.commands.savepoint import until_settled
 from engine.commands.waiting import Goal, ProgressLine, Waiting, verdict
-from engine.errors import UnreachableError
+from engine.errors import EngineError, UnreachableError
 from tests.api.conftest import Plane
 from tests.api.test_client import Server
 
@@ -31,14 +32,14 @@ class Terminal(io.StringIO):
         return True
 
 
-def wait_for(goal: Goal, *jobs: dict[str, Any] | UnreachableError, **options: Any) -> tuple[str | None, str]:
+def wait_for(goal: Goal, *jobs: dict[str, Any] | EngineError, **options: Any) -> tuple[str | None, str]:
     """What a wait comes to that sees these jobs one after the other, and what it shows; a look takes a second."""
-    looks: Iterator[dict[str, Any] | UnreachableError] = iter(jobs)
+    looks: Iterator[dict[str, Any] | EngineError] = iter(jobs)
     now = [0.0]
 
     def look() -> Json:
         job = next(looks)
-        if isinstance(job, UnreachableError):
+        if isinstance(job, EngineError):
             raise job
         return {"data": [job]}
 
@@ -83,6 +84,14 @@ def test_whoever_waits_for_a_stop_is_content_with_any_rest() -> None:
     assert verdict("running", {"state": "Finished", "settled": True}) is True
 
 
+def test_whoever_waits_for_the_stop_of_a_job_that_goes_on_is_told_so() -> None:
+    assert verdict("stopped", RUNNING) == (
+        "pipeline.not_stopped: the job is Running, and nobody has asked it to stop; it goes on"
+    )
+    assert verdict("stopped", BEFORE) is False
+    assert verdict("stopped", {"state": "Running"}) is False
+
+
 def test_a_job_that_goes_on_as_it_was_is_not_rescaled() -> None:
     assert verdict("running", RUNNING, 2) is True
     assert verdict("running", RUNNING, 4) == (
@@ -99,6 +108,76 @@ def test_a_control_plane_that_restarts_is_waited_for_and_one_that_is_gone_is_not
     )
     with pytest.raises(UnreachableError):
         wait_for("running", JAVA, *[away] * 60)
+
+
+def test_an_answer_that_is_none_now_is_waited_for_and_a_refusal_is_not() -> None:
+    ill = RefusedError(503, {"code": "server.store_unavailable", "detail": "no room"})
+
+    assert wait_for("running", JAVA, ill, RUNNING)[0] is None
+    with pytest.raises(RefusedError):
+        wait_for("running", JAVA, RefusedError(404, {"code": "pipeline.not_found"}))
+
+
+def test_a_savepoint_is_waited_for_over_a_restart_of_the_control_plane_and_no_longer_than_is_said() -> None:
+    pending, done = {"id": "sp_1", "state": "pending"}, {"id": "sp_1", "state": "completed"}
+    away = UnreachableError("no control plane answers at here")
+
+    def settle(*answers: Json | EngineError, timeout: float | None = None) -> Json:
+        coming, now = iter(answers), [0.0]
+
+        def look(savepoint: str) -> Json:
+            answer = next(coming)
+            if isinstance(answer, EngineError):
+                raise answer
+            return answer
+
+        def pause(_: float) -> None:
+            now[0] += 1
+
+        return until_settled(pending, look, timeout, lambda: now[0], pause)
+
+    assert settle(pending, away, away, done) == done
+    assert settle(*[pending] * 9, timeout=5) == pending
+    with pytest.raises(UnreachableError):
+        settle(*[away] * 60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["stop", "orders", "--label", "before the move"], "add --savepoint"),
+        (["stop", "orders", "--wait", "--timeout", "nan"], "--timeout"),
+        (["stop", "orders", "--wait", "--timeout", "-1"], "--timeout"),
+        (["watermark", "orders", "--past", "2026-01-01", "--timeout", "nan"], "--timeout"),
+        (["deploy", "{script}", "--key", ""], "is not an idempotency key"),
+        (["deploy", "{script}", "--key", "schlüssel"], "is not an idempotency key"),
+        (["deploy", "{script}", "--key", "a\nb"], "is not an idempotency key"),
+    ],
+)
+def test_what_could_only_be_passed_over_is_refused_and_nothing_is_sent(
+    arguments: list[str], complaint: str, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "orders.sql"
+    script.write_text("SELECT 1")
+    words = [argument.format(script=script) for argument in arguments]
+
+    try:
+        code = main([*words, "--url", server.url, "--token", "t"])
+    except SystemExit as refused:
+        code = int(str(refused.code))
+
+    assert (code, complaint in capsys.readouterr().err, server.requests) == (2, True, [])
+
+
+def test_a_stop_with_a_savepoint_waits_no_longer_than_is_said(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = b'{"id": "sp_1", "state": "pending"}'
+
+    code = main(["stop", "orders", "--savepoint", "--timeout", "0", "--url", server.url, "--token", "t"])
+
+    assert (code, len(server.requests)) == (3, 1)
+    assert "cli.timeout: the savepoint is not complete after 0 s" in capsys.readouterr().err
 
 
 def test_a_wait_has_an_end_if_one_is_set() -> None:

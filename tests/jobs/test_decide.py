@@ -361,6 +361,13 @@ CASES: list[Case] = [
         GiveUp(FATAL),
     ),
     ("a recovering job waits out its pause", wanted(), status(S.RECOVERING, retry_at=SOON), nothing(), Wait()),
+    (
+        "a pause that is longer than any can be is of a clock that was set back since, and over",
+        wanted(),
+        status(S.RECOVERING, retry_at=T0 + timedelta(days=1)),
+        nothing(),
+        Launch(),
+    ),
     ("a recovering job is started after its pause", wanted(), status(S.RECOVERING, retry_at=T0), nothing(), Launch()),
     (
         "a recovering job that is asked to start does not wait",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
 import stat
@@ -133,6 +134,98 @@ def test_what_is_no_backup_is_refused_and_nothing_is_touched(tmp_path: Path, con
         backups.put_back(directory, file)
 
     assert _names(directory) == ["orders-a"]
+
+
+def _archive(file: Path, **members: bytes) -> None:
+    with tarfile.open(file, "w") as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name.replace("_", "."))
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+
+
+GOOD = json.dumps({"format": 1, "engine": "0", "store": NEWEST, "taken_at": "now"}).encode()
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b'{"format": "one", "engine": "0", "store": 1, "taken_at": "now"}',
+        b'{"format": 1, "engine": "0", "store": null, "taken_at": "now"}',
+        b'{"format": 1}',
+        b"[" * 100_000,
+        b"\xff",
+    ],
+)
+def test_a_manifest_that_says_nothing_is_that_of_no_backup(tmp_path: Path, manifest: bytes) -> None:
+    _archive(tmp_path / "copy", manifest_json=manifest)
+
+    with pytest.raises(BackupError, match="is no backup"):
+        backups.read_manifest(tmp_path / "copy")
+
+
+def test_an_archive_of_links_is_no_backup(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "copy", "w") as archive:
+        link = tarfile.TarInfo("manifest.json")
+        link.type, link.linkname = tarfile.SYMTYPE, "elsewhere"
+        archive.addfile(link)
+
+    with pytest.raises(BackupError, match="is no backup"):
+        backups.read_manifest(tmp_path / "copy")
+
+
+def test_the_database_of_something_else_is_no_backup_and_nothing_is_touched(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path / "a")
+    _write(directory, "a")
+    with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
+        connection.execute("CREATE TABLE songs (title)")
+    other = (tmp_path / "other.db").read_bytes()
+    _archive(tmp_path / "copy", manifest_json=GOOD, arroyo_db=other, token=b"stolen")
+
+    with pytest.raises(BackupError, match="is no backup"):
+        backups.put_back(directory, tmp_path / "copy")
+
+    assert (_names(directory), directory.token.read_text()) == (["orders-a"], "token-a\n")
+
+
+@pytest.mark.parametrize("part", [0.2, 0.5, 0.99])
+def test_a_backup_that_was_cut_is_refused_and_nothing_is_touched(tmp_path: Path, part: float) -> None:
+    directory, file = DataDirectory(tmp_path / "a"), tmp_path / "copy"
+    _write(directory, "a")
+    backups.take(directory, file, T0)
+    whole = file.read_bytes().rstrip(b"\0")
+    file.write_bytes(whole[: int(len(whole) * part)])
+    _write(directory, "b")
+
+    with pytest.raises(BackupError):
+        backups.put_back(directory, file)
+
+    assert (_names(directory), directory.token.read_text()) == (["orders-a", "orders-b"], "token-b\n")
+
+
+def test_a_copy_for_which_there_is_no_room_is_refused_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(source: Path, target: Path) -> None:
+        target.write_bytes(b"a part")
+        raise sqlite3.OperationalError("database or disk is full")
+
+    _write(DataDirectory(tmp_path / "a"), "a")
+    monkeypatch.setattr(backups, "_copy_database", full)
+
+    with pytest.raises(BackupError, match="disk is full"):
+        backups.take(DataDirectory(tmp_path / "a"), tmp_path / "copy", T0)
+
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_key_that_is_no_text_is_no_key(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path)
+    _write(directory, "a")
+    directory.secrets_key.write_bytes(b"\xff\xfe")
+
+    with pytest.raises(SecretsKeyError, match="is not a key"):
+        open_database(directory)
 
 
 def test_a_damaged_database_in_a_backup_is_refused(tmp_path: Path) -> None:
