@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
 from engine import __version__
@@ -15,7 +15,7 @@ from engine.commands.check import CHECK
 from engine.commands.complete import COMPLETION
 from engine.commands.explain import EXPLAIN
 from engine.commands.run import RUN
-from engine.commands.terminal import UnusableFileError, complain
+from engine.commands.terminal import EmptyArgumentError, UnusableFileError, complain
 from engine.errors import EngineError, RunError, StateError
 
 REFUSED = 2
@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _answer(arguments: Sequence[str] | None) -> int:
     parsed = make_parser().parse_args(arguments)
     try:
+        _refuse_empty(parsed)
         code: int = parsed.run(parsed)
     except EngineError as error:
         complain(error)
@@ -56,6 +57,17 @@ def _answer(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     return code
+
+
+def _refuse_empty(parsed: Namespace) -> None:
+    """Nobody means what a verb does without an argument by an empty one: a gate would open, another control plane be
+    called. Texts for people may be empty."""
+    for name, value in vars(parsed).items():
+        if value == "" and name not in ("label", "reason"):
+            raise EmptyArgumentError(
+                f"the argument {name.replace('_', '-')} is empty",
+                hint="leave it out, or see that the variable is set that it comes from",
+            )
 
 
 def exit_code(error: EngineError) -> int:

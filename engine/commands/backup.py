@@ -6,7 +6,7 @@ import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from engine.commands.base import Command
+from engine.commands.base import Command, path
 from engine.commands.remote import errors_shown, say
 from engine.errors import BackupError
 from engine.instants import now
@@ -15,12 +15,12 @@ from engine.settings import Settings, load
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="Write the backup to this file, which must not be there yet")
+    parser.add_argument("file", type=path, help="Write the backup to this file, which must not be there yet")
     _add_data_directory(parser)
 
 
 def _restore_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="Take the backup from this file")
+    parser.add_argument("file", type=path, help="Take the backup from this file")
     parser.add_argument(
         "--replace",
         action="store_true",
@@ -30,7 +30,7 @@ def _restore_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_data_directory(parser: ArgumentParser) -> None:
-    parser.add_argument("--data-dir", type=Path, help="Choose the control plane of this machine by its data directory")
+    parser.add_argument("--data-dir", type=path, help="Choose the control plane of this machine by its data directory")
 
 
 @errors_shown

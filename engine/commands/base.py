@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +17,11 @@ class Command:
     help: str
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace], int]
+
+
+def path(text: str) -> Path:
+    """The argument that names a file or a directory. An empty one is most often a variable that is not set, and would
+    be taken for this directory."""
+    if not text:
+        raise ArgumentTypeError("is empty")
+    return Path(text)

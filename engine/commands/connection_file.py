@@ -6,6 +6,7 @@ import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from engine.commands.base import path
 from engine.settings import PREFIX, read_connections_file
 
 _VARIABLE = f"{PREFIX}CONNECTIONS"
@@ -16,7 +17,7 @@ def add_connections_argument(parser: ArgumentParser) -> None:
     text = (
         f"Let the script use the CREATE CONNECTION statements of this file (default: the file that {_VARIABLE} names)"
     )
-    parser.add_argument("--connections", metavar="FILE.sql", type=Path, help=text)
+    parser.add_argument("--connections", metavar="FILE.sql", type=path, help=text)
 
 
 def connections_text(arguments: Namespace) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from engine.commands.base import Command
 from engine.commands.client import Json, is_away
-from engine.commands.remote import add_pipeline, connect, errors_shown, path_of, say
+from engine.commands.remote import add_pipeline, connect, errors_shown, path_of
+from engine.commands.terminal import plain
 from engine.errors import EngineError
 
 _PAUSE = 1.0
@@ -37,12 +38,12 @@ def run(args: Namespace) -> int:
     first = client.get(path_of(args, "logs"), {"limit": args.limit})
     show = as_json if args.json else readable if sys.stdout.isatty() else str
     for line in _lines(first):
-        say(show(line))
+        sys.stdout.write(show(line) + "\n")
     sys.stdout.flush()  # whoever reads through a pipe waits for nothing that is here already
     if args.follow:
         follower = Follower(lambda cursor: client.get(path_of(args, "logs"), {"after": cursor, "limit": _MOST}))
         for line in follower.lines(first):
-            say(show(line))
+            sys.stdout.write(show(line) + "\n")
             sys.stdout.flush()
     return 0
 
@@ -81,10 +82,11 @@ def as_json(line: str) -> str:
 
 
 def readable(line: str) -> str:
-    """A line for a reader at a terminal; one that is no entry of a driver's log stays as it is."""
+    """A line for a reader at a terminal; one that is no entry of a driver's log stays as it is, but for what the
+    terminal would obey."""
     entry = _read(line)
     if entry is None or "text" not in entry:
-        return line
+        return plain(line)
     level = str(entry.get("level", ""))
     begin, end = (_COLOURS[level], "\033[0m") if level in _COLOURS else ("", "")
     moment = str(entry.get("time", "")).replace("T", " ")[:19]
@@ -92,7 +94,9 @@ def readable(line: str) -> str:
     code = f"{entry['code']}: " if entry.get("code") else ""
     hint = f"\n  hint: {entry['hint']}" if entry.get("hint") else ""
     trace = f"\n{entry['trace']}" if entry.get("trace") else ""
-    return f"{moment} {begin}{level.upper():<5}{end} run {entry.get('run')}{epoch}  {code}{entry['text']}{hint}{trace}"
+    place = plain(f" run {entry.get('run')}{epoch}")
+    message = plain(f"{code}{entry['text']}{hint}{trace}")
+    return f"{plain(moment)} {begin}{plain(level.upper()):<5}{end}{place}  {message}"
 
 
 def _read(line: str) -> dict[str, Json] | None:

@@ -11,8 +11,9 @@ from datetime import datetime
 from functools import wraps
 from pathlib import Path
 
+from engine.commands.base import path
 from engine.commands.client import Client, Json, RefusedError, field_of, segment
-from engine.commands.terminal import why_unreadable
+from engine.commands.terminal import plain, why_unreadable
 from engine.errors import EngineError, RequestError, UnreachableError
 from engine.instants import FAR_FUTURE, from_micros
 from engine.jobs.address import read_address
@@ -29,7 +30,7 @@ def add_connection(parser: ArgumentParser) -> None:
         "--url", help="Call the control plane at this URL (default: the one that uses --data-dir, or else ARROYO_URL)"
     )
     parser.add_argument("--token", help="Send this token (default: ARROYO_TOKEN, or the token file in --data-dir)")
-    parser.add_argument("--data-dir", type=Path, help="Find a control plane of this machine by its data directory")
+    parser.add_argument("--data-dir", type=path, help="Find a control plane of this machine by its data directory")
     parser.add_argument("--json", action="store_true", help="Print JSON")
 
 
@@ -98,13 +99,13 @@ def errors_shown(verb: Callable[[Namespace], int]) -> Callable[[Namespace], int]
 
 
 def say(text: str) -> None:
-    """Print a line of the answer."""
-    sys.stdout.write(text + "\n")
+    """Print a line of the answer; a pipe gets it as it is."""
+    sys.stdout.write((plain(text) if sys.stdout.isatty() else text) + "\n")
 
 
 def warn(text: str) -> None:
     """Print a line that is not the answer."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write((plain(text) if sys.stderr.isatty() else text) + "\n")
 
 
 def show(args: Namespace, answer: Json, text: Callable[[Mapping[str, Json]], str]) -> None:

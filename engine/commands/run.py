@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.commands.base import Command
+from engine.commands.base import Command, path
 from engine.commands.connection_file import add_connections_argument, connections_text
 from engine.commands.terminal import bold, complain, dim, read_script, say
 from engine.commands.udf_files import add_udf_argument, read_udf_files
@@ -45,7 +45,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--state-dir",
         metavar="DIR",
-        type=Path,
+        type=path,
         help="Keep the state in this directory; the same script goes on from it",
     )
     add_udf_argument(parser)

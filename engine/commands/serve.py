@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
-from engine.commands.base import Command
+from engine.commands.base import Command, path
 from engine.commands.remote import errors_shown
 from engine.settings import load
 
@@ -16,9 +15,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", help="Listen on this address (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, help="Listen on this port; 0 takes a free one (default: 5115)")
     parser.add_argument(
-        "--data-dir", type=Path, help="Keep everything in this directory (default: ~/.local/share/arroyo)"
+        "--data-dir", type=path, help="Keep everything in this directory (default: ~/.local/share/arroyo)"
     )
-    parser.add_argument("--config", type=Path, help="Read the settings from this TOML file")
+    parser.add_argument("--config", type=path, help="Read the settings from this TOML file")
     parser.add_argument(
         "--insecure",
         action="store_true",

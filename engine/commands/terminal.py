@@ -10,6 +10,12 @@ from pathlib import Path
 from engine.errors import EngineError, RunError, ScriptRefused
 
 _RED, _DIM, _BOLD, _OFF = "\033[31m", "\033[2m", "\033[1m", "\033[0m"
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+
+
+def plain(text: str) -> str:
+    """The text with what a terminal would obey spelled out: it may hold what strangers have written into a topic."""
+    return text.translate(_CONTROLS)
 
 
 def has_colour() -> bool:
@@ -37,11 +43,11 @@ def complain(error: EngineError, script: str | None = None) -> None:
     for complaint in error.complaints if isinstance(error, ScriptRefused) else [error]:
         label = f"{_RED}error{_OFF}" if has_colour() else "error"
         position = f" at {complaint.at}" if complaint.at else ""
-        say(f"{label} {bold(complaint.code)}{position}: {complaint.message}")
+        say(f"{label} {bold(complaint.code)}{position}: {plain(complaint.message)}")
         for line in _excerpt(complaint, script):
             say(line)
         if complaint.hint:
-            say(f"  hint: {complaint.hint}")
+            say(f"  hint: {plain(complaint.hint)}")
 
 
 def read_script(path: str) -> str:
@@ -66,6 +72,12 @@ class UnusableFileError(EngineError):
     """A file or directory of this machine cannot be used as the command has to."""
 
     code = "cli.unusable_file"
+
+
+class EmptyArgumentError(EngineError):
+    """An argument of the command line is empty, which is most often a variable of the shell that is not set."""
+
+    code = "cli.empty_argument"
 
 
 class UnreadableScriptError(EngineError):

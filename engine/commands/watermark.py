@@ -45,10 +45,10 @@ def run(args: Namespace) -> int:
     client, end = connect(args), time.monotonic() + args.timeout
     query: dict[str, str | int | float] = {}
     while True:
-        if args.past:
+        if args.past is not None:
             hold = max(0.0, min(_HOLD, end - time.monotonic()))
             query = {"past": args.past, "timeout_seconds": hold, "by": args.by}
-            query |= {"table": args.table} if args.table else {}
+            query |= {} if args.table is None else {"table": args.table}
         answer = client.get(path_of(args, "watermark"), query, hold=_HOLD)
         fields = answer if isinstance(answer, dict) else {}
         is_over = fields.get("state") in ("Stopped", "Failed", "Finished") or time.monotonic() >= end

@@ -344,3 +344,40 @@ def test_an_argument_that_is_not_what_it_has_to_be_is_refused(
     code, complaint = answer_of(capsys, *(argument.format(script=script) for argument in arguments))
 
     assert (code, complaint != "") == (2, True), complaint
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["watermark", "orders", "--past", ""],
+        ["watermark", "orders", "--past", "2026-01-01", "--table", ""],
+        ["delete", "orders", "--url", ""],
+        ["delete", "orders", "--token", ""],
+        ["delete", "orders", "--data-dir", ""],
+        ["delete", ""],
+        ["deploy", "{script}", "--name", ""],
+        ["deploy", ""],
+        ["events", "--since", ""],
+        ["token", "revoke", ""],
+        ["tail", "orders", ""],
+        ["serve", "--data-dir", ""],
+        ["serve", "--config", ""],
+        ["serve", "--host", ""],
+        ["backup", ""],
+        ["run", "{script}", "--state-dir", ""],
+        ["run", "{script}", "--name", ""],
+    ],
+)
+def test_an_empty_argument_is_not_taken_for_one_that_is_left_out(
+    arguments: list[str],
+    server: Server,
+    script: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("ARROYO_URL", server.url)
+    server.answer = b'{"state": "Running"}'
+
+    code, complaint = answer_of(capsys, *(argument.format(script=script) for argument in arguments))
+
+    assert (code, "is empty" in complaint, server.requests) == (2, True, []), complaint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -140,3 +141,28 @@ def test_whoever_follows_waits_for_an_answer_that_is_none_now() -> None:
     assert follow(ill, {"data": ["a"], "cursor": "1-7", "over": True})[0] == ["a"]
     with pytest.raises(RefusedError):
         follow(RefusedError(404, {"code": "pipeline.not_found"}))
+
+
+HOSTILE = "\033]0;owned\007\033[2J\x9b31mred\r"
+SPELLED = "\\x1b]0;owned\\x07\\x1b[2J\\x9b31mred\\x0d"
+
+
+def test_what_strangers_have_written_gives_a_terminal_no_orders(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = {"id": 1, "message": HOSTILE, "level": "error", "pipeline": "orders"}
+    assert readable(HOSTILE) == SPELLED
+    assert readable(json.dumps({**ENTRY, "text": HOSTILE, "hint": HOSTILE})).count(SPELLED) == 2
+    connection = ["--url", server.url, "--token", "t"]
+
+    server.answer = json.dumps({"data": [event]}).encode()
+    assert main(["events", *connection]) == 0
+    assert HOSTILE in capsys.readouterr().out
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    assert main(["events", *connection]) == 0
+    server.status, server.answer = 409, json.dumps({"code": "pipeline.busy", "detail": HOSTILE}).encode()
+    assert main(["show", "orders", *connection]) == 2
+
+    shown = capsys.readouterr()
+    assert [HOSTILE in text or SPELLED not in text for text in (shown.out, shown.err)] == [False, False]
