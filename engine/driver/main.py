@@ -73,7 +73,12 @@ def main(argv: Sequence[str], work: Work) -> int:
 
 def drive(assignment: Assignment, work: Work) -> int:
     """Be the driver of one run, from hello to goodbye."""
-    lock = _take_lock(assignment.lock)
+    try:
+        lock = _take_lock(assignment.lock)
+    except StateBusyError as error:
+        LOG.error("%s", error)
+        Home(assignment, work.stop, end_group).close(Goodbye("failed", failure_of(error)))
+        return 3
     Holder(pid=os.getpid(), born=processes.born(os.getpid()) or "", generation=assignment.generation).write(lock)
     home = Home(assignment, work.stop, end_group, dump_stacks)
     log = RunLog.of(assignment, home)

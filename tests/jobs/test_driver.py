@@ -6,7 +6,7 @@ import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -61,17 +61,7 @@ FAILURES = pytest.mark.parametrize(
 
 @FAILURES
 def test_what_goes_wrong_is_said_with_its_cause(error: Exception, code: str, cause: Cause, tmp_path: Path) -> None:
-    assignment = Assignment(
-        job_id="job_a",
-        pipeline_id="pl_a",
-        generation=1,
-        key="secret",
-        server_file=tmp_path / "server.json",
-        lock=tmp_path / "lock",
-        state_dir=tmp_path,
-        name="n",
-        query="q",
-    )
+    assignment = assignment_in(tmp_path)
     home = Home(assignment, lambda _: None, lambda: None)
 
     goodbye = outcome_of(assignment, FailingWork(error), RunLog.of(assignment, home))
@@ -104,6 +94,40 @@ def test_a_state_on_which_another_process_works_for_too_long_is_tried_again(
     report = json.loads(result.read_text())
     assert (report["code"], report["cause"]) == (StateBusyError.code, Cause.UNKNOWN)
     lock.close()
+
+
+def test_a_driver_that_finds_its_state_held_says_so_in_its_goodbye(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[tuple[str, Any]] = []
+    monkeypatch.setattr("engine.driver.main._LOCK_PATIENCE", 0.0)
+    monkeypatch.setattr("engine.driver.home._post", lambda _, path, __, body: said.append((path, body)))
+    assignment = assignment_in(tmp_path)
+    assignment.server_file.write_text('{"url": "http://127.0.0.1:9"}')
+    assignment.write(tmp_path / "assignment.json")
+    lock = processes.try_lock(assignment.lock)
+    assert lock is not None
+
+    assert main(["run", str(tmp_path / "assignment.json")], FailingWork(AssertionError())) == 3
+
+    [(path, body)] = said
+    assert (path.rpartition("/")[2], body["error"]["code"]) == ("goodbye", StateBusyError.code)
+    lock.close()
+
+
+def assignment_in(folder: Path) -> Assignment:
+    """What a driver is to do, with all that it needs in one folder."""
+    return Assignment(
+        job_id="job_a",
+        pipeline_id="pl_a",
+        generation=1,
+        key="secret",
+        server_file=folder / "server.json",
+        lock=folder / "lock",
+        state_dir=folder,
+        name="n",
+        query="q",
+    )
 
 
 def restore(folder: Path, result: Path) -> list[str]:
