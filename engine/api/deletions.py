@@ -16,6 +16,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from engine.api import answers
 from engine.api.change_request import ChangeRequestDep, again, done, kept
@@ -88,8 +89,12 @@ def finish(context: Context, pipeline_id: str) -> None:
         LOG.exception("the directories of pipeline %s are not removed yet; the next start tries again", pipeline_id)
         return
     reach(ControlPoint.AFTER_REMOVAL)
-    with context.database.writing() as connection:
-        deletions.settle(connection, pipeline_id)
+    try:
+        with context.database.writing() as connection:
+            deletions.settle(connection, pipeline_id)
+    except OperationalError as error:
+        # nobody sees it any more; the next start finds nothing to remove
+        LOG.error("pipeline %s is deleted, which cannot be written down: %s", pipeline_id, error.orig)
 
 
 def resume(context: Context) -> None:

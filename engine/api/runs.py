@@ -143,6 +143,11 @@ def _has_stepped(run: Run, body: Heartbeat) -> bool:
 def goodbye(job: str, generation: Generation, body: Farewell, request: Request, context: ContextDep) -> Answer:
     """A driver ends."""
     failure = None if body.error is None else body.error.to_failure()
+    with context.database.reading() as connection:
+        _authenticated(connection, request, job, generation)
+    # it calls, and is alive, also while its last word cannot be written down for want of room
+    context.last_calls.record(job, generation, context.clock())
+    context.last_calls.record_signs(job, generation, None, context.clock())
     with context.database.writing() as connection:
         run, status = _authenticated(connection, request, job, generation)
         runs.set_goodbye(connection, run, Goodbye(body.outcome, failure))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import replace
@@ -12,6 +13,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from engine.api import answers
 from engine.api.answers import Page
@@ -37,6 +39,8 @@ from engine.store.records import read_record
 from engine.store.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
+_PAUSE = 1.0
+"""Seconds until a database that could not be written is tried again."""
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 
 
@@ -222,11 +226,24 @@ def _work(context: Context, savepoint: Savepoint) -> None:
         LOG.exception("savepoint %s fails with an error of the control plane's own", savepoint.id)
         settled = replace(savepoint, state="failed", failure_message=f"{type(error).__name__}: {error}")
     reach(ControlPoint.AFTER_SAVEPOINT)
-    with context.database.writing() as connection:
-        savepoints.settle(connection, settled)
-    context.in_hand.pop(savepoint.id, None)
+    _settle(context, settled)
+
+
+def _settle(context: Context, settled: Savepoint) -> None:
+    """Write down what came of a savepoint, as soon as the database can be written: its pipeline can neither start nor be
+    deleted before."""
+    try:
+        with context.database.writing() as connection:
+            savepoints.settle(connection, settled)
+    except OperationalError as error:
+        LOG.error("savepoint %s is %s, which cannot be written down yet: %s", settled.id, settled.state, error.orig)
+        later = threading.Timer(_PAUSE, _settle, (context, settled))
+        later.daemon = True
+        later.start()
+        return
+    context.in_hand.pop(settled.id, None)
     # a job that is to start again has waited for it
-    context.changed(savepoint.pipeline_id)
+    context.changed(settled.pipeline_id)
 
 
 def resume(context: Context) -> None:

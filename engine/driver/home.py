@@ -41,7 +41,10 @@ _CLOSEST = 0.2
 """Seconds between two calls at least: five a second tell an eager watcher enough."""
 _TIMEOUT = 10.0
 _PATIENCE = 15.0
-"""Seconds to go on trying to say goodbye; a control plane that restarts is back within that time."""
+"""Seconds to go on trying to say goodbye; a control plane that restarts is back within that time. One that answers that
+it cannot take it now, as where its disk is full, is tried for as long as the lease: the reason of an end is worth it."""
+_PAUSE = 1.0
+"""Seconds between two goodbyes."""
 _DUMP_BEFORE = 0.8
 """The share of the limit after which the stacks are written down: the control plane, which counts too, comes later."""
 _USAGE_INTERVAL = 10.0
@@ -49,7 +52,18 @@ _USAGE_INTERVAL = 10.0
 _LAST_GRACE = 60.0
 """Seconds a driver whose lease is over has for its last epoch."""
 
+_ILL = 500
+"""From this status on it is the control plane that is to blame."""
+
 StopMode = Literal["graceful", "checkpoint", "immediate"]
+
+
+class RefusedCall(HTTPException):  # noqa: N818 - as its kin is called
+    """A call home that was answered with a refusal."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"status {status}, {text}")
+        self.status = status
 
 
 @dataclass(slots=True)
@@ -73,6 +87,8 @@ class Home:
     _closing: bool = False
     _is_lost: bool = False
     """Whether the last call was not answered, so that a long silence is logged once."""
+    _is_ill: bool = False
+    """Whether the last call was answered with a fault of the control plane's own."""
     _answered_at: float = field(default_factory=time.monotonic)
     _signs: int = 0
     _signed_at: float = field(default_factory=time.monotonic)
@@ -130,15 +146,18 @@ class Home:
             }
         # After the lease the control plane counts this run as lost, and its successor waits for the lock.
         is_over = time.monotonic() - self._answered_at > self.assignment.lease_seconds
-        end = time.monotonic() + (0.0 if is_over else _PATIENCE)
+        begin = time.monotonic()
+        patience, long_patience = (0.0, 0.0) if is_over else (_PATIENCE, self.assignment.lease_seconds)
         with self._guard:
             body = {
                 "outcome": goodbye.outcome,
                 "error": error,
                 "reports": [to_wire(report) for report in self._reports],
             }
-        while not self._call("goodbye", body) and time.monotonic() < end:
-            time.sleep(1.0)
+        while not self._call("goodbye", body):
+            if time.monotonic() - begin >= (long_patience if self._is_ill else patience):
+                break
+            time.sleep(_PAUSE)
 
     def _send_heartbeats(self) -> None:
         interval = self.assignment.heartbeat_seconds
@@ -193,7 +212,9 @@ class Home:
             if not self._is_lost:
                 LOG.warning("call home: the control plane does not take the %s: %s; the run goes on", word, error)
             self._is_lost = True
+            self._is_ill = isinstance(error, RefusedCall) and error.status >= _ILL
             return False
+        self._is_ill = False
         if self._is_lost:
             LOG.info("call home: the control plane answers again")
         self._is_lost = False
@@ -257,5 +278,5 @@ def _post(url: str, path: str, key: str, body: Mapping[str, Any]) -> object:
     finally:
         connection.close()
     if answer.status >= 400:
-        raise HTTPException(f"status {answer.status}, {content[:1000].decode(errors='replace')}")
+        raise RefusedCall(answer.status, content[:1000].decode(errors="replace"))
     return json.loads(content)

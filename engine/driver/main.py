@@ -28,7 +28,7 @@ from engine.errors import DiskFullError, DriverCrashedError, EngineError, StateB
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.fault_points import DriverPoint
-from engine.jobs.runner import Holder
+from engine.jobs.runner import NO_ROOM, Holder
 from engine.jobs.status import Failure, Goodbye, failure_of
 from engine.start_steps import StartStep
 
@@ -137,7 +137,11 @@ def _maintain(args: Namespace, work: Work) -> int:
 def _report(result: Path, failure: Failure) -> int:
     """Write down why work on a state has failed; the exit code."""
     report = {"code": failure.code, "message": failure.message, "hint": failure.hint, "cause": failure.cause.value}
-    result.write_text(json.dumps(report))
+    try:
+        result.write_text(json.dumps(report))
+    except OSError as error:
+        LOG.error("%s cannot be written: %s", result, error.strerror)
+        return NO_ROOM if is_disk_full(error) else 3
     return 3
 
 

@@ -25,8 +25,9 @@ from typing import Protocol
 
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
+from engine.delivery.disk_errors import is_disk_full
 from engine.delivery.faults import reach
-from engine.errors import UnreadableStateError
+from engine.errors import DiskFullError, DriverDiedError, UnreadableStateError
 from engine.instants import Clock
 from engine.jobs.actions import (
     AbandonRescale,
@@ -49,7 +50,7 @@ from engine.jobs.intend import intend
 from engine.jobs.observe import Observation, Process
 from engine.jobs.records import JobRecord, Records
 from engine.jobs.runner import Runner
-from engine.jobs.status import JobEvent, Progress, Run
+from engine.jobs.status import Failure, Goodbye, JobEvent, Progress, Run, failure_of
 from engine.jobs.wishes import author_of
 
 LOG = logging.getLogger(__name__)
@@ -96,6 +97,8 @@ class Controller:
     _closing: bool = False
     _troubles: dict[str, str] = field(default_factory=dict)
     """What went wrong with whom in the newest round."""
+    _unstarted: dict[str, tuple[int, Failure]] = field(default_factory=dict)
+    """The newest run of a job that this machine could not start, and why."""
     _awake_since: datetime = field(init=False)
     _last_round: datetime = field(init=False)
 
@@ -175,6 +178,9 @@ class Controller:
         silence = self._since(called_at, now)
         signed_at = self.last_calls.last_sign(run.job_id, run.generation) or run.launched_at
         stillness = self._since(signed_at, now)
+        if run.pid is None and self._unstarted.get(run.job_id, (0, None))[0] == run.generation:
+            goodbye = Goodbye("failed", self._unstarted[run.job_id][1])
+            return Observation(Process.GONE, silence, stillness, goodbye=goodbye, maintenance=maintenance)
         process = self._look(run, now)
         if process is Process.ORPHANED and run.goodbye is not None:
             # What a driver leaves behind after a goodbye has no more to do with its pipeline: a JVM that has closed its
@@ -241,9 +247,7 @@ class Controller:
         pipeline_id = record.pipeline.id
         match action:
             case Launch() if record.run is not None:
-                holder = self.runner.launch(self._assignment(record, record.run, key))
-                reach(ControlPoint.AFTER_SPAWN)
-                self.records.set_process(record.run, holder.pid, holder.born)
+                self._launch(self._assignment(record, record.run, key), record.run)
             case Drain() if old is not None:
                 self.runner.poke(old)
             case Kill() if old is not None:
@@ -254,6 +258,18 @@ class Controller:
                 self.runner.end_maintenance(pipeline_id)
             case _:
                 pass
+
+    def _launch(self, assignment: Assignment, run: Run) -> None:
+        """Start a driver. What this machine has no room for has failed, and not died: a disk that is full is waited out."""
+        try:
+            holder = self.runner.launch(assignment)
+        except OSError as error:
+            self._unstarted[run.job_id] = (run.generation, _unstartable(error))
+            self._wakeup.set()
+            return
+        self._unstarted.pop(run.job_id, None)
+        reach(ControlPoint.AFTER_SPAWN)
+        self.records.set_process(run, holder.pid, holder.born)
 
     def _assignment(self, record: JobRecord, run: Run, key: str) -> Assignment:
         version = self.records.version(record.pipeline.id, run.version)
@@ -285,6 +301,15 @@ class Controller:
 def hash_key(key: str) -> str:
     """What is stored of a secret: enough to know it again, not to use it."""
     return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _unstartable(error: OSError) -> Failure:
+    """The failure of a run that could not be started."""
+    if is_disk_full(error):
+        full = f"{error.filename or 'the data directory'} cannot be written: {error.strerror}"
+        return failure_of(DiskFullError(full, hint="free space on the disk; nothing is lost"))
+    message = f"the driver cannot be started: {error.strerror or error}"
+    return failure_of(DriverDiedError(message, hint="see what this machine lacks, such as memory or processes"))
 
 
 def _event(before: JobRecord, after: JobRecord, action: Action, now: datetime) -> JobEvent | None:

@@ -14,6 +14,7 @@ inherited, in which the run's mark stands.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -27,6 +28,7 @@ from typing import IO, Protocol, assert_never
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engine.delivery.faults import reach
+from engine.errors import DiskFullError
 from engine.jobs import processes
 from engine.jobs.actions import MaintenanceTask, Repartition, RestoreSavepoint
 from engine.jobs.assignment import Assignment
@@ -34,10 +36,12 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.driver_environment import driver_environment
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.observe import Maintenance, Process
-from engine.jobs.status import Failure, Run, read_cause
+from engine.jobs.status import Failure, Run, failure_of, read_cause
 from engine.process_endings import count_memory_kills, describe_ending
 
 DRIVER_COMMAND = (sys.executable, "-m", "engine.driver.main")
+NO_ROOM = 5
+"""The exit code of work between runs that could not even write down why it has failed, for want of room."""
 
 
 class Holder(BaseModel):
@@ -236,5 +240,8 @@ def _failure(work: _Work, code: int) -> Failure:
         error = json.loads(work.result.read_text())
         return Failure(error["code"], error["message"], error.get("hint"), read_cause(error.get("cause")))
     except (OSError, ValueError, KeyError):
+        if code == NO_ROOM:
+            full = f"{work.result.parent} cannot be written: {os.strerror(errno.ENOSPC)}"
+            return failure_of(DiskFullError(full, hint="free space on the disk; nothing is lost"))
         verb = "rescale" if isinstance(work.task, Repartition) else "restore"
         return Failure("run.died", f"{verb} ended with exit code {code}", "its log shows its last words")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from engine.api.answers import Checkpoint, Job
+from engine.jobs.assignment import Assignment
 from engine.jobs.observe import Process
 from engine.jobs.records import JobRecord
+from engine.jobs.runner import Holder
 from engine.jobs.status import Run
+from engine.store import runs
 from engine.store.records import StoredRecords
 from tests.api.conftest import Plane, report
 
@@ -200,6 +206,71 @@ def test_a_clock_that_is_set_back_hides_no_silent_driver(plane: Plane) -> None:
     plane.let_pass(1)
 
     assert plane.runner.killed == [1]
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "cause"),
+    [(errno.ENOSPC, "data.disk_full", "outage"), (errno.EAGAIN, "run.died", "unknown")],
+)
+def test_a_driver_that_cannot_be_started_says_what_the_machine_lacks(
+    plane: Plane, number: int, code: str, cause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = plane.runner.launch
+
+    def refuse(_: Assignment) -> Holder:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(plane.runner, "launch", refuse)
+    plane.deploy()
+    job = plane.job()
+    assert (job["state"], job["failure_code"], job["failure_cause"]) == ("Recovering", code, cause)
+    assert os.strerror(number) in job["failure_message"]
+
+    monkeypatch.setattr(plane.runner, "launch", launch)
+    plane.let_pass(1)
+    plane.come_up()
+
+    assert plane.state() == "Running"
+
+
+def test_a_full_disk_under_the_assignments_uses_up_no_restarts(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Assignment) -> Holder:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(plane.runner, "launch", refuse)
+    plane.deploy()
+    for _ in range(10):
+        plane.now += timedelta(minutes=1)
+        plane.settle()
+
+    assert plane.job()["failure_code"] == "data.disk_full"
+    assert plane.state() in ("Recovering", "Scheduling")
+
+
+def test_a_driver_whose_goodbye_cannot_be_written_down_is_neither_silent_nor_stuck(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OperationalError("UPDATE", {}, sqlite3.OperationalError("database or disk is full"))
+
+    plane.run()
+    run = plane.runner.launched[-1]
+    path = f"/api/v1/runs/{run.job_id}/{run.generation}/goodbye"
+    away = {"code": "data.disk_full", "message": "no room", "cause": "outage"}
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "set_goodbye", full)
+        for _ in range(100):
+            refused = plane.http.post(
+                path, json={"outcome": "failed", "error": away}, headers={"Authorization": f"Bearer {run.key}"}
+            )
+            assert refused.status_code == 503
+            plane.let_pass(1)
+
+    assert (plane.state(), plane.runner.killed) == ("Running", [])
+    plane.end("failed", away)
+    assert (plane.job()["state"], plane.job()["failure_cause"]) == ("Recovering", "outage")
 
 
 def test_the_loop_outlives_a_store_that_cannot_be_read_and_says_so_once(

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import sqlite3
 from concurrent.futures import wait
 from typing import Any
+
+import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from engine.api import savepoints
 from engine.api.answers import Savepoint
 from engine.store.savepoints import Savepoint as Stored
 from engine.store.savepoints import add
 from tests.api.conftest import T0, Plane, report
+from tests.system.conftest import until
 
 PATH = "/pipelines/orders/savepoints"
 
@@ -44,6 +50,26 @@ def test_a_savepoint_that_cannot_be_taken_says_why(plane: Plane) -> None:
     savepoint = take(plane, "broken")
 
     assert (savepoint["state"], savepoint["failure_message"]) == ("failed", "cannot be saved")
+
+
+def test_what_came_of_a_savepoint_is_written_down_once_there_is_room(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, tries = savepoints.savepoints.settle, iter(range(3))
+
+    def settle(connection: Connection, settled: Stored) -> None:
+        if next(tries) < 2:
+            raise OperationalError("UPDATE", {}, sqlite3.OperationalError("database or disk is full"))
+        write(connection, settled)
+
+    monkeypatch.setattr(savepoints, "_PAUSE", 0.0)
+    monkeypatch.setattr(savepoints.savepoints, "settle", settle)
+    plane.run()
+
+    asked = plane.http.post(f"/api/v1{PATH}", json={}).json()
+
+    until(lambda: plane.get(f"{PATH}/{asked['id']}")["state"], lambda state: state == "completed")
+    assert plane.context.in_hand == {}
 
 
 def test_a_savepoint_asked_for_twice_is_taken_once(plane: Plane) -> None:

@@ -17,6 +17,7 @@ from engine.epoch_report import EpochReport
 from engine.errors import Cause, DiskFullError, DriverCrashedError, EngineError, SourceUnavailableError, StateBusyError
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
+from engine.jobs.runner import NO_ROOM
 from engine.start_steps import StartStep
 
 
@@ -94,6 +95,17 @@ def test_a_state_on_which_another_process_works_for_too_long_is_tried_again(
     report = json.loads(result.read_text())
     assert (report["code"], report["cause"]) == (StateBusyError.code, Cause.UNKNOWN)
     lock.close()
+
+
+def test_work_that_has_no_room_to_say_why_it_fails_says_so_by_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, _: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_text", full)
+
+    assert main(restore(tmp_path, tmp_path / "result.json"), FailingWork(ValueError())) == NO_ROOM
 
 
 def test_a_driver_that_finds_its_state_held_says_so_in_its_goodbye(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,6 +30,7 @@ class FakeControlPlane:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.answer: dict[str, Any] = {"orders": [], "superseded": False}
         self.is_refusing = False
+        self.status: Callable[[str], int] = lambda _: 500 if self.is_refusing else 200
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.server_file = server_file
         self.come_up()
@@ -53,7 +54,7 @@ class FakeControlPlane:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 control_plane.calls.append((self.path, {**body, "token": self.headers["Authorization"]}))
                 content = json.dumps(control_plane.answer).encode()
-                self.send_response(500 if control_plane.is_refusing else 200)
+                self.send_response(control_plane.status(self.path))
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
@@ -246,6 +247,20 @@ def test_a_driver_whose_lease_is_over_stops_by_itself(control_plane: FakeControl
 
     assert "checkpoint" in driver.stops
     assert not driver.ended.is_set()
+
+
+@pytest.mark.parametrize(("status", "tries"), [(503, 6), (409, 1)])
+def test_a_goodbye_is_said_again_for_as_long_as_a_control_plane_cannot_take_it(
+    control_plane: FakeControlPlane, monkeypatch: pytest.MonkeyPatch, status: int, tries: int
+) -> None:
+    monkeypatch.setattr(home, "_PATIENCE", 0.0)
+    monkeypatch.setattr(home, "_PAUSE", 0.0)
+    driver, calls = Driver(control_plane), control_plane.calls
+    control_plane.status = lambda path: status if path.endswith("goodbye") and len(calls) < 6 else 200
+
+    driver.home.close(Goodbye("failed", Failure("data.disk_full", "no room")))
+
+    assert [path.rpartition("/")[2] for path, _ in calls] == ["goodbye"] * tries
 
 
 def test_a_control_plane_that_has_moved_is_found_again(control_plane: FakeControlPlane) -> None:

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from engine.errors import Cause
 from engine.jobs import processes
 from engine.jobs.actions import Repartition
 from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.observe import Process
-from engine.jobs.runner import LocalRunner
+from engine.jobs.runner import NO_ROOM, LocalRunner
 from engine.jobs.status import Failure, Run
 from tests.jobs.builders import T0
 
@@ -169,6 +170,16 @@ def test_a_corpse_is_not_alive() -> None:
             "failed",
             Failure("state.x", "m"),
         ),
+        (
+            f"raise SystemExit({NO_ROOM})",
+            "failed",
+            Failure(
+                "data.disk_full",
+                "{runs} cannot be written: No space left on device",
+                "free space on the disk; nothing is lost",
+                Cause.OUTAGE,
+            ),
+        ),
     ],
 )
 def test_maintenance_is_judged_by_its_exit(tmp_path: Path, code: str, state: str, failure: Failure | None) -> None:
@@ -179,7 +190,8 @@ def test_maintenance_is_judged_by_its_exit(tmp_path: Path, code: str, state: str
 
     work = runner.maintenance(ID)
     assert work is not None
-    assert work.failure == failure
+    runs = str(DataDirectory(tmp_path).runs(ID))
+    assert work.failure == (failure and replace(failure, message=failure.message.format(runs=runs)))
     runner.end_maintenance(ID)
     assert runner.maintenance(ID) is None
 
