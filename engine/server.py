@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -56,14 +57,32 @@ def serve(settings: Settings) -> int:
     """Serve until SIGTERM or Ctrl-C. Drivers run on."""
     check_bind(settings.api)
     directory = DataDirectory(settings.data_dir)
+    connections = read_connections_file(settings.connections)
     database = open_database(directory, os.environ.get(SECRETS_KEY), settings.kept_backups)
     try:
+        stand_where_it_stood(database, directory)
         token = _admit_token(database, directory, settings.api)
         listener = _listen(settings.api, directory)
-        _serve(settings, directory, database, listener, frozenset({hash_key(token)}))
+        _serve(settings, directory, database, listener, frozenset({hash_key(token)}), connections)
     finally:
         database.close()
     return 0
+
+
+def stand_where_it_stood(database: Database, directory: DataDirectory) -> None:
+    """Go where the control planes before this one stood, as long as they have pipelines here: relative paths start
+    there, and output that goes on elsewhere would be two halves that nobody knows of."""
+    with database.reading() as connection:
+        is_empty = connection.exec_driver_sql("SELECT 1 FROM pipelines LIMIT 1").first() is None
+    with suppress(OSError, ValueError):  # what cannot be read, or is not there any more, holds no output
+        folder = Path(directory.folder.read_text().rstrip("\n"))
+        if not is_empty and folder.is_absolute():
+            if folder != Path.cwd():
+                os.chdir(folder)
+                sys.stdout.write(f"relative paths of pipelines start in {folder}, where they were deployed first\n")
+            return
+    with suppress(OSError):
+        secure(directory.folder, f"{Path.cwd()}\n")
 
 
 def check_bind(api: ApiSettings) -> None:
@@ -83,10 +102,14 @@ def is_loopback(host: str) -> bool:
 
 
 def _serve(
-    settings: Settings, directory: DataDirectory, database: Database, listener: socket.socket, hashes: frozenset[str]
+    settings: Settings,
+    directory: DataDirectory,
+    database: Database,
+    listener: socket.socket,
+    hashes: frozenset[str],
+    connections: str,
 ) -> None:
     changes, last_calls = Changes(), LastCalls()
-    connections = read_connections_file(settings.connections)
 
     def stepped(pipeline_id: str) -> None:
         """A job has taken a step: tell those who wait for it."""

@@ -40,6 +40,11 @@ class DataDirectory:
         return self.root / "secrets.key"
 
     @property
+    def folder(self) -> Path:
+        """Says in which directory the first control plane stood that looked after the pipelines that are here."""
+        return self.root / "folder"
+
+    @property
     def backups(self) -> Path:
         """Copies of the control plane from before its database was changed for a newer version."""
         return self.root / "backups"

@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 from engine.errors import InsecureBindError, SettingError
-from engine.server import check_bind
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.spec import Pipeline
+from engine.server import check_bind, stand_where_it_stood
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, load
+from engine.store import pipelines
+from engine.store.database import open_database
+from tests.api.conftest import T0
 
 
 def test_defaults_are_those_of_the_reference_engine() -> None:
@@ -75,3 +80,27 @@ def test_other_addresses_need_a_token_or_a_word(host: str) -> None:
         check_bind(ApiSettings(host=host))
     check_bind(load({"ARROYO__API__TOKEN": "sesame"}, overrides={"api.host": host}).api)
     check_bind(ApiSettings(host=host, insecure=True))
+
+
+def test_relative_paths_start_where_they_did_as_long_as_there_are_pipelines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = DataDirectory(tmp_path / "data")
+    database = open_database(directory)
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+
+    def stand(folder: Path) -> Path:
+        monkeypatch.chdir(folder)
+        stand_where_it_stood(database, directory)
+        return Path.cwd()
+
+    assert [stand(first), stand(second)] == [first, second]
+    with database.writing() as connection:
+        pipelines.add(connection, Pipeline("pl_aaaaaaaaaaaaaaaa", "orders", "job_aaaaaaaaaaaaaaaa", 1, 1, T0))
+    assert stand(first) == second
+    assert f"start in {second}" in capsys.readouterr().out
+    second.rmdir()
+    assert [stand(first), stand(tmp_path)] == [first, first]
+    database.close()

@@ -72,7 +72,7 @@ class SingleFileSink:
             pass
 
     def _append(self, permit: WritePermit, segments: Sequence[Segment]) -> int:
-        """LineCut the file back to what the ledger says, append, and say how long it is now."""
+        """Cut the file back to what the ledger says, append, and say how long it is now."""
         base = permit.after.length if permit.after else 0
         with writing(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
