@@ -21,7 +21,17 @@ SETTINGS = ("memory", "max_epoch_rows", "quick")
 INTERVAL = "epoch_interval"
 """The key that becomes its checkpoint interval; all others belong to other operators."""
 _LENGTH = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*([a-z]*)")
-_SECONDS = {"": 1, "ms": 0.001, "millisecond": 0.001, "s": 1, "second": 1, "m": 60, "minute": 60, "h": 3600, "hour": 3600}
+_SECONDS = {
+    "": 1,
+    "ms": 0.001,
+    "millisecond": 0.001,
+    "s": 1,
+    "second": 1,
+    "m": 60,
+    "minute": 60,
+    "h": 3600,
+    "hour": 3600,
+}
 """The units of a length of time, in the singular; a number alone is in seconds."""
 
 

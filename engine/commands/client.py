@@ -59,9 +59,7 @@ class Client:
     def send(self, method: str, path: str, body: Mapping[str, Json] | None, *, key: str | None = None) -> Json:
         """Change something; `key` makes it happen once, however often it is sent."""
         if key is not None and not (key.strip() and key.isascii() and key.isprintable()):
-            raise RequestError(
-                f"{key!r} is not an idempotency key", hint="write it in ASCII, or leave it out"
-            )
+            raise RequestError(f"{key!r} is not an idempotency key", hint="write it in ASCII, or leave it out")
         return self._send(method, path, body, {} if key is None else {"Idempotency-Key": key})
 
     def _send(

@@ -58,7 +58,7 @@ _ILL = 500
 StopMode = Literal["graceful", "checkpoint", "immediate"]
 
 
-class RefusedCall(HTTPException):  # noqa: N818 - as its kin is called
+class RefusedCall(HTTPException):
     """A call home that was answered with a refusal."""
 
     def __init__(self, status: int, text: str) -> None:

@@ -116,6 +116,7 @@ def _unforeseen(error: Exception) -> Failure:
 
 
 def _maintain(args: Namespace, work: Work) -> int:
+    lock = None
     try:
         lock = _take_lock(args.lock)
         reach(DriverPoint.BEFORE_MAINTENANCE)
@@ -124,13 +125,15 @@ def _maintain(args: Namespace, work: Work) -> int:
         else:
             work.restore(args.savepoint, args.state, args.allow_replay)
         reach(DriverPoint.AFTER_MAINTENANCE)
-        lock.close()
     except EngineError as error:
         LOG.error("%s", error)
         return _report(args.result, failure_of(error))
     except Exception as error:
         LOG.exception("the driver meets an error of its own")
         return _report(args.result, _unforeseen(error))
+    finally:
+        if lock is not None:
+            lock.close()
     return 0
 
 

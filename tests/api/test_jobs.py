@@ -233,9 +233,7 @@ def test_a_driver_that_cannot_be_started_says_what_the_machine_lacks(
     assert plane.state() == "Running"
 
 
-def test_a_full_disk_under_the_assignments_uses_up_no_restarts(
-    plane: Plane, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_under_the_assignments_uses_up_no_restarts(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: Assignment) -> Holder:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

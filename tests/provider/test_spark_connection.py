@@ -77,7 +77,9 @@ def test_an_epoch_interval_is_read_as_people_write_it(text: object, seconds: flo
     assert to_interval("c", {"epoch_interval": text}) == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("extra", [{}, {"epoch_interval": ""}, {"epoch_interval": None}, {"epoch_interval": "0 seconds"}])
+@pytest.mark.parametrize(
+    "extra", [{}, {"epoch_interval": ""}, {"epoch_interval": None}, {"epoch_interval": "0 seconds"}]
+)
 def test_without_an_epoch_interval_the_checkpoint_interval_stays_as_it_is(extra: dict[str, object]) -> None:
     assert to_interval("c", extra) is None
 
