@@ -230,8 +230,8 @@ def _work(context: Context, savepoint: Savepoint) -> None:
 
 
 def _settle(context: Context, settled: Savepoint) -> None:
-    """Write down what came of a savepoint, as soon as the database can be written: its pipeline can neither start nor be
-    deleted before."""
+    """Write down what came of a savepoint, as soon as the database can be written. Its pipeline can neither start nor
+    be deleted before."""
     try:
         with context.database.writing() as connection:
             savepoints.settle(connection, settled)

@@ -41,8 +41,8 @@ _CLOSEST = 0.2
 """Seconds between two calls at least: five a second tell an eager watcher enough."""
 _TIMEOUT = 10.0
 _PATIENCE = 15.0
-"""Seconds to go on trying to say goodbye; a control plane that restarts is back within that time. One that answers that
-it cannot take it now, as where its disk is full, is tried for as long as the lease: the reason of an end is worth it."""
+"""Seconds to go on trying to say goodbye; a control plane that restarts is back within that time. One that answers
+that it cannot take it now, as where its disk is full, is tried for as long as the lease: the reason is worth it."""
 _PAUSE = 1.0
 """Seconds between two goodbyes."""
 _DUMP_BEFORE = 0.8

@@ -260,7 +260,7 @@ class Controller:
                 pass
 
     def _launch(self, assignment: Assignment, run: Run) -> None:
-        """Start a driver. What this machine has no room for has failed, and not died: a disk that is full is waited out."""
+        """Start a driver. What this machine has no room for has failed, and not died: a full disk is waited out."""
         try:
             holder = self.runner.launch(assignment)
         except OSError as error:

@@ -10,6 +10,7 @@ from sqlalchemy.exc import OperationalError
 
 from engine.api import savepoints
 from engine.api.answers import Savepoint
+from engine.store import savepoints as stored_savepoints
 from engine.store.savepoints import Savepoint as Stored
 from engine.store.savepoints import add
 from tests.api.conftest import T0, Plane, report
@@ -55,7 +56,7 @@ def test_a_savepoint_that_cannot_be_taken_says_why(plane: Plane) -> None:
 def test_what_came_of_a_savepoint_is_written_down_once_there_is_room(
     plane: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, tries = savepoints.savepoints.settle, iter(range(3))
+    write, tries = stored_savepoints.settle, iter(range(3))
 
     def settle(connection: Connection, settled: Stored) -> None:
         if next(tries) < 2:
@@ -63,7 +64,7 @@ def test_what_came_of_a_savepoint_is_written_down_once_there_is_room(
         write(connection, settled)
 
     monkeypatch.setattr(savepoints, "_PAUSE", 0.0)
-    monkeypatch.setattr(savepoints.savepoints, "settle", settle)
+    monkeypatch.setattr(stored_savepoints, "settle", settle)
     plane.run()
 
     asked = plane.http.post(f"/api/v1{PATH}", json={}).json()
