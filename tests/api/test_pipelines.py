@@ -254,7 +254,7 @@ def test_a_name_that_could_be_the_id_of_another_pipeline_is_refused(plane: Plane
 
     refused = plane.http.put(f"/api/v1/pipelines/by-name/{gone}", json={"query": "SELECT 1"})
 
-    assert (refused.status_code, refused.json()["code"]) == (400, "request.error")
+    assert (refused.status_code, refused.json()["code"]) == (422, "request.invalid")
     assert plane.deploy("pl_orders")["name"] == "pl_orders"
 
 
