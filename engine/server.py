@@ -19,6 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
+from sqlalchemy.exc import OperationalError
 
 from engine import __version__
 from engine.api import deletions, savepoints
@@ -30,7 +31,7 @@ from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
 from engine.api.target_registry import read_unread
 from engine.api.waiting_requests import Changes
-from engine.errors import InsecureBindError, ServerError
+from engine.errors import InsecureBindError, ServerError, StoreUnavailableError
 from engine.instants import now
 from engine.jobs.address import read_address
 from engine.jobs.controller import Controller, DriverSettings, hash_key
@@ -56,7 +57,17 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 def serve(settings: Settings) -> int:
     """Serve until SIGTERM or Ctrl-C. Drivers run on."""
     check_bind(settings.api)
-    directory = DataDirectory(settings.data_dir)
+    try:
+        _serve_directory(settings, DataDirectory(settings.data_dir))
+    except OperationalError as error:
+        raise StoreUnavailableError(
+            f"the control plane cannot use its database: {error.orig}",
+            hint=f"see that there is room on the disk of {settings.data_dir}, and that it can be written",
+        ) from error
+    return 0
+
+
+def _serve_directory(settings: Settings, directory: DataDirectory) -> None:
     connections = read_connections_file(settings.connections)
     database = open_database(directory, os.environ.get(SECRETS_KEY), settings.kept_backups)
     try:
@@ -66,7 +77,6 @@ def serve(settings: Settings) -> int:
         _serve(settings, directory, database, listener, frozenset({hash_key(token)}), connections)
     finally:
         database.close()
-    return 0
 
 
 def stand_where_it_stood(database: Database, directory: DataDirectory) -> None:

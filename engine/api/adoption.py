@@ -14,8 +14,11 @@ from engine.store.records import read_record
 
 
 def adopt(connection: Connection, run: Run, wire: int, now: datetime) -> None:
-    """Let a driver of another version work on, or have it stop after its epoch and start anew; an event says which."""
+    """Let a driver of another version work on, or have it stop after its epoch and start anew; an event says which. One
+    of this version is no news: its hello was lost, or could not be written down."""
     runs.set_wire(connection, run, wire)
+    if wire == WIRE:
+        return
     record = read_record(connection, run.pipeline_id)
     if record.status.generation != run.generation or run.ended_at is not None:
         return

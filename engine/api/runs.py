@@ -90,6 +90,7 @@ class Answer(BaseModel):
 @ROUTER.post("/hello")
 def hello(job: str, generation: Generation, body: Hello, request: Request, context: ContextDep) -> Answer:
     """A driver is there; it may go on if it is the newest of its job."""
+    _note_call(context, request, job, generation)
     with context.database.writing() as connection:
         run, status = _authenticated(connection, request, job, generation)
         runs.set_hello(connection, run, context.clock(), body.wire)
@@ -99,21 +100,27 @@ def hello(job: str, generation: Generation, body: Hello, request: Request, conte
 @ROUTER.post("/heartbeat")
 def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Request, context: ContextDep) -> Answer:
     """A driver is still there. Without news this only reads."""
-    run, status = _heard(job, generation, body, request, context)
+    run, status = _note_call(context, request, job, generation)
     if body.usage is not None:
         usage = {role: body.usage[role] for role in get_args(ProcessRole) if role in body.usage}
         context.last_calls.record_usage(job, generation, usage, context.clock())
     context.last_calls.record_signs(job, generation, body.signs, context.clock())
+    if body.reports or _is_first(run, body) or _has_stepped(run, body) or run.wire is None:
+        run, status = _write_news(job, generation, body, request, context)
     return _answer(context, run, status)
 
 
-def _heard(job: str, generation: int, body: Heartbeat, request: Request, context: Context) -> tuple[Run, Status]:
+def _note_call(context: Context, request: Request, job: str, generation: int) -> tuple[Run, Status]:
+    """The run that calls, and its job. That it lives is noted before anything is written: it is no fault of the run
+    that the database has no room."""
+    with context.database.reading() as connection:
+        run, status = _authenticated(connection, request, job, generation)
+    context.last_calls.record(job, generation, context.clock())
+    return run, status
+
+
+def _write_news(job: str, generation: int, body: Heartbeat, request: Request, context: Context) -> tuple[Run, Status]:
     """Write down what is new in a heartbeat; the run that calls and its job, as they were before."""
-    if not body.reports:
-        with context.database.reading() as connection:
-            run, status = _authenticated(connection, request, job, generation)
-        if not (_is_first(run, body) or _has_stepped(run, body) or run.wire is None):
-            return run, status
     with context.database.writing() as connection:
         run, status = _authenticated(connection, request, job, generation)
         is_first = _is_first(run, body)
@@ -143,10 +150,7 @@ def _has_stepped(run: Run, body: Heartbeat) -> bool:
 def goodbye(job: str, generation: Generation, body: Farewell, request: Request, context: ContextDep) -> Answer:
     """A driver ends."""
     failure = None if body.error is None else body.error.to_failure()
-    with context.database.reading() as connection:
-        _authenticated(connection, request, job, generation)
-    # it calls, and is alive, also while its last word cannot be written down for want of room
-    context.last_calls.record(job, generation, context.clock())
+    _note_call(context, request, job, generation)
     context.last_calls.record_signs(job, generation, None, context.clock())
     with context.database.writing() as connection:
         run, status = _authenticated(connection, request, job, generation)
@@ -210,7 +214,6 @@ def _stop_of(context: Context, run: Run, status: Status) -> StopMode:
 
 
 def _answer(context: Context, run: Run, status: Status) -> Answer:
-    context.last_calls.record(run.job_id, run.generation, context.clock())
     is_old = status.generation != run.generation or run.ended_at is not None
     due = () if is_old else orders(status, _stop_of(context, run, status))
     return Answer(orders=[{"kind": "stop", "mode": order.mode} for order in due], superseded=is_old)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +14,23 @@ from engine.delivery.fence import check_fence
 from engine.errors import DiskFullError, UnwritableTargetError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_LITTLE = 1 << 20
+"""Bytes: logs and scratch space of Java's, in which an epoch ends without a word, need more."""
 
 
 def is_disk_full(error: OSError) -> bool:
     """Whether nothing but room is missing."""
     return error.errno in _FULL
+
+
+def has_no_room(path: Path) -> bool:
+    """Whether a disk has no room for one more small file; False where that cannot be known."""
+    try:
+        usage = os.statvfs(next(place for place in (path, *path.parents) if place.exists()))
+    except OSError:
+        return False
+    # a file system without a table of files says that it has 0
+    return usage.f_bavail * usage.f_frsize < _LITTLE or (usage.f_files > 0 and usage.f_favail == 0)
 
 
 def unwritable(path: Path, error: OSError) -> UnwritableTargetError:

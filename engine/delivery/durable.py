@@ -38,11 +38,16 @@ def sync_file(path: Path) -> None:
 
 
 def write_synced(path: Path, contents: bytes) -> None:
-    """Write a file and make its contents durable; its name is not yet."""
-    with path.open("wb") as file:
-        file.write(contents)
-        file.flush()
-        os.fsync(file.fileno())
+    """Write a file and make its contents durable; its name is not yet. Nothing is left of it where that fails: drafts
+    without an end would keep a full disk full."""
+    try:
+        with path.open("wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def replace_durably(path: Path, contents: bytes) -> None:

@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -213,6 +214,8 @@ class Home:
                 LOG.warning("call home: the control plane does not take the %s: %s; the run goes on", word, error)
             self._is_lost = True
             self._is_ill = isinstance(error, RefusedCall) and error.status >= _ILL
+            if isinstance(error, RefusedCall) and error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+                self._answered_at = time.monotonic()  # it is there, and only has no room to write down what it hears
             return False
         self._is_ill = False
         if self._is_lost:

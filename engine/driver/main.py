@@ -14,17 +14,18 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import IO, Literal, Protocol
 
-from engine.delivery.disk_errors import is_disk_full
+from engine.delivery.disk_errors import has_no_room, is_disk_full
 from engine.delivery.faults import reach
 from engine.driver.home import Home, StopMode, end_group
 from engine.driver.run_log import RunLog, tell_failure, write_json_lines
 from engine.driver.stack_dumps import dump_stacks
 from engine.epoch_report import EpochReport
-from engine.errors import DiskFullError, DriverCrashedError, EngineError, StateBusyError
+from engine.errors import Cause, DiskFullError, DriverCrashedError, EngineError, StateBusyError, cause_of
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.fault_points import DriverPoint
@@ -73,14 +74,13 @@ def main(argv: Sequence[str], work: Work) -> int:
 
 def drive(assignment: Assignment, work: Work) -> int:
     """Be the driver of one run, from hello to goodbye."""
-    try:
-        lock = _take_lock(assignment.lock)
-    except StateBusyError as error:
-        LOG.error("%s", error)
-        Home(assignment, work.stop, end_group).close(Goodbye("failed", failure_of(error)))
-        return 3
-    Holder(pid=os.getpid(), born=processes.born(os.getpid()) or "", generation=assignment.generation).write(lock)
     home = Home(assignment, work.stop, end_group, dump_stacks)
+    try:
+        lock = _take_lock_by_name(assignment)
+    except (StateBusyError, OSError) as error:
+        LOG.error("%s", error)
+        home.close(Goodbye("failed", failure_of(_explained(error, assignment.state_dir))))
+        return 3
     log = RunLog.of(assignment, home)
     write_json_lines(log)
     reach(DriverPoint.BEFORE_HELLO)
@@ -89,7 +89,20 @@ def drive(assignment: Assignment, work: Work) -> int:
     goodbye = outcome_of(assignment, work, log)
     reach(DriverPoint.BEFORE_GOODBYE)
     home.close(goodbye)
+    lock.close()
     return 0 if goodbye.failure is None else 3
+
+
+def _take_lock_by_name(assignment: Assignment) -> IO[str]:
+    """Take the lock and write into it who has it, without which nobody could find this process again."""
+    lock = _take_lock(assignment.lock)
+    try:
+        Holder(pid=os.getpid(), born=processes.born(os.getpid()) or "", generation=assignment.generation).write(lock)
+    except OSError:
+        with suppress(OSError):  # what it could not write it tries to write once more
+            lock.close()
+        raise
+    return lock
 
 
 def outcome_of(assignment: Assignment, work: Work, log: RunLog) -> Goodbye:
@@ -100,19 +113,26 @@ def outcome_of(assignment: Assignment, work: Work, log: RunLog) -> Goodbye:
         return Goodbye(outcome)
     except EngineError as error:
         log.look()
-        tell_failure(error)
-        return Goodbye("failed", failure_of(error))
+        explained = _explained(error, assignment.state_dir)
+        tell_failure(explained)
+        return Goodbye("failed", failure_of(explained))
     except Exception as error:
         LOG.exception("the driver meets an error of its own")
-        return Goodbye("failed", _unforeseen(error))
+        return Goodbye("failed", failure_of(_explained(error, assignment.state_dir)))
 
 
-def _unforeseen(error: Exception) -> Failure:
-    """The failure that an error is which is none of ours."""
+def _explained(error: Exception, state: Path) -> EngineError:
+    """The error of ours that another one is. What nobody knows the cause of, on a disk without room, is the disk's
+    doing: it shows as anything, such as a Java that ends without a word."""
     if isinstance(error, OSError) and is_disk_full(error):
-        full = DiskFullError(f"{error.filename or 'a disk'} cannot be written: {error.strerror}", hint="free space")
-        return failure_of(full)
-    return failure_of(DriverCrashedError(f"{type(error).__name__}: {error}", hint="the log shows the details"))
+        return DiskFullError(f"{error.filename or 'a disk'} cannot be written: {error.strerror}", hint="free space")
+    if isinstance(error, EngineError):
+        ours = error
+    else:
+        ours = DriverCrashedError(f"{type(error).__name__}: {error}", hint="the log shows the details")
+    if cause_of(ours) is Cause.UNKNOWN and has_no_room(state):
+        return DiskFullError(f"the disk of {state} is full: {ours.message}", hint="free space on the disk")
+    return ours
 
 
 def _maintain(args: Namespace, work: Work) -> int:
@@ -127,10 +147,10 @@ def _maintain(args: Namespace, work: Work) -> int:
         reach(DriverPoint.AFTER_MAINTENANCE)
     except EngineError as error:
         LOG.error("%s", error)
-        return _report(args.result, failure_of(error))
+        return _report(args.result, failure_of(_explained(error, args.state)))
     except Exception as error:
         LOG.exception("the driver meets an error of its own")
-        return _report(args.result, _unforeseen(error))
+        return _report(args.result, failure_of(_explained(error, args.state)))
     finally:
         if lock is not None:
             lock.close()

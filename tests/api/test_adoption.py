@@ -95,3 +95,11 @@ def test_a_restart_of_the_same_version_leaves_no_word(plane: Plane) -> None:
     _beat(plane, wire=wire.WIRE)
 
     assert ("info", "run.adopted") not in _events(plane)
+
+
+def test_a_hello_that_was_lost_makes_no_driver_of_another_version(plane: Plane) -> None:
+    plane.deploy()
+
+    _beat(plane, wire=wire.WIRE)
+
+    assert (plane.state(), ("info", "run.adopted") in _events(plane)) == ("Running", False)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from engine import cli
 from engine.cli import COMMANDS, main
@@ -159,6 +162,19 @@ def test_an_address_that_cannot_be_listened_on_is_refused(
     code, complaint = answer_of(capsys, *arguments)
 
     assert (code, "listen" in complaint) == (2, True), complaint
+
+
+def test_a_database_without_room_at_the_start_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def admit_token(*_: object) -> NoReturn:
+        raise OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
+
+    monkeypatch.setattr("engine.server._admit_token", admit_token)
+
+    code, complaint = answer_of(capsys, "serve", "--port", "0", "--data-dir", str(tmp_path / "data"))
+
+    assert (code, "database or disk is full" in complaint, "room on the disk" in complaint) == (2, True, True)
 
 
 @pytest.mark.parametrize("verb", ["serve", "backup", "restore-backup", *REMOTE_VERBS])

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from tests.api.conftest import Plane
+from tests.api.conftest import Plane, report
 
 
 @contextmanager
-def no_room(plane: Plane) -> Iterator[None]:
+def no_room(plane: Plane, pragma: str = "max_page_count = 1") -> Iterator[None]:
     """The database file cannot grow."""
     engine = plane.context.database.engine
 
     def limit(connection: Any, _: object) -> None:
-        connection.execute("PRAGMA max_page_count = 1")
+        connection.execute(f"PRAGMA {pragma}")
 
     event.listen(engine, "connect", limit)
     engine.dispose()
@@ -42,3 +42,26 @@ def test_a_full_disk_is_an_outage_that_is_said_and_ends(plane: Plane, caplog: py
 
     assert plane.http.put("/api/v1/pipelines/by-name/large", json=body).status_code == 201
     assert "Traceback" not in caplog.text
+
+
+def test_a_run_whose_epochs_cannot_be_written_down_is_neither_silent_nor_stuck(plane: Plane) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(1, 1)], "signs": 1})
+    with no_room(plane, "query_only = ON"):  # for nothing, however small
+        for number in range(2, 20):
+            assert beat(plane, reports=[report(number, number)], signs=number) == 503
+            plane.let_pass(10)
+    plane.settle()
+    assert (plane.state(), plane.runner.killed, plane.job()["epoch"]) == ("Running", [], 1)
+
+    assert beat(plane, reports=[report(19, 19)], signs=20) == 200
+
+    assert (plane.job()["epoch"], plane.job()["restarts_total"]) == (19, 0)
+
+
+def beat(plane: Plane, **more: Any) -> int:
+    """Call home as the newest driver; the status of the answer."""
+    run = plane.runner.launched[-1]
+    headers = {"Authorization": f"Bearer {run.key}"}
+    path = f"/api/v1/runs/{run.job_id}/{run.generation}/heartbeat"
+    return plane.http.post(path, json={"state": "running", **more}, headers=headers).status_code

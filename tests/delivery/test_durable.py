@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,22 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
 
     assert (tmp_path / "deep" / "x").read_bytes() == b"new"
     assert names(tmp_path / "deep") == ["x"]
+
+
+@pytest.mark.parametrize("write", [create_durably, replace_durably])
+def test_nothing_is_left_of_a_file_that_finds_no_room(
+    write: Callable[[Path, bytes], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", no_room)
+
+    for _ in range(2):
+        with pytest.raises(OSError, match="No space left"):
+            write(tmp_path / "x", b"contents")
+
+    assert names(tmp_path) == []
 
 
 @pytest.mark.usefixtures("has_links")

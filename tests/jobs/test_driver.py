@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
 
+from engine.delivery.disk_errors import has_no_room
 from engine.driver.home import Home, StopMode
 from engine.driver.main import main, outcome_of
 from engine.driver.run_log import RunLog
 from engine.epoch_report import EpochReport
-from engine.errors import Cause, DiskFullError, DriverCrashedError, EngineError, SourceUnavailableError, StateBusyError
+from engine.errors import (
+    Cause,
+    DiskFullError,
+    DriverCrashedError,
+    EngineError,
+    JavaStartError,
+    SourceUnavailableError,
+    StateBusyError,
+)
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.runner import NO_ROOM
@@ -95,6 +106,32 @@ def test_a_state_on_which_another_process_works_for_too_long_is_tried_again(
     report = json.loads(result.read_text())
     assert (report["code"], report["cause"]) == (StateBusyError.code, Cause.UNKNOWN)
     lock.close()
+
+
+def test_what_nobody_knows_the_cause_of_is_the_doing_of_a_disk_without_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.driver.main.has_no_room", lambda state: state == tmp_path)
+    causes = []
+    for number, error in enumerate((JavaStartError("Java ended"), ValueError("?"), EngineError("a mistake"))):
+        result = tmp_path / f"{number}.json"
+        assert main(restore(tmp_path, result), FailingWork(error)) == 3
+        causes.append(json.loads(result.read_text())["cause"])
+
+    assert causes == ["outage", "outage", "mistake"]
+
+
+@pytest.mark.parametrize(
+    ("free", "files", "free_files", "is_full"),
+    [(10, 100, 5, True), (1000, 100, 5, False), (1000, 100, 0, True), (1000, 0, 0, False)],
+)
+def test_a_disk_has_no_room_when_blocks_or_files_are_used_up(
+    free: int, files: int, free_files: int, is_full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = SimpleNamespace(f_bavail=free, f_frsize=4096, f_files=files, f_favail=free_files)
+    monkeypatch.setattr(os, "statvfs", lambda place: usage if place == tmp_path else None)
+
+    assert has_no_room(tmp_path / "not" / "there") == is_full
 
 
 def test_work_that_has_no_room_to_say_why_it_fails_says_so_by_its_exit_code(

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 from engine.driver import home
 from engine.driver.home import Home, StopMode
+from engine.driver.main import drive
 from engine.epoch_report import EpochReport
 from engine.jobs.assignment import Assignment
 from engine.jobs.process_usage import ProcessUsage, RunUsage
+from engine.jobs.runner import Holder
 from engine.jobs.status import Failure, Goodbye
 from engine.start_steps import StartStep
 from tests.jobs.builders import T0
+from tests.jobs.test_driver import FailingWork
 
 
 class FakeControlPlane:
@@ -261,6 +266,32 @@ def test_a_goodbye_is_said_again_for_as_long_as_a_control_plane_cannot_take_it(
     driver.home.close(Goodbye("failed", Failure("data.disk_full", "no room")))
 
     assert [path.rpartition("/")[2] for path, _ in calls] == ["goodbye"] * tries
+
+
+def test_a_lease_goes_on_while_the_control_plane_has_no_room_for_what_it_hears(control_plane: FakeControlPlane) -> None:
+    driver = Driver(control_plane, lease=0.5)
+    control_plane.status = lambda path: 503 if path.endswith("heartbeat") else 200
+
+    driver.home.open()
+    control_plane.until("heartbeat", 40)
+    driver.home.close(Goodbye("stopped"))
+
+    assert driver.stops == []
+
+
+def test_a_driver_that_cannot_write_its_name_down_says_so_and_does_nothing(
+    control_plane: FakeControlPlane, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def write(_: Holder, __: IO[str]) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Holder, "write", write)
+    assignment = Driver(control_plane).home.assignment.model_copy(update={"lock": tmp_path / "lock"})
+
+    assert drive(assignment, FailingWork(AssertionError())) == 3
+
+    (goodbye,) = control_plane.bodies_of("goodbye")
+    assert (goodbye["error"]["code"], goodbye["error"]["cause"]) == ("data.disk_full", "outage")
 
 
 def test_a_control_plane_that_has_moved_is_found_again(control_plane: FakeControlPlane) -> None:
