@@ -37,8 +37,10 @@ from engine.jobs.address import read_address
 from engine.jobs.controller import Controller, DriverSettings, hash_key
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
+from engine.jobs.driver_environment import driver_environment
 from engine.jobs.leaks import Limits
 from engine.jobs.runner import DRIVER_COMMAND, LocalRunner
+from engine.jobs.spares import SpareDrivers
 from engine.settings import ApiSettings, PipelineSettings, Settings, SweepSettings, read_connections_file
 from engine.store import tokens
 from engine.store.database import Database, open_database
@@ -126,12 +128,14 @@ def _serve(
         changes.notify(pipeline_id)
         savepoints.take_due(context, pipeline_id)
 
+    spares = _spares(settings.pipeline, directory)
     controller = Controller(
         records=StoredRecords(database),
         runner=LocalRunner(
             directory,
             settings.pipeline.driver_command or DRIVER_COMMAND,
             settings.pipeline.driver_environment,
+            spares,
         ),
         last_calls=last_calls,
         directory=directory,
@@ -171,7 +175,7 @@ def _serve(
     sweeper = Sweeper(context, settings.sweep.interval)
     threads = [
         threading.Thread(target=work, name=name)
-        for name, work in (("controller", controller.run), ("sweeper", sweeper.run))
+        for name, work in (("controller", controller.run), ("sweeper", sweeper.run), ("spares", spares.run))
     ]
     for thread in threads:
         thread.start()
@@ -180,11 +184,18 @@ def _serve(
     finally:
         controller.close()
         sweeper.close()
+        spares.close()
         for thread in threads:
             thread.join()
         context.workers.shutdown()
         if traces is not None:
             traces.close()
+
+
+def _spares(pipeline: PipelineSettings, directory: DataDirectory) -> SpareDrivers:
+    """Drivers in reserve; none where drivers are not the engine's own."""
+    count = 0 if pipeline.driver_command else pipeline.spare_drivers
+    return SpareDrivers(directory, count, lambda: driver_environment(os.environ, pipeline.driver_environment))
 
 
 def _open_traces(settings: Settings, instance: str) -> Traces | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,11 @@ TIER_OF_FOLDER = {
     "kafka": "connectors",
     "s3": "connectors",
 }
+
+
+def pytest_configure() -> None:
+    """No control plane keeps a driver in reserve but where a test wants one."""
+    os.environ.setdefault("ARROYO__PIPELINE__SPARE_DRIVERS", "0")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -16,6 +16,7 @@ from engine.jobs.spec import read_run_settings
 from engine.spark.run import OnSign, RunSpec, run
 from engine.spark.session import close_session, open_session
 from engine.spark.stop_control import Control
+from engine.spark.warm_session import WarmSession
 from engine.udf.declared import name_files
 
 if TYPE_CHECKING:
@@ -27,6 +28,20 @@ class SparkWork:
 
     def __init__(self) -> None:
         self._control = Control()
+        self._warm: WarmSession | None = None
+        self._warming = Control()
+
+    def warm_up(self, directory: Path) -> None:
+        """Open a session of the usual kind, and warm it up."""
+        self._warm = WarmSession.open(directory, self._warming)
+
+    def hurry(self) -> None:
+        """Stop warming up: the session that is there will do."""
+        self._warming.stop("immediate")
+
+    def is_warm(self) -> bool:
+        """Whether that session is there, and lives."""
+        return self._warm is not None and self._warm.is_alive
 
     def stop(self, mode: StopMode) -> None:
         """Make `run` return soon."""
@@ -58,7 +73,8 @@ class SparkWork:
             owner=assignment.pipeline_id,
             predecessors=assignment.predecessors,
         )
-        return run(spec, self._control, on_epoch, on_started, on_sign)
+        take_over = None if self._warm is None else self._warm.take_over
+        return run(spec, self._control, on_epoch, on_started, on_sign, take_over)
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Lay the state out for that many tasks, on a copy that then takes its place."""

@@ -49,6 +49,11 @@ class DataDirectory:
         """Copies of the control plane from before its database was changed for a newer version."""
         return self.root / "backups"
 
+    @property
+    def spares(self) -> Path:
+        """What drivers in reserve have written, a directory each."""
+        return self.root / "spares"
+
     def state(self, pipeline_id: str) -> Path:
         """A pipeline's state directory."""
         return self.root / "state" / _checked(pipeline_id)
@@ -79,6 +84,10 @@ class DataDirectory:
     def log(self, pipeline_id: str, generation: int) -> Path:
         """What one run has printed."""
         return self.runs(pipeline_id) / f"{generation:06}.log"
+
+    def mark(self, pipeline_id: str, generation: int) -> Path:
+        """What the processes of one run have in their environment, where that is not the run's own name."""
+        return self.runs(pipeline_id) / f"{generation:06}.mark"
 
     def maintenance_log(self, pipeline_id: str) -> Path:
         """What work between runs has printed."""

@@ -36,6 +36,7 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.driver_environment import driver_environment
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.observe import Maintenance, Process
+from engine.jobs.spares import SpareDrivers
 from engine.jobs.status import Failure, Run, failure_of, read_cause
 from engine.process_endings import count_memory_kills, describe_ending
 
@@ -109,6 +110,8 @@ class LocalRunner:
     command: Sequence[str] = DRIVER_COMMAND
     inherited: Sequence[str] = ()
     """Further variables that drivers inherit."""
+    spares: SpareDrivers | None = None
+    """Processes that can become drivers at once."""
     _children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     _memory_kills: dict[int, int] = field(default_factory=dict)
     """How many processes the kernel had ended for memory when a child was started."""
@@ -127,9 +130,33 @@ class LocalRunner:
         environment = driver_environment(os.environ, self.inherited, script, assignment.secrets)
         mark = _mark(assignment.job_id, assignment.generation)
         memory_kills = count_memory_kills()
-        child = self._spawn(["run", str(path)], log, {**environment, processes.MARK: mark})
+        child = self._spare(assignment, path, log, environment)
+        if child is None:
+            child = self._spawn(["run", str(path)], log, {**environment, processes.MARK: mark})
         self._children[child.pid], self._memory_kills[child.pid] = child, memory_kills
         return Holder(pid=child.pid, born=processes.born(child.pid) or "", generation=assignment.generation)
+
+    def _spare(
+        self, assignment: Assignment, path: Path, log: Path, environment: Mapping[str, str]
+    ) -> subprocess.Popen[bytes] | None:
+        """A process in reserve that is the run's driver from now on. How its processes are known is written down
+        before it is told, so that they are found again whatever happens here."""
+        spare = None if self.spares is None else self.spares.take(assignment)
+        if spare is None:
+            return None
+        mark = self.directory.mark(assignment.pipeline_id, assignment.generation)
+        mark.write_text(spare.mark)
+        if not spare.hand_over(path, log, environment):
+            mark.unlink()
+            return None
+        return spare.process
+
+    def _mark_of(self, run: Run) -> str:
+        """What the processes of a run have in their environment."""
+        try:
+            return self.directory.mark(run.pipeline_id, run.generation).read_text()
+        except FileNotFoundError:
+            return _mark(run.job_id, run.generation)
 
     def find(self, run: Run) -> Holder | None:
         """The process that holds the pipeline's lock, if it is of this run."""
@@ -150,7 +177,7 @@ class LocalRunner:
         if birth is not None:
             return Process.ALIVE if birth == run.born else Process.GONE
         self._note_ending(run)
-        if not processes.group_is_empty(run.pid) or processes.marked(_mark(run.job_id, run.generation)):
+        if not processes.group_is_empty(run.pid) or processes.marked(self._mark_of(run)):
             return Process.ORPHANED
         self._children.pop(run.pid, None)
         return Process.GONE
@@ -175,7 +202,7 @@ class LocalRunner:
         """End the driver and all it has started, unless its pid belongs to somebody else by now."""
         if run.pid is not None and self.look(run) is not Process.GONE:
             processes.kill_group(run.pid)
-            processes.kill(processes.marked(_mark(run.job_id, run.generation)))
+            processes.kill(processes.marked(self._mark_of(run)))
 
     def begin_maintenance(self, pipeline_id: str, task: MaintenanceTask) -> None:
         """Start work that first takes the pipeline's lock, so it never meets a driver."""
@@ -230,7 +257,7 @@ class LocalRunner:
 
 
 def _mark(job_id: str, generation: int) -> str:
-    """What the processes of a run have in their environment."""
+    """What the processes of a run have in their environment that were started for it."""
     return f"{job_id}/{generation}"
 
 

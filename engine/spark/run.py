@@ -103,26 +103,33 @@ def run(
     on_epoch: Callable[[EpochReport], None],
     on_started: Callable[[], None] = lambda: None,
     on_sign: OnSign = lambda _: None,
+    warm: Callable[[Path], SparkSession] | None = None,
 ) -> Outcome:
-    """Run until the input ends or a stop is asked for, in a session of its own. Raises EngineError, with a code, when
+    """Run until the input ends or a stop is asked for, in a session of its own, or in one that `warm` gives for the
+    directory of the run's logs; it is closed in the end. Raises EngineError, with a code, when
     it fails. It has started once an epoch is committed, or the input was found to be empty and the sinks answer."""
     on_sign(StartStep.READING)
     prepared = _prepare(spec)
     with ExitStack() as opened:
         opened.callback(prepared.claim.release)
         on_sign(StartStep.JAVA)
-        spark = open_session(
-            app_name=spec.name,
-            log_dir=prepared.paths.logs,
-            master=spec.master or f"local[{spec.parallelism}]",
-            parallelism=prepared.claim.parallelism,
-            memory=spec.memory,
-            quick=spec.quick,
-            extra_conf=spec.conf,
-        )
+        spark = _open(prepared) if warm is None else warm(prepared.paths.logs)
         opened.callback(close_session, spark)
         with death_explained():
             return _run(spark, prepared, control, _Listeners(on_epoch, on_started, on_sign))
+
+
+def _open(prepared: _PreparedRun) -> SparkSession:
+    spec = prepared.spec
+    return open_session(
+        app_name=spec.name,
+        log_dir=prepared.paths.logs,
+        master=spec.master or f"local[{spec.parallelism}]",
+        parallelism=prepared.claim.parallelism,
+        memory=spec.memory,
+        quick=spec.quick,
+        extra_conf=spec.conf,
+    )
 
 
 @contextmanager

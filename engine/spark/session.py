@@ -101,6 +101,11 @@ def gateway_of_session() -> java_process.Gateway:
     return gateway
 
 
+def set_gateway_of_session(gateway: java_process.Gateway) -> None:
+    """Know something else of that JVM from now on."""
+    SparkContext._gateway.engine_gateway = gateway  # type: ignore[union-attr] # set by `_attach`
+
+
 def _import_what_spark_will() -> None:
     """At its first call pyspark asks this module whether there is numpy, and so imports pandas as well: 0.3 s, spent
     while the JVM is still starting."""

@@ -1,0 +1,102 @@
+"""`python -m engine.driver.spare DIRECTORY`: a driver that does not know its run yet.
+
+It starts Java and Spark and warms them up, says that it is ready, and waits for a line on its standard input: the run
+that it is to drive. When its standard input closes before, nobody needs it any more.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.driver.home import end_group
+from engine.driver.main import Work, drive
+from engine.jobs import processes
+from engine.jobs.assignment import Assignment
+from engine.jobs.spares import LOCK, READY
+
+_LOOK = 1.0
+"""Seconds between two looks whether Java lives."""
+
+
+class Order(BaseModel):
+    """What makes a spare the driver of a run."""
+
+    model_config = ConfigDict(frozen=True)
+
+    assignment: Path
+    log: Path
+    environment: dict[str, str] = Field(repr=False)
+
+
+class WarmWork(Work, Protocol):
+    """Work that can be made ready before it is known what it will be."""
+
+    def warm_up(self, directory: Path) -> None:
+        """Start what every run needs; what it writes goes into the directory."""
+
+    def hurry(self) -> None:
+        """Warm up no longer than needed: there is a run. Safe from any thread, before and after."""
+
+    def is_warm(self) -> bool:
+        """Whether that is still there."""
+
+
+def main(directory: Path, work: WarmWork) -> int:
+    """Wait for a run, and drive it; 1 when what was warm is gone before one comes."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    lock = processes.try_lock(directory / LOCK)
+    if lock is None:
+        return 1
+    orders = _listen(sys.stdin, work.hurry)
+    work.warm_up(directory)
+    (directory / READY).touch()
+    while True:
+        try:
+            order = Order.model_validate_json(orders.get(timeout=_LOOK))
+        except queue.Empty:
+            if not work.is_warm():
+                return 1
+            continue
+        _write_to(order.log)
+        os.environ.update(order.environment)
+        return drive(Assignment.read(order.assignment), work)
+
+
+def _listen(lines: IO[str], hurry: Callable[[], None]) -> queue.SimpleQueue[str]:
+    """The order, once it has come. While the process warms up, too, it ends when there will be none."""
+    orders = queue.SimpleQueue[str]()
+
+    def listen() -> None:
+        line = lines.readline()
+        if not line.endswith("\n"):
+            end_group()
+        orders.put(line)
+        hurry()
+
+    threading.Thread(target=listen, name="orders", daemon=True).start()
+    return orders
+
+
+def _write_to(log: Path) -> None:
+    """What this process prints goes to the log of its run."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+        os.dup2(descriptor, stream.fileno())
+    os.close(descriptor)
+
+
+if __name__ == "__main__":
+    from engine.driver.work import SparkWork
+
+    sys.exit(main(Path(sys.argv[1]), SparkWork()))

@@ -1,0 +1,202 @@
+"""Drivers in reserve: processes with Java and Spark up and warm, each of which becomes the driver of some run.
+
+    the control plane has begun           spare a is started, and warms itself up
+    spare a says that it is ready
+    run 7 is launched                     spare a is told through its standard input: it is run 7's driver
+    nothing is started for a while        spare b is started
+    run 8 is launched before b is warm    spare b is told, warms up no further, and is run 8's driver
+
+A spare ends when its standard input closes, so it never outlives the control plane that keeps it, however that ends.
+Once it is a driver it lives as any other. What its processes have in their environment still names the spare: the mark
+that a run is known by is written down beside its assignment.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from engine.jobs import processes
+from engine.jobs.assignment import Assignment
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.spec import RunSettings, read_run_settings
+
+LOG = logging.getLogger(__name__)
+SPARE_COMMAND = (sys.executable, "-m", "engine.driver.spare")
+LOCK, READY, LOG_FILE = "lock", "ready", "spare.log"
+"""What a spare has in its directory: the first is held for as long as its process lives."""
+_QUIET = 60.0
+"""Seconds after a start before the next spare is started: a run that starts has the machine to itself."""
+_FIRST = 2.0
+"""The same when the control plane has just begun, and has runs of before to start again."""
+_REST = 600.0
+"""Seconds before the next try after a spare has ended by itself."""
+_MEMORY = 3 * 2**30
+"""A spare holds about one GiB; so much must be free that it takes nothing from anybody."""
+_YOUNG = 60.0
+"""Seconds in which the process of a directory may not have taken its lock yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """A process in reserve."""
+
+    id: str
+    directory: Path
+    process: subprocess.Popen[bytes]
+    environment: Mapping[str, str] = field(repr=False)
+
+    @property
+    def mark(self) -> str:
+        """What all of its processes have in their environment."""
+        return spare_mark(self.id)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is warm, and alive."""
+        return self.is_alive and (self.directory / READY).exists()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.process.poll() is None
+
+    def hand_over(self, assignment: Path, log: Path, environment: Mapping[str, str]) -> bool:
+        """Make it the driver of a run; whether it has taken the order."""
+        added = {name: text for name, text in environment.items() if self.environment.get(name) != text}
+        order = json.dumps({"assignment": str(assignment), "log": str(log), "environment": added})
+        pipe = self.process.stdin
+        try:
+            if pipe is None or not self.is_alive:
+                return False
+            pipe.write(order.encode() + b"\n")
+            pipe.close()
+        except OSError:  # it has ended meanwhile
+            return False
+        return True
+
+
+def spare_mark(spare_id: str) -> str:
+    """The mark of a spare's processes."""
+    return f"spare/{spare_id}"
+
+
+def memory_available() -> int:
+    """The bytes that could be had without swapping; where the kernel does not say, none."""
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+@dataclass(slots=True)
+class SpareDrivers:
+    """Keeps so many spares."""
+
+    directory: DataDirectory
+    count: int
+    environment: Callable[[], Mapping[str, str]]
+    """What drivers inherit, before anything that belongs to a pipeline."""
+    command: Sequence[str] = SPARE_COMMAND
+    clock: Callable[[], float] = time.monotonic
+    memory: Callable[[], int] = memory_available
+    _spares: list[Spare] = field(default_factory=list)
+    _quiet_since: float = field(init=False)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+    _closed: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._quiet_since = self.clock() + _FIRST - _QUIET
+
+    def take(self, assignment: Assignment) -> Spare | None:
+        """A spare that can be the driver of a run, the warmest; from now on it is the caller's."""
+        with self._guard:
+            self._quiet_since = self.clock()
+            if not fits(assignment):
+                return None
+            alive = [spare for spare in self._spares if spare.is_alive]
+            if not alive:
+                return None
+            spare = max(alive, key=lambda spare: spare.is_ready)
+            self._spares.remove(spare)
+            return spare
+
+    def run(self) -> None:
+        """Keep them until closed."""
+        while not self._closed.wait(1.0):
+            try:
+                self.keep()
+            except OSError:
+                LOG.exception("spare drivers cannot be looked after now; it is tried again")
+
+    def keep(self) -> None:
+        """Start one if one is missing, and remove what ended ones have left."""
+        with self._guard:
+            self._remove_directories()
+            ended = [spare for spare in self._spares if not spare.is_alive]
+            for spare in ended:
+                LOG.warning("a spare driver has ended with code %s; its log: %s", *_last_words(spare))
+                self._quiet_since = self.clock() + _REST - _QUIET
+            self._spares = [spare for spare in self._spares if spare not in ended]
+            is_quiet = self.clock() - self._quiet_since >= _QUIET
+            if len(self._spares) < self.count and is_quiet and all(spare.is_ready for spare in self._spares):
+                if self.memory() < _MEMORY:
+                    self._quiet_since = self.clock()
+                else:
+                    self._spares.append(self._start())
+
+    def close(self) -> None:
+        """Let them end; those that are drivers live on."""
+        self._closed.set()
+        with self._guard:
+            for spare in self._spares:
+                if spare.process.stdin:
+                    spare.process.stdin.close()
+
+    def _start(self) -> Spare:
+        spare_id = secrets.token_hex(8)
+        directory = self.directory.spares / spare_id
+        directory.mkdir(parents=True)
+        environment = {**self.environment(), processes.MARK: spare_mark(spare_id)}
+        with (directory / LOG_FILE).open("ab") as output:
+            process = subprocess.Popen(
+                [*self.command, str(directory)],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=environment,
+            )
+        return Spare(spare_id, directory, process, environment)
+
+    def _remove_directories(self) -> None:
+        for directory in self.directory.spares.iterdir() if self.directory.spares.is_dir() else ():
+            if processes.is_locked(directory / LOCK):
+                continue
+            if time.time() - directory.stat().st_mtime > _YOUNG and directory.name not in [s.id for s in self._spares]:
+                shutil.rmtree(directory, ignore_errors=True)
+
+
+def fits(assignment: Assignment) -> bool:
+    """Whether the driver of a run may be a spare: its session is of the usual kind."""
+    settings = read_run_settings(assignment.settings)
+    return assignment.parallelism == 1 and replace(settings, max_epoch_rows=None) == RunSettings()
+
+
+def _last_words(spare: Spare) -> tuple[int | None, str]:
+    try:
+        words = (spare.directory / LOG_FILE).read_text(errors="replace").strip()[-500:]
+    except OSError:
+        words = ""
+    return spare.process.poll(), words or "it said nothing"
