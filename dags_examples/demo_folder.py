@@ -50,6 +50,8 @@ class Folder:
             "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags_examples"),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW_CONN_ARROYO_DEFAULT": json.dumps(connection),
+            # one pipeline is deployed, at once: a driver in reserve would only take from it
+            "ARROYO__PIPELINE__SPARE_DRIVERS": "0",
             "ARROYO_EXAMPLE_FOLDER": str(self.data),
             "PYTHONPATH": os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")])),
             JOURNAL: str(self.journal),
