@@ -6,6 +6,7 @@ a projection, a window, an updating aggregate, each into a file.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from contextlib import suppress
@@ -14,11 +15,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from engine.errors import EngineError
 from engine.spark.jvm.start import JvmLog, noise_of
 from engine.spark.run import RunSpec, run_in
 from engine.spark.session import gateway_of_session, open_session, set_gateway_of_session
 from engine.spark.stop_control import Control
 
+LOG = logging.getLogger(__name__)
 _WARM_UP = """
 CREATE TABLE ticks WITH (
   connector = 'impulse', event_rate = '1000', message_count = '120', event_time_interval = '1 second',
@@ -58,7 +61,10 @@ class WarmSession:
             owner="warm-up",
             keeps_state=False,
         )
-        run_in(spark, spec, control)
+        try:
+            run_in(spark, spec, control)
+        except EngineError:
+            LOG.exception("the warm-up fails; runs start here all the same")
         shutil.rmtree(folder, ignore_errors=True)
         return WarmSession(spark, directory)
 
