@@ -131,9 +131,9 @@ class PipelineSettings(Section):
         default=1,
         ge=0,
         le=16,
-        description="How many drivers are kept ready with Java and Spark up, so that a pipeline starts in seconds; each "
-        "takes about 1 GiB, and none is started while less than 3 GiB are free. Pipelines with a parallelism, memory "
-        "or master of their own start without.",
+        description="How many drivers are kept ready with Java and Spark up, so that a pipeline starts in seconds. "
+        "Each takes about 1 GiB, and none is started while less than 3 GiB are free. Pipelines with a parallelism, "
+        "memory or master of their own start without.",
     )
     lease: Duration = Field(
         default=timedelta(minutes=10), description="How long a driver goes on without an answer from the control plane."

@@ -85,6 +85,11 @@ class Spare:
             return False
         return True
 
+    def forget(self) -> None:
+        """Let it end: it is needed no more."""
+        if self.process.stdin:
+            self.process.stdin.close()
+
 
 def spare_mark(spare_id: str) -> str:
     """The mark of a spare's processes."""
@@ -148,6 +153,7 @@ class SpareDrivers:
             for spare in ended:
                 LOG.warning("a spare driver has ended with code %s; its log: %s", *_last_words(spare))
                 self._quiet_since = self.clock() + _REST - _QUIET
+                spare.forget()
             self._spares = [spare for spare in self._spares if spare not in ended]
             is_quiet = self.clock() - self._quiet_since >= _QUIET
             if len(self._spares) < self.count and is_quiet and all(spare.is_ready for spare in self._spares):
@@ -161,8 +167,7 @@ class SpareDrivers:
         self._closed.set()
         with self._guard:
             for spare in self._spares:
-                if spare.process.stdin:
-                    spare.process.stdin.close()
+                spare.forget()
 
     def _start(self) -> Spare:
         spare_id = secrets.token_hex(8)

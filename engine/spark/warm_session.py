@@ -1,7 +1,7 @@
 """A session that is open and warm before it is known what it will run.
 
-Most of what a first epoch costs is Java loading classes and compiling them, so a tiny pipeline of each kind is run once:
-a projection, a window, an updating aggregate, each into a file.
+Most of what a first epoch costs is Java loading classes and compiling them, so a tiny pipeline of each kind is run
+once: a projection, a window, an updating aggregate, each into a file.
 """
 
 from __future__ import annotations

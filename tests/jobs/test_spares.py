@@ -51,10 +51,12 @@ class Reserve:
     runner: LocalRunner = field(init=False)
 
     def __post_init__(self) -> None:
+        self.spares = SpareDrivers(DataDirectory(self.root), 0, dict)
         self.of(STAYS)
 
     def of(self, then: str, count: int = 1) -> None:
         directory = DataDirectory(self.root)
+        self.end()
         self.spares = SpareDrivers(
             directory,
             count,
@@ -64,6 +66,12 @@ class Reserve:
             lambda: self.memory,
         )
         self.runner = LocalRunner(directory, [sys.executable, "-c", "import time; time.sleep(60)"], (), self.spares)
+
+    def end(self) -> None:
+        self.spares.close()
+        for spare in self.spares._spares:
+            processes.kill(processes.marked(spare.mark))
+            spare.process.wait()
 
     def pass_time(self, seconds: float = 100.0) -> None:
         self.now += seconds
@@ -91,7 +99,7 @@ class Reserve:
         """The directory of the one spare, once it is warm."""
         self.pass_time()
         (directory,) = self.directories()
-        until(lambda: (directory / READY).exists(), True)
+        until((directory / READY).exists, True)
         return directory
 
 
@@ -99,7 +107,7 @@ class Reserve:
 def reserve(tmp_path: Path) -> Iterator[Reserve]:
     made = Reserve(tmp_path)
     yield made
-    made.spares.close()
+    made.end()
     for directory in made.directories():
         processes.kill(processes.marked(f"spare/{directory.name}"))
     for child in made.runner._children.values():
@@ -145,7 +153,9 @@ def test_what_a_spare_has_started_belongs_to_its_run(reserve: Reserve) -> None:
     until(lambda: reserve.runner.look(run), Process.GONE)
 
 
-@pytest.mark.parametrize("changes", [{"parallelism": 2}, {"settings": {"memory": "4g"}}, {"settings": {"quick": "true"}}])
+@pytest.mark.parametrize(
+    "changes", [{"parallelism": 2}, {"settings": {"memory": "4g"}}, {"settings": {"quick": "true"}}]
+)
 def test_a_run_of_another_kind_gets_a_process_of_its_own(reserve: Reserve, changes: dict[str, object]) -> None:
     directory = reserve.warm()
 
@@ -176,7 +186,7 @@ def test_one_that_is_not_warm_yet_is_taken_too(reserve: Reserve) -> None:
     reserve.runner.launch(reserve.assignment())
 
     (directory,) = reserve.directories()
-    until(lambda: (directory / "order").exists(), True)
+    until((directory / "order").exists, True)
 
 
 def test_the_next_one_comes_when_nothing_was_started_for_a_while(reserve: Reserve) -> None:
@@ -209,9 +219,7 @@ def test_several_are_started_one_after_the_other(reserve: Reserve) -> None:
     assert len(reserve.directories()) == 2
 
 
-def test_one_that_ends_by_itself_is_not_replaced_at_once(
-    reserve: Reserve, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_that_ends_by_itself_is_not_replaced_at_once(reserve: Reserve, caplog: pytest.LogCaptureFixture) -> None:
     directory = reserve.warm()
     (directory / "spare.log").write_text("no Java here\n")
     processes.kill(processes.marked(f"spare/{directory.name}"))
