@@ -28,7 +28,7 @@ def test_a_pipeline_runs_on_the_spare_and_goes_on_after_its_death(tmp_path: Path
     served = Served(tmp_path, {"HEARTBEAT_LIMIT": "60s", "SPARE_DRIVERS": "1"}, driver=None).start()
     out = tmp_path / "counts.json"
     try:
-        (spare,) = until(lambda: sorted((tmp_path / "spares").glob("*/ready")), bool, 240)
+        (spare,) = until(lambda: sorted((tmp_path / "spares").glob("*/ready")), bool, 400)
         mark = f"spare/{spare.parent.name}"
         processes_of_spare = processes.marked(mark)
 
