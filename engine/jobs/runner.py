@@ -145,7 +145,11 @@ class LocalRunner:
         if spare is None:
             return None
         mark = self.directory.mark(assignment.pipeline_id, assignment.generation)
-        mark.write_text(spare.mark)
+        try:
+            mark.write_text(spare.mark)
+        except OSError:
+            spare.forget()
+            raise
         if not spare.hand_over(path, log, environment):
             mark.unlink()
             return None
