@@ -166,23 +166,30 @@ class Home:
             begin = time.monotonic()
             # Cleared before the reports are read: one that comes in between rings for the next heartbeat.
             self._wakeup.clear()
-            with self._guard:
-                batch = list(self._reports)
-            self._look_for_signs()
-            body = {
-                "state": self._state,
-                "reports": [to_wire(report) for report in batch],
-                "signs": self._signs,
-                "step": self._step,
-                "wire": WIRE,
-                "usage": self._usage(begin),
-            }
-            if self._call("heartbeat", body):
-                with self._guard:
-                    del self._reports[: len(batch)]
+            try:
+                self._send_heartbeat(begin)
+            except Exception:
+                # without this thread a healthy run would be taken for dead
+                LOG.exception("a heartbeat meets an error of its own; the next one is sent all the same")
             self._check_lease()
             time.sleep(max(0.0, min(_CLOSEST, interval) - (time.monotonic() - begin)))
             self._wakeup.wait(interval)
+
+    def _send_heartbeat(self, now: float) -> None:
+        with self._guard:
+            batch = list(self._reports)
+        self._look_for_signs()
+        body = {
+            "state": self._state,
+            "reports": [to_wire(report) for report in batch],
+            "signs": self._signs,
+            "step": self._step,
+            "wire": WIRE,
+            "usage": self._usage(now),
+        }
+        if self._call("heartbeat", body):
+            with self._guard:
+                del self._reports[: len(batch)]
 
     def _usage(self, now: float) -> dict[str, dict[str, float]] | None:
         """What the run uses of the machine; None while the last look is not long ago."""

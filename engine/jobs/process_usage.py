@@ -18,6 +18,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
+from engine.jobs import processes
+
 ProcessRole: TypeAlias = Literal["driver", "java", "workers"]
 """The driver, its JVM, and the Python processes that the JVM has started."""
 _TICKS = float(os.sysconf("SC_CLK_TCK"))
@@ -104,7 +106,7 @@ class UsageMeter:
 def _read(entry: Path) -> _Process | None:
     """The process of that directory; None when it has ended."""
     try:
-        fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        fields = processes.stat_fields(entry)
     except OSError:
         return None
     user, system, user_of_ended, system_of_ended = map(int, fields[11:15])

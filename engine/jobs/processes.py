@@ -20,7 +20,7 @@ def born(pid: int) -> str | None:
     if not _PROC.is_dir():
         return "" if _exists(pid) else None
     try:
-        fields = _stat(pid)
+        fields = stat_fields(_PROC / str(pid))
     except OSError:
         return None
     return None if fields[0] == "Z" else fields[19]
@@ -100,12 +100,13 @@ def _exists(pid: int) -> bool:
 
 def _is_member(pid: int, group: int) -> bool:
     try:
-        fields = _stat(pid)
+        fields = stat_fields(_PROC / str(pid))
     except OSError:
         return False
     return fields[0] != "Z" and fields[2] == str(group)
 
 
-def _stat(pid: int) -> list[str]:
-    """The fields of a process from its state on; its name, which may hold anything, is left out."""
-    return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+def stat_fields(process: Path) -> list[str]:
+    """The fields of a process, by its directory below /proc, from its state on. Its name is left out: it may hold
+    anything, and where the kernel cuts it off it is not even text."""
+    return (process / "stat").read_bytes().rpartition(b")")[2].decode("ascii").split()

@@ -184,6 +184,22 @@ def test_what_the_run_uses_is_measured_now_and_then(
     assert all(body["usage"] for body in control_plane.bodies_of("heartbeat")[count : count + 2])
 
 
+def test_heartbeats_go_on_when_the_use_of_the_machine_cannot_be_measured(
+    control_plane: FakeControlPlane, caplog: pytest.LogCaptureFixture
+) -> None:
+    driver = Driver(control_plane)
+
+    def measure() -> RunUsage:
+        raise ValueError("nobody has thought of this")
+
+    driver.home.measure = measure
+    driver.home.open()
+    control_plane.until("heartbeat", 2)
+    driver.home.close(Goodbye("stopped"))
+
+    assert "nobody has thought of this" in caplog.text
+
+
 def test_signs_of_life_are_counted_and_the_step_of_the_start_is_said(control_plane: FakeControlPlane) -> None:
     driver = Driver(control_plane)
     driver.home.open()

@@ -62,6 +62,15 @@ def test_driver_java_and_workers_are_told_apart(proc: Proc) -> None:
     }
 
 
+def test_a_process_whose_name_is_cut_off_in_the_middle_of_a_letter_disturbs_nobody(proc: Proc) -> None:
+    proc.put(200, 1, 5, share=1)
+    proc.put(300, 1, 77)
+    stat = proc.path / "300" / "stat"
+    stat.write_bytes(stat.read_bytes().replace(b"(a)", "(überwachung-ü".encode()[:-1] + b")"))
+
+    assert UsageMeter(200, proc.path).measure() == {"driver": ProcessUsage(5.0, 1024)}
+
+
 def test_workers_that_have_ended_count_and_time_never_goes_back(proc: Proc) -> None:
     meter = UsageMeter(200, proc.path)
     proc.put(200, 1, 5, share=1)

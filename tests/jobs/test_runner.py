@@ -156,6 +156,21 @@ def test_a_corpse_is_not_alive() -> None:
     child.wait()
 
 
+def test_a_process_whose_name_is_no_text_is_a_process_like_others() -> None:
+    program = "open('/proc/self/comm', 'wb').write(b'caf' + bytes([0xc3])); print(flush=True); input()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with child.stdin, child.stdout:
+        child.stdout.readline()
+        assert processes.born(child.pid)
+        assert not processes.group_is_empty(child.pid)
+        child.stdin.write(b"\n")
+    child.wait()
+
+
 @pytest.mark.parametrize(
     ("code", "state", "failure"),
     [
