@@ -55,7 +55,8 @@ def is_settled(pipeline: Pipeline, status: Status) -> bool:
         return False
     if status.state in (State.FINISHED, State.FAILED):
         return True
-    return status.state is not State.STOPPED and pipeline.parallelism == status.parallelism
+    is_leaving = status.state in (State.CHECKPOINT_STOPPING, State.STOPPING, State.RESCALING)
+    return not is_leaving and status.state is not State.STOPPED and pipeline.parallelism == status.parallelism
 
 
 def other_interval(current: Version, interval: timedelta | None, now: datetime) -> Version:

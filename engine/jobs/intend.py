@@ -86,9 +86,9 @@ def _enter(status: Status, state: State, now: datetime) -> Status:
 
 
 def _launched(desired: Pipeline, status: Status, now: datetime) -> Status:
-    """The status with one more generation, made of what is desired now. A start that was asked for clears the count of
-    failures, so that it has all its tries."""
-    is_asked = desired.restarts_asked != status.restarts_done
+    """The status with one more generation, made of what is desired now. A start that was asked for, and the first of
+    another version, clear the count of failures, so that they have all their tries."""
+    is_asked = desired.restarts_asked != status.restarts_done or desired.version != status.version
     failures, outages = (0, 0) if is_asked else (status.failures, status.outages)
     failure_times = () if is_asked else status.failure_times
     return replace(

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from engine.errors import PipelineBusyError, PipelineIncompatibleError
-from engine.jobs.desired import ask_restart, ask_restore, ask_stop, means_the_same, next_version
+from engine.jobs.desired import ask_restart, ask_restore, ask_stop, is_settled, means_the_same, next_version
 from engine.jobs.spec import PlannedQuery, Restore, Spec, StopRequest, Version
 from engine.jobs.states import State
 from tests.jobs.builders import T0, status, wanted
@@ -56,6 +56,12 @@ def test_who_asked_for_a_stop_first_is_remembered_until_it_is_to_run() -> None:
 )
 def test_the_meaning_decides_what_is_a_new_version(current: Version, spec: Spec, meaning: str, same: bool) -> None:
     assert means_the_same(current, spec, PlannedQuery("plan-a", "{}", meaning)) is same
+
+
+@pytest.mark.parametrize("state", [State.CHECKPOINT_STOPPING, State.STOPPING, State.RESCALING, State.STOPPED])
+def test_a_job_that_is_to_run_and_still_leaves_is_not_settled(state: State) -> None:
+    assert not is_settled(wanted(), status(state))
+    assert is_settled(wanted(), status(State.RUNNING))
 
 
 def test_a_finished_job_is_not_started_again() -> None:

@@ -44,6 +44,14 @@ def test_a_launch_that_somebody_asked_for_forgets_the_failures() -> None:
     assert (after.failures, after.failure) == (0, None)
 
 
+def test_another_version_has_all_its_tries() -> None:
+    before = status(State.RECOVERING, failures=20, outages=3, failure_times=(T0,) * 20, failure=FLEETING)
+
+    _, after = intend(Launch(), wanted(version=2), before, LATER)
+
+    assert (after.failures, after.outages, after.failure_times, after.failure) == (0, 0, (), None)
+
+
 def test_a_launch_after_a_failure_remembers_it() -> None:
     before = status(State.RECOVERING, failures=3, failure=FLEETING)
 
