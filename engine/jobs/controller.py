@@ -25,6 +25,7 @@ from typing import Protocol
 
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
+from engine.checkpoints.spark_log import newest_commit
 from engine.delivery.disk_errors import is_disk_full
 from engine.delivery.faults import reach
 from engine.errors import DiskFullError, DriverDiedError, UnreadableStateError
@@ -153,6 +154,8 @@ class Controller:
     def _advance(self, record: JobRecord) -> None:
         now = self.clock()
         observation = self._observe(record, now)
+        if record.run is not None and observation.process is Process.GONE and observation.goodbye is None:
+            self._note_last_commit(record)
         action = decide(record.pipeline, record.status, observation, now, self.policy)
         if isinstance(action, Wait):
             return
@@ -168,6 +171,17 @@ class Controller:
         reach(ControlPoint.AFTER_INTENT, type(action).__name__)
         self._act(after, action, key, record.run)
         reach(ControlPoint.AFTER_ACTION, type(action).__name__)
+
+    def _note_last_commit(self, record: JobRecord) -> None:
+        """A driver that was killed may have committed an epoch that it could not report any more."""
+        lineage, paths = record.status.progress.lineage, StatePaths(self.directory.state(record.pipeline.id))
+        try:
+            epoch = newest_commit(paths.checkpoint)
+            # asked last: a state that is being swapped has epochs of the same numbers
+            if epoch is not None and lineage is not None and read_lineage(paths.lineage).id == lineage:
+                self.records.note_commit(record.status.job_id, lineage, epoch)
+        except (OSError, UnreadableStateError) as error:
+            LOG.warning("pipeline %s: its newest epoch cannot be read: %s", record.pipeline.id, error)
 
     def _observe(self, record: JobRecord, now: datetime) -> Observation:
         maintenance = self.runner.maintenance(record.pipeline.id)

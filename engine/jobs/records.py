@@ -35,5 +35,8 @@ class Records(Protocol):
     def save(self, before: JobRecord, after: JobRecord, event: JobEvent | None) -> bool:
         """Write what differs, in one transaction; False, and nothing written, when the record is not `before` now."""
 
+    def note_commit(self, job_id: str, lineage: str, epoch: int) -> None:
+        """Write down that an epoch of that history is committed, if no report has told of it or a later one."""
+
     def set_process(self, run: Run, pid: int, born: str) -> None:
         """Write down which process a run is."""

@@ -78,6 +78,12 @@ def advance(connection: Connection, job_id: str, progress: Progress) -> None:
     connection.execute(_ADVANCE, {"of_job": job_id, **_progress(progress)})
 
 
+def raise_epoch(connection: Connection, job_id: str, lineage: str, epoch: int) -> None:
+    """Write that a job has come to an epoch of its history, unless it is further; of its watermarks nothing is new."""
+    is_behind = and_(JOBS.c.id == job_id, JOBS.c.lineage == lineage, JOBS.c.epoch < epoch)
+    connection.execute(update_rows(JOBS).where(is_behind).values(epoch=epoch))
+
+
 def from_row(row: RowValues) -> Status:
     """The status that a row of the table is."""
     return Status(

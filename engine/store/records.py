@@ -61,6 +61,11 @@ class StoredRecords:
             return False
         return True
 
+    def note_commit(self, job_id: str, lineage: str, epoch: int) -> None:
+        """Write down that an epoch of that history is committed, if no report has told of it or a later one."""
+        with self.database.writing() as connection:
+            jobs.raise_epoch(connection, job_id, lineage, epoch)
+
     def set_process(self, run: Run, pid: int, born: str) -> None:
         """Write down which process a run is."""
         with self.database.writing() as connection:

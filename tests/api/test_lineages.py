@@ -6,6 +6,8 @@ import json
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.observe import Maintenance
 from engine.jobs.status import Failure
@@ -182,3 +184,37 @@ def test_a_report_of_another_history_replaces_what_was_reached(plane: Plane) -> 
 
     assert gate(plane) == (False, None, 0)
     assert epochs(plane) == [0]
+
+
+def commit(plane: Plane, epoch: int) -> None:
+    """The driver commits an epoch, and nobody hears of it."""
+    commits = DataDirectory(plane.context.directory.root).state(plane.job()["pipeline_id"]) / "checkpoint" / "commits"
+    commits.mkdir(parents=True, exist_ok=True)
+    (commits / str(epoch)).write_text("v1\n{}")
+
+
+def test_the_last_epoch_of_a_driver_that_was_killed_is_read_from_its_state(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 25, 10, lineage="a")
+    write_lineage(plane, "a")
+    commit(plane, 26)
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
+    plane.settle()
+
+    assert plane.state() == "Stopped"
+    assert plane.job()["epoch"] == 26
+    passed, watermark, _ = gate(plane)
+    assert not passed
+    assert watermark == report(25, 10)["watermark"], "what the epoch has shown is not known"
+
+
+@pytest.mark.parametrize(("lineage", "epoch"), [("b", 26), ("a", 24)])
+def test_an_epoch_of_another_history_or_an_earlier_one_says_nothing(plane: Plane, lineage: str, epoch: int) -> None:
+    plane.run()
+    reach(plane, 25, 10, lineage="a")
+    write_lineage(plane, lineage)
+    commit(plane, epoch)
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
+    plane.settle()
+
+    assert (plane.state(), plane.job()["epoch"]) == ("Stopped", 25)
