@@ -202,7 +202,8 @@ class Controller:
             process = Process.GONE
         ending = self.runner.ending(run) if process is Process.GONE else None
         is_up = run.running_at is not None
-        return Observation(process, silence, stillness, is_up, run.step, ending, run.goodbye, maintenance)
+        watch = now - self._awake_since
+        return Observation(process, silence, stillness, is_up, run.step, ending, run.goodbye, maintenance, watch)
 
     def _since(self, at: datetime, now: datetime) -> timedelta:
         """How long something is ago. What is later than now is of a clock that was set back since."""

@@ -248,7 +248,8 @@ def _after_run(desired: Pipeline, status: Status) -> Action:
 
 def _insist(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
     """The run has been asked to end and has not yet: wait, ask more firmly, or kill."""
-    late = now - status.since > policy.stop_grace or observation.silence > policy.heartbeat_limit
+    leaving = min(now - status.since, observation.watch)
+    late = leaving > policy.stop_grace or observation.silence > policy.heartbeat_limit
     if late or (desired.stop == "force" and status.state is not State.STOPPING):
         return Kill(State.STOPPING)
     if desired.stop == "immediate" and status.state is not State.STOPPING:

@@ -48,3 +48,5 @@ class Observation:
     """How its process has ended, where that is known: what follows the word `driver` in a sentence."""
     goodbye: Goodbye | None = None
     maintenance: Maintenance | None = None
+    watch: timedelta = timedelta.max
+    """For how long the control plane has been there without a break: what it ordered before, nobody may have heard."""

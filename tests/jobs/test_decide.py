@@ -232,6 +232,13 @@ CASES: list[Case] = [
         Kill(S.STOPPING),
     ),
     (
+        "a run whose control plane was away has the time that it takes to hear that it is to stop",
+        wanted(stop="checkpoint"),
+        status(S.CHECKPOINT_STOPPING, since=T0 - timedelta(minutes=3)),
+        alive(watch=timedelta(seconds=1)),
+        Wait(),
+    ),
+    (
         "a draining run can be told to stop now",
         wanted(stop="immediate"),
         status(S.CHECKPOINT_STOPPING),
