@@ -15,9 +15,9 @@ from pathlib import Path
 
 from pydantic import Field as Option
 
-from engine.connectors.base import Chunk, Connector, Options, Position, Slice, Source, Table
+from engine.connectors.base import Chunk, Options, Position, Slice, Source, Table
 from engine.formats import make_decoder
-from engine.formats.base import RecordKind
+from tests.json_connector import json_connector
 from tests.witness import WITNESS
 
 
@@ -93,15 +93,11 @@ def _open(table: Table) -> Source:
     return ScriptedSource(table, table.options.path)
 
 
-SCRIPTED = Connector(
+SCRIPTED = json_connector(
     name="scripted",
     summary="Plays a script of rows and times.",
     options={"source": ScriptedOptions},
-    carries=frozenset({RecordKind.JSON}),
-    default_format="json",
     open_source=_open,
-    guarantee="exactly-once",
-    hidden=True,
 )
 
 CONNECTORS = (SCRIPTED, WITNESS)

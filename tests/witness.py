@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 from pydantic import Field as Option
 
-from engine.connectors.base import Connector, Epoch, Options, SinkContext, Table
-from engine.formats.base import RecordKind
+from engine.connectors.base import Epoch, Options, SinkContext, Table
+from tests.json_connector import json_connector
 
 
 class WitnessOptions(Options):
@@ -57,13 +57,9 @@ def visible_files(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(out)): path.stat().st_size for path in files}
 
 
-WITNESS = Connector(
+WITNESS = json_connector(
     name="witness",
     summary="Notes what the other sinks show.",
     options={"sink": WitnessOptions},
-    carries=frozenset({RecordKind.JSON}),
-    default_format="json",
     open_sink=Witness,
-    guarantee="exactly-once",
-    hidden=True,
 )

@@ -38,19 +38,26 @@ _LOCK_PATIENCE = 120.0
 """Seconds to wait for the process before this one; it is gone for sure, or learns that it is superseded."""
 
 
+class RunListener(Protocol):
+    """Who is told what a run shows."""
+
+    def report(self, report: EpochReport) -> None:
+        """An epoch was committed."""
+
+    def started(self) -> None:
+        """The run is up, and nothing is committed."""
+
+    def sign(self, step: StartStep | None) -> None:
+        """The work is alive, and its start has come to this step, if it is another one."""
+
+
 class Work(Protocol):
     """What a driver does; the seam where tests put a fake."""
 
     def stop(self, mode: StopMode) -> None:
         """Make `run` return soon; safe from any thread, again and again."""
 
-    def run(
-        self,
-        assignment: Assignment,
-        on_epoch: Callable[[EpochReport], None],
-        on_started: Callable[[], None],
-        on_sign: Callable[[StartStep | None], None],
-    ) -> Literal["finished", "stopped"]:
+    def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped; raises EngineError when it fails. It has started when an
         epoch is committed or there is none to be had; until then, and ever after, it shows that it is alive."""
 
@@ -108,7 +115,7 @@ def _take_lock_by_name(assignment: Assignment) -> IO[str]:
 def outcome_of(assignment: Assignment, work: Work, log: RunLog) -> Goodbye:
     """Do the work, and say how it went."""
     try:
-        outcome = work.run(assignment, log.report, log.started, log.sign)
+        outcome = work.run(assignment, log)
         log.end(outcome)
         return Goodbye(outcome)
     except EngineError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -10,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.checkpoints import rescale, restore
 from engine.driver.home import StopMode
-from engine.epoch_report import EpochReport
+from engine.driver.main import RunListener
 from engine.jobs.assignment import Assignment
 from engine.jobs.spec import read_run_settings
-from engine.spark.run import OnSign, RunSpec, run
+from engine.spark.run import RunSpec, run
 from engine.spark.session import close_session, open_session
 from engine.spark.stop_control import Control
 from engine.spark.warm_session import WarmSession
@@ -47,13 +46,7 @@ class SparkWork:
         """Make `run` return soon."""
         self._control.stop(mode)
 
-    def run(
-        self,
-        assignment: Assignment,
-        on_epoch: Callable[[EpochReport], None],
-        on_started: Callable[[], None],
-        on_sign: OnSign,
-    ) -> Literal["finished", "stopped"]:
+    def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped."""
         settings = read_run_settings(assignment.settings)
         spec = RunSpec(
@@ -74,7 +67,7 @@ class SparkWork:
             predecessors=assignment.predecessors,
         )
         take_over = None if self._warm is None else self._warm.take_over
-        return run(spec, self._control, on_epoch, on_started, on_sign, take_over)
+        return run(spec, self._control, listener.report, listener.started, listener.sign, take_over)
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Lay the state out for that many tasks, on a copy that then takes its place."""

@@ -39,6 +39,18 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(below)
 
 
+def walk_once(node: Node) -> Iterator[Node]:
+    """The same, each node a single time, however many read it: a tree of shared nodes may have very many paths."""
+    visited: set[int] = set()
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        if id(top) not in visited:
+            visited.add(id(top))
+            stack.extend(inputs_of(top))
+            yield top
+
+
 def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
     """The node reading other relations instead, given in the order of `inputs_of`."""
     replacements = iter(inputs)

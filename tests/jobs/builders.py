@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from engine.errors import SourceUnavailableError
+from engine.jobs.assignment import Assignment
 from engine.jobs.observe import Observation, Process
 from engine.jobs.spec import Pipeline
 from engine.jobs.states import State
@@ -42,6 +44,22 @@ def status(state: State, **changes: Any) -> Status:
     if state is State.CREATED:
         fields |= {"generation": 0, "version": None, "parallelism": None}
     return Status(state=state, **{**fields, **changes})
+
+
+def assigned(folder: Path, **changes: Any) -> Assignment:
+    """What a driver is to do whose files are all in a folder."""
+    fields: dict[str, Any] = {
+        "job_id": "job_a",
+        "pipeline_id": "pl_a",
+        "generation": 3,
+        "key": "secret",
+        "server_file": folder / "server.json",
+        "lock": folder / "lock",
+        "state_dir": folder,
+        "name": "n",
+        "query": "q",
+    }
+    return Assignment(**{**fields, **changes})
 
 
 def nothing(**changes: Any) -> Observation:

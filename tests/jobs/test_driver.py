@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -14,9 +13,8 @@ import pytest
 
 from engine.delivery.disk_errors import has_no_room
 from engine.driver.home import Home, StopMode
-from engine.driver.main import main, outcome_of
+from engine.driver.main import RunListener, main, outcome_of
 from engine.driver.run_log import RunLog
-from engine.epoch_report import EpochReport
 from engine.errors import (
     Cause,
     DiskFullError,
@@ -29,7 +27,7 @@ from engine.errors import (
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.runner import NO_ROOM
-from engine.start_steps import StartStep
+from tests.jobs.builders import assigned
 
 
 class FailingWork:
@@ -41,13 +39,7 @@ class FailingWork:
     def stop(self, mode: StopMode) -> None:
         """Never asked for."""
 
-    def run(
-        self,
-        assignment: Assignment,
-        on_epoch: Callable[[EpochReport], None],
-        on_started: Callable[[], None],
-        on_sign: Callable[[StartStep | None], None],
-    ) -> Literal["finished", "stopped"]:
+    def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Fail."""
         raise self.error
 
@@ -73,7 +65,7 @@ FAILURES = pytest.mark.parametrize(
 
 @FAILURES
 def test_what_goes_wrong_is_said_with_its_cause(error: Exception, code: str, cause: Cause, tmp_path: Path) -> None:
-    assignment = assignment_in(tmp_path)
+    assignment = assigned(tmp_path)
     home = Home(assignment, lambda _: None, lambda: None)
 
     goodbye = outcome_of(assignment, FailingWork(error), RunLog.of(assignment, home))
@@ -151,7 +143,7 @@ def test_a_driver_that_finds_its_state_held_says_so_in_its_goodbye(
     said: list[tuple[str, Any]] = []
     monkeypatch.setattr("engine.driver.main._LOCK_PATIENCE", 0.0)
     monkeypatch.setattr("engine.driver.home._post", lambda _, path, __, body: said.append((path, body)))
-    assignment = assignment_in(tmp_path)
+    assignment = assigned(tmp_path)
     assignment.server_file.write_text('{"url": "http://127.0.0.1:9"}')
     assignment.write(tmp_path / "assignment.json")
     lock = processes.try_lock(assignment.lock)
@@ -162,21 +154,6 @@ def test_a_driver_that_finds_its_state_held_says_so_in_its_goodbye(
     [(path, body)] = said
     assert (path.rpartition("/")[2], body["error"]["code"]) == ("goodbye", StateBusyError.code)
     lock.close()
-
-
-def assignment_in(folder: Path) -> Assignment:
-    """What a driver is to do, with all that it needs in one folder."""
-    return Assignment(
-        job_id="job_a",
-        pipeline_id="pl_a",
-        generation=1,
-        key="secret",
-        server_file=folder / "server.json",
-        lock=folder / "lock",
-        state_dir=folder,
-        name="n",
-        query="q",
-    )
 
 
 def restore(folder: Path, result: Path) -> list[str]:

@@ -11,23 +11,15 @@ from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.driver_environment import driver_environment
 from engine.jobs.runner import LocalRunner
+from tests.jobs.builders import assigned
 
 ID = "pl_aaaaaaaaaaaaaaaa"
 SCRIPT = "... 'auth.password' = '{{ secret:KAFKA }}', 'x' = '${secret:SHARED}'"
 
 
 def assignment(tmp_path: Path, **changes: object) -> Assignment:
-    return Assignment(
-        job_id="job_aaaaaaaaaaaaaaaa",
-        pipeline_id=ID,
-        generation=1,
-        key="k",
-        server_file=tmp_path / "s",
-        lock=tmp_path / "lock",
-        state_dir=tmp_path / "state",
-        name="n",
-        **{"query": SCRIPT, **changes},
-    )
+    fields = {"job_id": "job_aaaaaaaaaaaaaaaa", "pipeline_id": ID, "state_dir": tmp_path / "state", "query": SCRIPT}
+    return assigned(tmp_path, **{**fields, **changes})
 
 
 @pytest.mark.parametrize(

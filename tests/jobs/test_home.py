@@ -19,12 +19,11 @@ from engine.driver import home
 from engine.driver.home import Home, StopMode
 from engine.driver.main import drive
 from engine.epoch_report import EpochReport
-from engine.jobs.assignment import Assignment
 from engine.jobs.process_usage import ProcessUsage, RunUsage
 from engine.jobs.runner import Holder
 from engine.jobs.status import Failure, Goodbye
 from engine.start_steps import StartStep
-from tests.jobs.builders import T0
+from tests.jobs.builders import T0, assigned
 from tests.jobs.test_driver import FailingWork
 
 
@@ -85,19 +84,8 @@ class Driver:
         self.stops: list[StopMode] = []
         self.dumps: list[int] = []
         self.ended = threading.Event()
-        assignment = Assignment(
-            job_id="job_a",
-            pipeline_id="pl_a",
-            generation=3,
-            key="secret",
-            server_file=control_plane.server_file,
-            lock=Path("lock"),
-            state_dir=Path("state"),
-            name="n",
-            query="q",
-            heartbeat_seconds=0.02,
-            lease_seconds=lease,
-            stuck_seconds=stuck,
+        assignment = assigned(
+            control_plane.server_file.parent, heartbeat_seconds=0.02, lease_seconds=lease, stuck_seconds=stuck
         )
         self.home = Home(assignment, self.stops.append, self.ended.set, lambda: self.dumps.append(1))
 

@@ -17,10 +17,9 @@ from engine.driver.main import outcome_of
 from engine.driver.run_log import JsonLines, RunLog, tell_failure
 from engine.epoch_report import EpochReport
 from engine.errors import SourceUnavailableError
-from engine.jobs.assignment import Assignment
 from engine.spark.log_warnings import LogWarning, SparkLog, in_our_words
 from engine.start_steps import StartStep
-from tests.jobs.builders import T0
+from tests.jobs.builders import T0, assigned
 
 
 class Written:
@@ -29,21 +28,10 @@ class Written:
     def __init__(self, folder: Path) -> None:
         self.now = 0.0
         self.output = io.StringIO()
-        assignment = Assignment(
-            job_id="job_a",
-            pipeline_id="pl_a",
-            generation=3,
-            key="secret",
-            server_file=folder / "server.json",
-            lock=folder / "lock",
-            state_dir=folder,
-            name="n",
-            query="q",
-        )
+        assignment = assigned(folder)
         self.spark = folder / "spark.log"
-        self.log = RunLog(
-            assignment, Home(assignment, lambda _: None, lambda: None), SparkLog(self.spark), lambda: self.now
-        )
+        home = Home(assignment, lambda _: None, lambda: None)
+        self.log = RunLog(assignment, home, SparkLog(self.spark), lambda: self.now)
         self.handler = logging.StreamHandler(self.output)
         self.handler.setFormatter(JsonLines("job_a", 3, lambda: self.log.epoch))
 

@@ -17,12 +17,11 @@ import pytest
 from engine.errors import Cause
 from engine.jobs import processes
 from engine.jobs.actions import Repartition
-from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.observe import Process
 from engine.jobs.runner import NO_ROOM, LocalRunner
 from engine.jobs.status import Failure, Run
-from tests.jobs.builders import T0
+from tests.jobs.builders import T0, assigned
 
 ID = "pl_aaaaaaaaaaaaaaaa"
 RUN = Run(f"job_{os.getpid():016d}", ID, 1, "h", 1, 1, T0)
@@ -51,18 +50,7 @@ def started(tmp_path: Path) -> Iterator[Callable[[str], tuple[LocalRunner, Run]]
     def start(then: str = "") -> tuple[LocalRunner, Run]:
         runner = LocalRunner(DataDirectory(tmp_path), [sys.executable, "-c", HOLDS.format(then)])
         lock = DataDirectory(tmp_path).driver_lock(ID)
-        assignment = Assignment(
-            job_id=RUN.job_id,
-            pipeline_id=ID,
-            generation=1,
-            key="k",
-            server_file=tmp_path / "s",
-            lock=lock,
-            state_dir=tmp_path / "state",
-            name="n",
-            query="q",
-        )
-        holder = runner.launch(assignment)
+        holder = runner.launch(assigned(tmp_path, job_id=RUN.job_id, pipeline_id=ID, generation=1, lock=lock))
         children.extend(runner._children.values())
         return runner, replace(RUN, pid=holder.pid, born=holder.born)
 

@@ -12,8 +12,6 @@ import re
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -30,8 +28,8 @@ from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.driver.home import StopMode
-from engine.driver.main import main
-from engine.epoch_report import EpochReport, SinkProgress
+from engine.driver.main import RunListener, main
+from engine.epoch_report import EpochReport
 from engine.errors import SupersededError
 from engine.instants import from_micros
 from engine.jobs.assignment import Assignment
@@ -42,6 +40,7 @@ from engine.spark.write_segments import write_task
 from engine.start_steps import StartStep
 from tests.chaos.events import SCHEMA, SHARDS, make_events
 from tests.connectors.tables import table
+from tests.quick_reports import quick_report
 
 EPOCH_ROWS = 50
 PACE = 0.2
@@ -57,13 +56,7 @@ class StandInWork:
         """End after the epoch in hand."""
         self._stopped.set()
 
-    def run(
-        self,
-        assignment: Assignment,
-        on_epoch: Callable[[EpochReport], None],
-        on_started: Callable[[], None],
-        on_sign: Callable[[StartStep | None], None],
-    ) -> Literal["finished", "stopped"]:
+    def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Write events until stopped, or until there are no more."""
         paths = StatePaths(assignment.state_dir)
         query = StatefulQuery(assignment.name, assignment.query, _fingerprint(assignment), assignment.parallelism)
@@ -74,13 +67,13 @@ class StandInWork:
             force=assignment.force,
             owner=assignment.pipeline_id,
         )
-        on_sign(StartStep.FIRST_EPOCH)
+        listener.sign(StartStep.FIRST_EPOCH)
         writing = _Writing(assignment, paths, held)
         while not self._stopped.wait(PACE):
             number = writing.take_next()
             if number is None:
                 return "finished"
-            on_epoch(writing.report(number))
+            listener.report(writing.report(number))
         return "stopped"
 
     def rescale(self, state: Path, parallelism: int) -> None:
@@ -131,22 +124,8 @@ class _Writing:
     def report(self, number: int) -> EpochReport:
         """What is said of an epoch."""
         watermark = from_micros(self._end_of(number) * 1_000_000)
-        return EpochReport(
-            epoch=number,
-            rows_in=EPOCH_ROWS,
-            rows_out=EPOCH_ROWS,
-            rows_per_second=100.0,
-            duration=timedelta(milliseconds=10),
-            watermark=watermark,
-            source_watermarks={"t": watermark},
-            sinks={"out": SinkProgress(watermark, watermark)},
-            late_rows=0,
-            dropped_rows=0,
-            state_changes=0,
-            state_bytes=0,
-            at=datetime.now(UTC),
-            lineage=self._claim.lineage,
-        )
+        lineage = self._claim.lineage
+        return quick_report(number, watermark, "t", rows_in=EPOCH_ROWS, rows_out=EPOCH_ROWS, lineage=lineage)
 
     def _plan(self, number: int, first: int, limit: int | None) -> None:
         end = first + EPOCH_ROWS if limit is None else min(first + EPOCH_ROWS, limit)

@@ -294,9 +294,9 @@ def _stopped_at_savepoint(story: Story, _: Any) -> None:
     story.until(state="Stopped")
     (savepoint,) = _savepoints(story)
     saved = story.saved(savepoint)
-    # the last epoch of a driver that is killed before it has reported it is known to its checkpoint alone
     newest = newest_commit(story.state / "checkpoint")
     assert (saved["state"], saved["epoch"]) == ("completed", newest), "an epoch falls between"
+    assert story.job()["epoch"] == newest, "also if its driver was killed before it had reported it"
     rests_and_goes_on(story)
 
 

@@ -12,18 +12,18 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
 from engine.driver.home import StopMode
-from engine.driver.main import main
-from engine.epoch_report import EpochReport, SinkProgress
+from engine.driver.main import RunListener, main
+from engine.epoch_report import EpochReport
 from engine.errors import EngineError
 from engine.instants import FAR_FUTURE
 from engine.jobs.assignment import Assignment
 from engine.start_steps import StartStep
+from tests.quick_reports import quick_report
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -40,20 +40,14 @@ class FakeWork:
         if not self._is_deaf:
             self._stopped.set()
 
-    def run(
-        self,
-        assignment: Assignment,
-        on_epoch: Callable[[EpochReport], None],
-        on_started: Callable[[], None],
-        on_sign: Callable[[StartStep | None], None],
-    ) -> Literal["finished", "stopped"]:
+    def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Count until stopped, or until the wanted number is reached."""
         says = dict(re.findall(r"-- (\w+):? ?(\S*)", assignment.query))
         self._is_deaf = "deaf" in says
         state = assignment.state_dir
         state.mkdir(parents=True, exist_ok=True)
-        on_sign(StartStep.FIRST_EPOCH)
-        on_started()
+        listener.sign(StartStep.FIRST_EPOCH)
+        listener.started()
         last = int(says.get("epochs", 1_000_000_000))
         pace = int(says.get("pace", 20)) / 1000
         epoch = _read(state)["epoch"]
@@ -66,7 +60,7 @@ class FakeWork:
             if epoch == int(says.get("crash", -1)) and assignment.generation == 1:
                 os._exit(7)
             _write(state, {"epoch": epoch, "parallelism": assignment.parallelism})
-            on_epoch(_report(epoch, is_last=epoch >= last))
+            listener.report(_report(epoch, is_last=epoch >= last))
         return "stopped"
 
     def rescale(self, state: Path, parallelism: int) -> None:
@@ -89,21 +83,7 @@ def _failure(code: str) -> EngineError:
 
 def _report(epoch: int, is_last: bool) -> EpochReport:
     watermark = FAR_FUTURE if is_last else BEGIN + timedelta(minutes=epoch)
-    return EpochReport(
-        epoch=epoch,
-        rows_in=10,
-        rows_out=5,
-        rows_per_second=100.0,
-        duration=timedelta(milliseconds=10),
-        watermark=watermark,
-        source_watermarks={"impulse": watermark},
-        sinks={"out": SinkProgress(watermark, watermark)},
-        late_rows=0,
-        dropped_rows=0,
-        state_changes=1,
-        state_bytes=8,
-        at=datetime.now(UTC),
-    )
+    return quick_report(epoch, watermark, "impulse", rows_in=10, rows_out=5, state_changes=1, state_bytes=8)
 
 
 def _read(state: Path) -> dict[str, int]:

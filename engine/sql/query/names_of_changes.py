@@ -12,7 +12,7 @@ from sqlglot import exp
 from engine.errors import TableColumnError, TextPosition
 from engine.plan.hidden import RETRACT, ROW_ID
 from engine.plan.nodes import is_updating
-from engine.plan.tree import Node, inputs_of
+from engine.plan.tree import Node, walk_once
 from engine.sql.text.parse import Script
 
 _NAMES = (ROW_ID, RETRACT)
@@ -23,14 +23,7 @@ def refuse_names_of_changes(rows: Node, script: Script, query: exp.Expr | None =
     text = script.text.lower()
     if not any(name in text for name in _NAMES):
         return
-    visited: set[int] = set()
-    stack = [rows]
-    while stack:
-        node = stack.pop()
-        if id(node) in visited:
-            continue
-        visited.add(id(node))
-        stack.extend(inputs_of(node))
+    for node in walk_once(rows):
         name = next((name for name in node.schema.names if name.lower() in _NAMES), None)
         if name is not None and is_updating(node):
             raise TableColumnError(

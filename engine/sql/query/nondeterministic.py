@@ -15,19 +15,12 @@ from engine.functions import FUNCTIONS
 from engine.plan.expr import Call, Column, Expr, walk
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Filter, Project, UpdatingAggregate, UpdatingTop, is_updating
-from engine.plan.tree import Node, inputs_of
+from engine.plan.tree import Node, inputs_of, walk_once
 
 
 def refuse_nondeterministic(rows: Node) -> None:
     """Refuse what gives another value each time, over rows that are taken back."""
-    visited: set[int] = set()
-    stack = [rows]
-    while stack:
-        node = stack.pop()
-        if id(node) in visited:
-            continue
-        visited.add(id(node))
-        stack.extend(inputs_of(node))
+    for node in walk_once(rows):
         name = next((name for expr in _expressions_of(node) for name in _nondeterministic_in(expr)), None)
         if name is not None and any(is_updating(source) for source in inputs_of(node)):
             raise UpdatingQueryError(
