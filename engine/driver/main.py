@@ -22,33 +22,19 @@ from typing import IO, Literal, Protocol
 from engine.delivery.disk_errors import has_no_room, is_disk_full
 from engine.delivery.faults import reach
 from engine.driver.home import Home, StopMode, end_group
+from engine.driver.run_listener import RunListener
 from engine.driver.run_log import RunLog, tell_failure, write_json_lines
 from engine.driver.stack_dumps import dump_stacks
-from engine.epoch_report import EpochReport
 from engine.errors import Cause, DiskFullError, DriverCrashedError, EngineError, StateBusyError, cause_of
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.fault_points import DriverPoint
 from engine.jobs.runner import NO_ROOM, Holder
 from engine.jobs.status import Failure, Goodbye, failure_of
-from engine.start_steps import StartStep
 
 LOG = logging.getLogger(__name__)
 _LOCK_PATIENCE = 120.0
 """Seconds to wait for the process before this one; it is gone for sure, or learns that it is superseded."""
-
-
-class RunListener(Protocol):
-    """Who is told what a run shows."""
-
-    def report(self, report: EpochReport) -> None:
-        """An epoch was committed."""
-
-    def started(self) -> None:
-        """The run is up, and nothing is committed."""
-
-    def sign(self, step: StartStep | None) -> None:
-        """The work is alive, and its start has come to this step, if it is another one."""
 
 
 class Work(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.checkpoints import rescale, restore
 from engine.driver.home import StopMode
-from engine.driver.main import RunListener
+from engine.driver.run_listener import RunListener
 from engine.jobs.assignment import Assignment
 from engine.jobs.spec import read_run_settings
 from engine.spark.run import RunSpec, run

@@ -13,7 +13,8 @@ import pytest
 
 from engine.delivery.disk_errors import has_no_room
 from engine.driver.home import Home, StopMode
-from engine.driver.main import RunListener, main, outcome_of
+from engine.driver.main import main, outcome_of
+from engine.driver.run_listener import RunListener
 from engine.driver.run_log import RunLog
 from engine.errors import (
     Cause,

@@ -28,7 +28,8 @@ from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.driver.home import StopMode
-from engine.driver.main import RunListener, main
+from engine.driver.main import main
+from engine.driver.run_listener import RunListener
 from engine.epoch_report import EpochReport
 from engine.errors import SupersededError
 from engine.instants import from_micros

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from engine.driver.home import StopMode
-from engine.driver.main import RunListener, main
+from engine.driver.main import main
+from engine.driver.run_listener import RunListener
 from engine.epoch_report import EpochReport
 from engine.errors import EngineError
 from engine.instants import FAR_FUTURE

@@ -1,0 +1,21 @@
+"""What a driver's work says of a run while it goes on."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from engine.epoch_report import EpochReport
+from engine.start_steps import StartStep
+
+
+class RunListener(Protocol):
+    """Who is told what a run shows."""
+
+    def report(self, report: EpochReport) -> None:
+        """An epoch was committed."""
+
+    def started(self) -> None:
+        """The run is up, and nothing is committed."""
+
+    def sign(self, step: StartStep | None) -> None:
+        """The work is alive, and its start has come to this step, if it is another one."""
