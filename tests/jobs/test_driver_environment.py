@@ -18,7 +18,7 @@ SCRIPT = "... 'auth.password' = '{{ secret:KAFKA }}', 'x' = '${secret:SHARED}'"
 
 
 def assignment(tmp_path: Path, **changes: object) -> Assignment:
-    fields = {"job_id": "job_aaaaaaaaaaaaaaaa", "pipeline_id": ID, "state_dir": tmp_path / "state", "query": SCRIPT}
+    fields = {"job_id": "job_aaaaaaaaaaaaaaaa", "pipeline_id": ID, "generation": 1, "query": SCRIPT}
     return assigned(tmp_path, **{**fields, **changes})
 
 
