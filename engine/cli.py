@@ -15,7 +15,13 @@ from engine.commands.check import CHECK
 from engine.commands.complete import COMPLETION
 from engine.commands.explain import EXPLAIN
 from engine.commands.run import RUN
-from engine.commands.terminal import EmptyArgumentError, UnusableFileError, complain
+from engine.commands.terminal import (
+    EmptyArgumentError,
+    UnreadableArgumentError,
+    UnusableFileError,
+    complain,
+    is_text,
+)
 from engine.errors import EngineError, RunError, StateError
 
 REFUSED = 2
@@ -42,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _answer(arguments: Sequence[str] | None) -> int:
     parsed = make_parser().parse_args(arguments)
     try:
-        _refuse_empty(parsed)
+        _refuse_unusable(parsed)
         code: int = parsed.run(parsed)
     except EngineError as error:
         complain(error)
@@ -59,15 +65,17 @@ def _answer(arguments: Sequence[str] | None) -> int:
     return code
 
 
-def _refuse_empty(parsed: Namespace) -> None:
+def _refuse_unusable(parsed: Namespace) -> None:
     """Nobody means what a verb does without an argument by an empty one: a gate would open, another control plane be
-    called. Texts for people may be empty."""
+    called. Texts for people may be empty, and names of files any bytes."""
     for name, value in vars(parsed).items():
+        argument = f"the argument {name.replace('_', '-')}"
         if value == "" and name not in ("label", "reason"):
             raise EmptyArgumentError(
-                f"the argument {name.replace('_', '-')} is empty",
-                hint="leave it out, or see that the variable is set that it comes from",
+                f"{argument} is empty", hint="leave it out, or see that the variable is set that it comes from"
             )
+        if isinstance(value, str) and name != "file" and not is_text(value):
+            raise UnreadableArgumentError(f"{argument} is not UTF-8 text", hint="write it in UTF-8")
 
 
 def exit_code(error: EngineError) -> int:

@@ -85,6 +85,8 @@ class Client:
                 trust_env=False,  # a proxy of the environment must not see the token, and cannot reach this machine
                 verify=ssl.create_default_context(),
             )
+        except UnicodeEncodeError as error:
+            raise RequestError("the request holds what is not UTF-8 text", hint="see its arguments") from error
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise UnreachableError(
                 f"no control plane answers at {self.url}: {error}", hint="`arroyo serve` starts one"
@@ -112,9 +114,12 @@ def _agent() -> str:
 
 def segment(text: str) -> str:
     """A text as one piece of a path; some texts cannot be one, since addresses are shortened by them."""
-    if text in {"", ".", ".."}:
-        raise RequestError(f"{text!r} is not a name", hint="choose one that is more than dots")
-    return quote(text, safe="")
+    if text in {".", ".."} or not text.strip("/"):
+        raise RequestError(f"{text!r} is not a name", hint="choose one that is more than dots and slashes")
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError as error:
+        raise RequestError(f"{text!r} is not a name: it is not UTF-8 text", hint="choose another one") from error
 
 
 def field_of(answer: Mapping[str, Json], name: str) -> str:

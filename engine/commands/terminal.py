@@ -18,6 +18,15 @@ def plain(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
+def is_text(argument: str) -> bool:
+    """Whether an argument was UTF-8; what was not has come in as half characters."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def has_colour() -> bool:
     """Whether standard error is a terminal that wants colours."""
     return sys.stderr.isatty() and "NO_COLOR" not in os.environ
@@ -78,6 +87,12 @@ class EmptyArgumentError(EngineError):
     """An argument of the command line is empty, which is most often a variable of the shell that is not set."""
 
     code = "cli.empty_argument"
+
+
+class UnreadableArgumentError(EngineError):
+    """An argument of the command line is not the text that it has to be."""
+
+    code = "cli.unreadable_argument"
 
 
 class UnreadableScriptError(EngineError):

@@ -19,8 +19,8 @@ _KAFKA_PORT = 9092
 
 
 def file_name(path: Path) -> str:
-    """A file or a directory of this machine."""
-    return "file://" + os.path.normpath(path.absolute())
+    """A file or a directory of this machine. Two slashes in front are kept apart by POSIX, and mean one here."""
+    return "file:///" + os.path.normpath(path.absolute()).lstrip("/")
 
 
 def bucket_name(bucket: str, prefix: str, endpoint: str | None) -> str:

@@ -365,6 +365,29 @@ def test_an_argument_that_is_not_what_it_has_to_be_is_refused(
 @pytest.mark.parametrize(
     "arguments",
     [
+        ["show", "\udcff"],
+        ["deploy", "{script}", "--name", "\udcff"],
+        ["deploy", "{script}", "--set", "memory=\udcff"],
+        ["events", "--since", "\udcff"],
+        ["tail", "orders", "\udcff"],
+        ["restore", "orders", "\udcff"],
+        ["token", "create", "\udcff"],
+        ["delete", "orders", "--url", "http://\udcff"],
+    ],
+)
+def test_an_argument_that_is_not_utf_8_is_refused(
+    arguments: list[str], server: Server, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connection = ["--token", "t", *([] if "--url" in arguments else ["--url", server.url])]
+
+    code, complaint = answer_of(capsys, *(argument.format(script=script) for argument in arguments), *connection)
+
+    assert (code, "not UTF-8 text" in complaint, server.requests) == (2, True, []), complaint
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
         ["watermark", "orders", "--past", ""],
         ["watermark", "orders", "--past", "2026-01-01", "--table", ""],
         ["delete", "orders", "--url", ""],

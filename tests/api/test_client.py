@@ -67,7 +67,7 @@ def test_a_name_with_any_sign_arrives_as_one_piece_of_the_path(server: Server) -
     assert headers["Authorization"] == "Bearer secret"
 
 
-@pytest.mark.parametrize("name", ["", ".", ".."])
+@pytest.mark.parametrize("name", ["", ".", "..", "/", "//", "\udcff"])
 def test_a_name_that_shortens_an_address_is_refused(name: str) -> None:
     with pytest.raises(RequestError, match="is not a name"):
         segment(name)

@@ -26,6 +26,7 @@ KAFKA = "connector = 'kafka', format = 'json', topic = 't', bootstrap_servers"
     ("options", "names"),
     [
         ("connector = 'single_file', format = 'json', path = '/out/../out//x.json'", ("file:///out/x.json",)),
+        ("connector = 'single_file', format = 'json', path = '//out/x.json'", ("file:///out/x.json",)),
         ("connector = 'single_file', format = 'json', path = 'x'", (f"file://{Path.cwd()}/x",)),
         ("connector = 'filesystem', format = 'json', path = 'file:///out/'", ("file:///out",)),
         ("connector = 'filesystem', format = 'json', path = 's3://bucket/a/b/'", ("s3://bucket/a/b",)),
