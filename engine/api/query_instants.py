@@ -14,8 +14,9 @@ def read_instant(name: str, text: str) -> datetime:
         if text.lstrip("-").isdigit():
             return from_micros(int(text))
         instant = datetime.fromisoformat(text)
+        # what is in no year of UTC's, whatever the zone says, can neither be compared nor kept
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise RequestError(
             f"{name}: {text!r} is not an instant", hint="write microseconds since 1970, or ISO 8601"
         ) from error
-    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant

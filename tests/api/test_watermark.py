@@ -40,6 +40,19 @@ def test_what_is_no_instant_is_refused(plane: Plane) -> None:
     assert plane.http.get(f"/api/v1{PATH}?past=soon").json()["code"] == "request.invalid"
 
 
+@pytest.mark.parametrize("past", ["0001-01-01T00:00:00%2B14:00", "9999-12-31T23:59:59-12:00"])
+def test_an_instant_in_no_year_of_utc_is_refused_also_by_a_gate_that_gives_certificates(
+    plane: Plane, past: str
+) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(1, 30)]})
+    plane.end("finished")
+
+    refused = plane.http.get(f"/api/v1{PATH}?past={past}&dag_id=a&run_id=b")
+
+    assert (refused.status_code, refused.json()["code"]) == (422, "request.invalid")
+
+
 def test_the_answer_waits_until_the_watermark_has_passed(plane: Plane) -> None:
     plane.run()
     with ThreadPoolExecutor(1) as threads:
