@@ -22,6 +22,7 @@ ALONE = {
     "delivery/test_simulator.py",
     "system/test_control_plane_with_spark.py",
     "system/test_example_dag.py",
+    "system/test_full_disks.py",
     "system/test_kill_loop.py",
     "system/test_sickness.py",
 }
