@@ -43,19 +43,22 @@ def lower_project(node: Project, rows: DataFrame) -> DataFrame:
 
 def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:
     """The rows of all parts, by position. Beside rows that change, those that do not are all added, each by itself."""
+    names = node.schema.names
     hidden = [hidden_in(part.columns, relation.schema.names) for relation, part in zip(node.inputs, parts, strict=True)]
-    changes = any(RETRACT in names for names in hidden)
-    sides = []
-    for relation, part, names in zip(node.inputs, parts, hidden, strict=True):
-        columns = [quoted(old).alias(new) for old, new in zip(relation.schema.names, node.schema.names, strict=True)]
-        renamed = part.select(*columns, *map(quoted, names))
-        if changes and ROW_ID not in names:
-            fields = [Column(new, field.type) for new, field in zip(node.schema.names, relation.schema, strict=True)]
-            renamed = _all_added(fields, renamed)
-            names += [RETRACT, ROW_ID]
-        sides.append(renamed)
-    shared = [name for name in HIDDEN if all(name in names for names in hidden)]
-    return reduce(DataFrame.union, [side.select(*map(quoted, (*node.schema.names, *shared))) for side in sides])
+    sides = [
+        part.select(
+            *(quoted(old).alias(new) for old, new in zip(relation.schema.names, names, strict=True)),
+            *map(quoted, hidden_names),
+        )
+        for relation, part, hidden_names in zip(node.inputs, parts, hidden, strict=True)
+    ]
+    if any(RETRACT in hidden_names for hidden_names in hidden):
+        columns = [Column(field.name, field.type) for field in node.schema]
+        is_change = [ROW_ID in hidden_names for hidden_names in hidden]
+        sides = [side if change else _all_added(columns, side) for side, change in zip(sides, is_change, strict=True)]
+        hidden = [[*hidden_names, RETRACT, ROW_ID] for hidden_names in hidden]
+    shared = [name for name in HIDDEN if all(name in hidden_names for hidden_names in hidden)]
+    return reduce(DataFrame.union, [side.select(*map(quoted, (*names, *shared))) for side in sides])
 
 
 def _all_added(columns: list[Column], rows: DataFrame) -> DataFrame:
