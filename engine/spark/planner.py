@@ -116,7 +116,7 @@ class Planner:
 
     def next(self, start: Offset) -> Offset:
         """Where the epoch after `start` ends; `start` itself when there is nothing to do."""
-        if self.spec.pulse is not None and is_draining(self.spec.pulse):
+        if self.spec.pulse is not None and is_draining(self.spec.pulse) and not self._must_begin(start):
             return self._next_of_drained(start)
         new = self._new_partitions(start)
         begins = {**start.positions, **new}
@@ -126,20 +126,18 @@ class Planner:
         moving = [name for name, end in ends.items() if end != begins[name]]
         is_end = self.source.bounded and all(self.source.is_finished(name, end) for name, end in ends.items())
         waiting = self.source.waiting(ends) if isinstance(self.source, HasBacklog) else None
-        # what waits to be read is not silent, however long others are read before it
-        busy = {*moving, *(name for name, rows in (waiting or {}).items() if rows)}
+        busy = _busy(moving, waiting)
         # a new partition may have rows that are read from the next epoch on
         by_clock = self.silence.find_mark(now, is_busy=bool(busy or new))
         marks, is_idle = self._marks(start, begins, notes_of_start, busy, now)
         shown = marks.source
         marks = self._marks_by_clock(marks, by_clock)
         is_by_clock = marks.source != shown or (start.is_by_clock and marks.source == start.watermark)
-        if self.spec.other_notes:
-            notes.write_mark(self.spec.notes, notes.SourceMark(marks.source, is_idle, is_end))
+        self._tell_others(notes.SourceMark(marks.source, is_idle, is_end))
         # Spark forgets at a restart how far each source was, so each must say so once more
         says_again = self.is_first and (marks.source is not None or start.is_end)
         self.is_first = False
-        must_record = isinstance(self.source, HasMovingStart) and (bool(new) or start.sequence == 0)
+        must_record = self._must_begin(start) or (isinstance(self.source, HasMovingStart) and bool(new))
         differs = bool(moving) or marks.source != start.watermark or is_end != start.is_end
         if not differs and not says_again and not must_record and not self._wakes(start, now):
             return start
@@ -157,12 +155,20 @@ class Planner:
             is_by_clock=is_by_clock,
         )
 
+    def _must_begin(self, start: Offset) -> bool:
+        """Whether nobody knows later where the source began: that must be in the offset log, even if nothing is read."""
+        return isinstance(self.source, HasMovingStart) and start.sequence == 0
+
     def _next_of_drained(self, start: Offset) -> Offset:
-        """The epoch after `start` when nothing more is read: what the rows of `start` have shown still counts. Neither
-        silence nor the clock moves the watermark meanwhile."""
+        """The epoch after `start` when nothing more is read. Its watermark is what it would be otherwise: what the rows
+        of `start` have shown counts, and a partition that has rows to read is not idle. The clock does not move it."""
+        if not start.sequence or start.is_end:
+            return start
+        now = self.clock()
         notes_of_start = self._notes_of(start, start.positions)
-        marks, _ = self._marks(start, start.positions, notes_of_start, start.positions.keys(), self.clock())
-        if marks.source == start.watermark or start.is_end:
+        marks, is_idle = self._marks(start, start.positions, notes_of_start, self._unread(start.positions, now), now)
+        self._tell_others(notes.SourceMark(marks.source, is_idle, ended=False))
+        if marks.source == start.watermark:
             return start
         return replace(
             start,
@@ -170,10 +176,24 @@ class Planner:
             watermark=marks.source,
             moved={},
             dropped=start.dropped + _count_dropped(notes_of_start),
-            planned=int(self.clock().timestamp() * 1_000_000),
+            planned=int(now.timestamp() * 1_000_000),
             sequence=start.sequence + 1,
             is_by_clock=False,
         )
+
+    def _unread(self, begins: Mapping[str, Position], now: datetime) -> Collection[str]:
+        """The partitions that have rows which nobody reads now. The source may be away, and is asked only where some
+        partition has been silent for so long that it matters."""
+        if not self.activity.find_idle(begins.keys(), (), now):
+            return ()
+        ends = self.source.advance(begins, self.spec.max_rows)
+        moving = [name for name, end in ends.items() if end != begins[name]]
+        return _busy(moving, self.source.waiting(begins) if isinstance(self.source, HasBacklog) else None)
+
+    def _tell_others(self, mark: notes.SourceMark) -> None:
+        """Leave a note about this source for the pipeline's other ones, if there are any."""
+        if self.spec.other_notes:
+            notes.write_mark(self.spec.notes, mark)
 
     def _notes_of(self, start: Offset, begins: Mapping[str, Position]) -> Mapping[str, Sequence[notes.ReaderNote]]:
         """What the readers of the epoch that ends at `start` have left, by partition."""
@@ -229,6 +249,11 @@ class Planner:
         """The watermarks of the pipeline's other sources that are active."""
         marks = [notes.read_mark(directory) for directory in self.spec.other_notes]
         return [mark.watermark for mark in marks if mark is not None and not mark.idle and not mark.ended]
+
+
+def _busy(moving: Collection[str], waiting: Mapping[str, int] | None) -> Collection[str]:
+    """The partitions that are not silent: what waits to be read is not, however long others are read before it."""
+    return {*moving, *(name for name, rows in (waiting or {}).items() if rows)}
 
 
 def _count_dropped(notes_of_start: Mapping[str, Sequence[notes.ReaderNote]]) -> int:

@@ -185,6 +185,63 @@ def test_a_planner_that_drains_reads_nothing_more_and_says_what_was_shown(tmp_pa
     assert plan.next(drained) is drained
 
 
+def draining(planned: Planner, folder: Path) -> Planner:
+    """The same planner, told to read nothing more."""
+    planned.spec = replace(planned.spec, pulse=folder / "pulse")
+    Pulses([folder / "pulse"]).drain()
+    return planned
+
+
+def test_an_idle_partition_holds_nothing_back_in_a_drain_either(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10, "silent": 0})
+    plan = planner(source, tmp_path)
+    offset = plan.next(plan.first())
+    source.now, source.ends["a"] = START + timedelta(minutes=6), 20
+    offset = plan.next(offset)
+    note(tmp_path, "a", 20, 700)
+
+    assert draining(plan, tmp_path).next(offset).watermark == 700
+
+
+def test_a_partition_with_rows_that_nobody_reads_is_not_idle_in_a_drain(tmp_path: Path) -> None:
+    source = FakeSource({"a": 10, "silent": 0})
+    plan = planner(source, tmp_path)
+    offset = plan.next(plan.first())
+    source.now, source.ends["a"] = START + timedelta(minutes=6), 20
+    offset = plan.next(offset)
+    note(tmp_path, "a", 20, 700)
+    source.ends["silent"] = 5
+
+    assert draining(plan, tmp_path).next(offset) is offset
+
+
+def test_an_idle_source_follows_in_a_drain_what_the_others_say_then(tmp_path: Path) -> None:
+    folder, other_folder = tmp_path / "mine", tmp_path / "other"
+    silent, busy = FakeSource({"a": 0}), FakeSource({"b": 10})
+    plan, other_plan = planner(silent, folder, (other_folder,)), planner(busy, other_folder, (folder,))
+    other_offset, offset = other_plan.next(other_plan.first()), plan.next(plan.first())
+    note(other_folder, "b", 10, 800)
+    silent.now, busy.ends["b"] = START + timedelta(minutes=6), 20
+    other_offset, offset = other_plan.next(other_offset), plan.next(offset)
+    assert offset.watermark == 800
+    note(other_folder, "b", 20, 900)
+
+    drained = draining(other_plan, other_folder).next(other_offset)
+
+    assert drained.watermark == 900
+    assert draining(plan, folder).next(offset).watermark == 900
+
+
+def test_where_a_moving_source_begins_is_written_down_in_a_drain_too(tmp_path: Path) -> None:
+    source = MovingSource({"a": 150})
+    plan = draining(planner(source, tmp_path), tmp_path)
+
+    first_offset = plan.next(plan.first())
+
+    assert (first_offset.positions, first_offset.moved, first_offset.sequence) == ({"a": 100}, {}, 1)
+    assert plan.next(first_offset) is first_offset
+
+
 def test_after_a_restart_the_watermark_is_said_once_more(tmp_path: Path) -> None:
     source = FakeSource({"a": 10})
     offset = Offset("t", {"a": 10}, {"a": 7}, watermark=7)
