@@ -24,11 +24,15 @@ class Draining:
     _quiet_since: int | None = None
     """The newest epoch when the planners last had nothing to do."""
 
+    def begin(self) -> None:
+        """Tell the planners, which may be of a query that is yet to start."""
+        self._has_begun = True
+        self.pulses.drain()
+
     def is_over(self, newest_begun: int, *, is_in_epoch: bool) -> bool:
         """Whether the run may end, given the newest epoch that has begun; the first look tells the planners."""
         if not self._has_begun:
-            self._has_begun = True
-            self.pulses.drain()
+            self.begin()
             return False
         if is_in_epoch or not self.pulses.found_nothing():
             return False

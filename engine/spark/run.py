@@ -18,14 +18,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -38,20 +37,19 @@ from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.epoch_report import EpochReport
-from engine.errors import EpochFailedError
 from engine.plan.nodes import is_updating
 from engine.process_endings import count_memory_kills
+from engine.spark.begun_epochs import BegunEpochs
 from engine.spark.dead_letter_tables import DeadLetterTable
 from engine.spark.draining import Draining
 from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
-from engine.spark.jvm.start import death_of
 from engine.spark.offset_log import hash_offsets, read_ends, read_settled
 from engine.spark.progress import WrittenEpoch
 from engine.spark.pulses import Pulses
 from engine.spark.reports import Reporter
 from engine.spark.scan_spec import format_name
-from engine.spark.session import close_session, gateway_of_session, open_session
+from engine.spark.session import close_session, death_explained, open_session
 from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import Limits, StreamPart, stream_part
 from engine.spark.targets import Target, sink_directory
@@ -63,6 +61,9 @@ Outcome = Literal["finished", "stopped"]
 OnSign: TypeAlias = Callable[[StartStep | None], None]
 """Told that the run is alive, and which step its start has come to, when that is another one."""
 _PULSES = "pulses"
+_LONG_INTERVAL = timedelta(seconds=5)
+"""A drain takes some four epochs without rows. If they came this seldom or seldomer, whoever waits for the run to end
+would take it for one that does not; another query costs some two seconds."""
 POLL_SECONDS = 0.03
 """How often a run looks at its query: short beside an epoch, and each look is one call into Java."""
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -130,21 +131,6 @@ def _open(prepared: _PreparedRun) -> SparkSession:
         quick=spec.quick,
         extra_conf=spec.conf,
     )
-
-
-@contextmanager
-def death_explained() -> Iterator[None]:
-    """Whatever breaks inside because Java has ended is the error that says how it did. Its own death shows as anything:
-    a refused connection, an answer that is empty, a query that is not active any more."""
-    gateway = gateway_of_session()
-    try:
-        yield
-    except (PySparkException, Py4JError, OSError, EpochFailedError) as error:
-        is_lost = isinstance(error, Py4JNetworkError | OSError)
-        death = death_of(gateway) if is_lost or gateway.process.poll() is not None else None
-        if death is None:
-            raise
-        raise death from error
 
 
 def run_in(
@@ -233,20 +219,24 @@ class _EpochSteps:
 
 @dataclass(slots=True)
 class _Running:
-    """A run with its session open. Spark's thread runs the epochs and writes `newest_begun` and `written`; the thread
-    of the run reads them, and reports."""
+    """A run with its session open. Spark's thread runs the epochs and writes `begun` and `written`; the thread of the
+    run reads them, and reports."""
 
     prepared: _PreparedRun
     control: Control
     reporter: Reporter
     listeners: _Listeners
     written: dict[int, WrittenEpoch] = field(default_factory=dict)
-    newest_begun: int = -1
-    newest_reported: int = -1
+    begun: BegunEpochs = field(init=False)
     has_ended: bool = False
     is_up: bool = False
     memory_kills: int = field(default_factory=count_memory_kills)
     """How many processes the kernel had ended for memory when the run began."""
+    interval: timedelta = timedelta(0)
+    """The least time from the start of one epoch to that of the next."""
+
+    def __post_init__(self) -> None:
+        self.begun = BegunEpochs(self.control)
 
     def until_end(self, spark: SparkSession) -> Outcome:
         spec, paths = self.prepared.spec, self.prepared.paths
@@ -255,20 +245,33 @@ class _Running:
         )
         pulses.clear()
         steps = self._steps(spark)
-        interval = spec.epoch_interval // timedelta(milliseconds=1)
-        query = (
-            steps.stream.frame.writeStream.foreachBatch(lambda rows, number: self._run_epoch(steps, rows, number))
-            .option("checkpointLocation", str(paths.checkpoint))
-            .outputMode("append")
-            .trigger(processingTime=f"{interval} milliseconds")
-            .queryName(spec.name)
-            .start()
-        )
+        query = self._start(steps, spec.epoch_interval)
         self.listeners.on_sign(StartStep.FIRST_EPOCH)
+        draining = Draining(pulses)
         try:
-            return self._watch(query, steps, pulses)
+            outcome = self._watch(query, steps, draining)
+            if outcome == "too slow":
+                query.stop()
+                draining.begin()
+                self.begun.admit()
+                query = self._start(steps, timedelta(0))
+                outcome = self._watch(query, steps, draining)
         finally:
             query.stop()
+        assert outcome != "too slow"
+        return outcome
+
+    def _start(self, steps: _EpochSteps, interval: timedelta) -> StreamingQuery:
+        """Start the query, with an epoch every so often."""
+        self.interval = interval
+        return (
+            steps.stream.frame.writeStream.foreachBatch(lambda rows, number: self._run_epoch(steps, rows, number))
+            .option("checkpointLocation", str(self.prepared.paths.checkpoint))
+            .outputMode("append")
+            .trigger(processingTime=f"{interval // timedelta(milliseconds=1)} milliseconds")
+            .queryName(self.prepared.spec.name)
+            .start()
+        )
 
     def _steps(self, spark: SparkSession) -> _EpochSteps:
         spec, program = self.prepared.spec, self.prepared.program
@@ -293,10 +296,7 @@ class _Running:
 
     def _run_epoch(self, steps: _EpochSteps, rows: DataFrame, number: int) -> None:
         """One epoch, in Spark's thread. An exception ends the query, with the epoch not committed."""
-        if self.control.refuses_epochs:
-            # nothing was done yet but planning: the next start runs this very epoch
-            raise StopRequested
-        self.newest_begun = number
+        self.begun.begin(number)
         epoch = self._epoch(number)
         reach(Point.AFTER_OFFSETS, number)
         taken = steps.epoch_part.run(steps.stream.released(rows), epoch)
@@ -339,39 +339,42 @@ class _Running:
             return None
         return read_settled(checkpoint, number - 1, closes_windows=self.prepared.program.parts.closes_windows).watermark
 
-    def _watch(self, query: StreamingQuery, steps: _EpochSteps, pulses: Pulses) -> Outcome:
-        draining = Draining(pulses)
+    def _watch(
+        self, query: StreamingQuery, steps: _EpochSteps, draining: Draining
+    ) -> Outcome | Literal["too slow"]:
+        """Look on until the run has ended, or until its query comes to its epochs too seldom for what it has to do."""
         while True:
             self.control.wait(POLL_SECONDS)
             # asked before reporting: what an epoch left behind that ended in between is reported below
             is_active = query.isActive
             self._report(query)
-            self._show_life(steps, pulses)
+            self._show_life(steps, draining.pulses)
             if self.has_ended:
                 return "finished"
             if not is_active:
                 return self._why_inactive(query)
-            is_in_epoch = self.newest_begun > self.newest_reported
             match self.control.mode:
                 case "immediate":
                     return "stopped"
-                case "checkpoint" if not is_in_epoch:
+                case "checkpoint" if not self.begun.is_under_way:
                     return "stopped"
-                case "graceful" if draining.is_over(self.newest_begun, is_in_epoch=is_in_epoch):
+                case "graceful" if self.interval > _LONG_INTERVAL and self.begun.refuse():
+                    return "too slow"
+                case "graceful" if draining.is_over(self.begun.newest, is_in_epoch=self.begun.is_under_way):
                     return "stopped"
 
     def _show_life(self, steps: _EpochSteps, pulses: Pulses) -> None:
         """Java has just answered. That is a sign of life while an epoch is under way, however long it takes; between
         epochs it is one as long as the planners answer too."""
-        if not self.is_up and (self.newest_reported >= 0 or self._is_idle(steps, pulses)):
+        if not self.is_up and (self.begun.newest_reported >= 0 or self._is_idle(steps, pulses)):
             self.is_up = True
             self.listeners.on_started()
-        if self.newest_begun > self.newest_reported or pulses.is_beating():
+        if self.begun.is_under_way or pulses.is_beating():
             self.listeners.on_sign(None)
 
     def _is_idle(self, steps: _EpochSteps, pulses: Pulses) -> bool:
         """Whether there is nothing to read, and every sink could take what comes."""
-        if self.newest_begun >= 0 or not pulses.found_nothing():
+        if self.begun.newest >= 0 or not pulses.found_nothing():
             return False
         for target in steps.targets:
             target.probe()
@@ -394,10 +397,10 @@ class _Running:
         for progress in query.recentProgress:
             content = json.loads(progress.json)
             number = int(content["batchId"])
-            if number <= self.newest_reported or number not in self.written:
+            if number <= self.begun.newest_reported or number not in self.written:
                 continue  # reported before, or an epoch that Spark has only looked for
             report = self.reporter.read(content, self.written.pop(number))
-            self.newest_reported = number
+            self.begun.newest_reported = number
             reach(Point.AFTER_COMMIT, number)
             self.listeners.on_epoch(report)
             self.has_ended = self.has_ended or report.is_last

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from engine.errors import JavaStartError
+from engine.errors import EpochFailedError, JavaStartError
 from engine.spark.conf import driver_conf
 from engine.spark.jvm import start as java_process
 from engine.spark.jvm.class_archive import cache_dir, find_archive
@@ -142,3 +143,18 @@ def _detach() -> None:
             garbage.end()
         SparkContext._gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = None
+
+
+@contextmanager
+def death_explained() -> Iterator[None]:
+    """Whatever breaks inside because Java has ended is the error that says how it did. Its own death shows as anything:
+    a refused connection, an answer that is empty, a query that is not active any more."""
+    gateway = gateway_of_session()
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError, EpochFailedError) as error:
+        is_lost = isinstance(error, Py4JNetworkError | OSError)
+        death = java_process.death_of(gateway) if is_lost or gateway.process.poll() is not None else None
+        if death is None:
+            raise
+        raise death from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,4 +33,19 @@ def test_what_was_read_is_in_the_output_and_nothing_more_is_read(spark: SparkSes
 
     outcome, _ = play(spark, spec)
     assert outcome == "finished"
+    assert answer(tmp_path) == batch_answer(STEPS)
+
+
+def test_epochs_that_come_once_an_hour_keep_no_drain_waiting(spark: SparkSession, tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, STEPS)
+    _, first_reports = play(spark, spec, stop_after=0)
+
+    outcome, reports = play(spark, replace(spec, epoch_interval=timedelta(hours=1)), stop_after=0, mode="graceful")
+
+    assert outcome == "stopped"
+    read = sum(report.rows_in for report in (*first_reports, *reports))
+    assert read >= 2
+    assert answer(tmp_path) == batch_answer(STEPS[: read - 1])
+
+    play(spark, spec)
     assert answer(tmp_path) == batch_answer(STEPS)
