@@ -52,7 +52,7 @@ STATES: Mapping[State, Meaning] = {
         in_progress=True,
     ),
     State.RUNNING: Meaning("The driver reads, computes and writes.", "Stop", "checkpoint"),
-    State.CHECKPOINT_STOPPING: Meaning("The driver finishes the current epoch and ends.", "Stopping", in_progress=True),
+    State.CHECKPOINT_STOPPING: Meaning("The driver finishes what it has begun and ends.", "Stopping", in_progress=True),
     State.STOPPING: Meaning("The driver ends without finishing the current epoch.", "Stopping", in_progress=True),
     State.STOPPED: Meaning(
         "The job rests; its state is kept, and it can go on from there.", "Start", "none", terminal=True
