@@ -14,10 +14,19 @@ from engine.spark.watermarks import END_OF_TIME
 
 
 @dataclass(frozen=True, slots=True)
+class ReadSlices:
+    """What was counted in the slices that a table was read in last: its rows, and its records that are none. Spark
+    counts a row once for every branch that reads it, but for those that share what was read."""
+
+    rows: int = 0
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class WrittenEpoch:
-    """What the sinks have done with an epoch: the rows that were for them, and those they have left out so far; up to
-    where it was `settled`, and from when on there are rows that the readers of a sink cannot see yet. `delivery` is how
-    long they took to take it."""
+    """What was read for an epoch, by table, and what the sinks have done with it: the rows that were for them, and
+    those they have left out so far; up to where it was `settled`, and from when on there are rows that the readers of a
+    sink cannot see yet. `delivery` is how long they took to take it."""
 
     rows: int
     refused: int
@@ -26,18 +35,7 @@ class WrittenEpoch:
     rows_of: Mapping[str, int] = field(default_factory=dict)
     refused_of: Mapping[str, int] = field(default_factory=dict)
     delivery: timedelta = timedelta(0)
-
-
-@dataclass(frozen=True, slots=True)
-class TableCounters:
-    """What Spark does not count of a table, up to the offset at which an epoch ends."""
-
-    dropped: Callable[[Offset], int]
-    """Its dropped records so far."""
-    rows: Callable[[Offset], int | None]
-    """Its rows in that epoch; None when Spark's own count is to be taken."""
-    keeps_dead_letters: Callable[[str], bool] = lambda _: False
-    """Whether what is dropped of a table is kept."""
+    read: Mapping[str, ReadSlices] = field(default_factory=dict)
 
 
 _SPARK_PHASES: Mapping[str, tuple[str, ...]] = {
@@ -51,28 +49,27 @@ _SPARK_PHASES: Mapping[str, tuple[str, ...]] = {
 
 def read_progress(
     progress: Mapping[str, object],
-    scans: Mapping[str, int],
     written: WrittenEpoch,
-    counters: TableCounters,
     *,
+    keeps_dead_letters: Callable[[str], bool],
     paths: Mapping[str, Collection[RowPath]],
     closes_windows: bool,
 ) -> EpochReport:
-    """The report of an epoch from Spark's progress, as a dict read from its JSON. `scans` says how often each table is
-    read in an epoch: Spark counts its rows every time; `paths` how rows come to each sink."""
+    """The report of an epoch from Spark's progress, as a dict read from its JSON. `paths` says how rows come to each
+    sink, `keeps_dead_letters` whether what is dropped of a table is kept."""
     sources = _list(progress["sources"])
     ends = [_offset(source["endOffset"]) for source in sources]
     offsets = {offset.table: offset for offset in ends}
     marks = {name: offset.promise for name, offset in offsets.items()}
     operators = _list(progress.get("stateOperators", []))
     settled = _settled(progress) if closes_windows else _least(marks)
-    rows_read = {end.table: counters.rows(end) for end in ends}
-    for source, end in zip(sources, ends, strict=True):
-        if rows_read[end.table] is None:
-            rows_read[end.table] = _rows(source, scans.get(end.table, 1), has_heartbeat=closes_windows)
-    rows_in = sum(rows or 0 for rows in rows_read.values())
+    # a table that has nothing in this epoch ends where it did, and what was counted is of an earlier one
+    moved = {end.table for source, end in zip(sources, ends, strict=True) if _has_moved(source, end)}
+    rows_read = {table: written.read[table].rows if table in moved else 0 for table in offsets}
+    rows_in = sum(rows_read.values())
     late = _late(progress)
-    dropped = {**written.refused_of, **{table: counters.dropped(offset) for table, offset in offsets.items()}}
+    dropped_so_far = {table: offset.dropped + written.read[table].dropped for table, offset in offsets.items()}
+    dropped = {**written.refused_of, **dropped_so_far}
     duration = _duration(progress)
     return EpochReport(
         epoch=int(str(progress["batchId"])),
@@ -83,7 +80,7 @@ def read_progress(
         watermark=_instant(settled),
         source_watermarks={name: _instant(mark) for name, mark in marks.items()},
         late_rows=sum(late.values()),
-        dropped_rows=written.refused + sum(dropped[table] for table in offsets),
+        dropped_rows=written.refused + sum(dropped_so_far.values()),
         rows_waiting=_waiting(offsets.values()),
         state_changes=_total(operators, "numRowsUpdated") + _total(operators, "numRowsRemoved"),
         state_bytes=_total(operators, "memoryUsedBytes"),
@@ -96,7 +93,7 @@ def read_progress(
                 rows_waiting=offsets[table].waiting if table in offsets else None,
                 late_rows=late.get(table),
                 dropped_rows=dropped.get(table),
-                dead_letters=dropped.get(table) if counters.keeps_dead_letters(table) else None,
+                dead_letters=dropped.get(table) if keeps_dead_letters(table) else None,
             )
             for table in sorted({*rows_read, *written.rows_of, *dropped})
         },
@@ -117,9 +114,9 @@ def _reached(
     return SinkProgress(_instant(reached.until), _instant(reached.output_until), reached.unknown, by_clock)
 
 
-def _rows(source: Mapping[str, object], scans: int, *, has_heartbeat: bool) -> int:
-    """The rows of a source without its heartbeat, which there is one of whenever it was read, if there are any."""
-    return max(0, int(str(source["numInputRows"])) // scans - has_heartbeat)
+def _has_moved(source: Mapping[str, object], end: Offset) -> bool:
+    start = source.get("startOffset")
+    return start is None or _offset(start).sequence != end.sequence
 
 
 def _duration(progress: Mapping[str, object]) -> timedelta:

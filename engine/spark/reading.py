@@ -3,7 +3,7 @@
     a slice of p0, watermark 12:00:00, the table's watermark is its event time less 2 s
     a chunk        (1, 12:00:07), (2, 12:00:05), and one record that cannot be decoded
     Spark's rows   (1, 12:00:07, _wm 12:00:00), (2, 12:00:05, _wm 12:00:00)
-    the note       {"candidate": 12:00:03, "dropped": 1}: it moves the watermark of the next epoch
+    the note       {"candidate": 12:00:03, "dropped": 1, "rows": 2}: it moves the watermark of the next epoch
 
 See docs/decisions/watermarks-travel-in-offsets.md.
 """
@@ -51,15 +51,15 @@ class EpochMoment:
 
 class SliceReading:
     """Takes the chunks of a slice, in order, and gives Spark its rows. What was not rows is written down in the end:
-    dead letters, and a note for the planner, which holds the number of rows too if they are `counted` here."""
+    dead letters, and a note for the planner, which holds the number of rows too."""
 
-    def __init__(self, spec: ScanSpec, assigned: AssignedSlice, moment: EpochMoment, *, counted: bool = False) -> None:
+    def __init__(self, spec: ScanSpec, assigned: AssignedSlice, moment: EpochMoment) -> None:
         self._spec = spec
         self._assigned = assigned
         self._moment = moment
         self._last_rows = _LastRows()
         self._dropped = 0
-        self._row_count = 0 if counted else None
+        self._row_count = 0
         self._dead_letters = _dead_letter_taker(spec, assigned, moment.planned)
 
     def take(self, chunk: Chunk) -> pa.RecordBatch | None:
@@ -69,8 +69,7 @@ class SliceReading:
             self._dead_letters.add(chunk.dead_letters)
         if chunk.rows.num_rows == 0:
             return None
-        if self._row_count is not None:
-            self._row_count += chunk.rows.num_rows
+        self._row_count += chunk.rows.num_rows
         event_time = self._spec.scan.event_time
         if event_time is None:
             times = _repeat(self._moment.planned, chunk.rows.num_rows)

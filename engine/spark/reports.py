@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.compile import Program
-from engine.connectors import connector_of
 from engine.epoch_report import EpochReport
 from engine.plan.completeness import RowPath, row_paths
-from engine.plan.nodes import Scan
-from engine.plan.tree import walk
 from engine.spark import notes
 from engine.spark.planner import Offset
-from engine.spark.progress import TableCounters, WrittenEpoch, read_progress
+from engine.spark.progress import ReadSlices, WrittenEpoch, read_progress
 from engine.spark.scan_spec import format_name
 
 
@@ -31,9 +27,8 @@ class Reporter:
         """The report of an epoch from Spark's progress, as a dict read from its JSON."""
         report = read_progress(
             progress,
-            self._scans(),
             written,
-            TableCounters(self._dropped, self._counted, self._keeps_dead_letters),
+            keeps_dead_letters=self._keeps_dead_letters,
             paths=self._paths(),
             closes_windows=self.program.parts.closes_windows,
         )
@@ -46,24 +41,17 @@ class Reporter:
             paths[write.table] = paths.get(write.table, frozenset()) | row_paths(write)
         return paths
 
-    def _scans(self) -> Mapping[str, int]:
-        """How often each table is read in an epoch."""
-        nodes = (node for branch in self.program.parts.branches for node in walk(branch))
-        return Counter(node.table for node in nodes if isinstance(node, Scan))
-
-    def _dropped(self, offset: Offset) -> int:
-        """The records of a table that were dropped up to an offset, with those of the epoch that ends there."""
-        return offset.dropped + sum(note.dropped for note in self._notes(offset))
+    def count(self, ends: Iterable[Offset]) -> Mapping[str, ReadSlices]:
+        """What was counted in the slices that end there. Their notes are there until the next epoch is read."""
+        return {end.table: self._count(end) for end in ends}
 
     def _keeps_dead_letters(self, table: str) -> bool:
         """Whether what is dropped of a table is kept for a person to look at."""
         return self.program.tables[table].bad_data == "dead_letter"
 
-    def _counted(self, offset: Offset) -> int | None:
-        """The rows of a table in the epoch that ends there, if those who read them have counted them."""
-        counts = [note.rows for note in self._notes(offset) if note.rows is not None]
-        table = self.program.tables[offset.table]
-        return sum(counts) if connector_of(table).spark_read(table) else None
+    def _count(self, end: Offset) -> ReadSlices:
+        reader_notes = self._notes(end)
+        return ReadSlices(sum(note.rows or 0 for note in reader_notes), sum(note.dropped for note in reader_notes))
 
     def _notes(self, offset: Offset) -> list[notes.ReaderNote]:
         directory = self.notes_directory / format_name(offset.table)

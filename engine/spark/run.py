@@ -303,7 +303,7 @@ class _Running:
         paths = self.prepared.paths
         begin = time.monotonic()
         # after all other sinks: what those have left out is known once they have recorded the epoch
-        ends = read_ends(paths.checkpoint, number) if steps.dead_letter_tables else []
+        ends = read_ends(paths.checkpoint, number)
         for dead_letter_table in steps.dead_letter_tables:
             dead_letter_table.take(epoch, ends, paths.watermarks)
         refused_of = steps.epoch_part.refused()
@@ -315,6 +315,7 @@ class _Running:
             rows_of=taken.rows_of,
             refused_of=refused_of,
             delivery=taken.delivery + timedelta(seconds=time.monotonic() - begin),
+            read=self.reporter.count(ends),
         )
         reach(Point.AFTER_SINKS, number)
 

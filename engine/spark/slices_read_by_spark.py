@@ -144,7 +144,7 @@ def _decoder(
             partitions = batch.column(0)
             for name in partitions.unique().to_pylist():
                 if name not in readings:
-                    readings[name] = SliceReading(spec, slices[name], moment, counted=True)
+                    readings[name] = SliceReading(spec, slices[name], moment)
                 raw = batch.filter(pc.equal(partitions, name)).select(list(read.columns))
                 rows = readings[name].take(read.chunk(name, raw))
                 if rows is not None:

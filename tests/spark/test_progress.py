@@ -10,7 +10,7 @@ from engine.epoch_report import PHASES, EpochReport, SinkProgress, TableFigures
 from engine.plan.completeness import RowPath
 from engine.plan.nodes import Tumble
 from engine.spark.planner import Offset
-from engine.spark.progress import TableCounters, WrittenEpoch, read_progress
+from engine.spark.progress import ReadSlices, WrittenEpoch, read_progress
 
 AT = datetime(2026, 1, 1, 5, 30, tzinfo=UTC)
 SETTLED = datetime(2026, 1, 1, 5, 29, 51, tzinfo=UTC)
@@ -24,11 +24,11 @@ PROGRESS = {
 
 
 def report(end: Offset = END) -> EpochReport:
-    counters = TableCounters(dropped=lambda _: 0, rows=lambda _: None)
     paths = {"counts": {RowPath("clicks", (Tumble(timedelta(minutes=1)),))}, "copy": {RowPath("clicks")}}
-    written = WrittenEpoch(5, 0, END.watermark, {"copy": [END.watermark and END.watermark - 1_000_000]})
-    progress = {**PROGRESS, "sources": [{"numInputRows": 11, "endOffset": json.dumps(end.to_json())}]}
-    return read_progress(progress, {}, written, counters, paths=paths, closes_windows=True)
+    held_from = {"copy": [END.watermark and END.watermark - 1_000_000]}
+    written = WrittenEpoch(5, 0, END.watermark, held_from, read={"clicks": ReadSlices(10)})
+    progress = {**PROGRESS, "sources": [{"endOffset": json.dumps(end.to_json())}]}
+    return read_progress(progress, written, keeps_dead_letters=lambda _: False, paths=paths, closes_windows=True)
 
 
 def test_an_epoch_was_committed_when_its_trigger_was_over_and_not_when_it_began() -> None:
@@ -64,8 +64,8 @@ def two_tables() -> EpochReport:
             "triggerExecution": 2500,
         },
         "sources": [
-            {"numInputRows": 11, "endOffset": json.dumps(END.to_json())},
-            {"numInputRows": 31, "endOffset": json.dumps(prices.to_json())},
+            {"endOffset": json.dumps(END.to_json())},
+            {"endOffset": json.dumps(prices.to_json())},
         ],
         "observedMetrics": {"late0 clicks": {"late": 3}, "late1": {"late": 2}, "late2 clicks": {"late": 1}},
         "stateOperators": [
@@ -73,11 +73,6 @@ def two_tables() -> EpochReport:
             {"numRowsUpdated": 1, "numRowsRemoved": 0, "memoryUsedBytes": 10},
         ],
     }
-    counters = TableCounters(
-        dropped=lambda offset: 4 if offset.table == "clicks" else 0,
-        rows=lambda _: None,
-        keeps_dead_letters=lambda table: table in ("clicks", "hook"),
-    )
     written = WrittenEpoch(
         9,
         6,
@@ -85,9 +80,11 @@ def two_tables() -> EpochReport:
         rows_of={"copy": 8, "hook": 1},
         refused_of={"hook": 6},
         delivery=timedelta(milliseconds=700),
+        read={"clicks": ReadSlices(10, dropped=4), "prices": ReadSlices(14)},
     )
     paths = {"copy": {RowPath("clicks")}, "hook": {RowPath("prices")}}
-    return read_progress(progress, {"prices": 2}, written, counters, paths=paths, closes_windows=True)
+    keeps_dead_letters = frozenset({"clicks", "hook"}).__contains__
+    return read_progress(progress, written, keeps_dead_letters=keeps_dead_letters, paths=paths, closes_windows=True)
 
 
 def test_what_was_done_with_each_table_is_told_apart() -> None:
@@ -97,6 +94,18 @@ def test_what_was_done_with_each_table_is_told_apart() -> None:
         "hook": TableFigures(rows_out=1, dropped_rows=6, dead_letters=6),
         "prices": TableFigures(rows_in=14, rows_waiting=70, dropped_rows=0),
     }
+
+
+def test_the_rows_of_a_table_that_has_not_moved_are_of_an_earlier_epoch() -> None:
+    dropped_before = replace(END, sequence=4, dropped=3)
+    source = {"startOffset": dropped_before.to_json(), "endOffset": json.dumps(dropped_before.to_json())}
+    written = WrittenEpoch(0, 0, read={"clicks": ReadSlices(10, dropped=4)})
+
+    unmoved = read_progress(
+        {**PROGRESS, "sources": [source]}, written, keeps_dead_letters=lambda _: False, paths={}, closes_windows=True
+    )
+
+    assert (unmoved.rows_in, unmoved.dropped_rows) == (0, 7)
 
 
 def test_the_figures_of_tables_add_up_to_those_of_the_epoch() -> None:

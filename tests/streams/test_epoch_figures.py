@@ -49,3 +49,22 @@ def test_rows_late_rows_and_dropped_rows_are_those_of_their_tables(spark: SparkS
     assert totals.phases["deliver"] > timedelta(0)
     assert sum(totals.phases.values(), timedelta(0)) < totals.duration * 1.05
     assert totals.state_changes > 0
+
+
+TWICE = """
+CREATE TABLE lines (key TEXT, n INT)
+WITH (connector = 'single_file', path = '{folder}/lines', format = 'json', type = 'source');
+CREATE TABLE pairs (a INT, b INT) WITH (connector = 'single_file', path = '{folder}/pairs', format = 'json', type = 'sink');
+CREATE TABLE both (key TEXT) WITH (connector = 'single_file', path = '{folder}/both', format = 'json', type = 'sink');
+INSERT INTO pairs SELECT a.n, b.n FROM lines AS a JOIN lines AS b ON a.key = b.key;
+INSERT INTO both SELECT key FROM lines UNION ALL SELECT key FROM lines;
+"""
+
+
+def test_a_row_that_is_read_several_times_is_one_row(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("".join(f'{{"key": "k{number}", "n": {number}}}\n' for number in range(5)))
+
+    _, reports = play(spark, RunSpec("twice", TWICE.format(folder=tmp_path), tmp_path / "state"))
+
+    assert sum(report.rows_in for report in reports) == 5
+    assert len(read_rows(tmp_path / "both")) == 10
