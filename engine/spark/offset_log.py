@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +49,15 @@ def read_settled(checkpoint: Path, epoch: int, *, closes_windows: bool) -> Settl
 def read_ends(checkpoint: Path, epoch: int) -> list[Offset]:
     """Where the source tables end in a planned epoch."""
     return _ends(read_planned(checkpoint, epoch))
+
+
+def planned_for(checkpoint: Path, epoch: int, ends: Sequence[Offset]) -> list[Offset]:
+    """Those of the ends of an epoch that were planned anew for it: a table that was not stands where it stood, and its
+    slices are of an earlier epoch."""
+    if not (checkpoint / "offsets" / str(epoch - 1)).exists():
+        return list(ends)
+    before = {end.table: end.sequence for end in read_ends(checkpoint, epoch - 1)}
+    return [end for end in ends if end.sequence != before.get(end.table)]
 
 
 def _ends(planned: PlannedEpoch) -> list[Offset]:

@@ -15,8 +15,8 @@ from engine.spark.watermarks import END_OF_TIME
 
 @dataclass(frozen=True, slots=True)
 class ReadSlices:
-    """What was counted in the slices that a table was read in last: its rows, and its records that are none. Spark
-    counts a row once for every branch that reads it, but for those that share what was read."""
+    """What was counted in the slices that a table was read in last: its records that are no rows, and its rows, if they
+    are of this epoch. Spark would count a row for every branch that reads it, but for those that share a read."""
 
     rows: int = 0
     dropped: int = 0
@@ -63,9 +63,7 @@ def read_progress(
     marks = {name: offset.promise for name, offset in offsets.items()}
     operators = _list(progress.get("stateOperators", []))
     settled = _settled(progress) if closes_windows else _least(marks)
-    # a table that has nothing in this epoch ends where it did, and what was counted is of an earlier one
-    moved = {end.table for source, end in zip(sources, ends, strict=True) if _has_moved(source, end)}
-    rows_read = {table: written.read[table].rows if table in moved else 0 for table in offsets}
+    rows_read = {table: written.read[table].rows for table in offsets}
     rows_in = sum(rows_read.values())
     late = _late(progress)
     dropped_so_far = {table: offset.dropped + written.read[table].dropped for table, offset in offsets.items()}
@@ -112,11 +110,6 @@ def _reached(
     silent = (name for name, offset in offsets.items() if offset.is_by_clock and not offset.is_end)
     by_clock = tuple(sorted(read_tables.intersection(silent)))
     return SinkProgress(_instant(reached.until), _instant(reached.output_until), reached.unknown, by_clock)
-
-
-def _has_moved(source: Mapping[str, object], end: Offset) -> bool:
-    start = source.get("startOffset")
-    return start is None or _offset(start).sequence != end.sequence
 
 
 def _duration(progress: Mapping[str, object]) -> timedelta:

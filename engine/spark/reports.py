@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,17 +41,19 @@ class Reporter:
             paths[write.table] = paths.get(write.table, frozenset()) | row_paths(write)
         return paths
 
-    def count(self, ends: Iterable[Offset]) -> Mapping[str, ReadSlices]:
-        """What was counted in the slices that end there. Their notes are there until the next epoch is read."""
-        return {end.table: self._count(end) for end in ends}
+    def count(self, ends: Iterable[Offset], fresh_ends: Collection[Offset]) -> Mapping[str, ReadSlices]:
+        """What was counted in the slices that end there. Rows are those of the fresh ends alone: the others are of
+        earlier epochs."""
+        return {end.table: self._count(end, has_rows=end in fresh_ends) for end in ends}
 
     def _keeps_dead_letters(self, table: str) -> bool:
         """Whether what is dropped of a table is kept for a person to look at."""
         return self.program.tables[table].bad_data == "dead_letter"
 
-    def _count(self, end: Offset) -> ReadSlices:
+    def _count(self, end: Offset, *, has_rows: bool) -> ReadSlices:
         reader_notes = self._notes(end)
-        return ReadSlices(sum(note.rows or 0 for note in reader_notes), sum(note.dropped for note in reader_notes))
+        rows = sum(note.rows or 0 for note in reader_notes) if has_rows else 0
+        return ReadSlices(rows, sum(note.dropped for note in reader_notes))
 
     def _notes(self, offset: Offset) -> list[notes.ReaderNote]:
         directory = self.notes_directory / format_name(offset.table)

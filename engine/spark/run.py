@@ -44,7 +44,7 @@ from engine.spark.dead_letter_tables import DeadLetterTable
 from engine.spark.draining import Draining
 from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
-from engine.spark.offset_log import hash_offsets, read_ends, read_settled
+from engine.spark.offset_log import hash_offsets, planned_for, read_ends, read_settled
 from engine.spark.progress import WrittenEpoch
 from engine.spark.pulses import Pulses
 from engine.spark.reports import Reporter
@@ -304,8 +304,9 @@ class _Running:
         begin = time.monotonic()
         # after all other sinks: what those have left out is known once they have recorded the epoch
         ends = read_ends(paths.checkpoint, number)
+        fresh_ends = planned_for(paths.checkpoint, number, ends)
         for dead_letter_table in steps.dead_letter_tables:
-            dead_letter_table.take(epoch, ends, paths.watermarks)
+            dead_letter_table.take(epoch, fresh_ends, paths.watermarks)
         refused_of = steps.epoch_part.refused()
         self.written[number] = WrittenEpoch(
             taken.rows,
@@ -315,7 +316,7 @@ class _Running:
             rows_of=taken.rows_of,
             refused_of=refused_of,
             delivery=taken.delivery + timedelta(seconds=time.monotonic() - begin),
-            read=self.reporter.count(ends),
+            read=self.reporter.count(ends, fresh_ends),
         )
         reach(Point.AFTER_SINKS, number)
 

@@ -20,7 +20,7 @@ from engine.spark.dead_letters import DeadLetterNotes, noted_dead_letters
 from engine.spark.epoch import EpochPart
 from engine.spark.run import RunSpec
 from engine.spark.targets import Target
-from tests.streams.play import kill_in_epoch, play, read_rows
+from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,6 +97,44 @@ def test_a_table_takes_each_bad_record_once_through_a_crash(
     assert [str(row["origin"]).rsplit(", ")[1] for row in letters] == ["line 2", "line 4", "line 5", "line 6"]
     assert all(row["source"] == "input" and row["error"] for row in letters)
     assert reports[-1].dropped_rows == 4
+
+
+BESIDE_ANOTHER_TABLE = """
+CREATE TABLE events (ts TIMESTAMP NOT NULL, key TEXT, WATERMARK FOR ts)
+WITH (connector = 'scripted', path = '{folder}/script.json');
+CREATE TABLE lines (n BIGINT NOT NULL) WITH (
+  connector = 'single_file', path = '{folder}/lines', type = 'source', format = 'json',
+  bad_data = 'dead_letter', dead_letter.table = 'letters'
+);
+CREATE TABLE letters (record TEXT) WITH (
+  connector = 'single_file', path = '{folder}/letters', type = 'sink', format = 'json'
+);
+CREATE TABLE output (n BIGINT)
+WITH (connector = 'single_file', path = '{folder}/out.json', format = 'json', type = 'sink');
+CREATE TABLE windows (n BIGINT)
+WITH (connector = 'single_file', path = '{folder}/windows.json', format = 'json', type = 'sink');
+INSERT INTO output SELECT n FROM lines;
+INSERT INTO windows SELECT n FROM (
+  SELECT tumble(INTERVAL '1 minute') AS w, count(*) AS n FROM events GROUP BY w
+);
+"""
+
+
+def test_a_bad_record_is_taken_once_however_many_epochs_another_table_has_after_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    steps = [Step(timedelta(minutes=tick), {"p": [{"ts": at(tick), "key": "k"}]}) for tick in range(5)]
+    write_script(tmp_path / "script.json", steps)
+    (tmp_path / "lines").write_text('{"n": 1}\n{"n": "one"}\n{"n": 2}\n')
+
+    outcome, reports = play(
+        spark, RunSpec("letters", BESIDE_ANOTHER_TABLE.format(folder=tmp_path), tmp_path / "state")
+    )
+
+    assert outcome == "finished"
+    assert [row["record"] for row in read_rows(tmp_path / "letters")] == ['{"n": "one"}']
+    assert sum(report.tables["lines"].rows_in or 0 for report in reports) == 2
+    assert {report.dropped_rows for report in reports} == {1}
 
 
 def test_a_table_of_dead_letters_that_keeps_files_open_wakes_a_silent_source(tmp_path: Path) -> None:

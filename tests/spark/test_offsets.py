@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.spark.offset_log import Settled, read_settled
+from engine.spark.offset_log import Settled, planned_for, read_ends, read_settled
 from engine.spark.planner import Offset
 from engine.spark.watermarks import END_OF_TIME
 
@@ -45,3 +45,14 @@ def test_with_windows_an_epoch_settles_those_that_it_closes(windows: int, is_las
     plan(tmp_path, windows, source(8_000, is_end=True))
 
     assert read_settled(tmp_path, 3, closes_windows=True) == Settled(windows, is_last)
+
+
+def test_a_table_that_is_not_planned_anew_stands_where_it_stood(tmp_path: Path) -> None:
+    still, moving = Offset("still", {"p": 5}, {}, moved={"p": 1}, sequence=7), Offset("moving", {"p": 1}, {}, sequence=2)
+    plan(tmp_path, 0, still, moving)
+    later = Offset("moving", {"p": 4}, {}, moved={"p": 1}, sequence=3)
+    lines = (json.dumps(offset.to_json()) for offset in (still, later))
+    (tmp_path / "offsets" / "4").write_text("\n".join(["v1", "{}", *lines]))
+
+    assert planned_for(tmp_path, 4, read_ends(tmp_path, 4)) == [later]
+    assert planned_for(tmp_path, 3, read_ends(tmp_path, 3)) == [still, moving]

@@ -96,18 +96,6 @@ def test_what_was_done_with_each_table_is_told_apart() -> None:
     }
 
 
-def test_the_rows_of_a_table_that_has_not_moved_are_of_an_earlier_epoch() -> None:
-    dropped_before = replace(END, sequence=4, dropped=3)
-    source = {"startOffset": dropped_before.to_json(), "endOffset": json.dumps(dropped_before.to_json())}
-    written = WrittenEpoch(0, 0, read={"clicks": ReadSlices(10, dropped=4)})
-
-    unmoved = read_progress(
-        {**PROGRESS, "sources": [source]}, written, keeps_dead_letters=lambda _: False, paths={}, closes_windows=True
-    )
-
-    assert (unmoved.rows_in, unmoved.dropped_rows) == (0, 7)
-
-
 def test_the_figures_of_tables_add_up_to_those_of_the_epoch() -> None:
     figures, tables = two_tables(), two_tables().tables.values()
 
