@@ -62,8 +62,7 @@ OnSign: TypeAlias = Callable[[StartStep | None], None]
 """Told that the run is alive, and which step its start has come to, when that is another one."""
 _PULSES = "pulses"
 _LONG_INTERVAL = timedelta(seconds=5)
-"""A drain takes some four epochs without rows. If they came this seldom or seldomer, whoever waits for the run to end
-would take it for one that does not; another query costs some two seconds."""
+"""A drain takes some four epochs, and who waits for it has little patience; another query costs some two seconds."""
 POLL_SECONDS = 0.03
 """How often a run looks at its query: short beside an epoch, and each look is one call into Java."""
 _PARTITIONS = "spark.sql.shuffle.partitions"
