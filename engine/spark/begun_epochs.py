@@ -1,10 +1,10 @@
 """Which epoch of a run has begun last, and whether another one may.
 
-    Spark's thread    begins epoch 7
-    the onlooker      is_under_way: 7 has begun, and is not reported
-    the onlooker      reports epoch 7
-    the onlooker      refuses further ones: none is under way, and so none will be
-    Spark's thread    begins epoch 8: StopRequested, before its first effect
+Spark's thread    begins epoch 7
+the onlooker      is_under_way: 7 has begun, and is not reported
+the onlooker      reports epoch 7
+the onlooker      refuses further ones: none is under way, and so none will be
+Spark's thread    begins epoch 8: StopRequested, before its first effect
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ class Planner:
         )
 
     def _must_begin(self, start: Offset) -> bool:
-        """Whether nobody knows later where the source began: that must be in the offset log, even if nothing is read."""
+        """Whether nobody knows later where the source began: the offset log must say it, even if nothing is read."""
         return isinstance(self.source, HasMovingStart) and start.sequence == 0
 
     def _next_of_drained(self, start: Offset) -> Offset:

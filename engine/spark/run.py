@@ -106,8 +106,8 @@ def run(
     warm: Callable[[Path], SparkSession] | None = None,
 ) -> Outcome:
     """Run until the input ends or a stop is asked for, in a session of its own, or in one that `warm` gives for the
-    directory of the run's logs; it is closed in the end. Raises EngineError, with a code, when
-    it fails. It has started once an epoch is committed, or the input was found to be empty and the sinks answer."""
+    directory of the run's logs; it is closed in the end. Raises EngineError, with a code, when it fails. It has started
+    once an epoch is committed, or the input was found to be empty and the sinks answer."""
     on_sign(StartStep.READING)
     prepared = _prepare(spec)
     with ExitStack() as opened:
@@ -200,7 +200,7 @@ def _run(
     spark.conf.set(_PARTITIONS, str(prepared.claim.parallelism))
     try:
         reporter = Reporter(prepared.program, prepared.paths.watermarks, prepared.claim.lineage)
-        return _Running(prepared, control, reporter, listeners).until_end(spark)
+        return _Running(prepared, control, reporter, listeners, BegunEpochs(control)).until_end(spark)
     finally:
         prepared.claim.release()  # the callbacks that Spark keeps would hold it for as long as the session lives
 
@@ -225,8 +225,8 @@ class _Running:
     control: Control
     reporter: Reporter
     listeners: _Listeners
+    begun: BegunEpochs
     written: dict[int, WrittenEpoch] = field(default_factory=dict)
-    begun: BegunEpochs = field(init=False)
     has_ended: bool = False
     is_up: bool = False
     memory_kills: int = field(default_factory=count_memory_kills)
@@ -234,14 +234,10 @@ class _Running:
     interval: timedelta = timedelta(0)
     """The least time from the start of one epoch to that of the next."""
 
-    def __post_init__(self) -> None:
-        self.begun = BegunEpochs(self.control)
-
     def until_end(self, spark: SparkSession) -> Outcome:
         spec, paths = self.prepared.spec, self.prepared.paths
-        pulses = Pulses(
-            [paths.logs / _PULSES / format_name(table) for table in self.prepared.program.scans], spec.epoch_interval
-        )
+        files = [paths.logs / _PULSES / format_name(table) for table in self.prepared.program.scans]
+        pulses = Pulses(files, spec.epoch_interval)
         pulses.clear()
         steps = self._steps(spark)
         query = self._start(steps, spec.epoch_interval)
@@ -340,9 +336,7 @@ class _Running:
             return None
         return read_settled(checkpoint, number - 1, closes_windows=self.prepared.program.parts.closes_windows).watermark
 
-    def _watch(
-        self, query: StreamingQuery, steps: _EpochSteps, draining: Draining
-    ) -> Outcome | Literal["too slow"]:
+    def _watch(self, query: StreamingQuery, steps: _EpochSteps, draining: Draining) -> Outcome | Literal["too slow"]:
         """Look on until the run has ended, or until its query comes to its epochs too seldom for what it has to do."""
         while True:
             self.control.wait(POLL_SECONDS)

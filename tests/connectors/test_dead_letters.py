@@ -127,9 +127,7 @@ def test_a_bad_record_is_taken_once_however_many_epochs_another_table_has_after_
     write_script(tmp_path / "script.json", steps)
     (tmp_path / "lines").write_text('{"n": 1}\n{"n": "one"}\n{"n": 2}\n')
 
-    outcome, reports = play(
-        spark, RunSpec("letters", BESIDE_ANOTHER_TABLE.format(folder=tmp_path), tmp_path / "state")
-    )
+    outcome, reports = play(spark, RunSpec("letters", BESIDE_ANOTHER_TABLE.format(folder=tmp_path), tmp_path / "state"))
 
     assert outcome == "finished"
     assert [row["record"] for row in read_rows(tmp_path / "letters")] == ['{"n": "one"}']

@@ -48,7 +48,10 @@ def test_with_windows_an_epoch_settles_those_that_it_closes(windows: int, is_las
 
 
 def test_a_table_that_is_not_planned_anew_stands_where_it_stood(tmp_path: Path) -> None:
-    still, moving = Offset("still", {"p": 5}, {}, moved={"p": 1}, sequence=7), Offset("moving", {"p": 1}, {}, sequence=2)
+    still, moving = (
+        Offset("still", {"p": 5}, {}, moved={"p": 1}, sequence=7),
+        Offset("moving", {"p": 1}, {}, sequence=2),
+    )
     plan(tmp_path, 0, still, moving)
     later = Offset("moving", {"p": 4}, {}, moved={"p": 1}, sequence=3)
     lines = (json.dumps(offset.to_json()) for offset in (still, later))

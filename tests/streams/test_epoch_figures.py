@@ -54,7 +54,8 @@ def test_rows_late_rows_and_dropped_rows_are_those_of_their_tables(spark: SparkS
 TWICE = """
 CREATE TABLE lines (key TEXT, n INT)
 WITH (connector = 'single_file', path = '{folder}/lines', format = 'json', type = 'source');
-CREATE TABLE pairs (a INT, b INT) WITH (connector = 'single_file', path = '{folder}/pairs', format = 'json', type = 'sink');
+CREATE TABLE pairs (a INT, b INT)
+WITH (connector = 'single_file', path = '{folder}/pairs', format = 'json', type = 'sink');
 CREATE TABLE both (key TEXT) WITH (connector = 'single_file', path = '{folder}/both', format = 'json', type = 'sink');
 INSERT INTO pairs SELECT a.n, b.n FROM lines AS a JOIN lines AS b ON a.key = b.key;
 INSERT INTO both SELECT key FROM lines UNION ALL SELECT key FROM lines;
