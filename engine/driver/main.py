@@ -110,8 +110,12 @@ def outcome_of(assignment: Assignment, work: Work, log: RunLog) -> Goodbye:
         tell_failure(explained)
         return Goodbye("failed", failure_of(explained))
     except Exception as error:
-        LOG.exception("the driver meets an error of its own")
-        return Goodbye("failed", failure_of(_explained(error, assignment.state_dir)))
+        explained = _explained(error, assignment.state_dir)
+        if isinstance(error, OSError) and is_disk_full(error):
+            tell_failure(explained)
+        else:
+            LOG.exception("the driver meets an error of its own")
+        return Goodbye("failed", failure_of(explained))
 
 
 def _explained(error: Exception, state: Path) -> EngineError:

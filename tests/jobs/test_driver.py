@@ -75,6 +75,20 @@ def test_what_goes_wrong_is_said_with_its_cause(error: Exception, code: str, cau
     assert (goodbye.failure.code, goodbye.failure.cause) == (code, cause)
 
 
+def test_a_full_disk_at_the_start_is_one_line_of_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assignment = assigned(tmp_path)
+    home = Home(assignment, lambda _: None, lambda: None)
+    error = OSError(errno.ENOSPC, "No space left on device", "/state/generation")
+
+    outcome_of(assignment, FailingWork(error), RunLog.of(assignment, home))
+
+    (record,) = caplog.records
+    assert (record.getMessage(), record.exc_info) == (
+        "/state/generation cannot be written: No space left on device",
+        None,
+    )
+
+
 @FAILURES
 def test_work_between_runs_that_goes_wrong_says_its_cause(
     error: Exception, code: str, cause: Cause, tmp_path: Path
