@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from engine.spark.jvm.local_files import ARCHIVE, CLASS
+
 _STREAMING = "spark.sql.streaming"
 _STATE = f"{_STREAMING}.stateStore"
 _RENAMING_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -62,6 +64,8 @@ def driver_conf(
     """All settings of one driver; `extra` wins over ours."""
     return {
         **FIXED,
+        # Hadoop's own starts a dozen processes in every epoch, each a chmod.
+        "spark.hadoop.fs.file.impl": CLASS,
         "spark.app.name": app_name,
         "spark.master": master,
         # Each partition of state costs tens of milliseconds per epoch, so there are no more than asked for.
@@ -69,4 +73,12 @@ def driver_conf(
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
         **extra,
+        **_jars(master, extra.get("spark.jars")),
     }
+
+
+def _jars(master: str, named: str | None) -> Mapping[str, str]:
+    """What workers elsewhere need of us; those of a local master are in the driver's own JVM."""
+    if master.startswith("local"):
+        return {}
+    return {"spark.jars": ",".join(filter(None, (named, str(ARCHIVE))))}

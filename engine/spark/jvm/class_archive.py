@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.spark.jvm.java import Java
+from engine.spark.jvm.local_files import ARCHIVE
 
 _AOT_CACHE_SINCE = 25
 _MAGIC_NUMBERS = {0xF00BABA2, 0xF00BABA8}
@@ -108,7 +109,7 @@ def _key(java: Java, jars: Path) -> str:
     release = program.parent.parent / "release"
     if release.exists():
         digest.update(release.read_bytes())
-    for entry in sorted(os.scandir(jars), key=lambda entry: entry.name):
-        stat = entry.stat()
-        digest.update(f"{entry.path} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    for path in (ARCHIVE, *sorted(jars.iterdir())):
+        stat = path.stat()
+        digest.update(f"{path} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:24]

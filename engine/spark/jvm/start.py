@@ -22,6 +22,7 @@ from engine.errors import JavaStartError, JvmDiedError
 from engine.process_endings import count_memory_kills, describe_ending
 from engine.spark.jvm.class_archive import Archive
 from engine.spark.jvm.java import Java
+from engine.spark.jvm.local_files import ARCHIVE
 
 START_DEADLINE = timedelta(seconds=120)
 """A JVM on an overloaded machine of two cores was ready after 40 s at worst."""
@@ -129,7 +130,7 @@ def launch(
         str(java.path),
         *_options(java, memory=memory, quick=quick, log_file=log_file),
         *(archive.options() if archive else ()),
-        "-cp", f"{home}/jars/*",
+        "-cp", f"{ARCHIVE}:{home}/jars/*",
         "org.apache.spark.deploy.SparkSubmit", "--properties-file", str(properties), "pyspark-shell",
     ]  # fmt: skip
     # with SPARK_HOME set, every Python process of Spark's would import pyspark from its zip: 0.5 s of compiling

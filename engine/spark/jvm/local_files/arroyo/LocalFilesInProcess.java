@@ -1,0 +1,44 @@
+package arroyo;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.fs.permission.FsPermission;
+
+/**
+ * Hadoop's local file system without its child processes and without its checksum files.
+ *
+ * <p>Without its native library Hadoop starts a {@code chmod} for every file that it makes: a dozen processes in every
+ * epoch. And beside each file of a checkpoint it keeps a second one of checksums, although Spark writes one of its own.
+ * Checksum files that are there from before are still read and held against their files.
+ */
+public final class LocalFilesInProcess extends LocalFileSystem {
+
+  public LocalFilesInProcess() {
+    super(new Raw());
+    setWriteChecksum(false);
+  }
+
+  private static final class Raw extends RawLocalFileSystem {
+    @Override
+    public void setPermission(Path path, FsPermission permission) throws IOException {
+      if (permission.getStickyBit()) {
+        super.setPermission(path, permission);
+        return;
+      }
+      String symbols =
+          permission.getUserAction().SYMBOL
+              + permission.getGroupAction().SYMBOL
+              + permission.getOtherAction().SYMBOL;
+      try {
+        Files.setPosixFilePermissions(
+            pathToFile(path).toPath(), PosixFilePermissions.fromString(symbols));
+      } catch (UnsupportedOperationException notPosix) {
+        super.setPermission(path, permission);
+      }
+    }
+  }
+}

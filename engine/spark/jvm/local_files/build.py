@@ -1,0 +1,69 @@
+"""`python -m engine.spark.jvm.local_files.build`: compile the Java class beside this, and pack it.
+
+The archive is committed, so that nobody needs a compiler. It says which source it is of, and the test that looks at
+that also compiles anew where a Java compiler of the same major version is at hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from engine.spark.jvm.local_files import ARCHIVE, CLASS, SOURCE
+from engine.spark.jvm.start import spark_home
+
+_RELEASE = "17"
+"""The oldest Java that Spark runs on."""
+_EPOCH = (2020, 1, 1, 0, 0, 0)
+
+
+def digest_of_source() -> str:
+    """What the archive names as its source."""
+    return hashlib.sha256(SOURCE.read_bytes()).hexdigest()
+
+
+def compiler_version(javac: str) -> str:
+    """The major version of a compiler."""
+    said = subprocess.run([javac, "-version"], capture_output=True, text=True, check=True)
+    return re.split(r"[ .]", (said.stdout or said.stderr).strip())[1]
+
+
+def build(archive: Path, javac: str) -> None:
+    """Compile the source into an archive, the same bytes for the same source and compiler."""
+    with tempfile.TemporaryDirectory() as folder:
+        jars = str(spark_home() / "jars" / "*")
+        subprocess.run(
+            [javac, "--release", _RELEASE, "-g:none", "-proc:none", "-cp", jars, "-d", folder, str(SOURCE)], check=True
+        )
+        manifest = f"Manifest-Version: 1.0\nBuild-Jdk-Spec: {compiler_version(javac)}\n"
+        manifest += "".join(f"Source-Digest-{part}: {text}\n" for part, text in enumerate(_halves(digest_of_source())))
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as jar:
+            jar.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF", _EPOCH), manifest + "\n")
+            for compiled in sorted(Path(folder).rglob("*.class")):
+                jar.writestr(zipfile.ZipInfo(str(compiled.relative_to(folder)), _EPOCH), compiled.read_bytes())
+
+
+def _halves(digest: str) -> tuple[str, str]:
+    """A line of a manifest has at most 72 bytes."""
+    return digest[:32], digest[32:]
+
+
+def main() -> int:
+    """Write the archive; 1 where there is no compiler."""
+    javac = shutil.which("javac")
+    if javac is None:
+        sys.stderr.write(f"there is no javac on the PATH to compile {CLASS} with\n")
+        return 1
+    build(ARCHIVE, javac)
+    sys.stdout.write(f"wrote {ARCHIVE}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
