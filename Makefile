@@ -16,7 +16,7 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser gate chaos soak bench bench-api format constraints clean
+.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser gate chaos soak bench bench-epochs bench-api format constraints clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ soak: $(READY) ## Five pipelines for two hours, killed and restarted all the tim
 
 bench: $(READY) ## Every benchmark: ours against plain PySpark, side by side
 	$(BIN)/python -m benchmarks
+
+bench-epochs: $(READY) ## What an epoch of 100 rows costs: ours and by hand
+	$(BIN)/python -m benchmarks.epochs
 
 bench-api: $(READY) ## The control plane under load: 1,000 pipelines, 20 drivers, 500 held requests: SECONDS=60
 	$(BIN)/python -m benchmarks.api $(or $(SECONDS),60)

@@ -60,7 +60,7 @@ def ours(shape: str, folder: Path, scratch: Path, seen: Callable[[int], None]) -
     spec = RunSpec("epochs", _SOURCE.format(folder=folder) + _OURS[shape], scratch / "state", max_epoch_rows=ROWS)
 
     def note(report: EpochReport) -> None:
-        seen(report.number)
+        seen(report.epoch)
 
     run_in(spark, spec, Control(), note)
 
@@ -141,7 +141,9 @@ def main(rounds: int) -> int:
                     figures.append((answer["cpu"], answer["wall"]))
                     process.end()
             cpu, wall = (statistics.median(figure[part] for figure in figures_of["ours"]) for part in (0, 1))
-            plain_cpu, plain_wall = (statistics.median(figure[part] for figure in figures_of["plain"]) for part in (0, 1))
+            plain_cpu, plain_wall = (
+                statistics.median(figure[part] for figure in figures_of["plain"]) for part in (0, 1)
+            )
             missed = missed or cpu > goal[0] or wall > goal[1]
             print(
                 f"{shape:12}{_pair(cpu, wall):>16}{_pair(plain_cpu, plain_wall):>16}{cpu / plain_cpu:14.2f}"

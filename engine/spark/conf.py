@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +11,10 @@ from engine.spark.jvm.local_files import ARCHIVE, CLASS
 _STREAMING = "spark.sql.streaming"
 _STATE = f"{_STREAMING}.stateStore"
 _RENAMING_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+_IS_ONE_JVM = re.compile(r"local(\[.*\])?")
+_KNOWS_OUR_CLASSES = re.compile(r"local|spark://")
+"""Masters whose processes look for a class among the archives of the driver; others start before they have those."""
 
 RETAINED_EPOCHS = 100
 """How many epochs back Spark can still go. A savepoint of a running job must be copied before this many more have
@@ -64,21 +69,25 @@ def driver_conf(
     """All settings of one driver; `extra` wins over ours."""
     return {
         **FIXED,
-        # Hadoop's own starts a dozen processes in every epoch, each a chmod.
-        "spark.hadoop.fs.file.impl": CLASS,
         "spark.app.name": app_name,
         "spark.master": master,
         # Each partition of state costs tens of milliseconds per epoch, so there are no more than asked for.
         "spark.sql.shuffle.partitions": str(parallelism),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        **_local_files(master),
         **extra,
         **_jars(master, extra.get("spark.jars")),
     }
 
 
+def _local_files(master: str) -> Mapping[str, str]:
+    """Hadoop's own local file system starts a dozen processes in every epoch, each a chmod; ours does not."""
+    return {"spark.hadoop.fs.file.impl": CLASS} if _KNOWS_OUR_CLASSES.match(master) else {}
+
+
 def _jars(master: str, named: str | None) -> Mapping[str, str]:
     """What workers elsewhere need of us; those of a local master are in the driver's own JVM."""
-    if master.startswith("local"):
-        return {}
+    if _IS_ONE_JVM.fullmatch(master) or not _KNOWS_OUR_CLASSES.match(master):
+        return {} if named is None else {"spark.jars": named}
     return {"spark.jars": ",".join(filter(None, (named, str(ARCHIVE))))}

@@ -9,17 +9,15 @@ import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Hadoop's local file system without its child processes and without its checksum files.
+ * Hadoop's local file system without its child processes.
  *
- * <p>Without its native library Hadoop starts a {@code chmod} for every file that it makes: a dozen processes in every
- * epoch. And beside each file of a checkpoint it keeps a second one of checksums, although Spark writes one of its own.
- * Checksum files that are there from before are still read and held against their files.
+ * <p>Without its native library Hadoop starts a {@code chmod} for every file that it makes: a dozen
+ * processes in every epoch.
  */
 public final class LocalFilesInProcess extends LocalFileSystem {
 
   public LocalFilesInProcess() {
     super(new Raw());
-    setWriteChecksum(false);
   }
 
   private static final class Raw extends RawLocalFileSystem {
