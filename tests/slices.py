@@ -42,6 +42,7 @@ LONG = (
     "kafka/test_spark_read.py::test_spark_reads_the_same_through_kills",
     "kafka/test_with_spark.py::test_a_kill_loses_and_doubles_nothing",
     "kept/test_kept.py::test_a_state_of_an_earlier_day_goes_on",
+    "kills/test_kills_with_spark.py",
     "nexmark/test_nexmark.py",
     "streams/test_watermarks.py::test_a_kill_in_the_middle_changes_nothing",
     "streams/test_windows_against_duckdb.py",
