@@ -26,6 +26,7 @@ ALONE = {
     "system/test_full_disks.py",
     "system/test_kill_loop.py",
     "system/test_sickness.py",
+    "system/test_spare_drivers.py",
 }
 """Files whose tests start all that they need themselves, and take long."""
 

@@ -52,6 +52,7 @@ LONG = (
     "system/test_full_disks.py",
     "system/test_kill_loop.py",
     "system/test_sickness.py",
+    "system/test_spare_drivers.py",
     "updating/test_restarts.py",
     "updating/test_with_spark.py::test_the_folded_changes_are_the_batch_answer",
 )
