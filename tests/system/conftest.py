@@ -29,6 +29,7 @@ HASTE = {
     "HEARTBEAT_LIMIT": "5s",
     "INITIAL_BACKOFF": "50ms",
     "STOP_GRACE": "20s",
+    "SPARE_DRIVERS": "0",
 }
 QUERY = """{says}
 CREATE TABLE impulse WITH (connector = 'impulse', event_rate = '10');
