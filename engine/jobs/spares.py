@@ -22,13 +22,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.jobs import processes
 from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
+from engine.jobs.free_memory import free_memory
 from engine.jobs.spec import RunSettings, read_run_settings
 
 LOG = logging.getLogger(__name__)
@@ -43,6 +43,8 @@ _REST = 600.0
 """Seconds before the next try after a spare has ended by itself."""
 _MEMORY = 3 * 2**30
 """A spare holds about one GiB; so much must be free that it takes nothing from anybody."""
+_LEAST = 2**29
+"""When less is free, spares go before anybody is ended for memory."""
 _YOUNG = 60.0
 """Seconds in which the process of a directory may not have taken its lock yet."""
 
@@ -96,15 +98,6 @@ def spare_mark(spare_id: str) -> str:
     return f"spare/{spare_id}"
 
 
-def memory_available() -> int:
-    """The bytes that could be had without swapping; where the kernel does not say, none."""
-    with suppress(OSError, ValueError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return 0
-
-
 @dataclass(slots=True)
 class SpareDrivers:
     """Keeps so many spares."""
@@ -115,7 +108,7 @@ class SpareDrivers:
     """What drivers inherit, before anything that belongs to a pipeline."""
     command: Sequence[str] = SPARE_COMMAND
     clock: Callable[[], float] = time.monotonic
-    memory: Callable[[], int] = memory_available
+    memory: Callable[[], int] = free_memory
     _spares: list[Spare] = field(default_factory=list)
     _quiet_since: float = field(init=False)
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -155,6 +148,8 @@ class SpareDrivers:
                 self._quiet_since = self.clock() + _REST - _QUIET
                 spare.forget()
             self._spares = [spare for spare in self._spares if spare not in ended]
+            if self._spares and self.memory() < _LEAST:
+                self._give_up()
             is_quiet = self.clock() - self._quiet_since >= _QUIET
             if len(self._spares) < self.count and is_quiet and all(spare.is_ready for spare in self._spares):
                 if self.memory() < _MEMORY:
@@ -184,6 +179,16 @@ class SpareDrivers:
                 env=environment,
             )
         return Spare(spare_id, directory, process, environment)
+
+    def _give_up(self) -> None:
+        """Let all of them end, since others need their memory."""
+        LOG.warning("memory is short: %d spare drivers end", len(self._spares))
+        self._quiet_since = self.clock() + _REST - _QUIET
+        for spare in self._spares:
+            spare.forget()
+            processes.kill_group(spare.process.pid)
+            spare.process.wait()
+        self._spares = []
 
     def _remove_directories(self) -> None:
         for directory in self.directory.spares.iterdir() if self.directory.spares.is_dir() else ():

@@ -208,6 +208,20 @@ def test_none_is_started_where_memory_is_short(reserve: Reserve) -> None:
     assert reserve.directories() == []
 
 
+def test_they_go_when_memory_becomes_short(reserve: Reserve) -> None:
+    directory = reserve.warm()
+    reserve.memory = 2**28
+
+    reserve.pass_time(1)
+
+    assert not processes.is_locked(directory / LOCK)
+    reserve.memory = 8 * 2**30
+    reserve.pass_time(100)
+    assert len(reserve.directories()) == 1
+    reserve.pass_time(700)
+    assert len(reserve.directories()) == 2
+
+
 def test_several_are_started_one_after_the_other(reserve: Reserve) -> None:
     reserve.of(STAYS, count=2)
     reserve.warm()

@@ -1,0 +1,36 @@
+"""How much memory could be had without taking it from anybody, as the kernel says.
+
+the machine    MemAvailable 20 GiB
+the container  may hold 4 GiB, holds 3, of which 1 is files that it can drop        2 GiB could be had
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+_CONTAINERS = (
+    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
+)
+"""Where the two kinds of control groups say what may be held and what is, below their root."""
+
+
+def free_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """The bytes; none where the kernel does not say."""
+    free = 0
+    with suppress(OSError, ValueError):
+        free = _figure(proc / "meminfo", "MemAvailable:") * 1024
+    for limit, held, figures, droppable in _CONTAINERS:
+        with suppress(OSError, ValueError):  # without a limit it is no number, and there is no file
+            room = int((groups / limit).read_text()) - int((groups / held).read_text())
+            free = min(free, room + _figure(groups / figures, droppable))
+    return max(free, 0)
+
+
+def _figure(path: Path, name: str) -> int:
+    for line in path.read_text().splitlines():
+        words = line.split()
+        if words[0] == name:
+            return int(words[1])
+    raise ValueError(name)
