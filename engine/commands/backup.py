@@ -63,7 +63,7 @@ def run_restore_backup(args: Namespace) -> int:
                     f"{directory.root} has a control plane's database",
                     hint="--replace overwrites it, after a backup of it",
                 )
-            say(f"{_set_aside(directory, settings.kept_backups)}: what was there before")
+            say(f"{_set_aside(directory, settings.kept_backups, args.file)}: what was there before")
         backups.put_back(directory, args.file)
     finally:
         lock.close()
@@ -71,12 +71,13 @@ def run_restore_backup(args: Namespace) -> int:
     return 0
 
 
-def _set_aside(directory: DataDirectory, keep: int) -> Path:
-    """A backup of what is about to be overwritten; what cannot be read any more is only moved away."""
+def _set_aside(directory: DataDirectory, keep: int, spare: Path) -> Path:
+    """A backup of what is about to be overwritten by the backup `spare`; what cannot be read any more is only moved
+    away."""
     from engine.store import backups  # noqa: PLC0415 - the other verbs start faster without the database's library
 
     try:
-        return backups.take_aside(directory, backups.store_version(directory.database), now(), keep)
+        return backups.take_aside(directory, backups.store_version(directory.database), now(), keep, spare)
     except BackupError:
         broken = directory.database.with_suffix(f".broken-{now():%Y%m%dT%H%M%S}")
         return directory.database.rename(broken)

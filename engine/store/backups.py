@@ -77,13 +77,15 @@ def take(directory: DataDirectory, file: Path, at: datetime) -> Manifest:
     return manifest
 
 
-def take_aside(directory: DataDirectory, before: int, at: datetime, keep: int) -> Path:
-    """Copy the control plane into the data directory before its database is changed; the newest copies are kept."""
+def take_aside(directory: DataDirectory, before: int, at: datetime, keep: int, spare: Path | None = None) -> Path:
+    """Copy the control plane into the data directory before its database is changed. The newest copies are kept, and
+    `spare`, whatever its age: it is about to be put back."""
     directory.backups.mkdir(mode=0o700, exist_ok=True)
     file = directory.backups / f"{at:%Y%m%dT%H%M%S%f}-store-{before}.tar"
     take(directory, file, at)
     for old in sorted(directory.backups.glob("*-store-*.tar"))[:-keep]:
-        old.unlink()
+        if spare is None or not old.samefile(spare):
+            old.unlink()
     return file
 
 

@@ -317,6 +317,29 @@ def test_the_command_line_makes_a_backup_and_puts_it_back(tmp_path: Path, capsys
     assert _names(DataDirectory(tmp_path / "c")) == ["orders-a", "orders-b"]
 
 
+def test_the_oldest_copy_is_there_until_it_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = DataDirectory(tmp_path / "a")
+    _write(directory, "a")
+    oldest = backups.take_aside(directory, NEWEST, T0, keep=1)
+    _write(directory, "b")
+    monkeypatch.setenv("ARROYO__KEPT_BACKUPS", "1")
+
+    assert _call(RESTORE_BACKUP, str(oldest), "--data-dir", str(directory.root), "--replace") == 0
+
+    assert _names(directory) == ["orders-a"]
+    assert oldest.exists()
+
+
+def test_a_manifest_of_another_kind_is_no_backup(tmp_path: Path) -> None:
+    file, manifest = tmp_path / "copy", tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({"format": "1", "engine": "0", "store": None, "taken_at": "now"}))
+    with tarfile.open(file, "w") as archive:
+        archive.add(manifest, "manifest.json")
+
+    with pytest.raises(BackupError, match="is no backup"):
+        backups.read_manifest(file)
+
+
 def test_a_backup_is_not_put_back_under_a_control_plane_at_work(tmp_path: Path, capsys: Any) -> None:
     directory, copy = DataDirectory(tmp_path / "a"), str(tmp_path / "copy")
     _write(directory, "a")
