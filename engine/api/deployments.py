@@ -10,6 +10,7 @@ from fastapi import APIRouter, Response
 from pydantic import AfterValidator, Field, SecretStr
 from sqlalchemy import Connection
 
+from engine import secret_references
 from engine.api import answers
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, kept, note
@@ -21,18 +22,18 @@ from engine.api.traces.spans import watch
 from engine.delivery.faults import reach
 from engine.errors import RequestError, RequestTooLargeError, StaleWriteError
 from engine.jobs import desired, ids
+from engine.jobs.address import LONGEST_NAME, NAME
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, PlannedQuery, Spec, StopRequest, Version, read_run_settings
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
-from engine.secret_references import NAME
 from engine.store import jobs, pipeline_secrets, pipelines, targets, versions
-from engine.store.records import read_record
+from engine.store.records import read_record, read_version
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
-Name = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f/\\]+$")]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=rf"^{NAME}$")]
 
 
 def _without_null(secret: SecretStr) -> SecretStr:
@@ -42,7 +43,7 @@ def _without_null(secret: SecretStr) -> SecretStr:
     return secret
 
 
-SecretName = Annotated[str, Field(max_length=128, pattern=rf"^{NAME}$")]
+SecretName = Annotated[str, Field(max_length=128, pattern=rf"^{secret_references.NAME}$")]
 SecretValue = Annotated[SecretStr, Field(max_length=16_384), AfterValidator(_without_null)]
 Secrets = Annotated[dict[SecretName, SecretValue], Field(max_length=32)]
 
@@ -217,11 +218,12 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
 def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment, context: Context) -> Pipeline:
     """The pipeline after a deployment under a name that is taken, with the version that it makes, if it makes one."""
     record = read_record(connection, earlier.id)
-    current = versions.get(connection, earlier.id, earlier.version)
+    current = read_version(connection, earlier.id, earlier.version)
     body, spec, planned, now = deployment.body, deployment.spec, deployment.planned, context.clock()
     changed = earlier if body.parallelism is None else desired.ask_parallelism(earlier, body.parallelism)
     changed = desired.ask_stop(changed, record.status, body.stop, StopRequest(deployment.request.caller, now))
-    if not desired.means_the_same(current, spec, planned):
+    is_refused_its_state = body.force and desired.has_foreign_state(current, planned, record.status)
+    if is_refused_its_state or not desired.means_the_same(current, spec, planned):
         has_state = record.status.progress.epoch is not None or context.directory.has_state(changed.id)
         version = desired.next_version(current, spec, planned, now, force=body.force, has_state=has_state)
         versions.add(connection, version)

@@ -25,7 +25,7 @@ from engine.jobs.spec import Pipeline, StopRequest
 from engine.jobs.states import StopMode
 from engine.store import pipelines, targets, versions
 from engine.store.lineages import voided_by_request
-from engine.store.records import read_record
+from engine.store.records import read_record, read_version
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
@@ -103,7 +103,7 @@ def restart(
 
 def _with_interval(connection: Connection, pipeline: Pipeline, micros: int | None, context: Context) -> Pipeline:
     """The pipeline with another checkpoint interval, which is a version of its own; the same one changes nothing."""
-    current = versions.get(connection, pipeline.id, pipeline.version)
+    current = read_version(connection, pipeline.id, pipeline.version)
     interval = None if micros is None else timedelta(microseconds=micros)
     if interval == current.spec.checkpoint_interval:
         return pipeline

@@ -1,4 +1,5 @@
-"""Where a control plane is reached: where its API begins, and the address that it writes into its data directory."""
+"""Where a control plane is reached: where its API begins, what a piece of a path may be, and the address that it writes
+into its data directory."""
 
 from __future__ import annotations
 
@@ -7,6 +8,11 @@ from pathlib import Path
 
 API_PREFIX = "/api/v1"
 """What the path of every request begins with."""
+
+
+NAME = r"[^\x00-\x1f/\\]+"
+"""What a pipeline may be called; its name is a piece of a path."""
+LONGEST_NAME = 256
 
 
 def read_address(server_file: Path) -> str | None:

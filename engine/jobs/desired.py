@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from engine.errors import PipelineBusyError, PipelineIncompatibleError
+from engine.errors import OtherFormatError, OtherQueryError, PipelineBusyError, PipelineIncompatibleError
 from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Spec, StopRequest, Version
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
+
+_REFUSED_STATES = (OtherQueryError.code, OtherFormatError.code)
 
 
 def ask_stop(pipeline: Pipeline, status: Status, mode: StopMode, request: StopRequest) -> Pipeline:
@@ -60,9 +62,10 @@ def is_settled(pipeline: Pipeline, status: Status) -> bool:
 
 
 def other_interval(current: Version, interval: timedelta | None, now: datetime) -> Version:
-    """The version that only another checkpoint interval makes."""
+    """The version that only another checkpoint interval makes. It gives up the state that the current one has not given
+    up yet."""
     spec = replace(current.spec, checkpoint_interval=interval)
-    return replace(current, number=current.number + 1, spec=spec, created_at=now, force=False, predecessors=())
+    return replace(current, number=current.number + 1, spec=spec, created_at=now, predecessors=())
 
 
 def means_the_same(current: Version, spec: Spec, plan: PlannedQuery) -> bool:
@@ -70,6 +73,13 @@ def means_the_same(current: Version, spec: Spec, plan: PlannedQuery) -> bool:
     if (spec.settings, spec.checkpoint_interval) != (current.spec.settings, current.spec.checkpoint_interval):
         return False
     return spec.digest == current.spec.digest if current.meaning is None else plan.meaning == current.meaning
+
+
+def has_foreign_state(current: Version, plan: PlannedQuery, status: Status) -> bool:
+    """Whether the state may be that of another query although nobody has changed this one: another version of the
+    engine plans it differently, or a run of it was refused the state."""
+    is_refused = status.failure is not None and status.failure.code in _REFUSED_STATES
+    return plan.fingerprint != current.fingerprint or (status.state is State.FAILED and is_refused)
 
 
 def describe_change(before: Pipeline | None, after: Pipeline) -> str:
@@ -93,7 +103,8 @@ def describe_change(before: Pipeline | None, after: Pipeline) -> str:
 def next_version(
     current: Version, spec: Spec, plan: PlannedQuery, now: datetime, *, force: bool, has_state: bool
 ) -> Version:
-    """The version that another spec makes. Refused when the state of the old plan does not fit the new one."""
+    """The version that another spec makes. Refused when the state of the old plan does not fit the new one. It gives up
+    the state that the current one has not given up yet."""
     fits = plan.fingerprint == current.fingerprint
     if not (fits or force) and has_state:
         raise PipelineIncompatibleError(
@@ -107,7 +118,7 @@ def next_version(
         plan.fingerprint,
         plan.graph,
         now,
-        force=force or not fits,
+        force=force or not fits or current.force,
         meaning=plan.meaning,
     )
 

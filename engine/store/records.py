@@ -38,12 +38,8 @@ class StoredRecords:
     def version(self, pipeline_id: str, number: int) -> Version:
         """A version of a pipeline, with `force` only until a run of it was up."""
         with self.database.reading() as connection:
-            version = versions.get(connection, pipeline_id, number)
-            return replace(
-                version,
-                force=version.force and not runs.was_up(connection, pipeline_id, number),
-                predecessors=targets.predecessors(connection, pipeline_id, number),
-            )
+            predecessors = targets.predecessors(connection, pipeline_id, number)
+            return replace(read_version(connection, pipeline_id, number), predecessors=predecessors)
 
     def secrets(self, pipeline_id: str) -> Mapping[str, str]:
         """The secrets that a pipeline was deployed with, by their names."""
@@ -93,6 +89,12 @@ def read_record(connection: Connection, id_or_name: str) -> JobRecord:
     for record in sorted(records, key=lambda record: record.pipeline.id != id_or_name):
         return record
     raise pipelines.not_found(id_or_name)
+
+
+def read_version(connection: Connection, pipeline_id: str, number: int) -> Version:
+    """A version of a pipeline, with `force` only until a run of it was up."""
+    version = versions.get(connection, pipeline_id, number)
+    return replace(version, force=version.force and not runs.was_up(connection, pipeline_id, number))
 
 
 def read_page(connection: Connection, after: Pipeline | None, limit: int | None) -> Sequence[JobRecord]:

@@ -63,6 +63,35 @@ def test_a_forced_version_opens_no_gate_on_what_the_one_before_has_reached(plane
     assert gate(plane)[::2] == (True, 1)
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PATCH", "orders", {"checkpoint_interval_micros": 5_000_000}),
+        ("PUT", "by-name/orders", {"query": "SELECT 2", "settings": {"memory": "3g"}}),
+    ],
+)
+def test_a_version_on_top_of_a_forced_one_that_has_not_run_yet_gives_up_the_state_in_its_place(
+    plane: Plane, method: str, path: str, body: dict[str, Any]
+) -> None:
+    plane.run()
+    reach(plane, 25, 30)
+    plane.deploy(query="SELECT 2", force=True)
+
+    assert plane.http.request(method, f"/api/v1/pipelines/{path}", json=body).json()["version"] == 3
+    assert gate(plane) == NOTHING, "asked for, and the first version still runs"
+    plane.settle()
+    plane.end()
+    assert (plane.runner.launched[-1].query, plane.runner.launched[-1].force) == ("SELECT 2", True)
+    plane.come_up()
+    reach(plane, 0, 5)
+    assert gate(plane)[::2] == (False, 0)
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"checkpoint_interval_micros": 6_000_000})
+    plane.settle()
+    plane.end()
+    assert (plane.job()["run_id"], plane.runner.launched[-1].force) == (3, False)
+
+
 def test_a_forced_version_over_a_finished_one_has_not_finished(plane: Plane) -> None:
     plane.run()
     reach(plane, 25, 30)

@@ -6,9 +6,19 @@ from datetime import timedelta
 import pytest
 
 from engine.errors import PipelineBusyError, PipelineIncompatibleError
-from engine.jobs.desired import ask_restart, ask_restore, ask_stop, is_settled, means_the_same, next_version
+from engine.jobs.desired import (
+    ask_restart,
+    ask_restore,
+    ask_stop,
+    has_foreign_state,
+    is_settled,
+    means_the_same,
+    next_version,
+    other_interval,
+)
 from engine.jobs.spec import PlannedQuery, Restore, Spec, StopRequest, Version
 from engine.jobs.states import State
+from engine.jobs.status import Failure
 from tests.jobs.builders import T0, status, wanted
 
 BY = StopRequest("ann", T0)
@@ -104,6 +114,24 @@ def test_without_state_any_plan_will_do() -> None:
     version = next_version(CURRENT, Spec("SELECT 2"), PLAN_B, T0, force=False, has_state=False)
 
     assert version.force
+
+
+def test_a_state_is_foreign_when_the_query_is_planned_differently_or_was_refused_it() -> None:
+    refused = Failure("state.other_query", "another's")
+    failed = status(State.FAILED)
+
+    assert has_foreign_state(CURRENT, PLAN_B, status(State.STOPPED))
+    assert has_foreign_state(CURRENT, PLAN_A, replace(failed, failure=refused))
+    assert not has_foreign_state(CURRENT, PLAN_A, replace(failed, failure=Failure("data.broken", "no")))
+    assert not has_foreign_state(CURRENT, PLAN_A, replace(status(State.RUNNING), failure=refused))
+
+
+def test_what_follows_a_forced_version_that_has_not_run_gives_the_state_up_in_its_place() -> None:
+    forced = replace(CURRENT, force=True)
+
+    assert next_version(forced, Spec("SELECT  1"), PLAN_A, T0, force=False, has_state=True).force
+    assert other_interval(forced, timedelta(seconds=5), T0).force
+    assert not other_interval(CURRENT, timedelta(seconds=5), T0).force
 
 
 def test_the_digest_does_not_see_the_order_of_settings() -> None:
