@@ -35,13 +35,14 @@ class RestorePlan:
 
     def ask(self, connection: Connection, record: JobRecord) -> Pipeline:
         """The pipeline of which this is desired; refused when it was changed since this was planned."""
-        changed = desired.ask_restore(record.pipeline, self.restore)
+        planned, current = self.record.pipeline, record.pipeline
+        if (current.id, current.version) != (planned.id, planned.version):
+            raise StaleWriteError(f"pipeline {current.name!r} has changed in between", hint="send the request again")
+        if not self.restore.allow_replay:
+            _refuse_epochs(record, self.stored)
+        changed = desired.ask_restore(current, self.restore)
         if self.version is None:
             return changed
-        if record.pipeline.version != self.record.pipeline.version:
-            raise StaleWriteError(
-                f"pipeline {record.pipeline.name!r} has changed in between", hint="send the request again"
-            )
         versions.add(connection, self.version)
         targets.claim(connection, record.pipeline.id, self.version.number, self.targets)
         return desired.ask_version(changed, self.version)

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from engine.api.plan_restore import RestorePlan, plan_restore
 from engine.checkpoints.lineage import Lineage, write_lineage
+from engine.errors import ReplayError, StaleWriteError
 from engine.jobs.data_directory import DataDirectory
+from engine.store import savepoints
+from engine.store.records import read_record
 from tests.api.conftest import Plane, report
 from tests.api.test_savepoints import take
 
@@ -117,3 +123,42 @@ def test_another_history_is_a_replay_before_anything_stops(plane: Plane) -> None
 
     assert (status, problem["code"]) == (409, "savepoint.replay")
     assert "another history" in problem["detail"]
+
+
+def checked(plane: Plane, savepoint: dict[str, Any], *, allow_replay: bool) -> RestorePlan:
+    """A restore that has passed its checks and is not written down yet."""
+    with plane.context.database.reading() as connection:
+        record = read_record(connection, "orders")
+        stored = savepoints.get(connection, record.pipeline.id, savepoint["id"])
+    return plan_restore(plane.context, record, stored, with_version=False, allow_replay=allow_replay)
+
+
+def ask(plane: Plane, plan: RestorePlan) -> None:
+    with plane.context.database.rehearsing() as connection:
+        plan.ask(connection, read_record(connection, "orders"))
+
+
+def test_another_query_that_is_deployed_after_the_checks_ends_a_restore(plane: Plane) -> None:
+    plane.run()
+    plan = checked(plane, take(plane), allow_replay=True)
+    ask(plane, plan)
+
+    plane.deploy(query="SELECT 2", force=True)
+
+    with pytest.raises(StaleWriteError, match="has changed in between"):
+        ask(plane, plan)
+
+
+def test_a_job_that_is_started_after_the_checks_is_not_taken_back(plane: Plane) -> None:
+    plane.run()
+    savepoint = take(plane)
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
+    plane.settle()
+    plan = checked(plane, savepoint, allow_replay=False)
+    ask(plane, plan)
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "none"})
+    plane.settle()
+
+    with pytest.raises(ReplayError, match="commits epochs"):
+        ask(plane, plan)
