@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from engine.errors import RequestError
 from engine.instants import from_micros
 
+_DAY_OR_MICROS = re.compile(r"[0-9]{8}")
+
 
 def read_instant(name: str, text: str) -> datetime:
     """An instant as it was asked about; one without a zone is in UTC."""
+    if _DAY_OR_MICROS.fullmatch(text):
+        # a day without dashes is ISO 8601, too: as microseconds it would open every gate
+        raise RequestError(
+            f"{name}: {text!r} may be a day, or microseconds of the first minutes of 1970",
+            hint="write a day with dashes, as in 2026-01-31, and an instant of those minutes as 1970-01-01T00:00:20Z",
+        )
     try:
         if text.lstrip("-").isdigit():
             return from_micros(int(text))

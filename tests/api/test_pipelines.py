@@ -138,6 +138,11 @@ def test_what_a_deployment_leaves_out_stays_as_it_is(plane: Plane) -> None:
     assert (other["version"], {name: other[name] for name in WHOLE}) == (2, rescaled)
 
 
+@pytest.mark.parametrize("micros", [1_000_001, 4_350_007, 86_399_999_999])
+def test_an_interval_is_shown_to_the_microsecond(plane: Plane, micros: int) -> None:
+    assert plane.deploy(checkpoint_interval_micros=micros)["checkpoint_interval_micros"] == micros
+
+
 def test_what_a_new_pipeline_leaves_out_is_the_default(plane: Plane) -> None:
     found = plane.deploy()
 
@@ -191,6 +196,18 @@ def test_another_plan_is_refused_while_there_is_state(plane: Plane) -> None:
     assert plane.deploy(query="SELECT 2", force=True)["version"] == 2
     plane.end()
     assert plane.runner.launched[-1].force
+
+
+def test_force_lets_a_query_begin_anew_that_was_refused_its_state(plane: Plane) -> None:
+    plane.run()
+    assert plane.deploy(force=True)["version"] == 1, "the state is its own"
+    plane.end("failed", {"code": "state.other_query", "message": "the state is another's", "cause": "mistake"})
+    assert plane.state() == "Failed"
+
+    deployed = plane.deploy(force=True)
+
+    assert (deployed["version"], deployed["unchanged"]) == (2, False)
+    assert (plane.runner.launched[-1].query, plane.runner.launched[-1].force) == ("SELECT 1", True)
 
 
 def test_another_plan_is_taken_while_there_is_no_state(plane: Plane) -> None:

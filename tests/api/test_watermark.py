@@ -53,6 +53,16 @@ def test_an_instant_in_no_year_of_utc_is_refused_also_by_a_gate_that_gives_certi
     assert (refused.status_code, refused.json()["code"]) == (422, "request.invalid")
 
 
+def test_a_day_without_dashes_is_not_taken_for_microseconds(plane: Plane) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(1, 30)]})
+
+    refused = plane.http.get(f"/api/v1{PATH}?past=20260131")
+
+    assert (refused.status_code, refused.json()["code"]) == (422, "request.invalid")
+    assert "2026-01-31" in refused.json()["hint"]
+
+
 def test_the_answer_waits_until_the_watermark_has_passed(plane: Plane) -> None:
     plane.run()
     with ThreadPoolExecutor(1) as threads:
@@ -107,6 +117,18 @@ def test_a_finished_job_has_passed_every_instant(plane: Plane) -> None:
     plane.end("finished")
 
     assert plane.get(f"{PATH}?past=9000-01-01T00:00:00Z")["passed"] is True
+
+
+def test_a_finished_job_has_passed_nothing_for_a_sink_that_it_does_not_have(plane: Plane) -> None:
+    plane.run()
+    plane.call("heartbeat", {"state": "running", "reports": [report(1, 30)]})
+    plane.end("finished")
+    gate = f"{PATH}?past=9000-01-01T00:00:00Z&table="
+
+    refused = plane.http.get(f"/api/v1{gate}shwon")
+
+    assert (refused.status_code, refused.json()["code"]) == (404, "pipeline.no_such_sink")
+    assert plane.get(f"{gate}counts")["passed"] is True
 
 
 def test_a_held_request_holds_no_thread(plane: Plane) -> None:
