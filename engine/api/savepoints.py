@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Mapping, Sequence
@@ -182,9 +183,10 @@ def _stopped(context: Context, request: ChangeRequest, record: JobRecord, stop: 
 
 
 def _again(connection: Connection, context: Context, answer: KeptAnswer) -> Response:
-    """The savepoint that the same request has asked for before, as it is now."""
-    asked = answers.Savepoint.model_validate_json(answer.body)
-    stored = savepoints.find(connection, asked.pipeline_id, asked.id)
+    """The savepoint that the same request has asked for before, as it is now. An answer of an earlier version may have
+    been kept, so that no more is read of it than what names the savepoint."""
+    asked = json.loads(answer.body)
+    stored = savepoints.find(connection, asked["pipeline_id"], asked["id"])
     return again(answer) if stored is None else _as_it_is(stored, context, {"Idempotency-Replayed": "true"})
 
 

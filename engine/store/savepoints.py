@@ -95,7 +95,9 @@ def find(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoi
 def get(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoint:
     """A savepoint of that pipeline."""
     if (savepoint := find(connection, pipeline_id, savepoint_id)) is None:
-        raise SavepointNotFoundError(f"the pipeline has no savepoint {savepoint_id!r}")
+        raise SavepointNotFoundError(
+            f"the pipeline has no savepoint {savepoint_id!r}", hint="`arroyo savepoints` lists those that it has"
+        )
     return savepoint
 
 

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import json
 import sqlite3
+import zlib
 from concurrent.futures import wait
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, update
 from sqlalchemy.exc import OperationalError
 
 from engine.api import savepoints
 from engine.api.answers import Savepoint
 from engine.store import savepoints as stored_savepoints
+from engine.store.keys import KEYS
 from engine.store.savepoints import Savepoint as Stored
 from engine.store.savepoints import add
 from tests.api.conftest import T0, Plane, report
@@ -78,6 +81,16 @@ def test_a_savepoint_asked_for_twice_is_taken_once(plane: Plane) -> None:
 
     assert take(plane, key="k")["id"] == take(plane, key="k")["id"]
     assert len(plane.get(PATH)["data"]) == 1
+
+
+def test_an_answer_that_an_earlier_version_has_kept_names_its_savepoint(plane: Plane) -> None:
+    pipeline = plane.run()
+    savepoint = take(plane, key="k")
+    kept = json.dumps({"id": savepoint["id"], "pipeline_id": pipeline["id"], "state": "pending"}).encode()
+    with plane.context.database.writing() as connection:
+        connection.execute(update(KEYS).where(KEYS.c.key == "k").values(body=zlib.compress(kept)))
+
+    assert take(plane, key="k") == savepoint
 
 
 def test_a_savepoint_that_was_cut_short_is_taken_again_by_the_next_control_plane(plane: Plane) -> None:
