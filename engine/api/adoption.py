@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -9,6 +10,7 @@ from sqlalchemy import Connection
 from engine.jobs import desired
 from engine.jobs.status import JobEvent, Run
 from engine.jobs.wire import WIRE, is_spoken
+from engine.jobs.wishes import CONTROL_PLANE
 from engine.store import events, pipelines, runs
 from engine.store.records import read_record
 
@@ -25,9 +27,16 @@ def adopt(connection: Connection, run: Run, wire: int, now: datetime) -> None:
     version = f"run {run.generation} was started by another version of the engine (it speaks version {wire}"
     if is_spoken(wire):
         words = f"{version}, the control plane {WIRE}); it is adopted and works on"
-        events.add(connection, JobEvent(run.job_id, now, "info", words, "run.adopted", generation=run.generation))
+        _tell(connection, run, JobEvent(run.job_id, now, "info", words, "run.adopted"))
         return
+    if run.wire is not None and record.pipeline.restarts_asked > record.status.restarts_done:
+        return  # it was told so before
     words = f"{version}, which the control plane does not speak any more); it stops after its epoch and starts anew"
-    events.add(connection, JobEvent(run.job_id, now, "warn", words, "run.too_old", generation=run.generation))
+    _tell(connection, run, JobEvent(run.job_id, now, "warn", words, "run.too_old"))
     if record.pipeline.stop == "none":
-        pipelines.update(connection, desired.ask_restart(record.pipeline, record.status, force=False))
+        again = desired.ask_restart(record.pipeline, record.status, force=False)
+        pipelines.update(connection, replace(again, asked_by=None))
+
+
+def _tell(connection: Connection, run: Run, event: JobEvent) -> None:
+    events.add(connection, replace(event, generation=run.generation, who=CONTROL_PLANE))

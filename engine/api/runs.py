@@ -23,6 +23,7 @@ from engine.jobs.orders import orders
 from engine.jobs.process_usage import ProcessRole, ProcessUsage
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
+from engine.jobs.wire import is_spoken
 from engine.store import checkpoints, jobs, lineages, pipelines, runs, totals
 from engine.store.records import read_call
 
@@ -100,13 +101,15 @@ def hello(job: str, generation: Generation, body: Hello, request: Request, conte
 @ROUTER.post("/heartbeat")
 def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Request, context: ContextDep) -> Answer:
     """A driver is still there. Without news this only reads."""
+    is_stranger = context.last_calls.last(job, generation) is None
     run, status = _note_call(context, request, job, generation)
     if body.usage is not None:
         usage = {role: body.usage[role] for role in get_args(ProcessRole) if role in body.usage}
         context.last_calls.record_usage(job, generation, usage, context.clock())
     context.last_calls.record_signs(job, generation, body.signs, context.clock())
-    if body.reports or _is_first(run, body) or _has_stepped(run, body) or run.wire is None:
-        run, status = _write_news(job, generation, body, request, context)
+    is_new = body.reports or _is_first(run, body) or _has_stepped(run, body)
+    if is_new or _is_to_be_adopted(run, is_stranger=is_stranger):
+        run, status = _write_news(job, generation, body, request, context, is_stranger=is_stranger)
     return _answer(context, run, status)
 
 
@@ -119,7 +122,9 @@ def _note_call(context: Context, request: Request, job: str, generation: int) ->
     return run, status
 
 
-def _write_news(job: str, generation: int, body: Heartbeat, request: Request, context: Context) -> tuple[Run, Status]:
+def _write_news(
+    job: str, generation: int, body: Heartbeat, request: Request, context: Context, *, is_stranger: bool
+) -> tuple[Run, Status]:
     """Write down what is new in a heartbeat; the run that calls and its job, as they were before."""
     with context.database.writing() as connection:
         run, status = _authenticated(connection, request, job, generation)
@@ -129,13 +134,20 @@ def _write_news(job: str, generation: int, body: Heartbeat, request: Request, co
         if is_first and status.generation == generation:
             runs.set_running(connection, run, context.clock())
         committed = _advance(connection, run, status, body.reports, context.clock())
-        if run.wire is None:
+        is_adopted = _is_to_be_adopted(run, is_stranger=is_stranger)
+        if is_adopted:
             adopt(connection, run, body.wire, context.clock())
     _tell(context, run, committed, is_first=is_first)
     context.changes.notify(run.pipeline_id)
-    if is_first or run.wire is None:
+    if is_first or is_adopted:
         context.wake()
     return run, status
+
+
+def _is_to_be_adopted(run: Run, *, is_stranger: bool) -> bool:
+    """Whether an earlier control plane has greeted the run, and nobody has asked yet which version it speaks; or it
+    speaks one that this control plane, to which it has not called before, does not."""
+    return run.wire is None or (is_stranger and not is_spoken(run.wire))
 
 
 def _is_first(run: Run, body: Heartbeat) -> bool:

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
+from engine.api.authentication import who_asks
 from engine.api.context import Context, ContextDep
 from engine.jobs.leaks import LeakedPath, OpenRun, leaked_paths
+from engine.jobs.wishes import CONTROL_PLANE
 from engine.store import old_rows
 from engine.store.records import read_page
 
@@ -43,12 +45,16 @@ class SweepAnswer(BaseModel):
 
 @ROUTER.post("")
 def sweep_now(
-    context: ContextDep, dry_run: Annotated[bool, Query(description="Whether only to say what would go.")] = False
+    request: Request,
+    context: ContextDep,
+    dry_run: Annotated[bool, Query(description="Whether only to say what would go.")] = False,
 ) -> SweepAnswer:
     """Remove what is left behind: scratch directories of processes that are no more, files and records of old runs, old
     events, certificates and idempotency keys. Nothing of a run that is alive, of a state or of a savepoint is touched;
     the control plane does the same at every start and now and then."""
     leaks = look(context) if dry_run else sweep(context)
+    if not dry_run:
+        _tell(leaks, who_asks(request) or CONTROL_PLANE)
     return SweepAnswer(dry_run=dry_run, leaks=leaks, bytes=sum(leak.bytes or 0 for leak in leaks))
 
 
@@ -83,8 +89,7 @@ class Sweeper:
         """Sweep until closed."""
         while not self._is_over.is_set():
             try:
-                for leak in sweep(self.context):
-                    LOG.info("sweep: %s %s: %s", leak.kind, leak.path or leak.count, leak.reason)
+                _tell(sweep(self.context), CONTROL_PLANE)
             except Exception:
                 LOG.exception("an error ends this sweep; the next one tries again")
             self._is_over.wait(self.interval.total_seconds())
@@ -92,6 +97,11 @@ class Sweeper:
     def close(self) -> None:
         """Make `run` return."""
         self._is_over.set()
+
+
+def _tell(leaks: Sequence[Leak], who: str) -> None:
+    for leak in leaks:
+        LOG.info("sweep by %s: %s %s: %s", who, leak.kind, leak.path or leak.count, leak.reason)
 
 
 def _paths(context: Context) -> Sequence[LeakedPath]:

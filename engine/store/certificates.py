@@ -74,7 +74,9 @@ def give(connection: Connection, certificate: Certificate) -> Certificate:
 
 def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Certificate]:
     """The newest certificates of a pipeline, newest first."""
-    return _those(connection, CERTIFICATES.c.pipeline_id == pipeline_id)[: -limit - 1 : -1]
+    newest = select(CERTIFICATES).order_by(CERTIFICATES.c.at.desc(), CERTIFICATES.c.id.desc()).limit(limit)
+    rows = connection.execute(newest.where(CERTIFICATES.c.pipeline_id == pipeline_id)).mappings()
+    return [Certificate(**row) for row in rows]
 
 
 def would_void(connection: Connection, pipeline_id: str, after_epoch: int | None) -> Sequence[Certificate]:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from engine.jobs.records import JobRecord
 from engine.jobs.status import JobEvent, Run
+from engine.jobs.wishes import CONTROL_PLANE
 from engine.store import certificates, checkpoints, events, savepoints, versions
 from engine.store.certificates import Certificate
 
@@ -53,13 +54,13 @@ def begin(connection: Connection, before: JobRecord, at: datetime) -> None:
         voided = certificates.void(connection, pipeline.id, epoch, at)
     elif _gives_up_plan(connection, before):
         voided = certificates.void(connection, pipeline.id, None, at)
-    _tell(connection, pipeline.job_id, generation, voided, at)
+    _tell(connection, pipeline.job_id, generation, voided, pipeline.asked_by or CONTROL_PLANE, at)
 
 
 def begun(connection: Connection, run: Run, lineage: str | None, first_epoch: int, at: datetime) -> None:
     """A run has begun, or gone on with, a history at an epoch: void what stands on the same epochs of others."""
     voided = certificates.void_others(connection, run.pipeline_id, lineage, first_epoch, at)
-    _tell(connection, run.job_id, run.generation, voided, at)
+    _tell(connection, run.job_id, run.generation, voided, CONTROL_PLANE, at)
 
 
 def _changes_version(record: JobRecord) -> bool:
@@ -87,7 +88,9 @@ def _numbers(record: JobRecord) -> tuple[int, int]:
     return record.status.version or 0, record.pipeline.version
 
 
-def _tell(connection: Connection, job_id: str, generation: int, voided: Sequence[Certificate], at: datetime) -> None:
+def _tell(
+    connection: Connection, job_id: str, generation: int, voided: Sequence[Certificate], who: str, at: datetime
+) -> None:
     if not voided:
         return
     names = [
@@ -105,5 +108,6 @@ def _tell(connection: Connection, job_id: str, generation: int, voided: Sequence
             "gate.voided",
             "clear those runs once the pipeline has written their time again",
             generation,
+            who=who,
         ),
     )

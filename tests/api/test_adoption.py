@@ -55,6 +55,38 @@ def test_a_driver_that_is_too_old_stops_at_an_epoch_and_starts_anew(
     assert ("info", "run.adopted") not in _events(plane)
 
 
+def test_a_driver_that_has_said_what_it_speaks_can_be_too_old_for_a_later_control_plane(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane.run()
+    plane.context.last_calls.forget(plane.job()["id"])  # a later control plane, which it has not called yet
+    monkeypatch.setattr(wire, "OLDEST_WIRE", 2)
+
+    answers = [_beat(plane), _beat(plane), _beat(plane)]
+    plane.end("stopped")
+    plane.come_up()
+
+    assert [answer["orders"] for answer in answers[1:]] == [[{"kind": "stop", "mode": "checkpoint"}]] * 2
+    assert (plane.job()["state"], plane.job()["run_id"]) == ("Running", 2)
+    assert _events(plane).count(("warn", "run.too_old")) == 1
+
+
+def test_nobody_has_asked_for_what_an_adoption_brings(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+    plane.run()
+    _upgrade(plane)
+    monkeypatch.setattr(wire, "OLDEST_WIRE", 2)
+    newest = plane.get("/pipelines/orders/events?limit=1")["data"][0]["id"]
+
+    _beat(plane)
+    _beat(plane)
+    plane.end("stopped")
+    plane.come_up()
+
+    events = plane.get(f"/pipelines/orders/events?after={newest}")["data"]
+    assert (events[0]["code"], events[-1]["message"]) == ("run.too_old", "Scheduling to Running")
+    assert {event["who"] for event in events} == {"control plane"}
+
+
 def test_a_driver_that_is_too_old_and_is_to_stop_is_not_started_again(
     plane: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:

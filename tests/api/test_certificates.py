@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
+
+from sqlalchemy.event import listen
 
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, write_lineage
@@ -160,6 +163,42 @@ def test_a_state_that_turns_out_to_be_another_one_voids_what_stood_on_its_epochs
     reach(plane, 0, 5, lineage="b")
 
     assert certificates(plane) == {"monday": True}
+
+
+def test_the_event_of_what_is_void_names_who_asked_for_that(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 7, 12)
+    ask(plane, "monday")
+    plane.http.put("/api/v1/pipelines/by-name/orders", json={"query": "SELECT 2", "force": True})
+    plane.settle()
+    plane.end()
+    plane.come_up()
+    reach(plane, 7, 12)
+    ask(plane, "tuesday")
+    reach(plane, 0, 5, lineage="b")
+
+    events = plane.get("/pipelines/orders/events")["data"]
+
+    voided = [event["who"] for event in reversed(events) if event["code"] == "gate.voided"]
+    assert voided == ["admin", "control plane"]
+
+
+def test_a_page_of_certificates_reads_no_more_than_it_shows(plane: Plane) -> None:
+    plane.run()
+    reach(plane, 7, 12)
+    for run in ("monday", "tuesday", "wednesday"):
+        plane.now += timedelta(seconds=1)
+        ask(plane, run)
+    statements: list[str] = []
+    listen(plane.context.database.engine, "before_cursor_execute", lambda *call: statements.append(call[2]))
+
+    page = plane.get("/pipelines/orders/certificates?limit=2")
+
+    assert ([certificate["run_id"] for certificate in page["data"]], page["has_more"]) == (
+        ["wednesday", "tuesday"],
+        True,
+    )
+    assert ["LIMIT" in statement for statement in statements if "FROM certificates" in statement] == [True]
 
 
 def test_a_rescale_voids_nothing(plane: Plane) -> None:
