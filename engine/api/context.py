@@ -71,7 +71,8 @@ class LastCalls:
 
     def record(self, job_id: str, generation: int, at: datetime) -> None:
         """A run has called."""
-        self._at[job_id] = (generation, at)
+        if not self._is_late(job_id, generation):
+            self._at[job_id] = (generation, at)
 
     def record_signs(self, job_id: str, generation: int, signs: int | None, at: datetime) -> None:
         """A run has said how many signs of life its work has shown so far. One of an earlier version does not know:
@@ -79,7 +80,8 @@ class LastCalls:
         match self._signs.get(job_id):
             case (newest, count, _) if newest == generation and count == signs is not None:
                 return
-        self._signs[job_id] = (generation, signs, at)
+        if not self._is_late(job_id, generation):
+            self._signs[job_id] = (generation, signs, at)
 
     def record_usage(self, job_id: str, generation: int, usage: RunUsage, at: datetime) -> None:
         """A run has looked at what it uses of the machine."""
@@ -88,7 +90,8 @@ class LastCalls:
         if before is not None and at > before.at:
             cores = (measured.cpu_seconds - before.cpu_seconds) / (at - before.at).total_seconds()
             measured = replace(measured, cores=max(0.0, cores))
-        self._usages[job_id] = (generation, measured)
+        if not self._is_late(job_id, generation):
+            self._usages[job_id] = (generation, measured)
 
     def usage(self, job_id: str, generation: int) -> MeasuredUsage | None:
         """What this run uses of the machine, if it has said so."""
@@ -101,6 +104,13 @@ class LastCalls:
         """The job is no more."""
         for calls in (self._at, self._signs, self._usages):
             calls.pop(job_id, None)
+
+    def _is_late(self, job_id: str, generation: int) -> bool:
+        """Whether a later run has called before: it is not silent because its predecessor says a last word."""
+        match self._at.get(job_id):
+            case (newest, _):
+                return generation < newest
+        return False
 
     def last_sign(self, job_id: str, generation: int) -> datetime | None:
         """When the work of this run last showed that it is alive, if it has."""

@@ -65,7 +65,7 @@ def read_log(
     is_at_rest = record.status.state.is_terminal and is_settled(record.pipeline, record.status)
     runs = context.directory.runs(record.pipeline.id)
     if after is None:
-        lines, cursor = tail(runs, limit + 1)
+        lines, cursor = tail(runs, limit + 1, is_at_rest=is_at_rest)
         return answers.Log(data=lines[-limit:], has_more=len(lines) > limit, cursor=str(cursor), over=is_at_rest)
     piece = read_on(runs, Cursor.read(after), limit, is_at_rest=is_at_rest)
     over = is_at_rest and not piece.has_more

@@ -17,6 +17,7 @@ from engine.errors import RequestError
 
 _BLOCK = 1024 * 1024
 """As much of one log as is read at once: several thousand lines."""
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _CURSOR = re.compile(r"([0-9]{1,9})-([0-9]{1,15})")
 
 
@@ -48,19 +49,22 @@ class Piece:
     has_more: bool
 
 
-def tail(directory: Path, limit: int) -> tuple[list[str], Cursor]:
-    """The last lines of the logs in a directory, over as many runs as it takes, and where they end."""
+def tail(directory: Path, limit: int, *, is_at_rest: bool) -> tuple[list[str], Cursor]:
+    """The last lines of the logs in a directory, over as many runs as it takes, and where they end. As in `read_on`, a
+    line that is not at its end yet is left for later, and a log that was removed is passed over."""
     lines: list[str] = []
     logs = _logs(directory)
-    cursor = Cursor()
+    cursor: Cursor | None = None
     for log in reversed(logs):
-        printed, size = _last_lines(log)
+        try:
+            printed, end = _last_lines(log, is_over=is_at_rest or log != logs[-1])
+        except FileNotFoundError:
+            continue
         lines = [*printed, *lines]
-        if log == logs[-1]:
-            cursor = Cursor(_generation(log), size)
+        cursor = cursor or Cursor(_generation(log), end)
         if len(lines) >= limit:
             break
-    return lines[-limit:], cursor
+    return lines[-limit:], cursor or Cursor()
 
 
 def read_on(directory: Path, cursor: Cursor, limit: int, *, is_at_rest: bool) -> Piece:
@@ -71,7 +75,10 @@ def read_on(directory: Path, cursor: Cursor, limit: int, *, is_at_rest: bool) ->
     for log in logs:
         is_over = is_at_rest or log != logs[-1]
         start = cursor.offset if _generation(log) == cursor.generation else 0
-        fresh, end, is_whole = _lines_from(log, start, limit - len(lines), is_over=is_over)
+        try:
+            fresh, end, is_whole = _lines_from(log, start, limit - len(lines), is_over=is_over)
+        except FileNotFoundError:
+            continue
         lines += fresh
         cursor = Cursor(_generation(log), end)
         if not is_whole:
@@ -87,13 +94,15 @@ def _generation(log: Path) -> int:
     return int(log.stem)
 
 
-def _last_lines(log: Path) -> tuple[list[str], int]:
+def _last_lines(log: Path, *, is_over: bool) -> tuple[list[str], int]:
     with log.open("rb") as file:
         size = file.seek(0, 2)
-        file.seek(max(0, size - _BLOCK))
-        content = file.read(_BLOCK)
-    lines = _split(content)
-    return (lines[1:] if size > _BLOCK else lines), max(0, size - _BLOCK) + len(content)
+        start = max(0, size - _BLOCK)
+        file.seek(start)
+        content = file.read(size - start)
+    end = _end_of_lines(content, is_cut=start > 0, is_over=is_over)
+    lines = _split(content[:end])
+    return (lines[1:] if start > 0 else lines), start + end
 
 
 def _lines_from(log: Path, start: int, limit: int, *, is_over: bool) -> tuple[list[str], int, bool]:
@@ -105,12 +114,16 @@ def _lines_from(log: Path, start: int, limit: int, *, is_over: bool) -> tuple[li
         file.seek(start)
         content = file.read(min(_BLOCK, size - start))
     is_all = start + len(content) == size
-    # a line that is longer than what is read at once is cut
-    ends = len(content) if (is_over and is_all) or (not is_all and b"\n" not in content) else content.rfind(b"\n") + 1
-    parts = content[:ends].splitlines(keepends=True)
+    end = _end_of_lines(content, is_cut=not is_all, is_over=is_over and is_all)
+    parts = _LINE.findall(content[:end])
     taken = parts[:limit]
     end = start + sum(map(len, taken))
     return _split(b"".join(taken)), end, is_all and len(taken) == len(parts)
+
+
+def _end_of_lines(content: bytes, *, is_cut: bool, is_over: bool) -> int:
+    """Where the last whole line ends. One that is longer than what is read at once is as good as whole."""
+    return len(content) if is_over or (is_cut and b"\n" not in content) else content.rfind(b"\n") + 1
 
 
 def _split(content: bytes) -> list[str]:

@@ -11,6 +11,7 @@ States and savepoints are no leaks, whosever they are: only a deletion, which is
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -74,18 +75,18 @@ def leaked_paths(
     for folder in _folders(directory.root / "runs"):
         if folder.name in open_runs:
             yield from _run_files(folder, open_runs[folder.name], now, limits)
-        elif not processes.is_locked(folder / "lock") and now - _newest(folder) > limits.files_for:
+        elif not processes.is_locked(folder / "lock") and _is_older(folder, now - limits.files_for):
             yield LeakedPath(folder, "files of no pipeline", "its pipeline is not there", _size(folder))
 
 
 def _folders(parent: Path, among: Mapping[str, object] | None = None) -> Iterator[Path]:
-    for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
+    for folder in _entries(parent):
         if is_id(folder.name, "pl") and (among is None or folder.name in among) and not folder.is_symlink():
             yield folder
 
 
 def _scratch(logs: Path, run: OpenRun | None, is_alive: Callable[[int], bool]) -> Iterator[LeakedPath]:
-    for path in sorted(logs.iterdir()) if logs.is_dir() else ():
+    for path in _entries(logs):
         match = _SCRATCH.fullmatch(path.name)
         if match is None or is_alive(pid := int(match[1])):
             continue
@@ -96,32 +97,51 @@ def _scratch(logs: Path, run: OpenRun | None, is_alive: Callable[[int], bool]) -
 
 
 def _run_files(folder: Path, run: OpenRun | None, now: datetime, limits: Limits) -> Iterator[LeakedPath]:
-    files = [(int(match[1]), path) for path in folder.iterdir() if (match := _OF_RUN.fullmatch(path.name))]
+    files = [(int(match[1]), path) for path in _entries(folder) if (match := _OF_RUN.fullmatch(path.name))]
     newest = sorted({generation for generation, _ in files})[-limits.kept_runs :]
     for generation, path in sorted(files):
         if generation in newest or (run is not None and generation >= run.generation):
             continue
-        if now - _modified(path) > limits.files_for:
+        modified = _modified(path)
+        if modified is not None and now - modified > limits.files_for:
             reason = f"run {generation} has ended, and {len(newest)} newer ones have files"
             yield LeakedPath(path, "run files", reason, _size(path))
 
 
-def _newest(folder: Path) -> datetime:
-    return max(_modified(path) for path in (folder, *folder.iterdir()))
+# Runs end, and pipelines are deleted, while all this is looked at: what is gone by then is passed over.
 
 
-def _modified(path: Path) -> datetime:
-    return datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+def _entries(folder: Path) -> list[Path]:
+    """What is in a directory; nothing when it is none."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _is_older(folder: Path, instant: datetime) -> bool:
+    """Whether a directory is there, and neither it nor what is in it was changed since an instant."""
+    modified = _modified(folder)
+    inside = [_modified(path) for path in _entries(folder)]
+    return modified is not None and all(at is None or at < instant for at in (modified, *inside))
+
+
+def _modified(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+    except FileNotFoundError:
+        return None
 
 
 def _size(path: Path) -> int:
-    """The bytes of a file, or of all files of a directory that are there still."""
+    """The bytes of a file, or of all files of a directory, that are there still."""
     if not path.is_dir():
-        return path.lstat().st_size
-    total = 0
-    for child in path.rglob("*"):
-        try:
-            total += 0 if child.is_dir() else child.lstat().st_size
-        except FileNotFoundError:
-            continue
-    return total
+        return _bytes(path)
+    return sum(_bytes(Path(parent, name)) for parent, _, names in os.walk(path) for name in names)
+
+
+def _bytes(file: Path) -> int:
+    try:
+        return file.lstat().st_size
+    except FileNotFoundError:
+        return 0

@@ -365,6 +365,25 @@ def test_a_driver_is_known_by_its_own_secret_only(plane: Plane) -> None:
     assert [wrong.status_code, admin.status_code, unknown.status_code] == [401, 401, 401]
 
 
+def test_a_late_call_of_the_run_before_does_not_make_the_newest_one_silent(plane: Plane) -> None:
+    plane.run()
+    first = plane.runner.launched[-1]
+    plane.end(None)
+    plane.let_pass(5)
+    plane.come_up()
+    for _ in range(4):
+        plane.let_pass(20)
+        plane.call("heartbeat", {"state": "running"})
+
+    assert plane.call(
+        "heartbeat", {"state": "running", "usage": {"java": {"cpu_seconds": 1, "memory_bytes": 1}}}, first
+    )["superseded"]
+
+    assert (plane.state(), plane.job()["run_id"]) == ("Running", 2)
+    assert 2 not in plane.runner.killed
+    assert plane.get("/pipelines")["data"][0]["memory_bytes"] is None
+
+
 def test_what_happened_can_be_read(plane: Plane) -> None:
     plane.run()
 
@@ -437,6 +456,44 @@ def test_a_log_that_was_removed_is_passed_over_and_a_cursor_of_somebody_else_is_
     assert plane.get("/pipelines/orders/logs?after=2-700")["data"] == ["d"]
     assert plane.get("/pipelines/orders/logs?after=4-700")["data"] == ["d"]
     assert plane.http.get("/api/v1/pipelines/orders/logs?after=late").json()["code"] == "request.invalid"
+
+
+def test_a_line_that_is_still_being_written_is_shown_once_and_whole(plane: Plane) -> None:
+    runs = runs_of(plane, plane.run())
+    (runs / "000001.log").write_text("a\n{hal")
+    first = plane.get("/pipelines/orders/logs")
+    (runs / "000001.log").write_text("a\n{half}\n")
+
+    assert first["data"] == ["a"]
+    assert plane.get(f"/pipelines/orders/logs?after={first['cursor']}")["data"] == ["{half}"]
+
+    (runs / "000001.log").write_text("a\n{half}\nlast words")
+    plane.end("finished")
+    assert plane.get("/pipelines/orders/logs")["data"] == ["a", "{half}", "last words"]
+
+
+def test_only_a_line_feed_ends_a_line(plane: Plane) -> None:
+    runs = runs_of(plane, plane.run())
+    (runs / "000001.log").write_text("10 %\r20 %\nend\n")
+
+    first = plane.get("/pipelines/orders/logs?after=0-0&limit=1")
+
+    assert (first["data"], first["has_more"]) == (["10 %\r20 %"], True)
+    assert plane.get(f"/pipelines/orders/logs?after={first['cursor']}")["data"] == ["end"]
+
+
+def test_a_log_that_is_removed_while_logs_are_read_is_passed_over(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = runs_of(plane, plane.run())
+    (runs / "000002.log").write_text("b\n")
+    listed = [runs / "000001.log", runs / "000002.log", runs / "000003.log"]
+    monkeypatch.setattr("engine.api.log_tail._logs", lambda _: listed)
+
+    shown = plane.get("/pipelines/orders/logs")
+
+    assert (shown["data"], shown["cursor"]) == (["b"], "2-2")
+    assert plane.get("/pipelines/orders/logs?after=0-0")["data"] == ["b"]
 
 
 def test_a_long_log_is_followed_in_pieces(plane: Plane) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import threading
@@ -144,6 +145,30 @@ def test_files_of_a_deleted_pipeline_go_unless_a_process_is_at_work_there(old_pl
     lock.close()
 
 
+def test_what_goes_by_itself_while_it_is_looked_at_is_passed_over(
+    old_plane: Plane, gone_pid: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver removes its scratch directory when it ends, and a deletion the files of its pipeline."""
+    directory = old_plane.context.directory
+    pipeline_id = old_plane.deploy()["id"]
+    scratch = _plant(directory.state(pipeline_id) / "logs" / f"scratch-{gone_pid}" / "1").parent
+    deleted = _plant(directory.runs("pl_xxxxxxxxxxxxxxxx") / "000001.log").parent
+
+    def end(_: int) -> bool:
+        shutil.rmtree(scratch)
+        return False
+
+    def remove(lock: Path) -> bool:
+        shutil.rmtree(lock.parent)
+        return False
+
+    monkeypatch.setattr("engine.jobs.leaks.processes.is_locked", remove)
+    leaks = list(leaked_paths(directory, {pipeline_id: None}, T0 + timedelta(days=9), LIMITS, is_alive=end))
+
+    assert [leak.bytes for leak in leaks if leak.path == scratch] in ([], [0])
+    assert deleted not in [leak.path for leak in leaks]
+
+
 def test_states_and_savepoints_stay_whosever_they_are(old_plane: Plane, gone_pid: int) -> None:
     directory = old_plane.context.directory
     pipeline = old_plane.deploy()
@@ -225,6 +250,18 @@ def test_records_of_old_runs_that_were_never_up_go_but_for_a_hundred(old_plane: 
     assert (leak["kind"], leak["count"]) == ("runs", 3)
     with old_plane.context.database.reading() as connection:
         assert sorted(connection.execute(select(RUNS.c.generation)).scalars())[:4] == [1, 2, 6, 7]
+
+
+def test_the_log_says_who_had_what_removed(old_plane: Plane, gone_pid: int, caplog: pytest.LogCaptureFixture) -> None:
+    logs = old_plane.context.directory.state(old_plane.deploy()["id"]) / "logs"
+    _plant(logs / f"scratch-{gone_pid}" / "1")
+
+    with caplog.at_level("INFO", "engine.api.sweep"):
+        _sweep(old_plane, dry_run=True)
+        assert caplog.messages == []
+        _sweep(old_plane)
+
+    assert caplog.messages == [f"sweep by admin: scratch {logs / f'scratch-{gone_pid}'}: process {gone_pid} is no more"]
 
 
 def test_what_cannot_be_removed_is_left_to_the_next_time(
