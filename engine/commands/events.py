@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 from engine.commands.base import Command
-from engine.commands.client import Client, Json, is_away, segment
+from engine.commands.client import Client, Json, segment
+from engine.commands.following import MOST, Follower
 from engine.commands.remote import add_connection, connect, errors_shown, instant, rows_of, say
 from engine.durations import read_duration
-from engine.errors import DurationError, EngineError
+from engine.errors import DurationError, RequestError
 from engine.instants import now, to_micros
-
-_PAUSE = 1.0
-_PATIENCE = 30.0
-"""Seconds that the control plane may be away while somebody follows."""
-_MOST = 1000
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -28,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-f", "--follow", action="store_true", help="Go on with what happens, until Ctrl-C")
     severity = "Show events that are at least that bad (default: info, which is all)"
     parser.add_argument("--severity", choices=("info", "warn", "error"), default="info", help=severity)
-    since = "Show events from this instant on (ISO 8601), or of the last so long, for example '1 hour'"
+    since = "Show events from this instant on (ISO 8601, else in UTC), or of the last so long, for example '1 hour'"
     parser.add_argument("--since", metavar="INSTANT", help=since)
     parser.add_argument("--limit", type=int, default=100, help="Show this many events, the newest ones (default: 100)")
     add_connection(parser)
@@ -39,42 +33,24 @@ def run(args: Namespace) -> int:
     """What has happened, oldest first, and with --follow what happens."""
     client = connect(args)
     query: dict[str, str | int | float] = {"severity": args.severity}
+    # before what is shown, so that nothing falls between
+    newest = _newest_of_all(client, args) if args.follow else 0
     first = rows_of(client.get(_path(args), {**query, **_since(args), "limit": args.limit}))[::-1]
     _show(args, first)
     sys.stdout.flush()  # whoever reads through a pipe waits for nothing that is here already
     if args.follow:
-        follower = Follower(lambda after: client.get(_path(args), {**query, "after": after, "limit": _MOST}))
-        for event in follower.events(_newest(first) or _newest_of_all(client, args)):
+        query["limit"] = MOST
+        follower: Follower[int] = Follower(lambda after: client.get(_path(args), {**query, "after": after}))
+        for event in events_after(max(_newest(first), newest), follower):
             _show(args, [event])
             sys.stdout.flush()
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Follower:
-    """Asks for the events after one, again and again."""
-
-    look: Callable[[int], Json]
-    clock: Callable[[], float] = time.monotonic
-    pause: Callable[[float], None] = time.sleep
-
-    def events(self, after: int) -> Iterator[Mapping[str, Json]]:
-        """The events that come, without end. A control plane that restarts is waited for."""
-        answered = self.clock()
-        while True:
-            try:
-                answer = self.look(after)
-            except EngineError as error:
-                if not is_away(error) or self.clock() - answered > _PATIENCE:
-                    raise
-                answer = None
-            else:
-                answered = self.clock()
-            for event in rows_of(answer):
-                yield event
-                after = _newest([event]) or after
-            if not (isinstance(answer, dict) and answer.get("has_more")):
-                self.pause(_PAUSE)
+def events_after(number: int, follower: Follower[int]) -> Iterator[Mapping[str, Json]]:
+    """The events that come after one, without end."""
+    for answer in follower.answers(number, lambda answer, before: _newest(rows_of(answer)) or before):
+        yield from rows_of(answer)
 
 
 def readable(event: Mapping[str, Json]) -> str:
@@ -99,6 +75,8 @@ def _since(args: Namespace) -> dict[str, str | int]:
         return {"since": to_micros(now() - read_duration(args.since))}
     except DurationError:
         return {"since": args.since}
+    except OverflowError as error:
+        raise RequestError(f"--since {args.since!r} is too long ago", hint="leave it out for all events") from error
 
 
 def _newest_of_all(client: Client, args: Namespace) -> int:
@@ -106,12 +84,12 @@ def _newest_of_all(client: Client, args: Namespace) -> int:
     return _newest(rows_of(client.get(_path(args), {"limit": 1})))
 
 
-def _newest(events: list[dict[str, Json]] | list[Mapping[str, Json]]) -> int:
+def _newest(events: Sequence[Mapping[str, Json]]) -> int:
     number = events[-1].get("id") if events else None
     return number if isinstance(number, int) else 0
 
 
-def _show(args: Namespace, events: list[dict[str, Json]] | list[Mapping[str, Json]]) -> None:
+def _show(args: Namespace, events: Sequence[Mapping[str, Json]]) -> None:
     for event in events:
         say(json.dumps(event) if args.json else readable(event))
 

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 from engine.commands.base import Command
-from engine.commands.client import Json, is_away
+from engine.commands.client import Json
+from engine.commands.following import MOST, Follower
 from engine.commands.remote import add_pipeline, connect, errors_shown, path_of
 from engine.commands.terminal import plain
-from engine.errors import EngineError
 
-_PAUSE = 1.0
-_PATIENCE = 30.0
-"""Seconds that the control plane may be away while somebody follows."""
-_MOST = 1000
 _COLOURS = {"warn": "\033[33m", "error": "\033[31m"}
 
 
@@ -41,39 +35,25 @@ def run(args: Namespace) -> int:
         sys.stdout.write(show(line) + "\n")
     sys.stdout.flush()  # whoever reads through a pipe waits for nothing that is here already
     if args.follow:
-        follower = Follower(lambda cursor: client.get(path_of(args, "logs"), {"after": cursor, "limit": _MOST}))
-        for line in follower.lines(first):
+        path = path_of(args, "logs")
+        follower: Follower[str] = Follower(lambda cursor: client.get(path, {"after": cursor, "limit": MOST}))
+        for line in lines_after(first, follower):
             sys.stdout.write(show(line) + "\n")
             sys.stdout.flush()
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Follower:
-    """Asks for what comes after a cursor, again and again."""
+def lines_after(first: Json, follower: Follower[str]) -> Iterator[str]:
+    """The lines after those of an answer, until the job rests and all was read."""
+    shown = first if isinstance(first, dict) else {}
+    for answer in follower.answers(_cursor_of(shown), lambda answer, _: _cursor_of(answer)):
+        yield from _lines(answer)
 
-    look: Callable[[str], Json]
-    clock: Callable[[], float] = time.monotonic
-    pause: Callable[[float], None] = time.sleep
 
-    def lines(self, first: Json) -> Iterator[str]:
-        """The lines after those of an answer, until the job rests and all was read. A control plane that restarts is
-        waited for."""
-        answer: Mapping[str, Json] = first if isinstance(first, dict) else {}
-        answered = self.clock()
-        while answer.get("cursor") is not None and not answer.get("over"):
-            if not answer.get("has_more") or answer is first:
-                self.pause(_PAUSE)
-            try:
-                following = self.look(str(answer["cursor"]))
-            except EngineError as error:
-                if not is_away(error) or self.clock() - answered > _PATIENCE:
-                    raise
-                answer = {**answer, "has_more": False}
-                continue
-            answered = self.clock()
-            answer = following if isinstance(following, dict) else {}
-            yield from _lines(answer)
+def _cursor_of(answer: Mapping[str, Json]) -> str | None:
+    """Where an answer ends; None where all of it does, and where a control plane knows no cursors."""
+    cursor = answer.get("cursor")
+    return None if cursor is None or answer.get("over") else str(cursor)
 
 
 def as_json(line: str) -> str:

@@ -8,10 +8,9 @@ from argparse import ArgumentParser, Namespace
 
 from engine.commands.base import Command
 from engine.commands.client import Json
-from engine.commands.logs import Follower
+from engine.commands.following import MOST, Follower
+from engine.commands.logs import lines_after
 from engine.commands.remote import add_pipeline, connect, errors_shown, path_of, rows_of, say, warn
-
-_MOST = 1000
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -44,7 +43,8 @@ def run(args: Namespace) -> int:
         say(str(line))
     sys.stdout.flush()  # whoever reads through a pipe waits for nothing that is here already
     if not args.no_follow:
-        for line in Follower(lambda cursor: look({"after": cursor, "limit": _MOST})).lines(first):
+        follower: Follower[str] = Follower(lambda cursor: look({"after": cursor, "limit": MOST}))
+        for line in lines_after(first, follower):
             say(line)
             sys.stdout.flush()
     return 0

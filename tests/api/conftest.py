@@ -31,6 +31,7 @@ from engine.jobs.status import Run
 from engine.store.database import open_database
 from engine.store.records import StoredRecords
 from engine.store.savepoints import Savepoint
+from tests.api.stand_in_server import StandInServer
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 TOKEN = "a-token"
@@ -227,3 +228,10 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         yield planes[0]
     context.workers.shutdown()
     database.close()
+
+
+@pytest.fixture
+def server() -> Iterator[StandInServer]:
+    running = StandInServer()
+    yield running
+    running.close()

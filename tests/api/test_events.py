@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from engine.cli import main
-from engine.commands.events import Follower, readable
+from engine.commands.client import Client
+from engine.commands.events import events_after, readable
+from engine.commands.following import Follower
 from engine.errors import UnreachableError
 from tests.api.conftest import T0, Plane
-from tests.api.test_client import Server
+from tests.api.stand_in_server import StandInServer
 
 
 def messages(plane: Plane, query: str = "", pipeline: str | None = "orders") -> list[str]:
@@ -130,15 +134,7 @@ def test_an_event_is_a_line() -> None:
     )
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    running = Server()
-    yield running
-    running.http.shutdown()
-    running.http.server_close()
-
-
-def test_the_verb_shows_the_oldest_first(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verb_shows_the_oldest_first(server: StandInServer, capsys: pytest.CaptureFixture[str]) -> None:
     server.answer = json.dumps({"data": [{**EVENT, "id": 8, "message": "later"}, EVENT]}).encode()
     connection = ["--url", server.url, "--token", "t"]
 
@@ -175,9 +171,35 @@ def test_whoever_follows_sees_each_event_once_over_a_restart_of_the_control_plan
     seen: list[object] = []
 
     def follow() -> None:
-        for event in Follower(look, lambda: now[0], pause).events(2):
+        for event in events_after(2, Follower(look, lambda: now[0], pause)):
             seen.append(event["id"])  # noqa: PERF401 - what was seen before the error counts
 
     with pytest.raises(UnreachableError):
         follow()
     assert (seen, asked[:4], set(asked[4:])) == ([3, 5, 6], [2, 2, 5, 6], {6})
+
+
+def test_whoever_follows_misses_nothing_that_happens_while_the_first_events_are_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    happened: list[int] = []
+
+    def send(self: Client, method: str, path: str, **_: Any) -> dict[str, Any]:
+        """What an answer says; then something happens that is asked for."""
+        if len(happened) == 5:
+            raise KeyboardInterrupt
+        query = {name: int(text) for name, text in parse_qsl(urlsplit(path).query) if text.isdigit()}
+        newer = [{**EVENT, "id": number} for number in happened if number > query.get("after", 0)]
+        happened.append(len(happened) + 1)
+        return {"data": newer if "after" in query else newer[::-1][: query["limit"]]}
+
+    monkeypatch.setattr(Client, "_send", send)
+    monkeypatch.setattr("engine.commands.events.Follower", partial(Follower, pause=lambda _: None))
+
+    assert main(["events", "-f", "--severity", "error", "--json", "--url", "http://x", "--token", "t"]) == 130
+    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == [1, 2, 3, 4]
+
+
+def test_a_time_before_all_times_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["events", "--since", "999999 days", "--url", "http://x", "--token", "t"]) == 2
+    assert "is too long ago" in capsys.readouterr().err

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from engine.cli import main
-from engine.commands import events
 from engine.commands.client import RefusedError
-from engine.commands.logs import Follower, as_json, readable
+from engine.commands.following import Follower
+from engine.commands.logs import as_json, lines_after, readable
 from engine.errors import EngineError, UnreachableError
-from tests.api.test_client import Server
+from tests.api.stand_in_server import StandInServer
 
 ENTRY: dict[str, Any] = {
     "time": "2026-01-01T10:00:00.123Z",
@@ -27,14 +27,6 @@ ENTRY: dict[str, Any] = {
 }
 LINE = json.dumps(ENTRY)
 PLAIN = "Thread 0x7f (most recent call first):"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    running = Server()
-    yield running
-    running.http.shutdown()
-    running.http.server_close()
 
 
 def test_an_entry_is_a_line_for_people_and_what_is_none_stays_as_it_is() -> None:
@@ -54,7 +46,7 @@ def test_for_programs_every_line_is_json() -> None:
     assert json.loads(as_json("7")) == {"text": "7"}
 
 
-def test_lines_are_piped_as_they_are(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_are_piped_as_they_are(server: StandInServer, capsys: pytest.CaptureFixture[str]) -> None:
     server.answer = json.dumps({"data": [LINE, PLAIN], "cursor": "1-9", "over": True}).encode()
 
     codes = [main(["logs", "orders", *form, "--url", server.url, "--token", "t"]) for form in ([], ["--json"], ["-f"])]
@@ -80,7 +72,7 @@ def follow(*answers: dict[str, Any] | EngineError) -> tuple[list[str], list[str]
         now[0] += seconds
 
     follower = Follower(look, lambda: now[0], pause)
-    return list(follower.lines({"data": ["shown"], "cursor": "1-5", "over": False})), asked, now[0]
+    return list(lines_after({"data": ["shown"], "cursor": "1-5", "over": False}, follower)), asked, now[0]
 
 
 def test_whoever_follows_sees_each_line_once_and_ends_with_the_job() -> None:
@@ -103,7 +95,7 @@ def test_whoever_follows_waits_for_a_control_plane_that_restarts() -> None:
 
 
 def test_a_control_plane_that_knows_no_cursor_shows_what_it_has() -> None:
-    assert list(Follower(lambda _: {}).lines({"data": ["a"]})) == []
+    assert list(lines_after({"data": ["a"]}, Follower(lambda _: {}))) == []
 
 
 @pytest.mark.parametrize(
@@ -115,7 +107,7 @@ def test_a_control_plane_that_knows_no_cursor_shows_what_it_has() -> None:
     ],
 )
 def test_what_is_there_already_goes_through_a_pipe_before_anything_is_waited_for(
-    arguments: list[str], first: dict[str, Any], server: Server, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], first: dict[str, Any], server: StandInServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     piped = io.BytesIO()
     shown: list[bytes] = []
@@ -125,8 +117,7 @@ def test_what_is_there_already_goes_through_a_pipe_before_anything_is_waited_for
         return iter(())
 
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(piped))
-    monkeypatch.setattr(Follower, "lines", look_at_the_pipe)
-    monkeypatch.setattr(events.Follower, "events", look_at_the_pipe)
+    monkeypatch.setattr(Follower, "answers", look_at_the_pipe)
     server.answer = json.dumps(first).encode()
 
     assert main([*arguments, "--url", server.url, "--token", "t"]) == 0
@@ -148,7 +139,7 @@ SPELLED = "\\x1b]0;owned\\x07\\x1b[2J\\x9b31mred\\x0d"
 
 
 def test_what_strangers_have_written_gives_a_terminal_no_orders(
-    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: StandInServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     event = {"id": 1, "message": HOSTILE, "level": "error", "pipeline": "orders"}
     assert readable(HOSTILE) == SPELLED
