@@ -185,9 +185,9 @@ def _at(pipeline: str) -> str:
 
 
 def _segment(name: str) -> str:
-    """A name as one piece of a path; refused where it would shorten the address to that of something else."""
-    if name in {"", ".", ".."}:
+    """A name as one piece of a path; refused where it would lead to nothing, or to something else."""
+    if name in {"", ".", ".."} or "/" in name:
         unprocessable = HTTPStatus.UNPROCESSABLE_ENTITY
-        hint = "Is the template of a name empty?"
+        hint = "A name has no slash." if "/" in name else "Is the template of a name empty?"
         raise RefusedError(f"{name!r} is not a name", code="request.invalid", status=unprocessable, hint=hint)
     return quote(name, safe="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import socket
 import ssl
 from collections.abc import Mapping
@@ -12,13 +13,16 @@ from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, urlencode
 
 from engine import __version__
+from engine.commands.terminal import is_text
 from engine.errors import EngineError, RequestError, UnreachableError
-from engine.jobs.address import API_PREFIX
+from engine.jobs.address import API_PREFIX, LONGEST_NAME, NAME
 
 if TYPE_CHECKING:
     import httpx
 
 _NO_CONTENT = 204
+_SHOWN = 40
+"""So much of what is no name is shown."""
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 
 
@@ -113,13 +117,21 @@ def _agent() -> str:
 
 
 def segment(text: str) -> str:
-    """A text as one piece of a path; some texts cannot be one, since addresses are shortened by them."""
-    if text in {".", ".."} or not text.strip("/"):
-        raise RequestError(f"{text!r} is not a name", hint="choose one that is more than dots and slashes")
-    try:
-        return quote(text, safe="")
-    except UnicodeEncodeError as error:
-        raise RequestError(f"{text!r} is not a name: it is not UTF-8 text", hint="choose another one") from error
+    """A name as one piece of a path; what cannot be one is refused, since a server would find nothing there, or
+    something else."""
+    if not _is_name(text):
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        raise RequestError(
+            f"{shown!r} is not a name",
+            hint=f"a name is UTF-8 text of up to {LONGEST_NAME} characters, more than dots, and has no slash, backslash "
+            "or control character",
+        )
+    return quote(text, safe="")
+
+
+def _is_name(text: str) -> bool:
+    fits = re.fullmatch(NAME, text) is not None and len(text) <= LONGEST_NAME
+    return fits and is_text(text) and text not in {".", ".."}
 
 
 def field_of(answer: Mapping[str, Json], name: str) -> str:

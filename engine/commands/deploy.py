@@ -50,7 +50,7 @@ _DEFAULTS: Mapping[str, Json] = {"parallelism": 1, "udfs": [], "settings": {}, "
 def run(args: Namespace) -> int:
     """Make the pipeline what the file says, and let it run; what is left out stays as it is."""
     query = _read(args.file)
-    name = args.name or (Path(args.file).stem if args.file != "-" else None)
+    name = args.name if args.name is not None or args.file == "-" else Path(args.file).stem
     if name is None:
         raise RequestError("a query from standard input has no name", hint="name the pipeline with --name")
     said: dict[str, Json] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from datetime import datetime
 
 from engine.commands.base import Command
 from engine.commands.client import Json, field_of, segment
@@ -41,9 +42,18 @@ def run(args: Namespace) -> int:
         return 0
     body: dict[str, Json] = {"name": args.name}
     if args.expires_in is not None:
-        body["expires_at"] = to_micros(now() + read_duration(args.expires_in))
+        body["expires_at"] = to_micros(_end(args.expires_in))
     show(args, client.send("POST", "/tokens", body), _value)
     return 0
+
+
+def _end(length: str) -> datetime:
+    try:
+        return now() + read_duration(length)
+    except OverflowError as error:
+        raise RequestError(
+            f"--expires-in {length!r} is too long a time", hint="leave it out for a token without an end"
+        ) from error
 
 
 def _value(fresh: Mapping[str, Json]) -> str:

@@ -7,7 +7,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -18,7 +17,7 @@ from sqlalchemy.exc import OperationalError
 from engine import cli
 from engine.cli import COMMANDS, main
 from engine.commands import REMOTE
-from tests.api.test_client import Server
+from tests.api.stand_in_server import StandInServer
 
 ARGUMENTS: dict[str, list[str]] = {
     "run": ["{script}"],
@@ -59,14 +58,6 @@ OBJECTS = {
     "another object": b'{"hello": "world"}',
     "rows of another kind": b'{"data": [{"hello": "world"}, 7], "has_more": false}',
 }
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    running = Server()
-    yield running
-    running.http.shutdown()
-    running.http.server_close()
 
 
 @pytest.fixture
@@ -212,7 +203,7 @@ def test_an_address_at_which_nobody_answers_is_named(
 @pytest.mark.parametrize("token", ["tökén", "two\nlines"])
 @pytest.mark.parametrize("verb", REMOTE_VERBS)
 def test_a_token_that_no_request_can_carry_is_refused(
-    verb: str, token: str, server: Server, script: Path, capsys: pytest.CaptureFixture[str]
+    verb: str, token: str, server: StandInServer, script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, complaint = answer_of(capsys, *arguments_of(verb, script, "--url", server.url, "--token", token))
 
@@ -223,7 +214,7 @@ def test_a_token_that_no_request_can_carry_is_refused(
 @pytest.mark.parametrize("kind", ["directory", "not UTF-8"])
 @pytest.mark.parametrize("verb", REMOTE_VERBS)
 def test_a_file_of_the_token_that_cannot_be_read_is_named(
-    verb: str, kind: str, server: Server, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    verb: str, kind: str, server: StandInServer, script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
@@ -255,9 +246,9 @@ def test_an_address_file_that_says_nothing_is_as_good_as_none(
 
 
 def test_a_data_directory_that_is_named_is_stronger_than_the_environment(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: StandInServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = Server()
+    other = StandInServer()
     monkeypatch.setenv("ARROYO_URL", other.url)
     monkeypatch.setenv("ARROYO_TOKEN", "of the other one")
     data = tmp_path / "data"
@@ -272,12 +263,11 @@ def test_a_data_directory_that_is_named_is_stronger_than_the_environment(
     [(method, _, headers, _)] = server.requests
     assert (method, headers["Authorization"], other.requests) == ("DELETE", "Bearer of this one", [])
     assert (code, complaint.startswith("server.unreachable")) == (3, True)
-    other.http.shutdown()
-    other.http.server_close()
+    other.close()
 
 
 def test_without_one_the_environment_says_which_control_plane_is_meant(
-    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: StandInServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ARROYO_URL", server.url)
     monkeypatch.setenv("ARROYO_TOKEN", "of the environment")
@@ -290,7 +280,7 @@ def test_without_one_the_environment_says_which_control_plane_is_meant(
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.parametrize("verb", REMOTE_VERBS)
 def test_a_server_that_is_no_control_plane_is_said_to_be_none(
-    verb: str, answer: bytes, server: Server, script: Path, capsys: pytest.CaptureFixture[str]
+    verb: str, answer: bytes, server: StandInServer, script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.answer = answer
 
@@ -302,7 +292,7 @@ def test_a_server_that_is_no_control_plane_is_said_to_be_none(
 @pytest.mark.parametrize("answer", OBJECTS.values(), ids=OBJECTS)
 @pytest.mark.parametrize("verb", REMOTE_VERBS)
 def test_an_answer_of_another_shape_is_no_traceback(
-    verb: str, answer: bytes, server: Server, script: Path, capsys: pytest.CaptureFixture[str]
+    verb: str, answer: bytes, server: StandInServer, script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.answer = answer
 
@@ -336,6 +326,22 @@ def test_whoever_closes_the_pipe_sees_no_complaint(verb: list[str], code: int, t
     assert (process.returncode, complaint) == (code, b"")
 
 
+def test_an_answer_for_which_there_is_no_room_is_no_traceback(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "engine", "completion", "bash"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            timeout=60,
+            check=False,
+        )
+
+    assert ended.returncode == 3
+    assert ended.stderr == "error cli.unusable_file: the answer cannot be written: No space left on device\n"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -346,6 +352,7 @@ def test_whoever_closes_the_pipe_sees_no_complaint(verb: list[str], code: int, t
         ["deploy", "{script}", "--set", "memory"],
         ["deploy", "{script}", "--secret", "NOBODY_HAS_SET_IT"],
         ["token", "create", "ann", "--expires-in", "soon"],
+        ["token", "create", "ann", "--expires-in", "9999999 days"],
         ["token", "create"],
         ["run", "{script}", "--set", "memory"],
         ["run", "{script}", "--state-dir", "{script}"],
@@ -376,7 +383,7 @@ def test_an_argument_that_is_not_what_it_has_to_be_is_refused(
     ],
 )
 def test_an_argument_that_is_not_utf_8_is_refused(
-    arguments: list[str], server: Server, script: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], server: StandInServer, script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     connection = ["--token", "t", *([] if "--url" in arguments else ["--url", server.url])]
 
@@ -409,7 +416,7 @@ def test_an_argument_that_is_not_utf_8_is_refused(
 )
 def test_an_empty_argument_is_not_taken_for_one_that_is_left_out(
     arguments: list[str],
-    server: Server,
+    server: StandInServer,
     script: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -420,3 +427,27 @@ def test_an_empty_argument_is_not_taken_for_one_that_is_left_out(
     code, complaint = answer_of(capsys, *(argument.format(script=script) for argument in arguments))
 
     assert (code, "is empty" in complaint, server.requests) == (2, True, []), complaint
+
+
+NAMED = [
+    ["deploy", "{script}", "--name", "{name}"],
+    *([verb, "{name}"] for verb in ("show", "start", "stop", "restart", "savepoint", "savepoints", "logs", "events")),
+    *([verb, "{name}"] for verb in ("tail", "watermark", "delete")),
+    ["restore", "{name}", "sp_1"],
+    ["rescale", "{name}", "2"],
+    ["token", "revoke", "{name}"],
+]
+"""Each verb that takes a name."""
+
+
+@pytest.mark.parametrize("name", ["team/orders", "a\\b"])
+@pytest.mark.parametrize("arguments", NAMED, ids=lambda arguments: str(arguments[0]))
+def test_what_cannot_be_a_name_is_refused_and_not_sent(
+    arguments: list[str], name: str, server: StandInServer, script: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spelt = [argument.format(script=script, name=name) for argument in arguments]
+
+    code, complaint = answer_of(capsys, *spelt, "--url", server.url, "--token", "t")
+
+    assert (code, "is not a name" in complaint, "no slash" in complaint) == (2, True, True), complaint
+    assert server.requests == []

@@ -1,11 +1,8 @@
-"""The command line's client, and a server that answers what the test says."""
+"""The command line's client, against a server that answers what the test says."""
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,65 +12,30 @@ from engine.cli import main
 from engine.commands.client import Client, Json, RefusedError, segment
 from engine.commands.remote import complete_facts
 from engine.errors import RequestError, UnreachableError
+from tests.api.stand_in_server import StandInServer
 
 
-class Server:
-    """What was asked of it, and what it answers."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, str, dict[str, str], str]] = []
-        self.status = 200
-        self.answer: bytes = b"{}"
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
-        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
-
-    def _handler(server) -> type[BaseHTTPRequestHandler]:  # noqa: N805
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-                server.requests.append((self.command, self.path, dict(self.headers.items()), body))
-                self.send_response(server.status)
-                self.send_header("Content-Length", str(len(server.answer)))
-                self.send_header("Location", "/elsewhere")
-                self.end_headers()
-                self.wfile.write(server.answer)
-
-            do_PUT = do_DELETE = do_POST = do_PATCH = do_GET  # noqa: N815
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        return Handler
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    running = Server()
-    yield running
-    running.http.shutdown()
-    running.http.server_close()
-
-
-def problem(server: Server, status: int, **fields: Any) -> None:
+def problem(server: StandInServer, status: int, **fields: Any) -> None:
     server.status, server.answer = status, json.dumps(fields).encode()
 
 
-def test_a_name_with_any_sign_arrives_as_one_piece_of_the_path(server: Server) -> None:
-    Client(server.url, "secret").get(f"/pipelines/{segment('a/b c%2F?ä')}", {"limit": 5})
+def test_a_name_with_any_sign_arrives_as_one_piece_of_the_path(server: StandInServer) -> None:
+    Client(server.url, "secret").get(f"/pipelines/{segment('a+b c%2F?ä')}", {"limit": 5})
 
     [(verb, path, headers, _)] = server.requests
-    assert (verb, path) == ("GET", "/api/v1/pipelines/a%2Fb%20c%252F%3F%C3%A4?limit=5")
+    assert (verb, path) == ("GET", "/api/v1/pipelines/a%2Bb%20c%252F%3F%C3%A4?limit=5")
     assert headers["Authorization"] == "Bearer secret"
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "/", "//", "\udcff"])
-def test_a_name_that_shortens_an_address_is_refused(name: str) -> None:
-    with pytest.raises(RequestError, match="is not a name"):
+@pytest.mark.parametrize("name", ["", ".", "..", "/", "//", "a/b", "a\\b", "a\nb", "a\0b", "a" * 257, "\udcff"])
+def test_what_cannot_be_a_name_is_refused(name: str) -> None:
+    with pytest.raises(RequestError, match="is not a name") as refused:
         segment(name)
 
+    assert "no slash" in str(refused.value.hint)
 
-def test_what_is_sent_is_json_with_its_key(server: Server) -> None:
+
+def test_what_is_sent_is_json_with_its_key(server: StandInServer) -> None:
     server.answer = b'{"id": "pl_1"}'
 
     answer = Client(server.url, "secret").send("PUT", "/pipelines/by-name/a", {"query": "SELECT 1"}, key="once")
@@ -83,20 +45,20 @@ def test_what_is_sent_is_json_with_its_key(server: Server) -> None:
     assert (headers["Content-Type"], headers["Idempotency-Key"]) == ("application/json", "once")
 
 
-def test_an_empty_answer_is_nothing(server: Server) -> None:
+def test_an_empty_answer_is_nothing(server: StandInServer) -> None:
     server.status, server.answer = 204, b""
 
     assert Client(server.url, "secret").send("DELETE", "/pipelines/a", None) is None
 
 
-def test_a_proxy_of_the_environment_is_not_used(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_of_the_environment_is_not_used(server: StandInServer, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
 
     assert Client(server.url, "secret").get("/ping") == {}
 
 
-def test_a_refusal_says_why(server: Server) -> None:
+def test_a_refusal_says_why(server: StandInServer) -> None:
     problem(server, 409, code="pipeline.busy", detail="it runs", hint="stop it")
 
     with pytest.raises(RefusedError) as refused:
@@ -106,7 +68,7 @@ def test_a_refusal_says_why(server: Server) -> None:
     assert (refused.value.status, refused.value.problem_code) == (409, "pipeline.busy")
 
 
-def test_a_refusal_that_is_no_json_has_its_status(server: Server) -> None:
+def test_a_refusal_that_is_no_json_has_its_status(server: StandInServer) -> None:
     server.status, server.answer = 502, b"<html>"
 
     with pytest.raises(RefusedError, match=r"http\.502: status 502"):
@@ -121,7 +83,7 @@ def test_where_nobody_answers_the_hint_says_what_to_start(url: str) -> None:
     assert lost.value.hint == "`arroyo serve` starts one"
 
 
-def test_a_redirect_is_not_followed(server: Server) -> None:
+def test_a_redirect_is_not_followed(server: StandInServer) -> None:
     server.status, server.answer = 307, b""
 
     with pytest.raises(UnreachableError, match="is no control plane"):
@@ -137,7 +99,7 @@ def test_a_file_of_functions_that_is_not_there_is_refused(tmp_path: Path, capsys
     assert f"{udf} cannot be read: No such file or directory" in capsys.readouterr().err
 
 
-def test_a_restore_says_what_it_brings_back(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_restore_says_what_it_brings_back(server: StandInServer, capsys: pytest.CaptureFixture[str]) -> None:
     server.answer = b'{"name": "orders", "id": "pl_1", "state": "Running"}'
 
     code = main(["restore", "orders", "sp_1", "--with-version", "--url", server.url, "--token", "t"])
@@ -148,7 +110,7 @@ def test_a_restore_says_what_it_brings_back(server: Server, capsys: pytest.Captu
     assert capsys.readouterr().out == "orders  pl_1  Running\n"
 
 
-def test_savepoints_are_listed_with_their_versions(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_savepoints_are_listed_with_their_versions(server: StandInServer, capsys: pytest.CaptureFixture[str]) -> None:
     row = {"id": "sp_1", "state": "completed", "epoch": 7, "version": 2, "label": "before", "creator": "ann"}
     server.answer = json.dumps({"data": [row]}).encode()
 
@@ -159,6 +121,16 @@ def test_savepoints_are_listed_with_their_versions(server: Server, capsys: pytes
         ["ID", "STATE", "EPOCH", "VERSION", "WATERMARK", "CREATED", "BY", "LABEL"],
         ["sp_1", "completed", "7", "2", "ann", "before"],
     ]
+
+
+def test_a_list_of_savepoints_that_is_cut_off_says_so(
+    server: StandInServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = json.dumps({"data": [{"id": "sp_1"}], "has_more": True}).encode()
+
+    assert main(["savepoints", "orders", "--url", server.url, "--token", "t"]) == 0
+
+    assert capsys.readouterr().err == "these are the newest 1000; there are older ones\n"
 
 
 def test_each_sink_is_shown_with_how_far_it_is_complete() -> None:
@@ -186,7 +158,7 @@ def test_each_sink_is_shown_with_how_far_it_is_complete() -> None:
     ],
 )
 def test_a_savepoint_can_be_tried_dry(
-    server: Server, capsys: pytest.CaptureFixture[str], verb: list[str], body: dict[str, Any]
+    server: StandInServer, capsys: pytest.CaptureFixture[str], verb: list[str], body: dict[str, Any]
 ) -> None:
     server.answer = json.dumps({"stops": True, "starts": False, "kept": ["a savepoint"]}).encode()
 
@@ -198,7 +170,7 @@ def test_a_savepoint_can_be_tried_dry(
     assert capsys.readouterr().out.splitlines() == ["stops   yes", "starts  no", "kept    a savepoint"]
 
 
-def test_a_dry_run_says_what_would_happen(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_says_what_would_happen(server: StandInServer, capsys: pytest.CaptureFixture[str]) -> None:
     effects = {"stops": True, "starts": True, "pause_micros": 4_200_000, "kept": ["a", "b"], "lost": [], "repeated": []}
     server.answer = json.dumps(effects).encode()
 

@@ -273,7 +273,7 @@ def _die() -> None:
     raise SystemExit(137)
 
 
-@pytest.mark.parametrize("name", ["", ".", ".."])
+@pytest.mark.parametrize("name", ["", ".", "..", "team/orders"])
 def test_a_name_that_would_lead_elsewhere_is_refused_and_not_sent(
     plane: FakeControlPlane, airflow_run: Run, name: str
 ) -> None:
