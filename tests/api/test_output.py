@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from engine.cli import main
 from engine.connectors.preview import PREVIEW_FILE
 from engine.spark.safe_table_names import safe_name
 from tests.api.conftest import Plane, report
-from tests.api.test_client import Server
+from tests.api.stand_in_server import StandInServer
 
 
 def show(plane: Plane, pipeline: dict[str, Any], total: int, *numbers: int, table: str = "shown") -> None:
@@ -83,15 +82,7 @@ def test_of_several_preview_tables_one_has_to_be_named(plane: Plane) -> None:
     assert plane.http.get("/api/v1/pipelines/orders/output?after=late").status_code == 422
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    running = Server()
-    yield running
-    running.http.shutdown()
-    running.http.server_close()
-
-
-def test_rows_are_lines_of_json_until_the_job_rests(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_are_lines_of_json_until_the_job_rests(server: StandInServer, capsys: pytest.CaptureFixture[str]) -> None:
     answer = {"data": [{"n": 1, "t": "ä"}], "cursor": "9", "missed": 0, "over": True}
     connection = ["--url", server.url, "--token", "t"]
     server.answer = json.dumps(answer).encode()
