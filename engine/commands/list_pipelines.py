@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 
 from engine.commands.base import Command
-from engine.commands.client import Client, Json, field_of
+from engine.commands.client import Client, Json, RefusedError, field_of
 from engine.commands.remote import add_connection, connect, errors_shown, instant, rows_of, say, table
 
 _PAGE = 500
@@ -39,15 +39,23 @@ def run(args: Namespace) -> int:
 
 
 def _all(client: Client) -> Iterator[dict[str, Json]]:
-    """Every pipeline, page after page."""
-    query: dict[str, str | int | float] = {"limit": _PAGE}
+    """Every pipeline, page after page. The list begins again where its last one is deleted before the next page."""
+    first: dict[str, str | int | float] = {"limit": _PAGE}
+    query, listed = first, set[str]()
     while True:
-        answer = client.get("/pipelines", query)
+        try:
+            answer = client.get("/pipelines", query)
+        except RefusedError as error:
+            if query is first or error.problem_code != "pipeline.not_found":
+                raise
+            query = first
+            continue
         page = rows_of(answer)
-        yield from page
+        yield from (row for row in page if str(row.get("id")) not in listed)
         if not page or not isinstance(answer, dict) or answer.get("has_more") is not True:
             return
-        query = {**query, "starting_after": field_of(page[-1], "id")}
+        listed |= {str(row.get("id")) for row in page}
+        query = {**first, "starting_after": field_of(page[-1], "id")}
 
 
 def _line(row: Mapping[str, Json]) -> list[object]:

@@ -29,6 +29,7 @@ from engine.errors import EngineError
 _PAUSE = 0.5
 _PATIENCE = 30.0
 """Seconds that the control plane may be away meanwhile: one that restarts goes on with the savepoint."""
+_MOST = 1000
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -103,7 +104,7 @@ def _describe(savepoint: Mapping[str, Json]) -> str:
 @errors_shown
 def run_list(args: Namespace) -> int:
     """The savepoints of a pipeline, a line each, newest first."""
-    answer = connect(args).get(path_of(args, "savepoints"), {"limit": 1000})
+    answer = connect(args).get(path_of(args, "savepoints"), {"limit": _MOST})
     if args.json:
         say(json.dumps(answer, indent=2))
         return 0
@@ -124,6 +125,8 @@ def run_list(args: Namespace) -> int:
             ],
         )
     )
+    if isinstance(answer, dict) and answer.get("has_more") is True:
+        warn(f"these are the newest {_MOST}; there are older ones")
     return 0
 
 

@@ -15,11 +15,12 @@ from sqlalchemy import event
 
 from engine.api.waiting_requests import Changes, Reading
 from engine.commands import list_pipelines
-from engine.commands.client import Client
+from engine.commands.client import Client, RefusedError
 from engine.errors import EngineError, PipelineNotFoundError
 from engine.jobs.records import JobRecord
 from engine.jobs.states import State
 from engine.jobs.throughput import EpochRows, rows_per_second
+from engine.store import pipelines
 from tests.api.conftest import T0, Plane, report
 from tests.jobs.builders import status, wanted
 
@@ -165,6 +166,33 @@ def test_the_command_line_lists_all_pipelines_page_by_page(arroyo_list: Any, pla
     assert [line.split()[0] for line in table.splitlines()] == ["NAME", *"abcde"]
     assert [pipeline["name"] for pipeline in content["data"]] == list("abcde")
     assert [path.partition("&starting_after=")[0] for path in asked[:3]] == ["/pipelines?limit=2"] * 3
+
+
+def test_a_pipeline_that_is_deleted_between_two_pages_hides_no_other(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcde":
+        plane.deploy(name)
+        plane.now += timedelta(seconds=1)
+    asked: list[str] = []
+
+    def send(self: Client, method: str, path: str, *_: Any, **__: Any) -> Any:
+        asked.append(path)
+        answer = plane.http.request(method, f"/api/v1{path}")
+        if answer.is_error:
+            raise RefusedError(answer.status_code, answer.json())
+        if len(asked) == 1:
+            with plane.context.database.writing() as connection:
+                pipelines.remove(connection, pipelines.get(connection, "b"))
+        return answer.json()
+
+    monkeypatch.setattr(Client, "_send", send)
+    monkeypatch.setattr(list_pipelines, "_PAGE", 2)
+
+    listed = [str(row["name"]) for row in list_pipelines._all(Client("http://x", "t"))]
+
+    assert listed == list("abcde")
+    assert len(asked) == 4
 
 
 def _reading(pipeline_id: str, epoch: int) -> Reading:
