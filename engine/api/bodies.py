@@ -18,13 +18,13 @@ class Body(BaseModel):
     @classmethod
     def refuse_what_cannot_be_kept(cls, body: object) -> object:
         """Look at all that the body holds, at any depth and under any name."""
-        rest = [body]
-        while rest:
-            match rest.pop():
+        unchecked = [body]
+        while unchecked:
+            match unchecked.pop():
                 case dict() as members:
-                    rest += [*members, *members.values()]
+                    unchecked += [*members, *members.values()]
                 case list() as items:
-                    rest += items
+                    unchecked += items
                 case str() as text:
                     _check_text(text)
                 case int() | float() as number:

@@ -85,8 +85,8 @@ def _add(before: TableTotals, figures: TableFigures) -> TableTotals:
         late_rows=_sum(before.late_rows, figures.late_rows),
         dropped_rows=_sum(before.dropped_rows, _growth(before.newest_dropped, figures.dropped_rows)),
         dead_letters=_sum(before.dead_letters, _growth(before.newest_dead, figures.dead_letters)),
-        newest_dropped=figures.dropped_rows,
-        newest_dead=figures.dead_letters,
+        newest_dropped=before.newest_dropped if figures.dropped_rows is None else figures.dropped_rows,
+        newest_dead=before.newest_dead if figures.dead_letters is None else figures.dead_letters,
     )
 
 

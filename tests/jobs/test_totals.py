@@ -54,6 +54,12 @@ def test_a_table_that_is_not_told_of_keeps_its_totals() -> None:
     assert totals.tables["copy"].rows_in is None
 
 
+def test_a_count_so_far_that_an_epoch_does_not_tell_is_not_counted_again() -> None:
+    totals = add_epochs(Totals(), [report(0, 3), report(1, None), report(2, 5)])
+
+    assert (totals.tables["clicks"].dropped_rows, totals.tables["clicks"].dead_letters) == (5, 5)
+
+
 def test_restarts_are_counted_by_cause() -> None:
     totals = Totals()
     for cause in (Cause.OUTAGE, Cause.UNKNOWN, Cause.OUTAGE):

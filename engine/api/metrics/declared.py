@@ -24,101 +24,90 @@ class Metric:
         return tuple(f"{self.name}{end}" for end in ends)
 
 
+def _counter(name: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
+    """What only grows, but for a start from 0."""
+    return Metric(name, "counter", meaning, labels)
+
+
+def _gauge(name: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
+    """What is as it is now."""
+    return Metric(name, "gauge", meaning, labels)
+
+
 _JOB = ("pipeline",)
 _TABLE = ("pipeline", "table")
 
-JOB_STATE = Metric("arroyo_job_state", "gauge", "1 for the state that the job is in.", ("pipeline", "state"))
-FAILURES_IN_A_ROW = Metric(
+JOB_STATE = _gauge("arroyo_job_state", "1 for the state that the job is in.", ("pipeline", "state"))
+FAILURES_IN_A_ROW = _gauge(
     "arroyo_job_failures_in_a_row",
-    "gauge",
     "Failures since the last healthy run, by what is behind them.",
     ("pipeline", "cause"),
 )
-RESTARTS = Metric(
+RESTARTS = _counter(
     "arroyo_job_restarts_total",
-    "counter",
     "Starts after a failure, by what is behind it: an outage of another system, or unknown.",
     ("pipeline", "cause"),
 )
-ROWS_IN = Metric("arroyo_rows_in_total", "counter", "Rows read from a source.", _TABLE)
-ROWS_OUT = Metric("arroyo_rows_out_total", "counter", "Rows given to a sink.", _TABLE)
-LATE_ROWS = Metric(
+ROWS_IN = _counter("arroyo_rows_in_total", "Rows read from a source.", _TABLE)
+ROWS_OUT = _counter("arroyo_rows_out_total", "Rows given to a sink.", _TABLE)
+LATE_ROWS = _counter(
     "arroyo_late_rows_total",
-    "counter",
     "Rows left out because they came after their watermark; without `table` those that come of several tables.",
     _TABLE,
 )
-DROPPED_ROWS = Metric(
+DROPPED_ROWS = _counter(
     "arroyo_dropped_rows_total",
-    "counter",
     "Rows that could not be read or written and were left out, dead letters among them.",
     _TABLE,
 )
-DEAD_LETTERS = Metric(
-    "arroyo_dead_letters_total",
-    "counter",
-    "Dropped rows that are kept as dead letters, by the table they are of.",
-    _TABLE,
+DEAD_LETTERS = _counter(
+    "arroyo_dead_letters_total", "Dropped rows that are kept as dead letters, by the table they are of.", _TABLE
 )
-EPOCHS = Metric("arroyo_epochs_total", "counter", "Epochs that were committed.", _JOB)
-EPOCH_SECONDS = Metric("arroyo_epoch_seconds_total", "counter", "Time that committed epochs have taken.", _JOB)
-PHASE_SECONDS = Metric(
-    "arroyo_epoch_phase_seconds_total",
-    "counter",
-    "Time that committed epochs have taken, by phase.",
-    ("pipeline", "phase"),
+EPOCHS = _counter("arroyo_epochs_total", "Epochs that were committed.", _JOB)
+EPOCH_SECONDS = _counter("arroyo_epoch_seconds_total", "Time that committed epochs have taken.", _JOB)
+PHASE_SECONDS = _counter(
+    "arroyo_epoch_phase_seconds_total", "Time that committed epochs have taken, by phase.", ("pipeline", "phase")
 )
-EPOCH_COMMITTED = Metric(
-    "arroyo_epoch_committed_timestamp_seconds", "gauge", "When the newest epoch was committed.", _JOB
+EPOCH_COMMITTED = _gauge("arroyo_epoch_committed_timestamp_seconds", "When the newest epoch was committed.", _JOB)
+WATERMARK_LAG = _gauge(
+    "arroyo_watermark_lag_seconds", "How far the watermark of committed output is behind the clock.", _JOB
 )
-WATERMARK_LAG = Metric(
-    "arroyo_watermark_lag_seconds", "gauge", "How far the watermark of committed output is behind the clock.", _JOB
-)
-SOURCE_LAG = Metric(
-    "arroyo_source_lag_seconds", "gauge", "How far the watermark of a source is behind the clock.", _TABLE
-)
-SOURCE_WAITING = Metric(
+SOURCE_LAG = _gauge("arroyo_source_lag_seconds", "How far the watermark of a source is behind the clock.", _TABLE)
+SOURCE_WAITING = _gauge(
     "arroyo_source_waiting_rows",
-    "gauge",
     "Rows of a source that could be read when the newest epoch was planned and are not in it.",
     _TABLE,
 )
-COMPLETE_LAG = Metric(
-    "arroyo_complete_until_lag_seconds", "gauge", "How far `complete_until` of a sink is behind the clock.", _TABLE
+COMPLETE_LAG = _gauge(
+    "arroyo_complete_until_lag_seconds", "How far `complete_until` of a sink is behind the clock.", _TABLE
 )
-SINK_LAG = Metric(
+SINK_LAG = _gauge(
     "arroyo_sink_lag_seconds",
-    "gauge",
     "How far `complete_until` of a sink is behind the watermark: windows and files that are open.",
     _TABLE,
 )
-STATE_BYTES = Metric("arroyo_state_bytes", "gauge", "Memory that the state takes.", _JOB)
-STATE_CHANGES = Metric(
-    "arroyo_state_changes_total", "counter", "Rows of state that were added, changed or removed.", _JOB
-)
-RUN_CPU = Metric(
+STATE_BYTES = _gauge("arroyo_state_bytes", "Memory that the state takes.", _JOB)
+STATE_CHANGES = _counter("arroyo_state_changes_total", "Rows of state that were added, changed or removed.", _JOB)
+RUN_CPU = _counter(
     "arroyo_run_cpu_seconds_total",
-    "counter",
     "CPU time of the run under way, by process: `driver`, `java`, `workers`. The next run begins at 0.",
     ("pipeline", "process"),
 )
-RUN_MEMORY = Metric(
+RUN_MEMORY = _gauge(
     "arroyo_run_memory_bytes",
-    "gauge",
     "Memory of the run under way, by process; pages that workers share count once.",
     ("pipeline", "process"),
 )
-DRIVERS = Metric("arroyo_drivers", "gauge", "Runs whose processes have not ended.")
-DATABASE_BYTES = Metric(
-    "arroyo_database_bytes", "gauge", "Size of the database on disk: its file, and the log of newest writes.", ("file",)
+DRIVERS = _gauge("arroyo_drivers", "Runs whose processes have not ended.")
+DATABASE_BYTES = _gauge(
+    "arroyo_database_bytes", "Size of the database on disk: its file, and the log of newest writes.", ("file",)
 )
-DISK_FREE = Metric("arroyo_data_disk_free_bytes", "gauge", "Free space where the data directory is.")
-DISK_SIZE = Metric("arroyo_data_disk_size_bytes", "gauge", "Size of the disk where the data directory is.")
-BUILD_INFO = Metric("arroyo_build_info", "gauge", "1, with the version of the control plane.", ("version",))
-SCRAPE_SECONDS = Metric("arroyo_scrape_seconds", "gauge", "Time that reading the figures of all jobs has taken.")
-REQUESTS = Metric(
+DISK_FREE = _gauge("arroyo_data_disk_free_bytes", "Free space where the data directory is.")
+DISK_SIZE = _gauge("arroyo_data_disk_size_bytes", "Size of the disk where the data directory is.")
+BUILD_INFO = _gauge("arroyo_build_info", "1, with the version of the control plane.", ("version",))
+SCRAPE_SECONDS = _gauge("arroyo_scrape_seconds", "Time that reading the figures of all jobs has taken.")
+REQUESTS = _counter(
     "arroyo_http_requests_total",
-    "counter",
     "Requests that were answered, calls of drivers among them; `other` are those of no known path.",
     ("method", "route", "status"),
 )
@@ -165,12 +154,12 @@ OF_CONTROL_PLANE: tuple[Metric, ...] = (
 )
 """What the control plane says of itself."""
 OF_PROCESS: tuple[Metric, ...] = (
-    Metric("process_cpu_seconds_total", "counter", "CPU time of the control plane's own process."),
-    Metric("process_resident_memory_bytes", "gauge", "Its resident memory."),
-    Metric("process_virtual_memory_bytes", "gauge", "Its virtual memory."),
-    Metric("process_start_time_seconds", "gauge", "When it was started."),
-    Metric("process_open_fds", "gauge", "Its open files."),
-    Metric("process_max_fds", "gauge", "How many files it may open."),
+    _counter("process_cpu_seconds_total", "CPU time of the control plane's own process."),
+    _gauge("process_resident_memory_bytes", "Its resident memory."),
+    _gauge("process_virtual_memory_bytes", "Its virtual memory."),
+    _gauge("process_start_time_seconds", "When it was started."),
+    _gauge("process_open_fds", "Its open files."),
+    _gauge("process_max_fds", "How many files it may open."),
 )
 """What the client library says of the control plane's process, under the names that all programs use."""
 METRICS = (*OF_JOBS, *OF_CONTROL_PLANE, *OF_PROCESS)
