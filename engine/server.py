@@ -10,13 +10,14 @@ import signal
 import socket
 import sys
 import threading
+import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import uvicorn
 from sqlalchemy.exc import OperationalError
@@ -41,7 +42,7 @@ from engine.jobs.driver_environment import driver_environment
 from engine.jobs.leaks import Limits
 from engine.jobs.runner import DRIVER_COMMAND, LocalRunner
 from engine.jobs.spares import SpareDrivers
-from engine.settings import ApiSettings, PipelineSettings, Settings, SweepSettings, read_connections_file
+from engine.settings import ApiSettings, Section, Settings, read_connections_file
 from engine.store import tokens
 from engine.store.database import Database, open_database
 from engine.store.records import StoredRecords
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 SECRETS_KEY = "ARROYO_SECRETS_KEY"
 OTEL_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+KindT = TypeVar("KindT", Limits, Policy)
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -97,6 +99,16 @@ def stand_where_it_stood(database: Database, directory: DataDirectory) -> None:
         secure(directory.folder, f"{Path.cwd()}\n")
 
 
+def log_to_standard_error() -> None:
+    """Write down with its time what happens here, and of others than the engine only what is wrong."""
+    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("engine").setLevel(logging.INFO)
+
+
 def check_bind(api: ApiSettings) -> None:
     """Refuse an address that others can reach unless the owner has chosen a token or said that it is meant."""
     if not is_loopback(api.host) and api.token is None and not api.insecure:
@@ -121,6 +133,7 @@ def _serve(
     hashes: frozenset[str],
     connections: str,
 ) -> None:
+    log_to_standard_error()
     changes, last_calls = Changes(), LastCalls()
 
     def stepped(pipeline_id: str) -> None:
@@ -140,7 +153,7 @@ def _serve(
         last_calls=last_calls,
         directory=directory,
         clock=now,
-        policy=_policy(settings.pipeline),
+        policy=read_section(Policy, settings.pipeline, healthy=settings.pipeline.healthy_duration),
         driver_settings=DriverSettings(
             settings.pipeline.heartbeat_interval, settings.pipeline.lease, settings.pipeline.stuck_limit, connections
         ),
@@ -159,7 +172,7 @@ def _serve(
         take=take_savepoint,
         version=__version__,
         instance=instance,
-        limits=_limits(settings.sweep),
+        limits=read_section(Limits, settings.sweep),
         max_query_bytes=settings.api.max_query_bytes,
         long_poll_max=settings.api.long_poll_max,
         tell_span=None if traces is None else traces.tell,
@@ -284,24 +297,8 @@ def _hosts(api: ApiSettings) -> frozenset[str] | None:
     return _LOOPBACK | {api.host.lower()} | {host.lower() for host in api.allowed_hosts}
 
 
-def _limits(sweep: SweepSettings) -> Limits:
-    return Limits(
-        kept_runs=sweep.kept_runs,
-        files_for=sweep.files_for,
-        kept_events=sweep.kept_events,
-        history_for=sweep.history_for,
-    )
-
-
-def _policy(pipeline: PipelineSettings) -> Policy:
-    return Policy(
-        allowed_restarts=pipeline.allowed_restarts,
-        restart_window=pipeline.restart_window,
-        initial_backoff=pipeline.initial_backoff,
-        max_backoff=pipeline.max_backoff,
-        healthy=pipeline.healthy_duration,
-        heartbeat_limit=pipeline.heartbeat_limit,
-        stuck_limit=pipeline.stuck_limit,
-        start_limit=pipeline.start_limit,
-        stop_grace=pipeline.stop_grace,
-    )
+def read_section(kind: type[KindT], section: Section, **others: Any) -> KindT:
+    """A value of which each field but the `others` has the name of a setting."""
+    names = {field.name for field in fields(kind)} - others.keys()
+    values: dict[str, Any] = {name: getattr(section, name) for name in names}
+    return kind(**values, **others)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import pytest
 
 from engine.errors import InsecureBindError, SettingError
 from engine.jobs.data_directory import DataDirectory
+from engine.jobs.decide import Policy
+from engine.jobs.leaks import Limits
 from engine.jobs.spec import Pipeline
-from engine.server import check_bind, stand_where_it_stood
+from engine.server import check_bind, read_section, stand_where_it_stood
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, load
 from engine.store import pipelines
 from engine.store.database import open_database
@@ -22,6 +25,15 @@ def test_defaults_are_those_of_the_reference_engine() -> None:
     assert settings.pipeline.allowed_restarts == 20
     assert settings.pipeline.initial_backoff == timedelta(milliseconds=500)
     assert settings.data_dir == Path("~/.local/share/arroyo").expanduser()
+
+
+def test_what_decides_about_jobs_and_leaks_is_as_the_settings_say() -> None:
+    settings = load({"ARROYO__PIPELINE__START_LIMIT": "7m", "ARROYO__SWEEP__KEPT_RUNS": "3"})
+
+    policy = read_section(Policy, settings.pipeline, healthy=timedelta(seconds=1))
+
+    assert policy == replace(Policy(), start_limit=timedelta(minutes=7), healthy=timedelta(seconds=1))
+    assert read_section(Limits, settings.sweep) == replace(Limits(), kept_runs=3)
 
 
 def test_the_environment_wins_over_the_file_and_the_command_line_over_both(tmp_path: Path) -> None:

@@ -168,3 +168,134 @@ def test_what_could_only_be_passed_over_is_refused_and_nothing_is_sent(
         code = int(str(refused.code))
 
     assert (code, complaint in capsys.readouterr().err, server.requests) == (2, True, [])
+
+
+def test_a_stop_with_a_savepoint_waits_no_longer_than_is_said(
+    server: StandInServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = b'{"id": "sp_1", "state": "pending"}'
+
+    code = main(["stop", "orders", "--savepoint", "--timeout", "0", "--url", server.url, "--token", "t"])
+
+    assert (code, len(server.requests)) == (3, 1)
+    assert "cli.timeout: the savepoint is not complete after 0 s" in capsys.readouterr().err
+
+
+def test_a_wait_has_an_end_if_one_is_set() -> None:
+    ended, _ = wait_for("running", *[JAVA] * 10, timeout=5)
+
+    assert ended == "cli.timeout: the job is not running after 5 s; it goes on"
+
+
+PIPELINE = {"name": "orders", "id": "pl_1", "state": "Running", "data": [RUNNING]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sent"),
+    [
+        (["start", "orders"], ("PATCH", "/pipelines/orders", {"stop": "none"})),
+        (
+            ["start", "orders", "--checkpoint-interval", "30s"],
+            ("PATCH", "/pipelines/orders", {"stop": "none", "checkpoint_interval_micros": 30_000_000}),
+        ),
+        (["restart", "orders"], ("POST", "/pipelines/orders/restart", {"force": False})),
+        (["restart", "orders", "--force"], ("POST", "/pipelines/orders/restart", {"force": True})),
+        (
+            ["rescale", "orders", "2", "--checkpoint-interval", "none"],
+            ("PATCH", "/pipelines/orders", {"parallelism": 2, "checkpoint_interval_micros": None}),
+        ),
+        (
+            ["deploy", "{script}", "--checkpoint-interval", "1 minute"],
+            (
+                "PUT",
+                "/pipelines/by-name/orders",
+                {"query": "SELECT 1", "force": False, "checkpoint_interval_micros": 60_000_000},
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("waits", [False, True])
+def test_verbs_send_what_they_say_and_wait_if_they_are_to(
+    arguments: list[str],
+    sent: tuple[str, str, dict[str, Any]],
+    waits: bool,
+    server: StandInServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server.answer = json.dumps(PIPELINE).encode()
+    script = tmp_path / "orders.sql"
+    script.write_text("SELECT 1")
+    words = [argument.format(script=script) for argument in arguments]
+
+    code = main([*words, *(["--wait"] if waits else []), "--url", server.url, "--token", "t"])
+
+    method, path, _, body = server.requests[0]
+    assert (code, method, path, json.loads(body)) == (0, sent[0], f"/api/v1{sent[1]}", sent[2])
+    looked = [path for _, path, _, _ in server.requests[1:]]
+    assert looked == (["/api/v1/pipelines/pl_1/jobs", "/api/v1/pipelines/pl_1"] if waits else [])
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("orders  pl_1  Running\n", "Running\n" if waits else "")
+
+
+def test_a_job_that_fails_while_it_is_waited_for_is_exit_code_3(
+    server: StandInServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = json.dumps({**PIPELINE, "state": "Failed", "data": [FAILED]}).encode()
+    script = tmp_path / "orders.sql"
+    script.write_text("SELECT 1")
+
+    code = main(["deploy", str(script), "--wait", "running", "--url", server.url, "--token", "t"])
+
+    assert (code, capsys.readouterr().err) == (3, "Failed\nsql.syntax: wrong\n")
+
+
+def test_ctrl_c_leaves_the_line_of_progress_where_it_is() -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    stream = Terminal()
+    with pytest.raises(KeyboardInterrupt):
+        Waiting("running", lambda: {"data": [JAVA]}, line=ProgressLine(stream), pause=interrupted).until_end()
+
+    assert stream.getvalue() == "\r\033[KScheduling, starting Java\n"
+
+
+def test_a_job_is_settled_once_what_was_asked_for_has_come(plane: Plane) -> None:
+    plane.http.put("/api/v1/pipelines/by-name/orders", json={"query": "SELECT 1"})
+    assert plane.job()["settled"] is False
+    plane.settle()
+    plane.come_up()
+    assert plane.job()["settled"] is True
+
+    plane.http.post("/api/v1/pipelines/orders/restart", json={})
+    assert (plane.state(), plane.job()["settled"]) == ("Running", False)
+    plane.settle()
+    plane.end()
+    assert (plane.state(), plane.job()["settled"]) == ("Scheduling", True)
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+    plane.settle()
+    assert plane.job()["settled"] is False
+    plane.end()
+    assert (plane.state(), plane.job()["settled"]) == ("Stopped", True)
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"stop": "none"})
+    assert (plane.state(), plane.job()["settled"]) == ("Stopped", False)
+
+
+def test_another_checkpoint_interval_is_a_version_of_the_same_state(plane: Plane) -> None:
+    plane.run(query="SELECT 1 INTO file:/out", checkpoint_interval_micros=5_000_000)
+
+    plane.http.patch("/api/v1/pipelines/orders", json={"checkpoint_interval_micros": 5_000_000})
+    assert plane.get("/pipelines/orders")["version"] == 1
+
+    answer = plane.http.patch("/api/v1/pipelines/orders", json={"checkpoint_interval_micros": 30_000_000})
+    plane.settle()
+    plane.end()
+
+    assert (answer.json()["version"], answer.json()["checkpoint_interval_micros"]) == (2, 30_000_000)
+    assert plane.runner.launched[-1].checkpoint_interval_seconds == timedelta(seconds=30).total_seconds()
+    taken = plane.http.put("/api/v1/pipelines/by-name/other", json={"query": "SELECT 2 INTO file:/out"})
+    assert taken.json()["code"] == "pipeline.target_taken"
+    assert plane.http.patch("/api/v1/pipelines/orders", json={"checkpoint_interval_micros": 1}).status_code == 422
