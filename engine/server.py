@@ -42,7 +42,7 @@ from engine.jobs.driver_environment import driver_environment
 from engine.jobs.leaks import Limits
 from engine.jobs.runner import DRIVER_COMMAND, LocalRunner
 from engine.jobs.spares import SpareDrivers
-from engine.settings import ApiSettings, Section, Settings, read_connections_file
+from engine.settings import ApiSettings, PipelineSettings, Section, Settings, read_connections_file
 from engine.store import tokens
 from engine.store.database import Database, open_database
 from engine.store.records import StoredRecords
