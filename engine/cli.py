@@ -37,11 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _answer(arguments)
         finally:
-            # what is still in the buffer meets a closed pipe, or a full disk, here, and not when the interpreter ends
+            # what is still in the buffer meets a closed pipe here, and not when the interpreter ends
             sys.stdout.flush()
-    except OSError as error:
-        if not isinstance(error, BrokenPipeError):
-            complain(UnusableFileError(f"the answer cannot be written: {error.strerror or error}"))
+    except BrokenPipeError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         return FAILED

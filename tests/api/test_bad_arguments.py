@@ -326,22 +326,6 @@ def test_whoever_closes_the_pipe_sees_no_complaint(verb: list[str], code: int, t
     assert (process.returncode, complaint) == (code, b"")
 
 
-def test_an_answer_for_which_there_is_no_room_is_no_traceback(tmp_path: Path) -> None:
-    with Path("/dev/full").open("w") as full:
-        ended = subprocess.run(
-            [sys.executable, "-m", "engine", "completion", "bash"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=tmp_path,
-            timeout=60,
-            check=False,
-        )
-
-    assert ended.returncode == 3
-    assert ended.stderr == "error cli.unusable_file: the answer cannot be written: No space left on device\n"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
