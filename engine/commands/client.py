@@ -123,8 +123,8 @@ def segment(text: str) -> str:
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
         raise RequestError(
             f"{shown!r} is not a name",
-            hint=f"a name is UTF-8 text of up to {LONGEST_NAME} characters, more than dots, and has no slash, backslash "
-            "or control character",
+            hint=f"a name is UTF-8 text of up to {LONGEST_NAME} characters, more than dots, and has no slash, no "
+            "backslash and no control character",
         )
     return quote(text, safe="")
 
