@@ -105,9 +105,8 @@ def run(
     on_sign: OnSign = lambda _: None,
     warm: Callable[[Path], SparkSession] | None = None,
 ) -> Outcome:
-    """Run until the input ends or a stop is asked for, in a session of its own, or in one that `warm` gives for the
-    directory of the run's logs; it is closed in the end. Raises EngineError, with a code, when it fails. It has started
-    once an epoch is committed, or the input was found to be empty and the sinks answer."""
+    """Run until the input ends or a stop is asked for, in a session of its own, or in that which `warm` gives for a
+    directory of logs. Raises EngineError. It has started once an epoch is committed, or nothing is there to be read."""
     on_sign(StartStep.READING)
     prepared = _prepare(spec)
     with ExitStack() as opened:
