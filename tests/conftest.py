@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,8 +28,11 @@ TIER_OF_FOLDER = {
 
 
 def pytest_configure() -> None:
-    """No control plane keeps a driver in reserve but where a test wants one."""
+    """No control plane keeps a driver in reserve but where a test wants one. Airflow, once it is imported, has all logs
+    speak of everything: what the tests' own client sends is not to stand between the lines that a test looks at."""
     os.environ.setdefault("ARROYO__PIPELINE__SPARE_DRIVERS", "0")
+    for client in ("httpx", "httpx2"):
+        logging.getLogger(client).setLevel(logging.WARNING)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
