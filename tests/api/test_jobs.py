@@ -291,7 +291,7 @@ def test_the_loop_outlives_a_store_that_cannot_be_read_and_says_so_once(
         controller.run()
 
     assert len(looks) == 4
-    assert [entry.message for entry in caplog.records if entry.levelno >= logging.ERROR] == [
+    assert [entry.getMessage() for entry in caplog.records if entry.levelno >= logging.ERROR] == [
         "the control plane: an error ends this round; the next one tries again"
     ]
 
@@ -315,7 +315,7 @@ def test_what_goes_wrong_with_one_job_holds_up_no_other_and_is_said_once(
         plane.settle()
 
     assert plane.state("orders") == "CheckpointStopping"
-    assert [entry.message for entry in caplog.records if entry.levelno >= logging.ERROR] == [
+    assert [entry.getMessage() for entry in caplog.records if entry.levelno >= logging.ERROR] == [
         f"pipeline {broken['id']}: an error ends this round; the next one tries again"
     ]
 

@@ -14,7 +14,7 @@ from airflow.sdk import Connection
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import from_micros, to_micros
 from airflow_provider_arroyo.control_plane import Endpoint
-from airflow_provider_arroyo.errors import BadAnswerError, BadConnectionError, UnavailableError
+from airflow_provider_arroyo.errors import BadAnswerError, BadConnectionError, RefusedError, UnavailableError
 from airflow_provider_arroyo.hooks import arroyo
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
 
@@ -103,8 +103,15 @@ def test_the_watermark_of_a_finished_job_survives_the_way_there_and_back() -> No
     assert from_micros(to_micros(end)) == end
 
 
-@pytest.mark.parametrize("name", ["a b", "a/b", "ä?#"])
+@pytest.mark.parametrize("name", ["a b", "ä?#"])
 def test_any_name_can_be_asked_for(plane: FakeControlPlane, name: str) -> None:
     plane.add(name)
 
     assert ArroyoHook().send(calls.get_pipeline(name)).name == name
+
+
+def test_what_no_address_can_hold_is_refused_before_anything_is_sent(plane: FakeControlPlane) -> None:
+    with pytest.raises(RefusedError, match="'a/b' is not a name"):
+        calls.get_pipeline("a/b")
+
+    assert plane.requests == []
