@@ -25,6 +25,7 @@ ALONE = {
     "system/test_example_dag.py",
     "system/test_full_disks.py",
     "system/test_kill_loop.py",
+    "system/test_outages.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",
 }

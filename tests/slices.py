@@ -51,6 +51,7 @@ LONG = (
     "system/test_example_dag.py",
     "system/test_full_disks.py",
     "system/test_kill_loop.py",
+    "system/test_outages.py",
     "system/test_secrets_example.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",

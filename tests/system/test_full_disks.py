@@ -58,7 +58,7 @@ def plane(disks: Path) -> Iterator[Served]:
 
 
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("disk", ["store/state"])
+@pytest.mark.parametrize("disk", ["store/state", "sinks"])
 def test_a_disk_that_is_full_is_waited_for(disk: str, plane: Served, disks: Path) -> None:
     expected = write_events(disks / "events.json")
     begin(plane, disks)

@@ -12,21 +12,12 @@ import pytest
 
 from engine.jobs import processes
 from engine.jobs.data_directory import DataDirectory
-from tests.kafka.broker import running
-from tests.system.conftest import Served, until
+from tests.system.conftest import Served
 
 COPY = """
 CREATE TABLE numbers (counter BIGINT UNSIGNED) WITH (connector = 'impulse', event_rate = '20');
 CREATE TABLE copies WITH (connector = 'single_file', path = '{out}', format = 'json', type = 'sink');
 INSERT INTO copies SELECT counter FROM numbers;
-"""
-FROM_KAFKA = """
-CREATE TABLE events (n BIGINT) WITH (
-  connector = 'kafka', bootstrap_servers = '127.0.0.1:{port}', topic = 'events', type = 'source', format = 'json',
-  'source.offset' = 'earliest', 'source.broker_timeout' = '2 seconds'
-);
-CREATE TABLE copies WITH (connector = 'single_file', path = '{out}', format = 'json', type = 'sink');
-INSERT INTO copies SELECT n FROM events;
 """
 
 
@@ -118,28 +109,3 @@ def test_a_sink_that_cannot_be_written_never_runs(served: Served, tmp_path: Path
         0,
     )
     assert not was_running(served)
-
-
-@pytest.mark.timeout(900)
-def test_a_broker_that_is_away_is_waited_for_at_the_start_and_in_the_middle(served: Served, tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
-    with running(tmp_path / "kafka") as broker:
-        broker.create_topic("events")
-        broker.produce("events", '{"n": 1}')
-        broker.nodes[0].stop()
-
-        deploy(served, FROM_KAFKA.format(port=broker.nodes[0].port, out=out))
-        job = until(lambda: served.job("sick"), lambda job: job["restarts_total"] >= 2, 240)
-        assert (job["restart_code"], job["failure_cause"]) == ("data.source_unavailable", "outage")
-        assert not was_running(served)
-        broker.restart()
-        served.until("sick", state="Running", within=240)
-
-        broker.nodes[0].stop()
-        restarts = served.job("sick")["restarts_total"]
-        until(lambda: served.job("sick"), lambda job: job["restarts_total"] > restarts, 240)
-        broker.restart()
-        broker.produce("events", '{"n": 2}')
-        until(lambda: out.read_text().splitlines(), lambda lines: len(lines) >= 2, 240)
-
-    assert out.read_text().splitlines() == ['{"n":1}', '{"n":2}']
