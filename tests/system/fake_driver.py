@@ -2,7 +2,8 @@
 
 What the query says in a comment decides how it goes: `-- epochs: 5` ends after five, `-- fail: sql.broken` fails with
 that code at the second epoch, `-- crash: 2` exits without a word at the second epoch of the first generation,
-`-- deaf` does not hear orders to stop, `-- pace: 10` makes an epoch take ten milliseconds.
+`-- deaf` does not hear orders to stop, `-- pace: 10` makes an epoch take ten milliseconds, `-- holds: 5` goes on after
+the fifth epoch only once there is a file `go` in its state directory.
 """
 
 from __future__ import annotations
@@ -62,7 +63,13 @@ class FakeWork:
                 os._exit(7)
             _write(state, {"epoch": epoch, "parallelism": assignment.parallelism})
             listener.report(_report(epoch, is_last=epoch >= last))
+            if epoch == int(says.get("holds", -1)):
+                self._hold(state / "go")
         return "stopped"
+
+    def _hold(self, go: Path) -> None:
+        while not go.exists() and not self._stopped.wait(0.01):
+            pass
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Note the new number."""

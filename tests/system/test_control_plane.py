@@ -44,9 +44,10 @@ def test_an_ended_control_plane_leaves_its_drivers_and_comes_back_at_the_same_ad
 
 
 def test_a_job_that_finishes_while_nobody_listens_has_finished(plane: Served) -> None:
-    pipeline = plane.start().deploy(says="-- epochs: 10")
+    pipeline = plane.start().deploy(says="-- epochs: 10 -- holds: 5")
     plane.until(state="Running")
     plane.end(signal.SIGKILL)
+    (Path(pipeline["state_dir"]) / "go").touch()
     until(lambda: plane.count(pipeline)["epoch"], lambda epoch: epoch == 10)
 
     plane.start()
