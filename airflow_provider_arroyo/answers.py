@@ -52,6 +52,7 @@ class Pipeline:
     stopped_by: str | None = None
     stopped_at: Instant | None = None
     version: int | None = None
+    settled: bool | None = None
     fingerprint: str | None = None
     graph: dict[str, Any] = field(default_factory=dict)
 
@@ -75,8 +76,10 @@ class Pipeline:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing happens until somebody asks for something. A stopped one that is wanted is about to start."""
-        return self.state.is_terminal and not (self.state is JobState.STOPPED and self.stop == "none")
+        """Whether nothing happens until somebody asks for something. One of which something is still to come that was
+        asked for is about to start; a control plane of an earlier version does not say so of those that have failed."""
+        is_about_to_start = self.state is JobState.STOPPED and self.stop == "none"
+        return self.state.is_terminal and not is_about_to_start and self.settled is not False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from engine.instants import to_micros
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.desired import is_settled
 from engine.jobs.effects import Effects as WhatHappens
-from engine.jobs.gates import Gate, GateTime, at_end, is_passed, least_complete
+from engine.jobs.gates import Gate, GateTime, is_passed, least_complete, promised
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Version
 from engine.jobs.states import STATES, State, StopMode
-from engine.jobs.status import JobEvent, Progress, Status
+from engine.jobs.status import JobEvent
 from engine.store.certificates import Certificate as StoredCertificate
 from engine.store.events import StoredEvent
 from engine.store.savepoints import Savepoint as StoredSavepoint
@@ -86,6 +86,7 @@ class PipelineFacts(BaseModel):
     stopped_at: int | None = Field(description="When that was.")
     created_at: int = Field(description="When it was deployed first.")
     state: State = Field(description="Where its job stands.")
+    settled: bool = Field(description="Whether nothing that was asked for is still to come.")
     action: StopMode | None = Field(description="The stop mode that a button would ask for.")
     action_text: str = Field(description="What such a button would say.")
     action_in_progress: bool = Field(description="Whether the job is on its way to another state.")
@@ -137,7 +138,9 @@ class Job(BaseModel):
     restarts: int = Field(description="Starts after failures in a row since the last healthy run.")
     restarts_total: int = Field(description="Starts after failures in all.")
     restart_code: str | None = Field(description="The code of the failure that the last of them was for.")
-    watermark: int | None = Field(description="That of the newest committed epoch.")
+    watermark: int | None = Field(
+        description="That of the newest committed epoch; null while its state is to be given up."
+    )
     sinks: dict[str, SinkProgress] = Field(description="How far the output of each sink is complete.")
     epoch: int | None = Field(description="The newest committed epoch.")
     created_at: int = Field(description="When the pipeline was deployed first.")
@@ -206,6 +209,7 @@ class Watermark(BaseModel):
     lineage: str | None = Field(description="The history of the state that it belongs to.")
     passed: bool | None = Field(description="Whether the output is complete up to `past`; null without it.")
     state: State = Field(description="Where the job stands.")
+    settled: bool = Field(description="Whether nothing that was asked for is still to come.")
     sources: dict[str, int | None] = Field(description="The watermark of each source table.")
     sinks: dict[str, SinkProgress] = Field(description="How far the output of each sink is complete.")
     certificate: Certificate | None = Field(
@@ -245,15 +249,25 @@ class Ping(BaseModel):
 
 
 def pipeline(
-    record: JobRecord, version: Version, directory: DataDirectory, voids: Sequence[StoredCertificate] = ()
+    record: JobRecord,
+    version: Version,
+    directory: DataDirectory,
+    voids: Sequence[StoredCertificate] = (),
+    *,
+    is_given_up: bool,
 ) -> Pipeline:
     """A pipeline as it is now; the query is the newest version's, which may not run yet."""
-    facts = pipeline_facts(record, Outline.of(version), directory, voids)
+    facts = pipeline_facts(record, Outline.of(version), directory, voids, is_given_up=is_given_up)
     return Pipeline(**facts, query=version.spec.query)
 
 
 def pipeline_facts(
-    record: JobRecord, outline: Outline, directory: DataDirectory, voids: Sequence[StoredCertificate] = ()
+    record: JobRecord,
+    outline: Outline,
+    directory: DataDirectory,
+    voids: Sequence[StoredCertificate] = (),
+    *,
+    is_given_up: bool,
 ) -> dict[str, Any]:
     """The fields of PipelineFacts."""
     desired, status = record.pipeline, record.status
@@ -272,6 +286,7 @@ def pipeline_facts(
         "stopped_at": desired.stop_request and to_micros(desired.stop_request.at),
         "created_at": to_micros(desired.created_at),
         "state": status.state,
+        "settled": is_settled(desired, status),
         "action": meaning.next_stop,
         "action_text": meaning.action_text,
         "action_in_progress": meaning.in_progress,
@@ -280,19 +295,15 @@ def pipeline_facts(
         "digest": outline.digest,
         "job_id": desired.job_id,
         "state_dir": str(directory.state(desired.id)),
-        "complete_until": micros(least_complete(progress_shown(status))),
+        "complete_until": micros(least_complete(promised(status, is_given_up=is_given_up))),
         "voids": [certificate(stored) for stored in voids],
     }
 
 
-def progress_shown(status: Status) -> Progress:
-    """The progress as it is shown: that of a finished job is at its end."""
-    return at_end(status.progress) if status.state is State.FINISHED else status.progress
-
-
-def job(record: JobRecord) -> Job:
+def job(record: JobRecord, *, is_given_up: bool) -> Job:
     """The job of a pipeline."""
     status = record.status
+    progress = promised(status, is_given_up=is_given_up)
     return Job(
         id=status.job_id,
         pipeline_id=status.pipeline_id,
@@ -311,8 +322,8 @@ def job(record: JobRecord) -> Job:
         restarts=status.failures + status.outages,
         restarts_total=status.restarts,
         restart_code=status.restart_code,
-        watermark=micros(status.progress.watermark),
-        sinks=dict(progress_shown(status).sinks),
+        watermark=micros(progress.watermark),
+        sinks=dict(progress.sinks),
         epoch=status.progress.epoch,
         created_at=to_micros(status.created_at),
     )
@@ -382,13 +393,14 @@ def watermark(record: JobRecord, gate: Gate | None, *, is_given_up: bool) -> Wat
     nothing is known. Refused when the gate can never be passed."""
     status = record.status
     is_finished = status.state is State.FINISHED and not is_given_up
-    progress = Progress() if is_given_up else at_end(status.progress) if is_finished else status.progress
+    progress = promised(status, is_given_up=is_given_up)
     return Watermark(
         watermark=micros(progress.watermark),
         epoch=progress.epoch,
         lineage=progress.lineage,
         passed=None if gate is None else is_passed(gate, progress) or is_finished,
         state=status.state,
+        settled=is_settled(record.pipeline, status),
         sources=sources(progress.sources),
         sinks=dict(progress.sinks),
     )

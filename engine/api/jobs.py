@@ -16,6 +16,7 @@ from engine.errors import PipelineNotFoundError
 from engine.jobs.desired import is_settled
 from engine.jobs.records import JobRecord
 from engine.store import checkpoints, events
+from engine.store.lineages import is_state_given_up
 from engine.store.records import read_record
 
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["jobs"], responses=refusals(404))
@@ -27,7 +28,8 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 def list_jobs(pipeline: str, context: ContextDep) -> Page[answers.Job]:
     """List the jobs of a pipeline; it has exactly one."""
     with context.database.reading() as connection:
-        return Page(data=[answers.job(read_record(connection, pipeline))])
+        record = read_record(connection, pipeline)
+        return Page(data=[answers.job(record, is_given_up=is_state_given_up(connection, record))])
 
 
 @ROUTER.get("/jobs/{job}/checkpoints", response_model=Page[answers.Checkpoint])

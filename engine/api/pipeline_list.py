@@ -10,14 +10,15 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 from sqlalchemy import Connection
 
-from engine.api.answers import Page, PipelineFacts, pipeline_facts, progress_shown
+from engine.api.answers import Page, PipelineFacts, pipeline_facts
 from engine.api.context import Context, ContextDep, LastCalls
 from engine.api.problems import refusals
 from engine.instants import FAR_FUTURE, to_micros
+from engine.jobs.gates import promised
 from engine.jobs.records import JobRecord
 from engine.jobs.throughput import rows_per_second
 from engine.store import checkpoints, pipelines, versions
-from engine.store.lineages import voided_by_requests
+from engine.store.lineages import giving_up_state, voided_by_requests
 from engine.store.records import read_page
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
@@ -72,18 +73,23 @@ def _rows(
     numbers = [(record.pipeline.id, record.pipeline.version) for record in records]
     outlines = versions.outlines(connection, numbers, with_texts="query" in long, with_graph="graph" in long)
     voids = voided_by_requests(connection, records)
+    given_up = giving_up_state(connection, records)
     up = [record.status.job_id for record in records if record.run is not None and record.run.running_at is not None]
     epochs = checkpoints.newest_two(connection, up)
     now = context.clock()
     return [
         ListedPipeline(
             **pipeline_facts(
-                record, outlines[record.pipeline.id], context.directory, voids.get(record.pipeline.id, ())
+                record,
+                outlines[record.pipeline.id],
+                context.directory,
+                voids.get(record.pipeline.id, ()),
+                is_given_up=record.pipeline.id in given_up,
             ),
             query=outlines[record.pipeline.id].query,
             since=to_micros(record.status.since),
             failure_code=record.status.failure and record.status.failure.code,
-            lag_micros=_lag(record, now),
+            lag_micros=_lag(record, record.pipeline.id in given_up, now),
             rows_per_second=rows_per_second(epochs.get(record.status.job_id, ()), now),
             restarts=record.status.restarts,
             **_usage(record, context.last_calls),
@@ -92,8 +98,8 @@ def _rows(
     ]
 
 
-def _lag(record: JobRecord, now: datetime) -> int | None:
-    watermark = progress_shown(record.status).watermark
+def _lag(record: JobRecord, is_given_up: bool, now: datetime) -> int | None:
+    watermark = promised(record.status, is_given_up=is_given_up).watermark
     if watermark is None or watermark >= FAR_FUTURE:
         return None
     return max(0, to_micros(now) - to_micros(watermark))

@@ -24,7 +24,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, StopRequest
 from engine.jobs.states import StopMode
 from engine.store import pipelines, targets, versions
-from engine.store.lineages import voided_by_request
+from engine.store.lineages import is_state_given_up, voided_by_request
 from engine.store.records import read_record, read_version
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
@@ -153,4 +153,10 @@ def show(connection: Connection, pipeline_id: str, context: Context) -> answers.
 def show_record(connection: Connection, record: JobRecord, context: Context) -> answers.Pipeline:
     """A pipeline as it was read."""
     version = versions.get(connection, record.pipeline.id, record.pipeline.version)
-    return answers.pipeline(record, version, context.directory, voided_by_request(connection, record))
+    return answers.pipeline(
+        record,
+        version,
+        context.directory,
+        voided_by_request(connection, record),
+        is_given_up=is_state_given_up(connection, record),
+    )

@@ -19,9 +19,9 @@ from engine.checkpoints.input_offsets import offsets_of_epoch
 from engine.errors import AuthError
 from engine.instants import FAR_FUTURE
 from engine.jobs import ids
-from engine.jobs.gates import Gate, GateTime, is_passed, reached
+from engine.jobs.desired import is_settled
+from engine.jobs.gates import Gate, GateTime, is_passed, promised, reached
 from engine.jobs.states import State
-from engine.jobs.status import Progress
 from engine.store import certificates, pipelines
 from engine.store.certificates import Certificate
 from engine.store.database import Database
@@ -130,7 +130,7 @@ def read(database: Database, pipeline: str) -> Reading:
 def is_final(reading: Reading, gate: Gate | None) -> bool:
     """Whether there is nothing more to wait for: the gate is passed, or the job rests. Refused when it can never be."""
     status = reading.record.status
-    if gate is None or status.state is State.FINISHED:
+    if gate is None or (status.state is State.FINISHED and not reading.is_state_given_up):
         return True
-    progress = Progress() if reading.is_state_given_up else status.progress
-    return is_passed(gate, progress) or status.state.is_terminal
+    progress = promised(status, is_given_up=reading.is_state_given_up)
+    return is_passed(gate, progress) or (status.state.is_terminal and is_settled(reading.record.pipeline, status))

@@ -51,7 +51,8 @@ def run(args: Namespace) -> int:
             query |= {} if args.table is None else {"table": args.table}
         answer = client.get(path_of(args, "watermark"), query, hold=_HOLD)
         fields = answer if isinstance(answer, dict) else {}
-        is_over = fields.get("state") in ("Stopped", "Failed", "Finished") or time.monotonic() >= end
+        rests = fields.get("state") in ("Stopped", "Failed", "Finished") and fields.get("settled") is not False
+        is_over = rests or time.monotonic() >= end
         if fields.get("passed") is not False or is_over:
             show(args, answer, _describe)
             return FAILED if fields.get("passed") is False else 0

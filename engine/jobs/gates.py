@@ -20,7 +20,8 @@ from typing import Literal
 from engine.epoch_report import SinkProgress
 from engine.errors import CompletenessUnknownError, SinkNotFoundError
 from engine.instants import FAR_FUTURE
-from engine.jobs.status import Progress
+from engine.jobs.states import State
+from engine.jobs.status import Progress, Status
 
 GateTime = Literal["input", "output"]
 """Whose event time the instant is compared with: that of the rows read, or that of the rows written."""
@@ -59,6 +60,14 @@ def reached(gate: Gate, progress: Progress) -> datetime | None:
                 + (", or name another sink (table=...)" if len(sinks) > 1 else ""),
             )
     return _least([sink.complete_until for sink in awaited.values()])
+
+
+def promised(status: Status, *, is_given_up: bool) -> Progress:
+    """How far a job has come for whoever relies on it: nothing is promised of a state that is to be given up, although
+    the run that has it may not have ended yet, and of one that has finished nothing more follows."""
+    if is_given_up:
+        return Progress()
+    return at_end(status.progress) if status.state is State.FINISHED else status.progress
 
 
 def at_end(progress: Progress) -> Progress:

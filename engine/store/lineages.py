@@ -3,7 +3,7 @@ stand on it are void. Both happen in the transaction that begins the new one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -21,10 +21,19 @@ _NAMED = 20
 def is_state_given_up(connection: Connection, record: JobRecord) -> bool:
     """Whether somebody has asked for what gives up the state as it is: then nothing that it has reached is promised any
     more, although the run that has it may not have ended yet."""
-    pipeline = record.pipeline
-    if pipeline.restore is not None:
-        return True
-    return pipeline.version != record.status.version and versions.get(connection, pipeline.id, pipeline.version).force
+    return record.pipeline.id in giving_up_state(connection, [record])
+
+
+def giving_up_state(connection: Connection, records: Sequence[JobRecord]) -> Set[str]:
+    """Those pipelines of which that is so, by id; as many statements for many records as for one."""
+    going_back = {record.pipeline.id for record in records if record.pipeline.restore is not None}
+    changing = [
+        (record.pipeline.id, record.pipeline.version)
+        for record in records
+        if record.pipeline.version != record.status.version
+    ]
+    plans = versions.plans(connection, changing) if changing else {}
+    return going_back | {pipeline_id for (pipeline_id, _), plan in plans.items() if plan.force}
 
 
 def voided_by_requests(connection: Connection, records: Sequence[JobRecord]) -> Mapping[str, Sequence[Certificate]]:

@@ -99,6 +99,25 @@ def test_a_file_of_functions_that_is_not_there_is_refused(tmp_path: Path, capsys
     assert f"{udf} cannot be read: No such file or directory" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("state", ["Stopped", "Failed", "Finished"])
+def test_a_gate_on_a_job_that_is_about_to_start_is_waited_for(server: StandInServer, state: str) -> None:
+    server.script.append(json.dumps({"state": state, "settled": False, "passed": False}).encode())
+    server.answer = json.dumps({"state": "Running", "settled": True, "passed": True}).encode()
+
+    verb = ["watermark", "orders", "--past", "2026-01-01", "--url", server.url, "--token", "t"]
+
+    assert main(verb) == 0
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("settled", [{"settled": True}, {}], ids=["settled", "an earlier version"])
+def test_a_gate_on_a_job_that_rests_is_not_waited_for(server: StandInServer, settled: dict[str, Any]) -> None:
+    server.answer = json.dumps({"state": "Stopped", "passed": False, **settled}).encode()
+
+    assert main(["watermark", "orders", "--past", "2026-01-01", "--url", server.url, "--token", "t"]) == 3
+    assert len(server.requests) == 1
+
+
 def test_a_restore_says_what_it_brings_back(server: StandInServer, capsys: pytest.CaptureFixture[str]) -> None:
     server.answer = b'{"name": "orders", "id": "pl_1", "state": "Running"}'
 

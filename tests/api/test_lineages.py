@@ -23,6 +23,11 @@ def reach(plane: Plane, epoch: int, minutes: int, **fields: Any) -> None:
 
 def gate(plane: Plane) -> tuple[bool, int | None, int | None]:
     watermark = plane.get(PAST)
+    job, shown, [listed] = plane.job(), plane.get("/pipelines/orders"), plane.get("/pipelines")["data"]
+    assert (job["sinks"], job["watermark"]) == (watermark["sinks"], watermark["watermark"]), "show says the same"
+    until = watermark["sinks"].get("counts", {}).get("complete_until")
+    assert (shown["complete_until"], listed["complete_until"]) == (until, until), "and so does list"
+    assert (listed["lag_micros"] is None) == (watermark["watermark"] is None)
     return watermark["passed"], watermark["watermark"], watermark["epoch"]
 
 

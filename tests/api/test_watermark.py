@@ -112,6 +112,31 @@ def test_the_answer_comes_when_the_job_rests(plane: Plane) -> None:
     assert (answer["passed"], answer["state"]) == (False, "Failed")
 
 
+@pytest.mark.parametrize("ending", ["stopped", "failed"])
+def test_a_job_at_rest_that_is_to_start_is_waited_for(plane: Plane, ending: str) -> None:
+    plane.run()
+    if ending == "stopped":
+        plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+        plane.settle()
+    plane.end(ending, {"code": "sql.x", "message": "no"} if ending == "failed" else None)
+    assert plane.get(PATH)["settled"] is True
+    request = {"stop": "none"} if ending == "stopped" else {}
+    answer = plane.http.request(
+        *("PATCH", "/api/v1/pipelines/orders") if ending == "stopped" else ("POST", "/api/v1/pipelines/orders/restart"),
+        json=request,
+    )
+    assert answer.is_success, answer.text
+    assert (plane.state(), plane.get(PATH)["settled"]) == (ending.capitalize(), False), "nothing has been done yet"
+    with ThreadPoolExecutor(1) as threads:
+        future = threads.submit(plane.get, f"{PATH}?past={HALF_PAST}&timeout_seconds=30")
+        _until_watched(plane)
+        plane.settle()
+        plane.come_up()
+        plane.call("heartbeat", {"state": "running", "reports": [report(1, 30)]})
+
+        assert future.result(timeout=120)["passed"] is True
+
+
 def test_a_finished_job_has_passed_every_instant(plane: Plane) -> None:
     plane.run()
     plane.end("finished")

@@ -38,6 +38,8 @@ class FakePipeline:
     failure_cause: str | None = None
     has_sessions: bool = False
     certifies: bool = False
+    is_about_to_start: bool = False
+    """Whether somebody has asked for another start of it where it is at rest."""
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
     savepoints: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
     savepoint_keys: dict[str, str] = field(default_factory=dict)
@@ -51,6 +53,7 @@ class FakePipeline:
             "id": self.id,
             "name": self.name,
             "state": state,
+            "settled": not self.is_about_to_start,
             "parallelism": self.parallelism,
             "job_id": f"job_{self.id}",
             "stop": self.stop,

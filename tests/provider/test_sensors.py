@@ -169,6 +169,17 @@ def test_a_stopped_job_fails_the_gate(plane: FakeControlPlane, airflow_run: Run,
         airflow_run.execute(watermark(deferrable=deferrable))
 
 
+@both
+@pytest.mark.parametrize("before", ["Stopped", "Failed"])
+def test_a_job_that_is_about_to_start_is_waited_for(
+    plane: FakeControlPlane, airflow_run: Run, before: str, deferrable: bool
+) -> None:
+    states = deque([before, before, "Running"])
+    plane.add("clicks", watermarks=deque([FOUR, FIVE]), states=states, is_about_to_start=True)
+
+    assert airflow_run.execute(watermark(deferrable=deferrable))["state"] == "Running"
+
+
 def test_what_was_passed_before_the_job_failed_is_passed(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks", watermarks=deque([FIVE]), states=deque(["Failed"]))
 
