@@ -109,7 +109,8 @@ def cpu_seconds() -> float:
     for entry in _PROCESSES.iterdir():
         if entry.name.isdigit():
             try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                # bytes, since a process may call itself what is no UTF-8
+                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
             except OSError:
                 continue  # it has ended meanwhile
             children[int(fields[1])].append(int(entry.name))

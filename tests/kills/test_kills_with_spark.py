@@ -240,6 +240,6 @@ def parent_of(pid: int) -> int:
 def stat(pid: int) -> list[str]:
     """What the kernel says of a process, from its state on."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].decode().split()
     except OSError:
         return ["", "0"]

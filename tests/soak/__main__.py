@@ -89,7 +89,7 @@ class Soak:
 
     def _kill_java(self, name: str) -> None:
         for pid in processes.marked(self._mark(name)):
-            if (Path("/proc") / str(pid) / "comm").read_text().strip() == "java":
+            if (Path("/proc") / str(pid) / "comm").read_bytes().strip() == b"java":
                 os.kill(pid, signal.SIGKILL)
 
     def _kill_server(self, _: str) -> None:
