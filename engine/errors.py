@@ -478,6 +478,13 @@ class SlowStartError(RunError):
     retryable = True
 
 
+class MaintenanceStuckError(RunError):
+    """A restore or a rescale does not come on, and is ended."""
+
+    code = "run.maintenance_stuck"
+    retryable = True
+
+
 class DriverStuckError(RunError):
     """A driver calls home, but its work shows no sign of life, and it is killed."""
 

@@ -149,6 +149,7 @@ def _serve(
             settings.pipeline.driver_command or DRIVER_COMMAND,
             settings.pipeline.driver_environment,
             spares,
+            settings.pipeline.start_limit,
         ),
         last_calls=last_calls,
         directory=directory,

@@ -114,7 +114,9 @@ class PipelineSettings(Section):
         description="How long the work of a driver may show no sign of life before it is killed.",
     )
     start_limit: Duration = Field(
-        default=timedelta(minutes=5), description="How long a driver's start may stay at one step."
+        default=timedelta(minutes=5),
+        description="How long a driver's start may stay at one step, and how long a restore or a rescale may not "
+        "come on.",
     )
     stop_grace: Duration = Field(
         default=timedelta(minutes=2), description="How long a driver may take to stop before it is killed."

@@ -60,6 +60,13 @@ MaintenanceTask: TypeAlias = Repartition | RestoreSavepoint
 
 
 @dataclass(frozen=True, slots=True)
+class EndMaintenance:
+    """End the processes of work on the state that hangs; it has failed once they are gone."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptMaintenance:
     """Work on the state has succeeded."""
 
@@ -115,6 +122,7 @@ Action: TypeAlias = (
     | Kill
     | Repartition
     | RestoreSavepoint
+    | EndMaintenance
     | AcceptMaintenance
     | AbandonRescale
     | Recover

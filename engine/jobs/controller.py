@@ -35,6 +35,7 @@ from engine.jobs.actions import (
     AcceptMaintenance,
     Action,
     Drain,
+    EndMaintenance,
     GiveUp,
     Kill,
     Launch,
@@ -269,6 +270,8 @@ class Controller:
                 self.runner.kill(old)
             case Repartition() | RestoreSavepoint():
                 self.runner.begin_maintenance(pipeline_id, action)
+            case EndMaintenance(failure):
+                self.runner.kill_maintenance(pipeline_id, failure)
             case AcceptMaintenance() | AbandonRescale() | GiveUp() | Recover():
                 self.runner.end_maintenance(pipeline_id)
             case _:

@@ -25,6 +25,7 @@ from engine.errors import (
     DriverDiedError,
     DriverSilentError,
     DriverStuckError,
+    MaintenanceStuckError,
     SlowStartError,
     StoppedUnaskedError,
 )
@@ -33,11 +34,13 @@ from engine.jobs.actions import (
     AcceptMaintenance,
     Action,
     Drain,
+    EndMaintenance,
     Finish,
     ForgetFailures,
     GiveUp,
     Kill,
     Launch,
+    MaintenanceTask,
     MarkRunning,
     MarkStopped,
     Recover,
@@ -72,6 +75,17 @@ def slow_start(step: str | None) -> Failure:
     place = f" at the step {step!r}" if step else ""
     return failure_of(
         SlowStartError(f"the driver's start has not come on for too long{place} and it was killed", hint=_LAST_WORDS)
+    )
+
+
+def hanging(task: MaintenanceTask) -> Failure:
+    """The failure of work on a state that does not come on."""
+    verb = "rescale" if isinstance(task, Repartition) else "restore"
+    return failure_of(
+        MaintenanceStuckError(
+            f"the {verb} has not come on for too long and was ended",
+            hint="nothing is lost: the state is the old one or the new one, whole; see whether its disk answers",
+        )
     )
 
 
@@ -126,7 +140,8 @@ def _follow(maintenance: Maintenance, status: Status, now: datetime, policy: Pol
     new one, whole, so it can be done again."""
     match maintenance.state:
         case "running":
-            return Wait()
+            is_hanging = maintenance.stillness > policy.start_limit
+            return EndMaintenance(hanging(maintenance.task)) if is_hanging else Wait()
         case "done":
             return AcceptMaintenance(maintenance.task)
         case "failed":

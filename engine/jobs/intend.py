@@ -16,6 +16,7 @@ from engine.jobs.actions import (
     AcceptMaintenance,
     Action,
     Drain,
+    EndMaintenance,
     Finish,
     ForgetFailures,
     GiveUp,
@@ -71,7 +72,7 @@ def intend(action: Action, desired: Pipeline, status: Status, now: datetime) -> 
             return desired, replace(
                 rests, finished_at=now, running_since=None, failures=0, outages=0, failure_times=(), retry_at=None
             )
-        case Wait():
+        case Wait() | EndMaintenance():
             return desired, status
         case never:
             assert_never(never)

@@ -30,6 +30,8 @@ class Maintenance:
     task: MaintenanceTask
     state: Literal["running", "done", "failed"]
     failure: Failure | None = None
+    stillness: timedelta = timedelta()
+    """The time since its processes came on last."""
 
 
 @dataclass(frozen=True, slots=True)

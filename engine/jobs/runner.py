@@ -21,7 +21,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, Protocol, assert_never
 
@@ -35,6 +36,7 @@ from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.driver_environment import driver_environment
 from engine.jobs.fault_points import ControlPoint
+from engine.jobs.liveness import Liveness
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.spares import SpareDrivers
 from engine.jobs.status import Failure, Run, failure_of, read_cause
@@ -89,6 +91,9 @@ class Runner(Protocol):
     def maintenance(self, pipeline_id: str) -> Maintenance | None:
         """How that work stands; None when there is none."""
 
+    def kill_maintenance(self, pipeline_id: str, failure: Failure) -> None:
+        """End every process of that work, which has failed for that reason once they are gone."""
+
     def end_maintenance(self, pipeline_id: str) -> None:
         """Forget work that has ended."""
 
@@ -100,6 +105,9 @@ class _Work:
     task: MaintenanceTask
     process: subprocess.Popen[bytes]
     result: Path
+    liveness: Liveness
+    failure: Failure | None = None
+    """Why it was ended."""
 
 
 @dataclass(slots=True)
@@ -112,15 +120,20 @@ class LocalRunner:
     """Further variables that drivers inherit."""
     spares: SpareDrivers | None = None
     """Processes that can become drivers at once."""
+    work_limit: timedelta = timedelta(minutes=5)
+    """Work on a state that does not come on for so long hangs."""
     _children: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     _memory_kills: dict[int, int] = field(default_factory=dict)
     """How many processes the kernel had ended for memory when a child was started."""
     _endings: dict[str, tuple[int, str]] = field(default_factory=dict)
     """How the newest run of a job has ended that was a child."""
     _work: dict[str, _Work] = field(default_factory=dict)
+    _cleared: set[str] = field(default_factory=set)
+    """Pipelines on whose state nobody works any more whom an earlier control plane has started."""
 
     def launch(self, assignment: Assignment) -> Holder:
         """Start a driver in a session of its own, its output going to the run's log."""
+        self._end_work_of_predecessors(assignment.pipeline_id)
         path = self.directory.assignment(assignment.pipeline_id, assignment.generation)
         assignment.write(path)
         reach(ControlPoint.AFTER_ASSIGNMENT)
@@ -210,26 +223,43 @@ class LocalRunner:
 
     def begin_maintenance(self, pipeline_id: str, task: MaintenanceTask) -> None:
         """Start work that first takes the pipeline's lock, so it never meets a driver."""
+        self._end_work_of_predecessors(pipeline_id)
         result = self.directory.maintenance_result(pipeline_id)
         result.unlink(missing_ok=True)
         lock = str(self.directory.driver_lock(pipeline_id))
         args = [*self._arguments(pipeline_id, task), "--lock", lock, "--result", str(result)]
-        environment = driver_environment(os.environ, self.inherited)
-        child = self._spawn(args, self.directory.maintenance_log(pipeline_id), {**environment, processes.MARK: ""})
-        self._work[pipeline_id] = _Work(task, child, result)
+        environment = {**driver_environment(os.environ, self.inherited), processes.MARK: _work_mark(pipeline_id)}
+        child = self._spawn(args, self.directory.maintenance_log(pipeline_id), environment)
+        self._work[pipeline_id] = _Work(task, child, result, Liveness(child.pid, self.work_limit))
+
+    def _end_work_of_predecessors(self, pipeline_id: str) -> None:
+        """What an earlier control plane has begun is begun again, or not wanted any more. It may hang, and the lock
+        with it; wherever it is ended, the state is whole."""
+        if pipeline_id not in self._cleared:
+            processes.kill(processes.marked(_work_mark(pipeline_id)))
+            self._cleared.add(pipeline_id)
 
     def maintenance(self, pipeline_id: str) -> Maintenance | None:
-        """How the work stands, judged by its exit code."""
+        """How the work stands, judged by its exit code; it is over when nothing lives any more that it has started."""
         work = self._work.get(pipeline_id)
         if work is None:
             return None
-        match work.process.poll():
-            case None:
-                return Maintenance(work.task, "running")
-            case 0:
-                return Maintenance(work.task, "done")
-            case code:
-                return Maintenance(work.task, "failed", _failure(work, code))
+        code = work.process.poll()
+        if code is None:
+            return Maintenance(work.task, "running", stillness=work.liveness.stillness())
+        if descendants := processes.marked(_work_mark(pipeline_id)):
+            processes.kill(descendants)
+            return Maintenance(work.task, "running")
+        if code == 0:
+            return Maintenance(work.task, "done")
+        return Maintenance(work.task, "failed", work.failure or _failure(work, code))
+
+    def kill_maintenance(self, pipeline_id: str, failure: Failure) -> None:
+        """End the process and all that it has started."""
+        work = self._work[pipeline_id]
+        self._work[pipeline_id] = replace(work, failure=failure)
+        processes.kill_group(work.process.pid)
+        processes.kill(processes.marked(_work_mark(pipeline_id)))
 
     def end_maintenance(self, pipeline_id: str) -> None:
         """Forget work that has ended."""
@@ -263,6 +293,11 @@ class LocalRunner:
 def _mark(job_id: str, generation: int) -> str:
     """What the processes of a run have in their environment that were started for it."""
     return f"{job_id}/{generation}"
+
+
+def _work_mark(pipeline_id: str) -> str:
+    """What the processes have in their environment that work on a pipeline's state between two runs."""
+    return f"maintenance/{pipeline_id}"
 
 
 def _failure(work: _Work, code: int) -> Failure:

@@ -27,7 +27,7 @@ from engine.jobs.decide import Policy
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.runner import Holder
 from engine.jobs.spec import PlannedQuery
-from engine.jobs.status import Run
+from engine.jobs.status import Failure, Run
 from engine.store.database import open_database
 from engine.store.records import StoredRecords
 from engine.store.savepoints import Savepoint
@@ -74,6 +74,9 @@ class FakeRunner:
 
     def maintenance(self, pipeline_id: str) -> Maintenance | None:
         return self.work.get(pipeline_id)
+
+    def kill_maintenance(self, pipeline_id: str, failure: Failure) -> None:
+        self.work[pipeline_id] = Maintenance(self.work[pipeline_id].task, "failed", failure)
 
     def end_maintenance(self, pipeline_id: str) -> None:
         self.work.pop(pipeline_id, None)

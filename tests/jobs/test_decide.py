@@ -12,6 +12,7 @@ from engine.jobs.actions import (
     AcceptMaintenance,
     Action,
     Drain,
+    EndMaintenance,
     Finish,
     ForgetFailures,
     GiveUp,
@@ -24,7 +25,7 @@ from engine.jobs.actions import (
     RestoreSavepoint,
     Wait,
 )
-from engine.jobs.decide import DIED, SILENT, STUCK, UNASKED, Policy, backoff, decide, died, slow_start
+from engine.jobs.decide import DIED, SILENT, STUCK, UNASKED, Policy, backoff, decide, died, hanging, slow_start
 from engine.jobs.intend import intend
 from engine.jobs.observe import Maintenance, Observation
 from engine.jobs.spec import Pipeline, Restore
@@ -303,6 +304,34 @@ CASES: list[Case] = [
         status(S.RESCALING),
         nothing(maintenance=Maintenance(Repartition(2), "running")),
         Wait(),
+    ),
+    (
+        "work on the state that comes on has all the time it needs",
+        wanted(parallelism=2),
+        status(S.RESCALING, since=T0 - timedelta(hours=6)),
+        nothing(maintenance=Maintenance(Repartition(2), "running", stillness=timedelta(minutes=4))),
+        Wait(),
+    ),
+    (
+        "a rescale that hangs is ended",
+        wanted(parallelism=2),
+        status(S.RESCALING),
+        nothing(maintenance=Maintenance(Repartition(2), "running", stillness=timedelta(minutes=6))),
+        EndMaintenance(hanging(Repartition(2))),
+    ),
+    (
+        "a restore that hangs is ended, also where the job is to stop",
+        wanted(restore=BACK, stop="force"),
+        status(S.SCHEDULING),
+        nothing(maintenance=Maintenance(RestoreSavepoint(BACK), "running", stillness=timedelta(minutes=6))),
+        EndMaintenance(hanging(RestoreSavepoint(BACK))),
+    ),
+    (
+        "a rescale that was ended since it hung is begun again",
+        wanted(parallelism=2),
+        status(S.RESCALING),
+        nothing(maintenance=Maintenance(Repartition(2), "failed", hanging(Repartition(2)))),
+        _again(hanging(Repartition(2))),
     ),
     (
         "a state that was laid out anew is accepted",

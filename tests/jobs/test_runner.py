@@ -199,6 +199,66 @@ def test_maintenance_is_judged_by_its_exit(tmp_path: Path, code: str, state: str
     assert runner.maintenance(ID) is None
 
 
+HANGS = """
+import os, pathlib, signal, subprocess, sys
+child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+pathlib.Path(sys.argv[-1]).with_name("child").write_text(str(child.pid))
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def hanging_work(folder: Path) -> tuple[LocalRunner, int]:
+    """Work that has stopped itself, and what it has started, which is in a session of its own."""
+    runner = LocalRunner(DataDirectory(folder), [sys.executable, "-c", HANGS])
+    runner.begin_maintenance(ID, Repartition(2))
+    child = DataDirectory(folder).runs(ID) / "child"
+    until(lambda: child.exists() and child.read_text() != "", True)
+    work = runner._work[ID].process.pid
+    until(lambda: processes.stat_fields(Path(f"/proc/{work}"))[0], "T")
+    return runner, int(child.read_text())
+
+
+def test_work_that_hangs_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
+    runner, child = hanging_work(tmp_path)
+    assert (running := runner.maintenance(ID)) is not None
+    assert running.state == "running"
+    reason = Failure("run.maintenance_stuck", "it hangs")
+
+    runner.kill_maintenance(ID, reason)
+    until(lambda: (work := runner.maintenance(ID)) and work.state, "failed")
+
+    assert (work := runner.maintenance(ID)) is not None
+    assert work.failure == reason
+    assert processes.born(child) is None
+
+
+def test_work_is_over_when_nothing_lives_any_more_that_it_has_started(tmp_path: Path) -> None:
+    code = "import subprocess; subprocess.Popen(['sleep', '60'], start_new_session=True)"
+    runner = LocalRunner(DataDirectory(tmp_path), [sys.executable, "-c", code])
+    runner.begin_maintenance(ID, Repartition(2))
+    until(lambda: (work := runner.maintenance(ID)) and work.state, "done")
+
+    assert processes.marked(f"maintenance/{ID}") == []
+
+
+@pytest.mark.parametrize("next_is", ["work", "run"])
+def test_work_of_an_earlier_control_plane_that_hangs_is_ended_before_anything_follows(
+    tmp_path: Path, next_is: str
+) -> None:
+    before, child = hanging_work(tmp_path)
+    after = LocalRunner(DataDirectory(tmp_path), [sys.executable, "-c", ""])
+
+    if next_is == "work":
+        after.begin_maintenance(ID, Repartition(2))
+    else:
+        after.launch(assigned(tmp_path, job_id=RUN.job_id, pipeline_id=ID, generation=1))
+
+    until(before._work[ID].process.poll, -signal.SIGKILL)
+    until(lambda: processes.born(child), None)
+    for process in (*after._children.values(), *(work.process for work in after._work.values())):
+        process.wait()
+
+
 def test_an_assignment_is_for_its_owners_eyes(started: Callable[[], tuple[LocalRunner, Run]], tmp_path: Path) -> None:
     started()
 

@@ -3,7 +3,7 @@
 What the query says in a comment decides how it goes: `-- epochs: 5` ends after five, `-- fail: sql.broken` fails with
 that code at the second epoch, `-- crash: 2` exits without a word at the second epoch of the first generation,
 `-- deaf` does not hear orders to stop, `-- pace: 10` makes an epoch take ten milliseconds, `-- holds: 5` goes on after
-the fifth epoch only once there is a file `go` in its state directory.
+the fifth epoch only once there is a file `go` in its state directory. A rescale to 13 fails, the first one to 14 hangs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
 import threading
 from datetime import UTC, datetime, timedelta
@@ -76,6 +77,9 @@ class FakeWork:
         counts = _read(state)
         if parallelism == 13:
             raise _failure("state.unlucky")
+        if parallelism == 14 and not (state / "hung").exists():
+            (state / "hung").touch()
+            os.kill(os.getpid(), signal.SIGSTOP)
         _write(state, {**counts, "parallelism": parallelism, "rescaled": parallelism})
 
     def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:

@@ -95,6 +95,17 @@ def test_a_driver_that_hangs_is_replaced(plane: Served) -> None:
     assert [error["code"] for error in _errors(plane, "orders")] == ["run.silent"]
 
 
+def test_a_rescale_that_hangs_is_ended_and_made_again(plane: Served) -> None:
+    plane.settings = {"START_LIMIT": "5s"}
+    plane.start().deploy()
+    plane.until_epoch(1)
+
+    plane.patch(parallelism=14)
+
+    assert plane.until(tasks=14, state="Running")["run_id"] == 2
+    assert [error["code"] for error in _errors(plane, "orders")] == ["run.maintenance_stuck"]
+
+
 def test_a_driver_that_crashes_early_is_started_again(shared: Served) -> None:
     shared.deploy("crashes", says="-- crash: 2 -- epochs: 5")
 
