@@ -16,6 +16,7 @@ from engine.errors import OptionValueError, ScriptRefused, SharedTargetError
 from engine.functions import user_functions
 from engine.plan.check import check
 from engine.plan.fingerprint import fingerprint
+from engine.plan.fuse import fuse
 from engine.plan.nodes import Scan, Write
 from engine.plan.rules import optimize
 from engine.plan.split import Parts, split
@@ -40,6 +41,13 @@ class Program:
     parts: Parts
     fingerprint: str
     udfs: Udfs = NO_UDFS
+    is_fused: bool = False
+    """Whether the tasks of its sources do what they can of it."""
+
+    @property
+    def running_parts(self) -> Parts:
+        """The parts as they run."""
+        return fuse(self.parts) if self.is_fused else self.parts
 
     @property
     def scans(self) -> Mapping[str, Scan]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 
 from engine.commands.base import Command
 from engine.commands.connection_file import add_connections_argument, connections_text
@@ -15,6 +16,12 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="Read the script from this file; - is standard input")
     add_udf_argument(parser)
     add_connections_argument(parser)
+    parser.add_argument(
+        "--fuse",
+        choices=("on", "off"),
+        default="off",
+        help="Show the plan as it runs with this setting of the run (default: off)",
+    )
     parser.add_argument(
         "--format", choices=("text", "json", "dot"), default="text", help="Show the plan in this form (default: text)"
     )
@@ -30,7 +37,8 @@ def _run(arguments: Namespace) -> int:
     except ScriptRefused as error:
         complain(error, script)
         return 2
-    shown = explain(program.parts, arguments.format)
+    program = replace(program, is_fused=arguments.fuse == "on")
+    shown = explain(program.running_parts, arguments.format)
     if arguments.format == "text":
         shown += explain_state(program.parts)
     print(shown, end="")  # noqa: T201 - the command's answer

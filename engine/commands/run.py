@@ -33,6 +33,7 @@ _SETTINGS = {
     "master": "where Spark runs; local[P] by default",
     "epoch_interval": "least time from one epoch to the next, such as '10 seconds'",
     "quick": "true starts the run sooner, at the price of speed later",
+    "fuse": "on has the tasks of the sources leave out what no query wants; off by default",
 }
 
 
@@ -104,6 +105,7 @@ def _run(arguments: Namespace) -> int:
             udfs=udfs,
             connections=connections,
             quick=run_settings.quick,
+            fuse=run_settings.fuse,
             keeps_state=state_dir is not None,
         )
         return _until_end(spec, as_json=arguments.json_progress)

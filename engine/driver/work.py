@@ -63,6 +63,7 @@ class SparkWork:
             udfs=name_files(assignment.udfs),
             connections=assignment.connections,
             quick=settings.quick,
+            fuse=settings.fuse,
             owner=assignment.pipeline_id,
             predecessors=assignment.predecessors,
         )

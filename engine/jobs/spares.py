@@ -201,7 +201,9 @@ class SpareDrivers:
 def fits(assignment: Assignment) -> bool:
     """Whether the driver of a run may be a spare: its session is of the usual kind."""
     settings = read_run_settings(assignment.settings)
-    return assignment.parallelism == 1 and replace(settings, max_epoch_rows=None) == RunSettings()
+    usual = RunSettings()
+    of_session = replace(settings, max_epoch_rows=usual.max_epoch_rows, fuse=usual.fuse)
+    return assignment.parallelism == 1 and of_session == usual
 
 
 def _last_words(spare: Spare) -> tuple[int | None, str]:

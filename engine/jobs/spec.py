@@ -17,6 +17,7 @@ RUN_SETTINGS: Mapping[str, str] = {
     "master": "Where Spark runs; by default as many local threads as the parallelism.",
     "quick": "`true` starts a driver sooner, at the price of speed later.",
     "max_epoch_rows": "How many rows of a table an epoch reads at most.",
+    "fuse": "`on` has the tasks of the sources leave out rows and columns that no query wants; `off` by default.",
 }
 """What may be set of a pipeline's runs."""
 _MEMORY = "2g"
@@ -34,6 +35,7 @@ class RunSettings:
     master: str | None = None
     quick: bool = False
     max_epoch_rows: int | None = None
+    fuse: bool = False
 
 
 def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
@@ -48,6 +50,7 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
         master=texts.get("master"),
         quick=texts.get("quick", "false").lower() == "true",
         max_epoch_rows=None if max_epoch_rows is None else int(max_epoch_rows),
+        fuse=texts.get("fuse", "off").lower() == "on",
     )
 
 
@@ -62,6 +65,8 @@ def _complaint(name: str, text: str) -> str | None:
             return f"quick must be true or false, and is {text!r}"
         case "max_epoch_rows" if not (text.isascii() and text.isdigit() and int(text) > 0):
             return f"max_epoch_rows must be a whole number greater than zero, and is {text!r}"
+        case "fuse" if text.lower() not in ("on", "off"):
+            return f"fuse must be on or off, and is {text!r}"
         case _ if name not in RUN_SETTINGS:
             return f"{name!r} is not a setting of a pipeline"
     return None

@@ -16,6 +16,7 @@ from engine.plan.nodes import (
     Carried,
     Filter,
     Frame,
+    Fused,
     Hop,
     LateRows,
     LookupJoin,
@@ -74,6 +75,8 @@ def describe(node: Node) -> str:
             return f"Project {', '.join(_with_name(named.name, show(named.expr)) for named in columns)}"
         case Filter(_, condition):
             return f"Filter {show(condition)}"
+        case Fused(_, condition, columns):
+            return f"In the source's task: Filter {show(condition)}, columns ({', '.join(columns.names)})"
         case Union(inputs):
             return f"Union of {len(inputs)}"
         case Unnest(_, name, array):

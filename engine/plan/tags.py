@@ -25,6 +25,7 @@ TAGS: Mapping[type, str] = {
     nodes.Scan: "Scan(table, columns, event_time, watermark, is_changes)",
     nodes.Project: "Project(input, columns)",
     nodes.Filter: "Filter(input, condition)",
+    nodes.Fused: "Fused(input, condition, columns)",
     nodes.Union: "Union(inputs)",
     nodes.Write: "Write(input, table)",
     nodes.Branch: "Branch(index, columns)",

@@ -5,6 +5,8 @@
     Spark's rows   (1, 12:00:07, _wm 12:00:00), (2, 12:00:05, _wm 12:00:00)
     the note       {"candidate": 12:00:03, "dropped": 1, "rows": 2}: it moves the watermark of the next epoch
 
+Where a plan is fused with its source, rows that fail its condition are left out of Spark's rows, and of nothing else.
+
 See docs/decisions/watermarks-travel-in-offsets.md.
 """
 
@@ -63,7 +65,8 @@ class SliceReading:
         self._dead_letters = _dead_letter_taker(spec, assigned, moment.planned)
 
     def take(self, chunk: Chunk) -> pa.RecordBatch | None:
-        """The rows of a chunk, with what is hidden; None when there are none."""
+        """The rows of a chunk that Spark is to have, with what is hidden; None when there are none. All rows count, and
+        move the watermark."""
         self._dropped += chunk.dropped
         if self._dead_letters is not None:
             self._dead_letters.add(chunk.dead_letters)
@@ -77,6 +80,10 @@ class SliceReading:
             times = evaluate(event_time, chunk.rows)
         rows = chunk.rows.append_column(EVENT_TIME, times)
         self._last_rows.add(evaluate(self._spec.scan.watermark, rows))
+        if self._spec.fused is not None:
+            rows = rows.filter(evaluate(self._spec.fused.condition, rows))
+            if rows.num_rows == 0:
+                return None
         return _with_hidden(self._spec, rows, self._moment.watermark)
 
     def close(self) -> None:
@@ -140,7 +147,7 @@ class _LastRows:
 def _with_hidden(spec: ScanSpec, rows: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415 - see `_LastRows.least`
 
-    columns = [rows.column(field.name) for field in spec.scan.columns]
+    columns = [rows.column(field.name) for field in spec.columns]
     if spec.scan.is_changes:
         columns += [rows.column(RETRACT), row_ids([rows.column(name) for name in spec.table.primary_key])]
     hidden = {EVENT_TIME: rows.column(EVENT_TIME)}

@@ -84,6 +84,8 @@ class RunSpec:
     epoch_interval: timedelta = timedelta(0)
     master: str | None = None
     quick: bool = False
+    fuse: bool = False
+    """Whether the tasks of the sources do what they can of the plan. It is no part of the state, which is the same."""
     memory: str = "2g"
     default_sink: str = "stdout"
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -173,7 +175,8 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
     check_requirements(spec.udfs)
     program = compile_script(spec.sql, default_sink=spec.default_sink, udfs=spec.udfs, connections=spec.connections)
     # after the script was compiled: what is in the environment is in no fingerprint, and in no file
-    program = replace(program, tables={name: _filled_in(table) for name, table in program.tables.items()})
+    tables = {name: _filled_in(table) for name, table in program.tables.items()}
+    program = replace(program, tables=tables, is_fused=spec.fuse)
     claimed = claim(
         StatePaths(spec.state_dir.absolute()),
         StatefulQuery(spec.name, spec.sql, program.fingerprint, spec.parallelism),

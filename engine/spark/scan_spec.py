@@ -8,7 +8,7 @@ from engine import types
 from engine.connectors import connector_of
 from engine.connectors.base import Source, SparkRead, Table
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, ROW_ID, WATERMARK
-from engine.plan.nodes import Scan
+from engine.plan.nodes import Fused, Scan
 from engine.schema import Field, Schema
 from engine.spark.planner import PlanSpec
 from engine.spark.safe_table_names import safe_name
@@ -25,18 +25,25 @@ WITH_WATERMARK = Schema((*WITH_TIME, Field(HEARTBEAT, types.BOOLEAN), Field(WATE
 
 @dataclass(frozen=True, slots=True)
 class ScanSpec:
-    """A source table, what is read of it, how its epochs are planned, and what is hidden in its rows."""
+    """A source table, what is read of it, how its epochs are planned, and what is hidden in its rows. What is `fused`
+    is done with the rows before Spark has them."""
 
     table: Table
     scan: Scan
     plan: PlanSpec
     hidden: Schema
+    fused: Fused | None = None
 
     @property
     def schema(self) -> Schema:
         """What Spark sees of the table."""
         changes = CHANGES if self.scan.is_changes else Schema(())
-        return Schema((*self.scan.columns, *changes, *self.hidden))
+        return Schema((*self.columns, *changes, *self.hidden))
+
+    @property
+    def columns(self) -> Schema:
+        """The columns of the table that Spark has."""
+        return self.scan.columns if self.fused is None else self.fused.columns
 
     @property
     def has_heartbeat(self) -> bool:

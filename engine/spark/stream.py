@@ -9,6 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.compile import Program
+from engine.plan.fuse import fused_tables
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.reads import read_by
 from engine.plan.tree import walk
@@ -47,6 +48,7 @@ def stream_part(
 ) -> StreamPart:
     """The stream part, ready to be started. A table that several branches read is one source to Spark."""
     register_kernels(spark, (*program.parts.branches, *program.parts.writes))
+    branches_run = program.running_parts.branches
     specs = scan_specs(program, epoch, notes, limits, job)
     register_udfs(spark, program.udfs)
 
@@ -54,7 +56,7 @@ def stream_part(
         lowering = stream_lowering(tables, program.tables, program.udfs)
         frames = [
             lowering.lower(branch).select(*map(quoted, schema.names))
-            for branch, schema in zip(program.parts.branches, epoch.branch_schemas, strict=True)
+            for branch, schema in zip(branches_run, epoch.branch_schemas, strict=True)
         ]
         return frames[0] if len(frames) == 1 else tag(frames, epoch.branch_schemas)
 
@@ -76,6 +78,7 @@ def scan_specs(
     """What is to be known of the source tables of a program, by name."""
     hidden = WITH_WATERMARK if program.parts.closes_windows else WITH_TIME if _reads_time(program, epoch) else BARE
     directories = {name: notes / format_name(name) for name in program.scans}
+    fused = fused_tables(program.running_parts.branches)
     specs: dict[str, ScanSpec] = {}
     for name, scan in program.scans.items():
         other_notes = tuple(directory for table, directory in directories.items() if table != name)
@@ -83,7 +86,7 @@ def scan_specs(
         plan = PlanSpec(
             name, directories[name], other_notes, limits.tasks, limits.max_epoch_rows, epoch.wakes_after, pulse
         )
-        specs[name] = ScanSpec(replace(program.tables[name], job=job), scan, plan, hidden)
+        specs[name] = ScanSpec(replace(program.tables[name], job=job), scan, plan, hidden, fused.get(name))
     return specs
 
 

@@ -99,7 +99,7 @@ def test_every_known_function_is_compared() -> None:
 
 
 def test_arrow_equals_spark_on_random_columns(spark: SparkSession) -> None:
-    rows, expressions = _rows(20), _expressions()
+    rows, expressions = random_rows(20), _expressions()
     assert [to_sql(expr) for expr in expressions if not can_evaluate(expr)] == []
 
     selected = [F.expr(to_sql(expr)).alias(f"c{index}") for index, expr in enumerate(expressions)]
@@ -166,7 +166,7 @@ def test_a_branch_that_is_not_taken_is_not_computed() -> None:
 
 
 def test_no_rows_give_no_values() -> None:
-    rows = _rows(1).slice(0, 0)
+    rows = random_rows(1).slice(0, 0)
     assert [len(evaluate(expr, rows)) for expr in _expressions()] == [0] * len(_expressions())
 
 
@@ -277,7 +277,7 @@ def _cast(name: str, kind: types.Type) -> Expr:
     return expr
 
 
-def _rows(seed: int) -> pa.RecordBatch:
+def random_rows(seed: int) -> pa.RecordBatch:
     chance = random.Random(seed)
     schema = arrow_schema(Schema(tuple(Field(name, kind) for name, (kind, _) in COLUMNS.items())))
     values = [[_maybe(chance, make) for _ in range(ROWS)] for _, make in COLUMNS.values()]

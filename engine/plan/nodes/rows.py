@@ -67,6 +67,21 @@ class Filter(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Fused(Node):
+    """The rows of a scan for which `condition` is true, with some of its columns, chosen in the task of the source
+    before Spark has them; null counts as false. The condition may read columns that are not in `schema`."""
+
+    input: Scan
+    condition: Expr
+    columns: Schema
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that Spark has."""
+        return self.columns
+
+
+@dataclass(frozen=True, slots=True)
 class Union(Node):
     """The rows of all inputs, which have the same column types; the names are those of the first."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from engine.plan.conjuncts import conjuncts_of
 from engine.plan.expr import Call, Column, Expr, Literal
 from engine.plan.nodes import Filter, Project, UpdatingTop, Write
 from engine.plan.tree import Node, rewrite
@@ -37,7 +38,7 @@ def _limit(node: Node) -> Node:
     if not isinstance(node, Filter):
         return node
     source, tests = node.input, list[Expr]()
-    for test in _conjuncts(node.condition):
+    for test in conjuncts_of(node.condition):
         bound = _bound(test)
         limited = None if bound is None else _with_limit(source, bound.column, bound.most)
         source = source if limited is None else limited
@@ -51,12 +52,6 @@ def _limit(node: Node) -> Node:
 def _and(condition: Expr) -> Call:
     assert isinstance(condition, Call)
     return condition
-
-
-def _conjuncts(condition: Expr) -> list[Expr]:
-    if isinstance(condition, Call) and condition.function == "and":
-        return [part for argument in condition.arguments for part in _conjuncts(argument)]
-    return [condition]
 
 
 def _bound(test: Expr) -> _Bound | None:

@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine import types
-from engine.functions import FUNCTIONS
-from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member, columns_of
-from engine.plan.expr import walk as parts_of
+from engine.plan.conjuncts import all_of, cannot_fail, conjuncts_of, with_filter
+from engine.plan.expr import Call, Expr, columns_of
 from engine.plan.nodes import Filter, JoinKind, LookupJoin, UpdatingJoin, WindowJoin, Write
 from engine.plan.tree import Node, inputs_of, with_inputs
 
@@ -48,15 +46,15 @@ def push_filters_into_joins(writes: Sequence[Write]) -> tuple[Write, ...]:
 def _push_down(node: Node) -> Node:
     match node:
         case Filter(WindowJoin() | UpdatingJoin() as join, condition):
-            tests = [test for test in _conjuncts(condition) if not _is_matched(join, test)]
+            tests = [test for test in conjuncts_of(condition) if not _is_matched(join, test)]
             joined, remaining = _push(join, tests, _ABOVE[join.kind])
-            return _with_filter(_push_down(joined), remaining)
+            return with_filter(_push_down(joined), remaining)
         case Filter(LookupJoin() as join, condition):
-            movable, remaining = _tests_of_side(_conjuncts(condition), join.input)
-            return _with_filter(_push_down(replace(join, input=_with_filter(join.input, movable))), remaining)
+            movable, remaining = _tests_of_side(conjuncts_of(condition), join.input)
+            return with_filter(_push_down(replace(join, input=with_filter(join.input, movable))), remaining)
         case WindowJoin(condition=Call() as condition) | UpdatingJoin(condition=Call() as condition):
-            joined, remaining = _push(node, _conjuncts(condition), _WITHIN[node.kind])
-            node = replace(joined, condition=_all_of(remaining))
+            joined, remaining = _push(node, conjuncts_of(condition), _WITHIN[node.kind])
+            node = replace(joined, condition=all_of(remaining))
     return with_inputs(node, [_push_down(below) for below in inputs_of(node)])
 
 
@@ -74,50 +72,14 @@ def _push(
     remaining = list(tests)
     if may[0]:
         movable, remaining = _tests_of_side(remaining, join.left)
-        join = replace(join, left=_with_filter(join.left, movable))
+        join = replace(join, left=with_filter(join.left, movable))
     if may[1]:
         movable, remaining = _tests_of_side(remaining, join.right)
-        join = replace(join, right=_with_filter(join.right, movable))
+        join = replace(join, right=with_filter(join.right, movable))
     return join, remaining
 
 
 def _tests_of_side(tests: Sequence[Expr], side: Node) -> tuple[list[Expr], list[Expr]]:
     names = set(side.schema.names)
-    movable = [test for test in tests if columns_of(test) and columns_of(test) <= names and _cannot_fail(test)]
+    movable = [test for test in tests if columns_of(test) and columns_of(test) <= names and cannot_fail(test)]
     return movable, [test for test in tests if test not in movable]
-
-
-def _cannot_fail(test: Expr) -> bool:
-    return all(map(_is_harmless, parts_of(test)))
-
-
-def _is_harmless(part: Expr) -> bool:
-    match part:
-        case Call(function):
-            return function in FUNCTIONS and FUNCTIONS[function].cannot_fail
-        case Cast(inner, types.Integer(bits, signed), lenient):
-            widened = isinstance(inner.type, types.Integer) and inner.type.bits <= bits and inner.type.signed == signed
-            return lenient or widened
-        case Cast(Literal()):
-            return True  # a constant that cannot be converted has been refused
-        case Cast(lenient=lenient):
-            return lenient
-        case Column() | Literal() | Member() | Case():
-            return True
-
-
-def _with_filter(rows: Node, tests: Sequence[Expr]) -> Node:
-    condition = _all_of(tests)
-    return rows if condition is None else Filter(rows, condition)
-
-
-def _all_of(tests: Sequence[Expr]) -> Expr | None:
-    if len(tests) < 2:
-        return tests[0] if tests else None
-    return Call("and", tuple(tests), types.BOOLEAN)
-
-
-def _conjuncts(expr: Expr) -> list[Expr]:
-    if isinstance(expr, Call) and expr.function == "and":
-        return [part for argument in expr.arguments for part in _conjuncts(argument)]
-    return [expr]

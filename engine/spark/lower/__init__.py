@@ -13,6 +13,7 @@ from engine.connectors.base import Table
 from engine.plan.nodes import (
     Branch,
     Filter,
+    Fused,
     LateRows,
     LookupJoin,
     Over,
@@ -58,6 +59,8 @@ class Lowering:
         match node:
             case Scan(table):
                 return lower_scan(node, self.tables[table])
+            case Fused(scan):
+                return lower_scan(node, self.tables[scan.table])
             case Branch(index):
                 return self.branches[index]
             case Filter(source, condition):

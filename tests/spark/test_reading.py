@@ -1,0 +1,76 @@
+"""From the chunks of a slice to Spark's rows and the note about them, without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+
+from engine.compile import compile_script
+from engine.connectors.base import Chunk, Slice
+from engine.plan.fuse import fused_tables
+from engine.spark import notes
+from engine.spark.planner import PlanSpec
+from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading, heartbeat
+from engine.spark.scan_spec import WITH_WATERMARK, ScanSpec
+
+SQL = """
+CREATE TABLE clicks (at TIMESTAMP NOT NULL, who TEXT, n BIGINT)
+WITH (connector = 'single_file', path = '/clicks.json', format = 'json', type = 'source', event_time_field = 'at');
+SELECT who, count(*) FROM clicks WHERE n % 2 = 0 GROUP BY who, tumble(INTERVAL '1 minute');
+"""
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+
+
+def spec(folder: Path, *, is_fused: bool) -> ScanSpec:
+    program = replace(compile_script(SQL), is_fused=is_fused)
+    fused = fused_tables(program.running_parts.branches).get("clicks")
+    plan = PlanSpec("clicks", folder)
+    return ScanSpec(program.tables["clicks"], program.scans["clicks"], plan, WITH_WATERMARK, fused)
+
+
+def chunk(*numbers: int | None) -> Chunk:
+    times = [NOON + timedelta(seconds=second) for second in range(len(numbers))]
+    rows = {
+        "at": pa.array(times, pa.timestamp("us", "UTC")),
+        "who": pa.array(["a"] * len(numbers)),
+        "n": pa.array(numbers, pa.int64()),
+    }
+    return Chunk(pa.record_batch(rows), dropped=1)
+
+
+def read(folder: Path, *chunks: Chunk, is_fused: bool) -> tuple[list[pa.RecordBatch | None], notes.ReaderNote]:
+    reading = SliceReading(
+        spec(folder, is_fused=is_fused), AssignedSlice(Slice("p", 0, 9), 0, 9), EpochMoment(1_000_000, 5)
+    )
+    taken = [reading.take(chunk) for chunk in chunks]
+    reading.close()
+    return taken, notes.collect(folder, "p", 1, 9)[0]
+
+
+def test_spark_has_only_the_rows_and_columns_that_are_wanted(tmp_path: Path) -> None:
+    (rows, *others), _ = read(tmp_path, chunk(1, 2, None, 4, 5), chunk(1, 3), is_fused=True)
+
+    assert others == [None]
+    assert rows is not None
+    assert rows.schema.names == ["who", "_timestamp", "_heartbeat", "_wm"]
+    assert rows.column("_timestamp").to_pylist() == [NOON + timedelta(seconds=second) for second in (1, 3)]
+
+
+def test_the_note_is_about_all_rows(tmp_path: Path) -> None:
+    chunks = (chunk(1, 2, None, 4, 5), chunk(1, 3))
+    _, plain = read(tmp_path / "plain", *chunks, is_fused=False)
+    _, fused = read(tmp_path / "fused", *chunks, is_fused=True)
+
+    assert fused == plain
+    assert (plain.rows, plain.dropped) == (7, 2)
+    assert plain.candidate is not None
+
+
+def test_the_heartbeat_is_there_with_fewer_columns(tmp_path: Path) -> None:
+    beat = heartbeat(spec(tmp_path, is_fused=True), 7_000_000)
+
+    assert beat.schema.names == ["who", "_timestamp", "_heartbeat", "_wm"]
+    assert beat.column("_heartbeat").to_pylist() == [True]
