@@ -299,6 +299,7 @@ def test_a_setting_that_no_run_would_heed_is_refused(plane: Plane, settings: dic
         ({"master": "local[0]"}, "such as local[4]"),
         ({"quick": "maybe"}, "quick must be true or false, and is 'maybe'"),
         ({"max_epoch_rows": "-5"}, "greater than zero, and is '-5'"),
+        ({"fuse": "maybe"}, "fuse must be on or off, and is 'maybe'"),
         ({"memory": "lots", "quick": "maybe"}, "lots'; quick must be"),
     ],
 )
@@ -316,6 +317,7 @@ def test_a_setting_that_is_not_what_it_has_to_be_is_refused_with_what_it_may_be(
     "settings",
     [
         {"memory": "1g", "quick": "True", "max_epoch_rows": "7"},
+        {"fuse": "on"},
         {"memory": "600M", "master": "local[*]"},
         {"memory": "1073741824", "master": "spark://a:7077,b:7077"},
         {"master": "local[4, 2]"},

@@ -16,6 +16,7 @@ from engine.checkpoints.rescale import repartition
 from engine.epoch_report import EpochReport
 from engine.errors import EngineError, ScriptRefused
 from engine.spark.run import RunSpec
+from tests.fusing import IS_FUSED
 from tests.fuzz.data import Stream, random_changes, random_stream, shown
 from tests.fuzz.lookups import declaration
 from tests.fuzz.oracle import Oracle, Row, comparable, difference
@@ -113,7 +114,8 @@ def failures(spark: SparkSession, case: Case, folder: Path) -> list[str]:
 def run_case(spark: SparkSession, case: Case, folder: Path) -> list[tuple[int, str]]:
     """Run to the end, through all stops; the promises that do not hold at those, by the number of their query."""
     folder.mkdir(parents=True, exist_ok=True)
-    spec = RunSpec(f"fuzz{case.seed}", case.script(folder), folder / "state", udfs=(own_functions(case.seed),))
+    udfs = (own_functions(case.seed),)
+    spec = RunSpec(f"fuzz{case.seed}", case.script(folder), folder / "state", udfs=udfs, fuse=IS_FUSED)
     # a run of the command line has none of our functions, and its first epoch may have no rows
     if case.is_killed and "own_" not in spec.sql and all(any(stream.steps[0].values()) for stream in case.streams):
         kill_in_epoch(spec, 0)

@@ -9,6 +9,7 @@ from string import Template
 
 from engine.spark.run import RunSpec
 from engine.udf.declared import UdfFile
+from tests.fusing import IS_FUSED
 from tests.golden.folding import KEYS, folded_rows, in_seconds
 
 HERE = Path(__file__).parent
@@ -27,6 +28,7 @@ def spec(case: str, folder: Path, *, in_epochs: bool = False, parallelism: int =
         parallelism=parallelism,
         max_epoch_rows=rows if in_epochs else None,
         udfs=_functions(case),
+        fuse=IS_FUSED,
     )
 
 

@@ -17,6 +17,7 @@ import pytest
 from engine.connectors.nexmark.events import EventMaker
 from engine.spark.run import RunSpec, run_in
 from engine.spark.stop_control import Control
+from tests.fusing import IS_FUSED
 from tests.fuzz.oracle import Row, comparable, difference
 from tests.nexmark.queries import SIDE, STATELESS, UPDATING, VIEWS, WINDOWED, Query
 
@@ -60,7 +61,7 @@ def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_the_queries_give_the_batch_answer(
     spark: SparkSession, oracle: duckdb.DuckDBPyConnection, queries: Sequence[Query], tmp_path: Path
 ) -> None:
-    spec = RunSpec("nexmark", script(queries, tmp_path), tmp_path / "state", max_epoch_rows=600)
+    spec = RunSpec("nexmark", script(queries, tmp_path), tmp_path / "state", max_epoch_rows=600, fuse=IS_FUSED)
 
     assert run_in(spark, spec, Control()) == "finished"
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from engine.cli import main
 from engine.compile import Program, compile_script
 from engine.plan.explain import explain
 from engine.plan.nodes import Filter, Fused
@@ -107,9 +109,10 @@ def test_what_cannot_fail_stays_without_holding_others_back() -> None:
         "SELECT price FROM changes WHERE price > 3",
         "SELECT a.price FROM bids AS a JOIN bids AS b ON a.auction = b.auction WHERE a.hot",
         "SELECT price FROM bids WHERE hot UNION ALL SELECT auction FROM bids",
+        "SELECT price FROM bids WHERE hot UNION ALL SELECT auction FROM bids WHERE length(channel) > 3",
     ],
 )
-def test_nothing_moves_past_what_may_fail_nor_into_a_table_that_is_read_twice(query: str) -> None:
+def test_nothing_moves_past_what_may_fail_nor_into_a_table_of_which_all_is_read(query: str) -> None:
     assert in_the_tasks(query) == []
     assert fused(query).running_parts == fused(query).parts
 
@@ -121,6 +124,20 @@ def test_the_sides_of_a_join_have_their_tests_moved_each_into_its_own_table() ->
 
     nodes = [node for branch in program.running_parts.branches for node in walk(branch) if isinstance(node, Fused)]
     assert sorted(node.input.table for node in nodes) == ["asks", "bids"]
+
+
+def test_of_a_table_that_is_read_twice_the_task_leaves_out_what_neither_wants() -> None:
+    query = "SELECT price FROM bids WHERE hot AND price > 3 UNION ALL SELECT auction FROM bids WHERE auction > 7"
+
+    expected = "Filter ((hot and (price > 3)) or (auction > 7)), columns (auction, price, hot)"
+    assert in_the_tasks(query) == [expected] * 2
+    assert filters(query) == 2
+
+
+def test_readers_who_want_the_same_have_the_task_leave_out_the_others() -> None:
+    query = "SELECT price FROM bids WHERE hot UNION ALL SELECT auction FROM bids WHERE hot"
+
+    assert in_the_tasks(query) == ["Filter hot, columns (auction, price, hot)"] * 2
 
 
 def test_columns_of_columns_of_columns_do_not_grow_without_end() -> None:
@@ -138,3 +155,15 @@ def test_a_fused_plan_is_the_same_plan() -> None:
     assert replace(plain, is_fused=True).fingerprint == plain.fingerprint
     assert plain.running_parts == plain.parts
     assert fused("SELECT price FROM bids WHERE hot").running_parts.writes == plain.parts.writes
+
+
+def test_explain_shows_what_is_done_in_the_tasks_when_asked_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "query.sql").write_text(TABLES + "SELECT price FROM bids WHERE hot")
+    shown = "In the source's task: Filter hot, columns (price)"
+
+    assert main(["explain", str(tmp_path / "query.sql"), "--fuse=on"]) == 0
+    assert shown in capsys.readouterr().out
+    assert main(["explain", str(tmp_path / "query.sql")]) == 0
+    assert shown not in capsys.readouterr().out

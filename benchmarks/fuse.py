@@ -1,0 +1,61 @@
+"""`python -m benchmarks.fuse [FILES [ROUNDS]]`: what it saves that the tasks of sources leave out what no query wants.
+
+Files of half a million bids as JSON, each an epoch, into nothing; the same query by turns with `fuse` off and on, in
+one warm session. What counts are the CPU seconds of all processes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.data import ROWS_PER_FILE, make_bids
+from benchmarks.queries import OURS, SOURCE
+from benchmarks.updating import cpu_seconds
+from engine.spark.run import RunSpec, run_in
+from engine.spark.session import open_session
+from engine.spark.stop_control import Control
+
+PARALLELISM = 2
+QUERIES: Mapping[str, str] = {
+    "q0": OURS["q0"],
+    "q2": OURS["q2"],
+    "few": """
+        INSERT INTO nowhere
+        SELECT bidder, tumble(INTERVAL '10 seconds') AS window, count(*) AS bids
+        FROM bids WHERE channel = 'Apple' AND price > 5000000 GROUP BY bidder, window;
+    """,
+    "all": "INSERT INTO nowhere SELECT auction, price, extra FROM bids WHERE price > 0;",
+}
+"""Without a filter; one row in 123; one in 12, counted by window and key; all rows, whatever the filter asks."""
+
+
+def main() -> None:
+    """Print a line per query: medians of the rounds after one to warm up, and their ratio."""
+    files, rounds = (int(text) for text in [*sys.argv[1:], *("4", "3")[len(sys.argv) - 1 :]])
+    folder = make_bids(Path(__file__).parent.parent / ".cache" / "bench", files)
+    scratch = Path(tempfile.mkdtemp(prefix="fuse-"))
+    spark = open_session(app_name="fuse", log_dir=scratch, master=f"local[{PARALLELISM}]", parallelism=PARALLELISM)
+
+    def run(query: str, *, fuse: bool) -> float:
+        state, before = scratch / "state", cpu_seconds()
+        shutil.rmtree(state, ignore_errors=True)
+        script = SOURCE.format(folder=folder) + QUERIES[query]
+        spec = RunSpec(query, script, state, parallelism=PARALLELISM, max_epoch_rows=ROWS_PER_FILE, fuse=fuse)
+        run_in(spark, spec, Control())
+        return cpu_seconds() - before
+
+    print(f"{files * ROWS_PER_FILE:,} bids; CPU seconds, medians of {rounds} rounds", flush=True)
+    for query in QUERIES:
+        pairs = [(run(query, fuse=False), run(query, fuse=True)) for _ in range(rounds + 1)][1:]
+        off, on = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
+        print(f"{query:8}{off:9.2f}{on:9.2f}{on / off:8.2f}", flush=True)
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
