@@ -20,6 +20,7 @@ from engine.connectors.base import Chunk, Position, Slice
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.formats.row_ids import row_ids
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, WATERMARK
+from engine.plan.nodes import Fused
 from engine.schema import arrow_schema
 from engine.spark import notes
 from engine.spark.dead_letters import DeadLetterNotes
@@ -81,10 +82,8 @@ class SliceReading:
         rows = chunk.rows.append_column(EVENT_TIME, times)
         self._last_rows.add(evaluate(self._spec.scan.watermark, rows))
         if self._spec.fused is not None:
-            rows = rows.filter(evaluate(self._spec.fused.condition, rows))
-            if rows.num_rows == 0:
-                return None
-        return _with_hidden(self._spec, rows, self._moment.watermark)
+            rows = _chosen(self._spec.fused, rows)
+        return _with_hidden(self._spec, rows, self._moment.watermark) if rows.num_rows else None
 
     def close(self) -> None:
         """Write down what was seen beside the rows."""
@@ -142,6 +141,13 @@ class _LastRows:
         values = pa.chunked_array([part.cast(pa.int64()) for part in self._parts])
         least = pc.min(values.slice(max(0, self._count - LAST_ROWS))).as_py()
         return None if least is None else int(least)
+
+
+def _chosen(fused: Fused, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows that are wanted, with the columns that are."""
+    is_wanted = evaluate(fused.condition, rows)
+    wanted = rows.select([*fused.columns.names, EVENT_TIME])
+    return wanted if is_wanted.true_count == rows.num_rows else wanted.filter(is_wanted)
 
 
 def _with_hidden(spec: ScanSpec, rows: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
