@@ -436,11 +436,10 @@ class WorkerDiedError(RunError):
 
 
 class WorkerLateError(RunError):
-    """A Python process of Spark's is not up in time: the machine has too much to do."""
+    """A Python process of Spark's is not up in time: the machine has too much to do, or it never will be."""
 
     code = "run.worker_late"
     retryable = True
-    is_outage = True
 
 
 class StateBusyError(RunError):

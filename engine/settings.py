@@ -119,7 +119,13 @@ class PipelineSettings(Section):
         "come on.",
     )
     stop_grace: Duration = Field(
-        default=timedelta(minutes=2), description="How long a driver may take to stop before it is killed."
+        default=timedelta(minutes=2),
+        description="How long a driver may take to stop before it is killed; with the mode `graceful`, how long its "
+        "work may show no sign of life meanwhile.",
+    )
+    drain_limit: Duration = Field(
+        default=timedelta(minutes=30),
+        description="How long a driver may take in all to stop with the mode `graceful` before it is killed.",
     )
     driver_command: Command = Field(
         default=(), description="The command that starts a driver; by default the engine's own."

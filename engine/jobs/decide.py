@@ -109,6 +109,7 @@ class Policy:
     stuck_limit: timedelta = timedelta(seconds=60)
     start_limit: timedelta = timedelta(minutes=5)
     stop_grace: timedelta = timedelta(minutes=2)
+    drain_limit: timedelta = timedelta(minutes=30)
 
 
 def decide(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
@@ -263,8 +264,7 @@ def _after_run(desired: Pipeline, status: Status) -> Action:
 
 def _insist(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
     """The run has been asked to end and has not yet: wait, ask more firmly, or kill."""
-    leaving = min(now - status.since, observation.watch)
-    late = leaving > policy.stop_grace or observation.silence > policy.heartbeat_limit
+    late = _is_late(desired, status, observation, now, policy) or observation.silence > policy.heartbeat_limit
     if late or (desired.stop == "force" and status.state is not State.STOPPING):
         return Kill(State.STOPPING)
     if desired.stop == "immediate" and status.state is not State.STOPPING:
@@ -272,6 +272,15 @@ def _insist(desired: Pipeline, status: Status, observation: Observation, now: da
     if desired.stop in ("checkpoint", "graceful") and status.state is State.RESCALING:
         return Drain(State.CHECKPOINT_STOPPING)
     return Wait()
+
+
+def _is_late(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> bool:
+    """Whether a run has had time enough to end. A drain takes some epochs, however long each is: it has more time as
+    long as its work shows that it is alive."""
+    leaving = min(now - status.since, observation.watch)
+    if desired.stop == "graceful" and status.state is State.CHECKPOINT_STOPPING:
+        return leaving > policy.drain_limit or min(leaving, observation.stillness) > policy.stop_grace
+    return leaving > policy.stop_grace
 
 
 def _after_unasked_end(

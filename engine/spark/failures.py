@@ -45,8 +45,9 @@ def explain_failure(error: PySparkException, paths: StatePaths, memory_kills: in
         )
     if _LATE.search(text):
         return errors.WorkerLateError(
-            "a Python process of Spark's is not up in time: the machine has too much to do",
-            hint="nothing is lost; if it comes back, give the machine less to do or more processors",
+            "a Python process of Spark's is not up in time",
+            hint="nothing is lost; if it comes back, give the machine less to do or more processors, and see in "
+            f"{paths.logs / 'spark.log'} whether Python starts at all",
         )
     if (process := _dead_process(text, getattr(error, "_stackTrace", None) or "")) is not None:
         was_ended = "was ended by the kernel, which was out of memory" if memory_kills else "has ended unexpectedly"

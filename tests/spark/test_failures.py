@@ -83,13 +83,13 @@ def test_a_process_that_broke_off_in_the_middle_of_a_word_is_named_by_the_stack(
     assert process in explained.message
 
 
-def test_a_process_that_is_not_up_in_time_is_an_outage_of_the_machine() -> None:
+def test_a_process_that_is_not_up_in_time_has_as_many_tries_as_what_nobody_knows_the_cause_of() -> None:
     text = "Job aborted.\norg.apache.spark.SparkException: Python worker failed to connect back."
 
     error = explain_failure(PySparkException(text), PATHS)
 
     assert type(error) is WorkerLateError
-    assert cause_of(error) is Cause.OUTAGE
+    assert cause_of(error) is Cause.UNKNOWN
 
 
 @pytest.mark.parametrize(
