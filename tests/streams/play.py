@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 Row = Mapping[str, object]
+_HANGS = 60.0
+"""Seconds, so that a run whose onlooker has failed ends all the same."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,33 @@ def write_script(path: Path, steps: Sequence[Step], *, bounded: bool = True) -> 
     path.write_text(json.dumps({"steps": content, "bounded": bounded}))
 
 
+class StepByStep(Control):
+    """Lets no epoch begin before the last was reported: else short ones are over before a stop is heard of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reported = threading.Event()
+        self.reported.set()
+
+    @property
+    def refuses_epochs(self) -> bool:
+        self.reported.wait(_HANGS)
+        self.reported.clear()
+        return super().refuses_epochs
+
+
 def play(
     spark: SparkSession, spec: RunSpec, *, stop_after: int | None = None, mode: StopMode = "checkpoint"
 ) -> tuple[str, list[EpochReport]]:
     """Run to the end, or until an epoch; how it ended and what was reported."""
-    control, reports = Control(), list[EpochReport]()
+    control, reports = Control() if stop_after is None else StepByStep(), list[EpochReport]()
 
     def note(report: EpochReport) -> None:
         reports.append(report)
         if stop_after is not None and report.epoch >= stop_after:
             control.stop(mode)
+        if isinstance(control, StepByStep):
+            control.reported.set()
 
     return run_in(spark, spec, control, note), reports
 
