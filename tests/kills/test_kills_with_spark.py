@@ -158,7 +158,7 @@ def ask(story: SparkStory, verb: str, savepoint: str, key: str) -> None:
         case "deploy":
             story.deploy(key)
         case "redeploy":
-            story.deploy(key, checkpoint_interval_micros=900_000)
+            story.deploy(key, checkpoint_interval_micros=1_100_000)
         case "stop":
             story.ask("PATCH", name, {"stop": "checkpoint"}, key)
         case "stop-with-savepoint":
