@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from engine.commands.base import path
 from engine.commands.client import Client, Json, RefusedError, field_of, segment
@@ -21,6 +22,8 @@ from engine.jobs.data_directory import DataDirectory
 from engine.settings import load
 
 REFUSED, FAILED = 2, 3
+_PORTS = {"http": 80, "https": 443}
+_LOCAL = ("127.0.0.1", "::1", "localhost")
 DEFAULT_URL = "http://127.0.0.1:5115"
 
 
@@ -29,7 +32,10 @@ def add_connection(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--url", help="Call the control plane at this URL (default: the one that uses --data-dir, or else ARROYO_URL)"
     )
-    parser.add_argument("--token", help="Send this token (default: ARROYO_TOKEN, or the token file in --data-dir)")
+    parser.add_argument(
+        "--token",
+        help="Send this token (default: ARROYO_TOKEN, or the token file in --data-dir, for the one there alone)",
+    )
     parser.add_argument("--data-dir", type=path, help="Find a control plane of this machine by its data directory")
     parser.add_argument("--json", action="store_true", help="Print JSON")
 
@@ -56,12 +62,39 @@ def connect(args: Namespace) -> Client:
     if args.data_dir and url:
         # an argument is stronger than the environment, whose token belongs to the control plane that it names
         url = token = None
-    address = args.url or url or read_address(directory.server) or DEFAULT_URL
-    return Client(address, args.token or token or _stored_token(directory.token))
+    written = read_address(directory.server)
+    address = args.url or url or written or DEFAULT_URL
+    if chosen := args.token or token:
+        return Client(address, chosen)
+    if not (stored := _stored_token(directory.token)):
+        return Client(address, "")
+    if written is None or not is_same_place(address, written):
+        raise RequestError(
+            f"the token of {directory.root} is not sent to {address}: it is for the control plane "
+            + (f"at {written}" if written else "that works there"),
+            hint="give a token of that control plane with --token or ARROYO_TOKEN, or leave out the address",
+        )
+    return Client(written, stored)
+
+
+def is_same_place(address: str, written: str) -> bool:
+    """Whether an address means the control plane that has written down the other one. Names of this machine count as
+    the same one: what is called is the address that was written down."""
+    try:
+        (scheme, host, port), (own_scheme, own_host, own_port) = _place(address), _place(written)
+    except ValueError:
+        return False
+    are_local = host in _LOCAL and own_host in _LOCAL
+    return (scheme, port) == (own_scheme, own_port) and (host == own_host or are_local)
+
+
+def _place(address: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
 
 
 def _stored_token(path: Path) -> str:
-    """The token of the control plane that works here; empty when there is none."""
+    """The token of the control plane that works in a directory; empty when there is none."""
     try:
         return path.read_text().strip()
     except FileNotFoundError:

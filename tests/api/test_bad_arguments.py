@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError
 from engine import cli
 from engine.cli import COMMANDS, main
 from engine.commands import REMOTE
+from engine.commands.remote import is_same_place
 from tests.api.stand_in_server import StandInServer
 
 ARGUMENTS: dict[str, list[str]] = {
@@ -264,6 +265,63 @@ def test_a_data_directory_that_is_named_is_stronger_than_the_environment(
     assert (method, headers["Authorization"], other.requests) == ("DELETE", "Bearer of this one", [])
     assert (code, complaint.startswith("server.unreachable")) == (3, True)
     other.close()
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+@pytest.mark.parametrize("by", ["argument", "environment"])
+def test_the_token_of_a_data_directory_is_sent_to_no_other_control_plane(
+    by: str,
+    is_written: bool,
+    server: StandInServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("ARROYO_HOME", str(tmp_path))
+    if by == "environment":
+        monkeypatch.setenv("ARROYO_URL", server.url)
+    if is_written:
+        (tmp_path / "server.json").write_text(json.dumps({"url": "http://127.0.0.1:9"}))
+    (tmp_path / "token").write_text("of this one")
+
+    code, complaint = answer_of(capsys, "delete", "orders", *(["--url", server.url] if by == "argument" else []))
+
+    assert (code, server.requests) == (2, [])
+    assert complaint.startswith(f"request.invalid: the token of {tmp_path} is not sent to {server.url}")
+    assert "--token" in complaint
+
+
+def test_the_token_of_a_data_directory_goes_to_the_address_that_is_written_there(
+    server: StandInServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ARROYO_HOME", str(tmp_path))
+    (tmp_path / "server.json").write_text(json.dumps({"url": server.url}))
+    (tmp_path / "token").write_text("of this one")
+    port = server.url.rpartition(":")[2]
+
+    for url in (server.url, f"{server.url}/", f"http://localhost:{port}", f"HTTP://[::1]:{port}/x"):
+        assert answer_of(capsys, "delete", "orders", "--url", url) == (0, "")
+
+    assert [headers["Authorization"] for _, _, headers, _ in server.requests] == ["Bearer of this one"] * 4
+
+
+@pytest.mark.parametrize(
+    ("address", "is_same"),
+    [
+        ("http://plane", True),
+        ("http://plane:80/x", True),
+        ("http://PLANE", True),
+        ("https://plane", False),
+        ("http://plane:5115", False),
+        ("http://plane@elsewhere", False),
+        ("http://localhost", False),
+        ("http://plane:99999999", False),
+        ("http://[", False),
+        ("plane", False),
+    ],
+)
+def test_an_address_means_the_control_plane_that_has_written_down_the_same_place(address: str, is_same: bool) -> None:
+    assert is_same_place(address, "http://plane:80") is is_same
 
 
 def test_without_one_the_environment_says_which_control_plane_is_meant(

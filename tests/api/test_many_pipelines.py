@@ -149,7 +149,7 @@ def arroyo_list(plane: Plane, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     def call(*arguments: str) -> tuple[str, list[str]]:
         parser = ArgumentParser()
         list_pipelines.LIST.add_arguments(parser)
-        assert list_pipelines.LIST.run(parser.parse_args([*arguments, "--url", "http://x"])) == 0
+        assert list_pipelines.LIST.run(parser.parse_args([*arguments, "--url", "http://x", "--token", "t"])) == 0
         return capsys.readouterr().out, asked
 
     return call
