@@ -2,6 +2,7 @@
 values, and to fail for none. `engine.arrow.evaluate` computes them.
 
     price > 10 AND auction % 123 = 0       yes
+    json_get_int(doc, 'a') > 3             yes: otherwise Spark sends all rows to a Python worker for it
     auction % bidder = 0                   no: it fails where bidder is 0, and Spark tells the user so
     price + 1 > 10                         no: it fails where the sum leaves the range
     channel LIKE 'a%'                      no: Arrow has another idea of patterns
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from engine import types
 from engine.functions import FUNCTIONS
-from engine.plan.evaluable import EVALUATED, can_evaluate
+from engine.plan.evaluable import EVALUATED, can_evaluate, is_left_to_kernel
 from engine.plan.expr import Call, Case, Cast, Column, Expr, Literal, Member, walk
 
 _TESTS = frozenset(name for name in EVALUATED if FUNCTIONS[name].cannot_fail)
@@ -39,7 +40,16 @@ def _is_proven(part: Expr) -> bool:
         case Call("+" | "-" | "*" | "negate", arguments):
             return all(isinstance(argument.type, types.Float) for argument in arguments)
         case Call(function):
-            return function in _TESTS
+            return function in _TESTS or _has_the_same_kernel(part)
+
+
+def _has_the_same_kernel(call: Call) -> bool:
+    """Whether Spark would have a Python worker compute it by the kernel that the task has. NULL must be an answer:
+    where it is none, Spark fails."""
+    declared = FUNCTIONS.get(call.function)
+    return (
+        declared is not None and declared.family == "json" and declared.nullable is not any and is_left_to_kernel(call)
+    )
 
 
 def _is_exact(cast: Cast) -> bool:
@@ -51,6 +61,8 @@ def _is_exact(cast: Cast) -> bool:
             return True
         case types.Float() as source, types.Float() as target:
             return source.bits <= target.bits
+        case types.Text(), types.Json(is_part=False):
+            return True
         case types.Text(), types.Timestamp():
             return isinstance(cast.input, Literal)
     return False

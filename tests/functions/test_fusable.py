@@ -11,9 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody calls it F
 from engine import types
 from engine.arrow.evaluate import evaluate
 from engine.plan.calls import call, cast
-from engine.plan.expr import Case, Column, Expr, Literal, Member
+from engine.plan.expr import Call, Case, Column, Expr, Literal, Member, walk
 from engine.plan.fusable import is_fusable
 from engine.spark.printers.expressions import to_sql
+from engine.spark.register_kernels import register_calls
 from tests.functions.cases.values import INF, NAN, literal
 from tests.functions.test_evaluate import COLUMNS, random_rows
 
@@ -25,6 +26,11 @@ INTEGERS = ("tiny", "small", "int", "big", "wide", "odd")
 FLOATS = ("float", "double", "finite", "nonzero")
 CONSTANTS = (0, 1, -1, 7, 123, -3, 2**31, 2**63 - 1, -(2**63) + 1)
 FRACTIONS = (0.0, -0.0, 0.5, -2.25, 1e300, NAN, INF, -INF)
+DOCUMENTS = (
+    *('{"a": 1, "b": "x", "c": [true, 1.5e3, null], "a": 2}', '{"a": -7, "b": "a", "c": [false]}', '{"b": null}'),
+    *('{"a": 1e400, "b": "\\ud83d", "c": [NaN]}', '{"a": 9223372036854775808, "c": [-0.0]}', "[1, 2", "", "null", None),
+)
+"""JSON, and what is none: names that are there twice, numbers that no type holds, half of a character."""
 COMPARED = ("=", "<>", "<", "<=", ">", ">=", "is_distinct_from", "is_not_distinct_from")
 
 
@@ -33,6 +39,8 @@ def test_random_conditions_give_what_spark_gives(spark: SparkSession) -> None:
     conditions = [_condition(chance, 3) for _ in range(EXPRESSIONS)]
     assert [to_sql(condition) for condition in conditions if not is_fusable(condition)] == []
     rows = random_rows(21)
+    rows = rows.append_column("doc", pa.array([chance.choice(DOCUMENTS) for _ in range(rows.num_rows)]))
+    register_calls(spark, (part for condition in conditions for part in walk(condition) if isinstance(part, Call)))
 
     selected = [F.expr(to_sql(condition)).alias(f"c{index}") for index, condition in enumerate(conditions)]
     frame = spark.createDataFrame(pa.Table.from_batches([rows]))
@@ -80,9 +88,11 @@ def _comparison(chance: random.Random, _: int) -> Expr:
 
 
 def _number(chance: random.Random) -> Expr:
-    match chance.randint(0, 4):
+    match chance.randint(0, 5):
         case 0:
             return literal(chance.choice(CONSTANTS))
+        case 3:
+            return _of_json(chance, "json_get_int", "json_length")
         case 1:
             divisor = chance.choice([number for number in CONSTANTS if number])
             return _call("%", _column(chance.choice(INTEGERS)), literal(divisor))
@@ -108,6 +118,8 @@ def _fraction(chance: random.Random, depth: int = 2) -> Expr:
 
 
 def _text(chance: random.Random) -> Expr:
+    if chance.random() < 0.3:
+        return _of_json(chance, "json_get_str", "json_as_text")
     return chance.choice(
         [_column("text"), _column("stamp"), literal(chance.choice(["", "a", "é", "a ", "2024-01-02"]))]
     )
@@ -122,6 +134,13 @@ def _instant(chance: random.Random) -> Expr:
 
 def _flag(chance: random.Random) -> Expr:
     return chance.choice([_column("flag"), _column("other"), literal(True), Literal(None, types.BOOLEAN)])
+
+
+def _of_json(chance: random.Random, *functions: str) -> Expr:
+    document = cast(Column("doc", types.TEXT), types.JSON)
+    assert document is not None
+    keys = chance.choice([("a",), ("b",), ("c", 0), ("c", 1), ("d", "e")])
+    return _call(chance.choice(functions), document, *map(literal, keys))
 
 
 def _length(_: random.Random) -> Expr:

@@ -41,6 +41,10 @@ def filters(query: str) -> int:
     ("query", "expected"),
     [
         (
+            "SELECT price FROM (SELECT price, channel::json ->> 'a' AS a FROM bids) WHERE a = 'x'",
+            "Filter (json_as_text(CAST(channel AS JSON), 'a') = 'x'), columns (price, channel)",
+        ),
+        (
             "SELECT auction, price FROM bids WHERE auction % 123 = 0",
             "Filter ((auction % 123) = 0), columns (auction, price)",
         ),
