@@ -7,13 +7,15 @@ rows = 3; epoch 7 has brought a and b, epoch 8 brings c and d
     b                                                                            c
                                                                                  d
 
-Whoever has seen two rows is shown c and d: the newest two.
+Whoever has seen two rows is shown c and d: the newest two. All that is kept fits into `MOST_BYTES`, whatever `rows` is,
+since it is read as a whole at every epoch and by everybody who looks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,12 +29,13 @@ if TYPE_CHECKING:
 
 
 PREVIEW_FILE = "preview.jsonl"
+MOST_BYTES = 8 * 1024 * 1024
 
 
 class PreviewOptions(Options):
     """How much to keep."""
 
-    rows: int = Option(1000, ge=1, description="Number of newest rows to keep.")
+    rows: int = Option(1000, ge=1, description="Number of newest rows to keep, as far as they fit into 8 MiB.")
 
 
 class Preview:
@@ -59,18 +62,37 @@ class Preview:
         if permit is None:
             drop_segments(self._directory, epoch)
             return
-        kept = read_preview(self._directory)
-        lines, total = list(kept.lines), kept.total
+        before = read_preview(self._directory)
+        newest = _Newest(self._table.options.rows, before.total - len(before.lines))
+        newest.take(before.lines)
         segments = from_messages(messages)
         for segment in segments:
-            fresh = (self._directory / segment.path).read_bytes().splitlines()
-            total += len(fresh)
-            lines = [*lines, *fresh][-self._table.options.rows :]
+            with (self._directory / segment.path).open("rb") as lines:
+                newest.take(lines)
         if segments:
-            head = b"#%d\n" % total
-            replace_durably(_preview_file(self._directory), head + b"".join(line + b"\n" for line in lines))
+            head = b"#%d\n" % newest.total
+            replace_durably(_preview_file(self._directory), head + b"".join(line + b"\n" for line in newest.lines))
         permit.record(sum(segment.rows for segment in segments))
         drop_segments(self._directory, epoch)
+
+
+@dataclass(slots=True)
+class _Newest:
+    """The newest of the lines that it takes, as many as may be kept, and how many there were in all."""
+
+    rows: int | None
+    total: int = 0
+    lines: deque[bytes] = field(default_factory=deque)
+    _bytes: int = 0
+
+    def take(self, lines: Iterable[bytes]) -> None:
+        """Take further lines, each with its end or without, and let the oldest go."""
+        for line in lines:
+            self.total += 1
+            self.lines.append(line.rstrip(b"\n"))
+            self._bytes += len(self.lines[-1]) + 1
+            while self._bytes > MOST_BYTES or (self.rows is not None and len(self.lines) > self.rows):
+                self._bytes -= len(self.lines.popleft()) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +109,18 @@ class PreviewRows:
 
 
 def read_preview(directory: Path) -> PreviewRows:
-    """The rows that a preview sink with this directory has kept; none before its first."""
+    """The rows that a preview sink with this directory has kept; none before its first. An earlier version may have
+    kept more than are read."""
+    newest = _Newest(rows=None)
     try:
-        lines = tuple(_preview_file(directory).read_bytes().splitlines())
+        with _preview_file(directory).open("rb") as file:
+            head = file.readline(MOST_BYTES)
+            if not head.startswith(b"#"):
+                file.seek(0)  # an earlier version did not count
+            newest.take(file)
     except FileNotFoundError:
         return PreviewRows(0, ())
-    if lines and lines[0].startswith(b"#"):
-        return PreviewRows(int(lines[0][1:]), lines[1:])
-    return PreviewRows(len(lines), lines)  # an earlier version did not count
+    return PreviewRows(int(head[1:]) if head.startswith(b"#") else newest.total, tuple(newest.lines))
 
 
 def _preview_file(directory: Path) -> Path:

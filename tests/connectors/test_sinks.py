@@ -137,6 +137,34 @@ def test_a_preview_keeps_the_newest_rows(tmp_path: Path) -> None:
     assert (rows.total, rows.after(6), rows.after(7)) == (6, (), rows.lines)
 
 
+def test_a_preview_keeps_as_many_rows_as_fit_into_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.connectors.preview.MOST_BYTES", 100)
+    of = table("preview", NUMBERS, rows=1_000_000_000)
+
+    take(sink(of, tmp_path), epoch(0), [batch(NUMBERS, *((number, "a") for number in range(50)))])
+    rows = read_preview(tmp_path)
+    assert [json.loads(line)["n"] for line in rows.lines] == [45, 46, 47, 48, 49]
+    take(sink(of, tmp_path), epoch(1), [batch(NUMBERS, (50, "a"), (51, "b" * 50))])
+
+    rows = read_preview(tmp_path)
+    assert rows.total == 52
+    assert sum(len(line) + 1 for line in rows.lines) <= 100
+    assert [json.loads(line)["n"] for line in rows.lines] == [50, 51]
+    take(sink(of, tmp_path), epoch(2), [batch(NUMBERS, (52, "c" * 200))])
+    assert (read_preview(tmp_path).total, read_preview(tmp_path).lines) == (53, ()), "no row may be longer than that"
+
+
+def test_a_long_preview_of_an_earlier_version_is_not_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.connectors.preview.MOST_BYTES", 20)
+    text = "".join(f'{{"n": {number}}}\n' for number in range(9))
+
+    for head, total in (("", 9), ("#30\n", 30)):
+        (tmp_path / "preview.jsonl").write_text(head + text)
+        assert read_preview(tmp_path) == PreviewRows(total, (b'{"n": 7}', b'{"n": 8}'))
+
+
 def test_a_preview_of_an_earlier_version_is_read_and_one_without_rows_is_empty(tmp_path: Path) -> None:
     assert read_preview(tmp_path) == PreviewRows(0, ())
 
