@@ -70,7 +70,8 @@ class Deployment(Body):
         default=None, description="Files of Python functions that the query may use, all of them."
     )
     settings: dict[str, str] | None = Field(
-        default=None, description="The settings of its runs, all of them: memory, master, quick, max_epoch_rows, fuse."
+        default=None,
+        description="The settings of its runs, all of them: memory, master, quick, linger, max_epoch_rows, fuse.",
     )
     secrets: Secrets | None = Field(
         default=None,

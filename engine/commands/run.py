@@ -32,6 +32,7 @@ _SETTINGS = {
     "memory": "heap of the JVM, such as 4g",
     "master": "where Spark runs; local[P] by default",
     "epoch_interval": "least time from one epoch to the next, such as '10 seconds'",
+    "linger": "rest after an epoch before it looks for more input (default: 250 ms)",
     "quick": "true starts the run sooner, at the price of speed later",
     "fuse": "on has the tasks of the sources leave out what no query wants; off by default",
 }
@@ -100,6 +101,7 @@ def _run(arguments: Namespace) -> int:
             force=arguments.force,
             max_epoch_rows=arguments.max_epoch_rows,
             epoch_interval=read_duration(settings.get("epoch_interval", "0 seconds")),
+            linger=run_settings.linger,
             master=run_settings.master,
             memory=run_settings.memory,
             udfs=udfs,

@@ -57,6 +57,7 @@ class SparkWork:
             generation=assignment.generation,
             force=assignment.force,
             epoch_interval=timedelta(seconds=assignment.checkpoint_interval_seconds or 0),
+            linger=settings.linger,
             max_epoch_rows=settings.max_epoch_rows,
             master=settings.master,
             memory=settings.memory,

@@ -202,7 +202,7 @@ def fits(assignment: Assignment) -> bool:
     """Whether the driver of a run may be a spare: its session is of the usual kind."""
     settings = read_run_settings(assignment.settings)
     usual = RunSettings()
-    of_session = replace(settings, max_epoch_rows=usual.max_epoch_rows, fuse=usual.fuse)
+    of_session = replace(settings, max_epoch_rows=usual.max_epoch_rows, fuse=usual.fuse, linger=usual.linger)
     return assignment.parallelism == 1 and of_session == usual
 
 

@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from engine.errors import SettingError
+from engine.durations import read_duration
+from engine.errors import DurationError, SettingError
 from engine.jobs.states import StopMode
+from engine.linger import DEFAULT_LINGER, LONGEST_LINGER
 
 RUN_SETTINGS: Mapping[str, str] = {
     "memory": "Heap of the driver's JVM, for example 4g.",
     "master": "Where Spark runs; by default as many local threads as the parallelism.",
     "quick": "`true` starts a driver sooner, at the price of speed later.",
+    "linger": "How long a pipeline rests after an epoch before it looks for more input; 250 ms by default.",
     "max_epoch_rows": "How many rows of a table an epoch reads at most.",
     "fuse": "`on` has the tasks of the sources leave out rows and columns that no query wants; `off` by default.",
 }
@@ -34,6 +37,7 @@ class RunSettings:
     memory: str = _MEMORY
     master: str | None = None
     quick: bool = False
+    linger: timedelta = DEFAULT_LINGER
     max_epoch_rows: int | None = None
     fuse: bool = False
 
@@ -49,6 +53,7 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
         memory=texts.get("memory", _MEMORY),
         master=texts.get("master"),
         quick=texts.get("quick", "false").lower() == "true",
+        linger=read_duration(texts["linger"]) if "linger" in texts else DEFAULT_LINGER,
         max_epoch_rows=None if max_epoch_rows is None else int(max_epoch_rows),
         fuse=texts.get("fuse", "off").lower() == "on",
     )
@@ -63,6 +68,8 @@ def _complaint(name: str, text: str) -> str | None:
             return f"master must be a master of Spark's, such as local[4] or spark://host:7077, and is {text!r}"
         case "quick" if text.lower() not in ("true", "false"):
             return f"quick must be true or false, and is {text!r}"
+        case "linger" if not _is_linger(text):
+            return f"linger must be a length of time of at most 10 seconds, such as '250 ms', and is {text!r}"
         case "max_epoch_rows" if not (text.isascii() and text.isdigit() and int(text) > 0):
             return f"max_epoch_rows must be a whole number greater than zero, and is {text!r}"
         case "fuse" if text.lower() not in ("on", "off"):
@@ -70,6 +77,13 @@ def _complaint(name: str, text: str) -> str | None:
         case _ if name not in RUN_SETTINGS:
             return f"{name!r} is not a setting of a pipeline"
     return None
+
+
+def _is_linger(text: str) -> bool:
+    try:
+        return timedelta(0) <= read_duration(text) <= LONGEST_LINGER
+    except DurationError:
+        return False
 
 
 def _memory_complaint(text: str) -> str | None:

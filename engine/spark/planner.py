@@ -97,6 +97,8 @@ class PlanSpec:
     wakes_after: timedelta | None = None
     pulse: Path | None = None
     """Where it notes that it has answered."""
+    linger: timedelta = timedelta(0)
+    """How long it rests between two looks at an idle source."""
 
 
 @dataclass(slots=True)

@@ -26,7 +26,8 @@ class ReadSlices:
 class WrittenEpoch:
     """What was read for an epoch, by table, and what the sinks have done with it: the rows that were for them, and
     those they have left out so far; up to where it was `settled`, and from when on there are rows that the readers of a
-    sink cannot see yet. `delivery` is how long they took to take it."""
+    sink cannot see yet. `delivery` is how long they took to take it; `waited` how long nobody looked for input
+    while Spark had begun to."""
 
     rows: int
     refused: int
@@ -35,6 +36,7 @@ class WrittenEpoch:
     rows_of: Mapping[str, int] = field(default_factory=dict)
     refused_of: Mapping[str, int] = field(default_factory=dict)
     delivery: timedelta = timedelta(0)
+    waited: timedelta = timedelta(0)
     read: Mapping[str, ReadSlices] = field(default_factory=dict)
 
 
@@ -68,7 +70,8 @@ def read_progress(
     late = _late(progress)
     dropped_so_far = {table: offset.dropped + written.read[table].dropped for table, offset in offsets.items()}
     dropped = {**written.refused_of, **dropped_so_far}
-    duration = _duration(progress)
+    since_asked = _duration(progress)
+    duration = max(timedelta(0), since_asked - written.waited)
     return EpochReport(
         epoch=int(str(progress["batchId"])),
         rows_in=rows_in,
@@ -83,7 +86,7 @@ def read_progress(
         state_changes=_total(operators, "numRowsUpdated") + _total(operators, "numRowsRemoved"),
         state_bytes=_total(operators, "memoryUsedBytes"),
         # Spark's timestamp is that of the beginning
-        at=datetime.fromisoformat(str(progress["timestamp"])) + duration,
+        at=datetime.fromisoformat(str(progress["timestamp"])) + since_asked,
         tables={
             table: TableFigures(
                 rows_in=rows_read.get(table),
@@ -95,7 +98,7 @@ def read_progress(
             )
             for table in sorted({*rows_read, *written.rows_of, *dropped})
         },
-        phases=_phases(progress, written.delivery),
+        phases=_phases(progress, written),
         sinks={table: _reached(table, paths[table], written, offsets) for table in paths},
         is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
     )
@@ -143,7 +146,7 @@ def _late(progress: Mapping[str, object]) -> Mapping[str, int]:
     return late
 
 
-def _phases(progress: Mapping[str, object], delivery: timedelta) -> Mapping[str, timedelta]:
+def _phases(progress: Mapping[str, object], written: WrittenEpoch) -> Mapping[str, timedelta]:
     durations = progress.get("durationMs")
     if not isinstance(durations, Mapping):
         return {}
@@ -152,7 +155,12 @@ def _phases(progress: Mapping[str, object], delivery: timedelta) -> Mapping[str,
         for phase, names in _SPARK_PHASES.items()
     }
     rows = timedelta(milliseconds=int(durations.get("addBatch", 0)))
-    return {**phases, "compute": max(timedelta(0), rows - delivery), "deliver": delivery}
+    return {
+        **phases,
+        "find": max(timedelta(0), phases["find"] - written.waited),
+        "compute": max(timedelta(0), rows - written.delivery),
+        "deliver": written.delivery,
+    }
 
 
 def _offset(text: object) -> Offset:

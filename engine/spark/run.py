@@ -15,7 +15,6 @@ docs/decisions/watermarks-travel-in-offsets.md and docs/decisions/states-are-swa
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from engine.checkpoints.claim import Claim, StatefulQuery, claim
 from engine.checkpoints.layout import StatePaths
 from engine.compile import Program, compile_script
-from engine.connectors.base import Epoch, SinkContext, Table
+from engine.connectors.base import SinkContext, Table
 from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
@@ -44,7 +43,11 @@ from engine.spark.dead_letter_tables import DeadLetterTable
 from engine.spark.draining import Draining
 from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
-from engine.spark.offset_log import hash_offsets, planned_for, read_ends, read_settled
+from engine.spark.fresh_progress import read_fresh
+from engine.spark.offset_log import planned_for, read_ends
+from engine.spark.pace import LONGEST_STRETCH
+from engine.spark.pacing import Pacing, leaves_work, pacing_of
+from engine.spark.planned_epoch import planned_epoch
 from engine.spark.progress import WrittenEpoch
 from engine.spark.pulses import Pulses
 from engine.spark.reports import Reporter
@@ -64,7 +67,9 @@ _PULSES = "pulses"
 _LONG_INTERVAL = timedelta(seconds=5)
 """A drain takes some four epochs, and who waits for it has little patience; another query costs some two seconds."""
 POLL_SECONDS = 0.03
-"""How often a run looks at its query: short beside an epoch, and each look is one call into Java."""
+"""How often a run looks for Spark's report of an epoch: short beside one, and each look is a call into Java."""
+_CALM_POLL_SECONDS = 0.25
+"""The same while no report is due."""
 _PARTITIONS = "spark.sql.shuffle.partitions"
 """The number of partitions of state. It cannot change under a checkpoint, so it comes from the claim of the state."""
 
@@ -72,7 +77,7 @@ _PARTITIONS = "spark.sql.shuffle.partitions"
 @dataclass(frozen=True, slots=True)
 class RunSpec:
     """What is to be run, and where. `max_epoch_rows` limits each source table's rows in an epoch; `epoch_interval` is
-    the least time from the start of one epoch to that of the next."""
+    the least time from the start of one epoch to that of the next; without it, `linger` is that from end to start."""
 
     name: str
     sql: str
@@ -82,6 +87,7 @@ class RunSpec:
     force: bool = False
     max_epoch_rows: int | None = None
     epoch_interval: timedelta = timedelta(0)
+    linger: timedelta = timedelta(0)
     master: str | None = None
     quick: bool = False
     fuse: bool = False
@@ -202,7 +208,9 @@ def _run(
     spark.conf.set(_PARTITIONS, str(prepared.claim.parallelism))
     try:
         reporter = Reporter(prepared.program, prepared.paths.watermarks, prepared.claim.lineage)
-        return _Running(prepared, control, reporter, listeners, BegunEpochs(control)).until_end(spark)
+        linger, interval = prepared.spec.linger, prepared.spec.epoch_interval
+        pacing = pacing_of(prepared.paths.logs / _PULSES, linger, interval, prepared.claim.lineage)
+        return _Running(prepared, control, reporter, listeners, BegunEpochs(control), pacing).until_end(spark)
     finally:
         prepared.claim.release()  # the callbacks that Spark keeps would hold it for as long as the session lives
 
@@ -228,6 +236,7 @@ class _Running:
     reporter: Reporter
     listeners: _Listeners
     begun: BegunEpochs
+    pacing: Pacing
     written: dict[int, WrittenEpoch] = field(default_factory=dict)
     has_ended: bool = False
     is_up: bool = False
@@ -239,8 +248,9 @@ class _Running:
     def until_end(self, spark: SparkSession) -> Outcome:
         spec, paths = self.prepared.spec, self.prepared.paths
         files = [paths.logs / _PULSES / format_name(table) for table in self.prepared.program.scans]
-        pulses = Pulses(files, spec.epoch_interval)
+        pulses = Pulses(files, max(spec.epoch_interval, spec.linger, LONGEST_STRETCH))
         pulses.clear()
+        self.pacing.begin()
         steps = self._steps(spark)
         query = self._start(steps, spec.epoch_interval)
         self.listeners.on_sign(StartStep.FIRST_EPOCH)
@@ -254,6 +264,7 @@ class _Running:
                 query = self._start(steps, timedelta(0))
                 outcome = self._watch(query, steps, draining)
         finally:
+            self.pacing.end()
             query.stop()
         assert outcome != "too slow"
         return outcome
@@ -279,7 +290,7 @@ class _Running:
         ]
         dead_letter_targets = [table.target for table in dead_letter_tables]
         epoch_part = EpochPart(program.parts, targets, program.tables, dead_letter_targets)
-        limits = Limits(spec.parallelism, spec.max_epoch_rows, self.prepared.paths.logs / _PULSES)
+        limits = Limits(spec.parallelism, spec.max_epoch_rows, self.prepared.paths.logs / _PULSES, self.pacing.linger)
         stream = stream_part(spark, program, epoch_part, self.prepared.paths.watermarks, limits, spec.name)
         return _EpochSteps(stream, epoch_part, dead_letter_tables, (*targets, *dead_letter_targets))
 
@@ -294,17 +305,17 @@ class _Running:
     def _run_epoch(self, steps: _EpochSteps, rows: DataFrame, number: int) -> None:
         """One epoch, in Spark's thread. An exception ends the query, with the epoch not committed."""
         self.begun.begin(number)
-        epoch = self._epoch(number)
+        paths, closes_windows = self.prepared.paths, self.prepared.program.parts.closes_windows
+        epoch = planned_epoch(number, self.prepared.claim, paths.checkpoint, closes_windows=closes_windows)
         reach(Point.AFTER_OFFSETS, number)
         taken = steps.epoch_part.run(steps.stream.released(rows), epoch)
-        paths = self.prepared.paths
         begin = time.monotonic()
         # after all other sinks: what those have left out is known once they have recorded the epoch
         ends = read_ends(paths.checkpoint, number)
         fresh_ends = planned_for(paths.checkpoint, number, ends)
         for dead_letter_table in steps.dead_letter_tables:
             dead_letter_table.take(epoch, fresh_ends, paths.watermarks)
-        refused_of = steps.epoch_part.refused()
+        refused_of, read = steps.epoch_part.refused(), self.reporter.count(ends, fresh_ends)
         self.written[number] = WrittenEpoch(
             taken.rows,
             sum(refused_of.values()),
@@ -313,35 +324,19 @@ class _Running:
             rows_of=taken.rows_of,
             refused_of=refused_of,
             delivery=taken.delivery + timedelta(seconds=time.monotonic() - begin),
-            read=self.reporter.count(ends, fresh_ends),
+            waited=self.pacing.waited(),
+            read=read,
         )
+        self.pacing.rest(goes_on=leaves_work(ends, fresh_ends, read, self.prepared.spec.max_epoch_rows))
+        self.control.wake()
         reach(Point.AFTER_SINKS, number)
-
-    def _epoch(self, number: int) -> Epoch:
-        """The epoch as the sinks see it. All of it is from files, so a replay in another process sees the same."""
-        claimed, checkpoint = self.prepared.claim, self.prepared.paths.checkpoint
-        settled = read_settled(checkpoint, number, closes_windows=self.prepared.program.parts.closes_windows)
-        return Epoch(
-            number=number,
-            lineage=claimed.lineage,
-            generation=claimed.generation,
-            offsets=hash_offsets(checkpoint, number),
-            parents=claimed.parents,
-            watermark=settled.watermark,
-            is_last=settled.is_last,
-            watermark_before=self._watermark_before(number),
-        )
-
-    def _watermark_before(self, number: int) -> int | None:
-        checkpoint = self.prepared.paths.checkpoint
-        if not (checkpoint / "offsets" / str(number - 1)).exists():
-            return None
-        return read_settled(checkpoint, number - 1, closes_windows=self.prepared.program.parts.closes_windows).watermark
 
     def _watch(self, query: StreamingQuery, steps: _EpochSteps, draining: Draining) -> Outcome | Literal["too slow"]:
         """Look on until the run has ended, or until its query comes to its epochs too seldom for what it has to do."""
         while True:
-            self.control.wait(POLL_SECONDS)
+            self.control.wait(POLL_SECONDS if self._is_in_haste else _CALM_POLL_SECONDS)
+            if self.control.mode is not None:
+                self.pacing.hurry()
             # asked before reporting: what an epoch left behind that ended in between is reported below
             is_active = query.isActive
             self._report(query)
@@ -359,6 +354,11 @@ class _Running:
                     return "too slow"
                 case "graceful" if draining.is_over(self.begun.newest, is_in_epoch=self.begun.is_under_way):
                     return "stopped"
+
+    @property
+    def _is_in_haste(self) -> bool:
+        """Whether a report is due, or the run is to stop or has only begun."""
+        return bool(self.written) or self.control.mode is not None or not self.is_up
 
     def _show_life(self, steps: _EpochSteps, pulses: Pulses) -> None:
         """Java has just answered. That is a sign of life while an epoch is under way, however long it takes; between
@@ -391,13 +391,13 @@ class _Running:
     def _report(self, query: StreamingQuery) -> None:
         if not self.written:
             return  # nothing was written that is not reported: Spark need not turn its reports into text
-        for progress in query.recentProgress:
-            content = json.loads(progress.json)
-            number = int(content["batchId"])
-            if number <= self.begun.newest_reported or number not in self.written:
-                continue  # reported before, or an epoch that Spark has only looked for
+        for content in read_fresh(query, self.begun.newest_reported):
+            number = int(str(content["batchId"]))
+            if number not in self.written:
+                continue  # an epoch that Spark has only looked for
             report = self.reporter.read(content, self.written.pop(number))
             self.begun.newest_reported = number
+            self.pacing.note(report.duration)
             reach(Point.AFTER_COMMIT, number)
             self.listeners.on_epoch(report)
             self.has_ended = self.has_ended or report.is_last

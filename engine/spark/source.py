@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from engine.connectors.base import CommitListener, HasClock, HasPatience, Json, Position, Source
 from engine.plan.delays import fixed_delay
+from engine.spark.pace_file import PaceFile, Waiting
 from engine.spark.planner import Offset, Planner
 from engine.spark.pulses import announce, beat
 from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading, heartbeat
@@ -51,6 +52,7 @@ class Reader(DataSourceStreamReader):
     def __init__(self, spec: ScanSpec) -> None:
         self.spec = spec
         self._planner: Planner | None = None
+        self._waiting: Waiting | None = None
 
     @property
     def planner(self) -> Planner:
@@ -76,6 +78,9 @@ class Reader(DataSourceStreamReader):
         if pulse is not None and self._planner is None:
             source = self.planner.source
             announce(pulse, source.patience if isinstance(source, HasPatience) else timedelta(0))
+            self._waiting = Waiting(PaceFile(pulse.parent), before.table, self.spec.plan.linger)
+        if self._waiting is not None:
+            self._waiting.wait()
         after = self.planner.next(before)
         if pulse is not None:
             beat(pulse, is_planned=after is not before)

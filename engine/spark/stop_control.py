@@ -39,8 +39,10 @@ class Control:
         return self._mode in ("checkpoint", "immediate")
 
     def wait(self, seconds: float) -> None:
-        """Wait, but not longer than until a stop is asked for."""
-        if self._mode is None:
-            self._changed.wait(seconds)
-        else:
-            threading.Event().wait(seconds)
+        """Wait, but not longer than until a stop is asked for, or somebody wakes the run."""
+        self._changed.wait(seconds)
+        self._changed.clear()
+
+    def wake(self) -> None:
+        """Let the run look at once."""
+        self._changed.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -33,6 +34,8 @@ class Limits:
     max_epoch_rows: int | None
     pulses: Path | None = None
     """The directory in which planners leave their signs of life."""
+    linger: timedelta = timedelta(0)
+    """How long planners rest between two looks at idle sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,14 @@ def scan_specs(
         other_notes = tuple(directory for table, directory in directories.items() if table != name)
         pulse = limits.pulses and limits.pulses / format_name(name)
         plan = PlanSpec(
-            name, directories[name], other_notes, limits.tasks, limits.max_epoch_rows, epoch.wakes_after, pulse
+            name,
+            directories[name],
+            other_notes,
+            limits.tasks,
+            limits.max_epoch_rows,
+            epoch.wakes_after,
+            pulse,
+            limits.linger,
         )
         specs[name] = ScanSpec(replace(program.tables[name], job=job), scan, plan, hidden, fused.get(name))
     return specs

@@ -300,6 +300,9 @@ def test_a_setting_that_no_run_would_heed_is_refused(plane: Plane, settings: dic
         ({"quick": "maybe"}, "quick must be true or false, and is 'maybe'"),
         ({"max_epoch_rows": "-5"}, "greater than zero, and is '-5'"),
         ({"fuse": "maybe"}, "fuse must be on or off, and is 'maybe'"),
+        ({"linger": "soon"}, "at most 10 seconds, such as '250 ms', and is 'soon'"),
+        ({"linger": "11 seconds"}, "at most 10 seconds"),
+        ({"linger": "-1 ms"}, "at most 10 seconds"),
         ({"memory": "lots", "quick": "maybe"}, "lots'; quick must be"),
     ],
 )
@@ -321,6 +324,8 @@ def test_a_setting_that_is_not_what_it_has_to_be_is_refused_with_what_it_may_be(
         {"memory": "600M", "master": "local[*]"},
         {"memory": "1073741824", "master": "spark://a:7077,b:7077"},
         {"master": "local[4, 2]"},
+        {"linger": "0 seconds"},
+        {"linger": "1.5s"},
         {"master": "k8s://https://cluster:6443"},
     ],
 )

@@ -36,6 +36,20 @@ def test_an_epoch_was_committed_when_its_trigger_was_over_and_not_when_it_began(
     assert report().at - report().duration == AT
 
 
+def test_a_rest_before_an_epoch_is_no_part_of_it() -> None:
+    rested = read_progress(
+        {**PROGRESS, "durationMs": {"triggerExecution": 2500, "latestOffset": 2100}, "sources": []},
+        WrittenEpoch(5, 0, waited=timedelta(seconds=2)),
+        keeps_dead_letters=lambda _: False,
+        paths={},
+        closes_windows=True,
+    )
+
+    assert rested.duration == timedelta(seconds=0.5)
+    assert rested.phases["find"] == timedelta(seconds=0.1)
+    assert rested.at == AT + timedelta(seconds=2.5)
+
+
 def test_each_sink_is_as_far_as_its_own_plan_and_its_open_files_say() -> None:
     edge, before = SETTLED.replace(second=0), SETTLED - timedelta(seconds=1)
 

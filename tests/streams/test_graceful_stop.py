@@ -49,3 +49,20 @@ def test_epochs_that_come_once_an_hour_keep_no_drain_waiting(spark: SparkSession
 
     play(spark, spec)
     assert answer(tmp_path) == batch_answer(STEPS)
+
+
+def test_a_rest_of_an_hour_keeps_no_stop_waiting(spark: SparkSession, tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, STEPS)
+    resting = replace(spec, linger=timedelta(hours=1))
+
+    outcome, first_reports = play(spark, resting, stop_after=0)
+    assert (outcome, len(first_reports)) == ("stopped", 1)
+
+    outcome, reports = play(spark, resting, stop_after=1, mode="graceful")
+    assert outcome == "stopped"
+    read = sum(report.rows_in for report in (*first_reports, *reports))
+    assert read >= 2
+    assert answer(tmp_path) == batch_answer(STEPS[: read - 1])
+
+    play(spark, spec)
+    assert answer(tmp_path) == batch_answer(STEPS)

@@ -1,0 +1,46 @@
+"""What Spark says of the epochs that it has ended since they were looked at last.
+
+Spark keeps its last twenty reports. Each question crosses into Java, and a report becomes text there that is read here,
+so nothing is asked of reports that were read before:
+
+    read up to epoch 6; Spark has 4, 5, 6, 7, 8       asked for the numbers of 8, 7 and 6, and for the texts of 7 and 8
+    read up to epoch 8; Spark has 5, 6, 7, 8          asked for the number of 8
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+
+class JavaProgress(Protocol):
+    """Spark's report of an epoch, in Java."""
+
+    def batchId(self) -> int:  # noqa: N802 - Spark's name
+        """The number of the epoch."""
+
+    def json(self) -> str:
+        """All of it."""
+
+
+def read_fresh(query: StreamingQuery, newest: int) -> Sequence[Mapping[str, object]]:
+    """The reports of the epochs after the `newest` one, in order."""
+    java = query._jsq  # noqa: SLF001 - pyspark's own way reads all twenty, twice
+    last: JavaProgress | None = java.lastProgress()
+    if last is None or last.batchId() <= newest:
+        return []
+    return read_after(java.recentProgress(), newest)
+
+
+def read_after(reports: Sequence[JavaProgress], newest: int) -> Sequence[Mapping[str, object]]:
+    """Those of the reports, which are in order, that are of later epochs than `newest`, read."""
+    fresh: list[Mapping[str, object]] = []
+    for index in range(len(reports) - 1, -1, -1):
+        report = reports[index]
+        if report.batchId() <= newest:
+            break
+        fresh.append(json.loads(report.json()))
+    return fresh[::-1]
