@@ -334,7 +334,8 @@ class _Running:
     def _watch(self, query: StreamingQuery, steps: _EpochSteps, draining: Draining) -> Outcome | Literal["too slow"]:
         """Look on until the run has ended, or until its query comes to its epochs too seldom for what it has to do."""
         while True:
-            self.control.wait(POLL_SECONDS if self._is_in_haste else _CALM_POLL_SECONDS)
+            is_calm = self.is_up and not self.written and self.control.mode is None
+            self.control.wait(_CALM_POLL_SECONDS if is_calm else POLL_SECONDS)
             if self.control.mode is not None:
                 self.pacing.hurry()
             # asked before reporting: what an epoch left behind that ended in between is reported below
@@ -354,11 +355,6 @@ class _Running:
                     return "too slow"
                 case "graceful" if draining.is_over(self.begun.newest, is_in_epoch=self.begun.is_under_way):
                     return "stopped"
-
-    @property
-    def _is_in_haste(self) -> bool:
-        """Whether a report is due, or the run is to stop or has only begun."""
-        return bool(self.written) or self.control.mode is not None or not self.is_up
 
     def _show_life(self, steps: _EpochSteps, pulses: Pulses) -> None:
         """Java has just answered. That is a sign of life while an epoch is under way, however long it takes; between
