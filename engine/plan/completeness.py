@@ -21,8 +21,8 @@ from functools import reduce
 from typing import TypeAlias, assert_never
 
 from engine.instants import FAR_FUTURE, to_micros
-from engine.plan.nodes import Carried, Hop, Scan, Session, Tumble, WindowAggregate
-from engine.plan.tree import Node, inputs_of
+from engine.plan.nodes import Carried, Hop, LateRows, Scan, Session, Tumble, WindowAggregate
+from engine.plan.tree import Node, inputs_of, walk
 
 END = to_micros(FAR_FUTURE)
 """The watermark of an input that has ended: every window is closed, sessions too."""
@@ -52,6 +52,11 @@ class Reached:
 def row_paths(node: Node) -> frozenset[RowPath]:
     """All ways on which rows come to a relation."""
     return frozenset(_paths(node, ()))
+
+
+def has_late_rows(node: Node) -> bool:
+    """Whether rows of a relation are older than the watermark when they come."""
+    return any(isinstance(below, LateRows) for below in walk(node))
 
 
 def complete_until(

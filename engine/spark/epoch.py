@@ -177,7 +177,7 @@ def commit_sinks(
     held_from: dict[str, Sequence[int | None]] = {}
     for index, target in enumerate(targets):
         sink = target.open()
-        sink.commit(epoch, [message.content for message in messages if message.sink == index])
+        sink.commit(target.epoch_of_sink(epoch), [message.content for message in messages if message.sink == index])
         if isinstance(sink, HoldsRows):
             held_from[target.table.name] = (*held_from.get(target.table.name, ()), *sink.holds_from(epoch))
     return held_from

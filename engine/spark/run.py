@@ -36,7 +36,6 @@ from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.epoch_report import EpochReport
-from engine.plan.nodes import is_updating
 from engine.process_endings import count_memory_kills
 from engine.spark.begun_epochs import BegunEpochs
 from engine.spark.dead_letter_tables import DeadLetterTable
@@ -283,7 +282,7 @@ class _Running:
 
     def _steps(self, spark: SparkSession) -> _EpochSteps:
         spec, program = self.prepared.spec, self.prepared.program
-        targets = [self._target(write.table, is_updating=is_updating(write)) for write in program.writes]
+        targets = [self._target(write.table).receiving(write) for write in program.writes]
         dead_letter_tables = [
             DeadLetterTable(self._target(name), senders, targets)
             for name, senders in program.dead_letter_tables.items()
@@ -294,13 +293,13 @@ class _Running:
         stream = stream_part(spark, program, epoch_part, self.prepared.paths.watermarks, limits, spec.name)
         return _EpochSteps(stream, epoch_part, dead_letter_tables, (*targets, *dead_letter_targets))
 
-    def _target(self, table: str, *, is_updating: bool = False) -> Target:
+    def _target(self, table: str) -> Target:
         directory = sink_directory(self.prepared.paths.root, table)
         directory.mkdir(parents=True, exist_ok=True)
         spec = self.prepared.spec
         owner = Owner(self.prepared.claim.owner, spec.name, spec.predecessors, is_passing=not spec.keeps_state)
         place = SinkContext(directory, spec.name, owner)
-        return Target(self.prepared.program.tables[table], place, is_updating)
+        return Target(self.prepared.program.tables[table], place)
 
     def _run_epoch(self, steps: _EpochSteps, rows: DataFrame, number: int) -> None:
         """One epoch, in Spark's thread. An exception ends the query, with the epoch not committed."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
 from engine.connectors import connector_of
-from engine.connectors.base import HasProbe, Sink, SinkContext, Table
+from engine.connectors.base import Epoch, HasProbe, Sink, SinkContext, Table
 from engine.delivery.file_ledger import read_ledger, refused_so_far
+from engine.plan.completeness import has_late_rows
 from engine.plan.hidden import EVENT_TIME
+from engine.plan.nodes import Write, is_updating
 from engine.schema import Field, Schema
 from engine.spark.safe_table_names import safe_name
 from engine.spark.scan_spec import CHANGES
@@ -18,11 +20,13 @@ from engine.types import TIMESTAMP
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A sink of a job: its table, where it keeps its own files, and whether its rows are taken back and replaced."""
+    """A sink of a job: its table, where it keeps its own files, whether its rows are taken back and replaced, and
+    whether it takes those that are older than the watermark."""
 
     table: Table
     place: SinkContext
     is_updating: bool = False
+    takes_late_rows: bool = False
 
     @property
     def needs_event_time(self) -> bool:
@@ -56,6 +60,14 @@ class Target:
         opener = connector_of(self.table).open_sink
         assert opener is not None, self.table.connector
         return opener(self.table, self.place)
+
+    def receiving(self, write: Write) -> Target:
+        """The same sink, with the rows of a query."""
+        return replace(self, is_updating=is_updating(write), takes_late_rows=has_late_rows(write))
+
+    def epoch_of_sink(self, epoch: Epoch) -> Epoch:
+        """The epoch as the sink is told of it: of late rows, the watermark before says nothing."""
+        return replace(epoch, watermark_before=None) if self.takes_late_rows else epoch
 
     def probe(self) -> None:
         """Fail as an epoch would, where the sink can tell without writing one."""
