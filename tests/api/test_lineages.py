@@ -160,6 +160,29 @@ def test_a_restore_that_fails_half_way_leaves_no_progress(plane: Plane) -> None:
     assert gate(plane) == NOTHING
 
 
+def test_a_restore_that_hangs_is_ended_and_tried_again_some_times(plane: Plane) -> None:
+    plane.run()
+    savepoint = plane.http.post("/api/v1/pipelines/orders/savepoints").json()
+    reach(plane, 25, 30)
+    begin, begun = plane.runner.begin_maintenance, []
+
+    def hang(pipeline_id: str, task: Any) -> None:
+        begin(pipeline_id, task)
+        begun.append(task)
+        plane.runner.work[pipeline_id] = Maintenance(task, "running", stillness=timedelta(minutes=6))
+
+    plane.runner.begin_maintenance = hang  # type: ignore[method-assign]
+    plane.http.post("/api/v1/pipelines/orders/restore", json={"savepoint_id": savepoint["id"], "allow_replay": True})
+    plane.settle()
+    plane.end()
+    assert (plane.state(), plane.job()["failure_code"]) == ("Recovering", "run.maintenance_stuck")
+    plane.let_pass(60)
+
+    assert (plane.state(), plane.job()["failure_cause"]) == ("Failed", "unknown")
+    assert len(begun) == 3
+    assert gate(plane) == NOTHING
+
+
 def test_a_state_that_somebody_has_replaced_starts_without_progress(plane: Plane) -> None:
     plane.run()
     reach(plane, 25, 30, lineage="a")
