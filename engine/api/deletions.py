@@ -76,6 +76,8 @@ def finish(context: Context, pipeline_id: str) -> None:
     """Remove the directories of a pipeline that is deleted, once nobody works on its state any more: what a control
     plane before this one has begun would make them anew. What cannot be removed is left to the next start."""
     if processes.is_locked(context.directory.driver_lock(pipeline_id)):
+        # nobody wants a restore or a rescale to end any more, and one that hangs never does
+        processes.kill(processes.marked(processes.maintenance_mark(pipeline_id)))
         later = threading.Timer(_PAUSE, finish, (context, pipeline_id))
         later.daemon = True
         later.start()

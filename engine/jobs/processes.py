@@ -58,6 +58,11 @@ def marked(marker: str) -> list[int]:
     return pids
 
 
+def maintenance_mark(pipeline_id: str) -> str:
+    """What the processes have in their environment that work on a pipeline's state between two runs."""
+    return f"maintenance/{pipeline_id}"
+
+
 def kill(pids: Iterable[int]) -> None:
     """End these processes at once; silent about those that have ended."""
     for pid in pids:

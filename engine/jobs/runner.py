@@ -228,7 +228,10 @@ class LocalRunner:
         result.unlink(missing_ok=True)
         lock = str(self.directory.driver_lock(pipeline_id))
         args = [*self._arguments(pipeline_id, task), "--lock", lock, "--result", str(result)]
-        environment = {**driver_environment(os.environ, self.inherited), processes.MARK: _work_mark(pipeline_id)}
+        environment = {
+            **driver_environment(os.environ, self.inherited),
+            processes.MARK: processes.maintenance_mark(pipeline_id),
+        }
         child = self._spawn(args, self.directory.maintenance_log(pipeline_id), environment)
         self._work[pipeline_id] = _Work(task, child, result, Liveness(child.pid, self.work_limit))
 
@@ -236,7 +239,7 @@ class LocalRunner:
         """What an earlier control plane has begun is begun again, or not wanted any more. It may hang, and the lock
         with it; wherever it is ended, the state is whole."""
         if pipeline_id not in self._cleared:
-            processes.kill(processes.marked(_work_mark(pipeline_id)))
+            processes.kill(processes.marked(processes.maintenance_mark(pipeline_id)))
             self._cleared.add(pipeline_id)
 
     def maintenance(self, pipeline_id: str) -> Maintenance | None:
@@ -247,7 +250,7 @@ class LocalRunner:
         code = work.process.poll()
         if code is None:
             return Maintenance(work.task, "running", stillness=work.liveness.stillness())
-        if descendants := processes.marked(_work_mark(pipeline_id)):
+        if descendants := processes.marked(processes.maintenance_mark(pipeline_id)):
             processes.kill(descendants)
             return Maintenance(work.task, "running")
         if code == 0:
@@ -259,7 +262,7 @@ class LocalRunner:
         work = self._work[pipeline_id]
         self._work[pipeline_id] = replace(work, failure=failure)
         processes.kill_group(work.process.pid)
-        processes.kill(processes.marked(_work_mark(pipeline_id)))
+        processes.kill(processes.marked(processes.maintenance_mark(pipeline_id)))
 
     def end_maintenance(self, pipeline_id: str) -> None:
         """Forget work that has ended."""
@@ -293,11 +296,6 @@ class LocalRunner:
 def _mark(job_id: str, generation: int) -> str:
     """What the processes of a run have in their environment that were started for it."""
     return f"{job_id}/{generation}"
-
-
-def _work_mark(pipeline_id: str) -> str:
-    """What the processes have in their environment that work on a pipeline's state between two runs."""
-    return f"maintenance/{pipeline_id}"
 
 
 def _failure(work: _Work, code: int) -> Failure:

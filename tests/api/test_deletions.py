@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +55,26 @@ def test_directories_go_once_nobody_works_on_the_state_any_more(plane: Plane, mo
     lock.close()
 
     until(lambda: [folder for folder in folders if folder.exists()], lambda there: not there, 60)
+
+
+HANGS = """
+import os, pathlib, signal, sys
+from engine.jobs import processes
+lock = processes.try_lock(pathlib.Path(sys.argv[1]))
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def test_work_that_hangs_does_not_keep_a_deleted_pipeline(plane: Plane) -> None:
+    folders = stopped(plane)
+    mark = {processes.MARK: processes.maintenance_mark(folders[1].name)}
+    work = subprocess.Popen([sys.executable, "-c", HANGS, str(folders[1] / "lock")], env={**os.environ, **mark})
+    until(lambda: processes.stat_fields(Path(f"/proc/{work.pid}"))[0], lambda state: state == "T")
+
+    assert plane.http.delete(BASE).status_code == 204
+
+    until(lambda: any(folder.exists() for folder in folders), lambda exists: not exists)
+    assert work.wait(60) == -signal.SIGKILL
 
 
 def test_what_a_crash_has_left_of_a_deletion_goes_at_the_next_start(
