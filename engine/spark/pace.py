@@ -23,6 +23,10 @@ _ROWS_TO_FIXED = 9
 """An epoch whose rows take nine times its fixed part spends a tenth on that."""
 _SHARE_OF_MACHINE = 0.25
 """What the fixed parts of all pipelines on a machine may take of it."""
+_SILENT_LOOKS = 40
+"""So many looks without an epoch in between, some ten seconds, are a silence."""
+_SILENT_INTERVAL = timedelta(seconds=1)
+"""From one look to the next in a silence: each costs some milliseconds, in Java and in Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +59,8 @@ def rest_after(epoch: EndedEpoch, linger: timedelta, machine: Machine) -> timede
         return rest
     distance = machine.fixed / (machine.processors * _SHARE_OF_MACHINE)
     return max(rest, min(distance - epoch.took, max(linger, LONGEST_STRETCH)))
+
+
+def look_after(idle_looks: int, linger: timedelta) -> timedelta:
+    """How long to wait after a look that has led to no epoch, as that many have not."""
+    return linger if idle_looks < _SILENT_LOOKS else max(linger, _SILENT_INTERVAL)

@@ -5,7 +5,7 @@ that was asked first in the first round is so in every round, and it alone waits
 
     the run       epoch 7 has ended, and rests until 12.25     pulses/pace says 12.25
     planner of t  asked at 12.01: waits until 12.25            answers, with rows or without
-    planner of t  asked at 12.30, and no epoch was run         waits until 12.50, 250 ms after it was asked before
+    planner of t  asked at 12.30, and no epoch was run         waits until 12.50, 250 ms after its last answer
     the run       is to stop                                   pulses/pace says `at once`, and nobody waits any more
 
 The instants are of the clock that does not jump, which all processes of a machine share.
@@ -20,6 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+
+from engine.spark.pace import look_after
 
 _PACE, _FIRST, _WAITED = "pace", "first", "waited"
 _AT_ONCE = b"at once"
@@ -95,6 +97,7 @@ class Waiting:
     _is_first: bool | None = field(default=None, init=False)
     _asked_at: float = field(default=float("-inf"), init=False)
     _read_before: bytes = field(default=b"", init=False)
+    _idle_looks: int = field(default=0, init=False)
 
     def wait(self) -> None:
         """Wait until the sources may be looked at."""
@@ -105,6 +108,7 @@ class Waiting:
         begin = self.clock()
         while (seconds := self._due(text := self.file.read()) - self.clock()) > 0:
             self.sleep(min(seconds, _LOOK))
+        self._idle_looks = self._idle_looks + 1 if text == self._read_before else 0
         self._asked_at, self._read_before = self.clock(), text
         self.file.note_waited(timedelta(seconds=self._asked_at - begin))
 
@@ -113,4 +117,4 @@ class Waiting:
             return float("-inf")
         if text and text != self._read_before:
             return float(text)
-        return self._asked_at + self.linger.total_seconds()
+        return self._asked_at + look_after(self._idle_looks, self.linger).total_seconds()

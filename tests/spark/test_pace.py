@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.spark.neighbours import Neighbours
-from engine.spark.pace import EndedEpoch, Machine, rest_after
+from engine.spark.pace import EndedEpoch, Machine, look_after, rest_after
 from engine.spark.pace_file import PaceFile, Waiting
 from engine.spark.pacing import Pacing, leaves_work, pacing_of
 from engine.spark.planner import Offset
@@ -131,6 +131,27 @@ def test_the_first_look_is_at_once_and_idle_ones_are_a_linger_apart(tmp_path: Pa
         instants.append(clock.now)
 
     assert instants == pytest.approx([100.0, 100.25, 100.5])
+
+
+def test_in_a_silence_looks_are_a_second_apart(tmp_path: Path) -> None:
+    clock, file = Clock(), PaceFile(tmp_path)
+    planner = waiting(tmp_path, clock)
+    for _ in range(40):
+        planner.wait()
+    assert clock.now == pytest.approx(109.75)
+
+    planner.wait()
+    assert clock.now == pytest.approx(110.75)
+
+    # an epoch ends the silence
+    file.rest_until(112.0)
+    planner.wait()
+    planner.wait()
+    assert clock.now == pytest.approx(112.25)
+
+
+def test_a_longer_linger_is_not_shortened_by_silence() -> None:
+    assert look_after(1000, timedelta(seconds=5)) == timedelta(seconds=5)
 
 
 def test_after_an_epoch_the_planner_waits_as_long_as_the_run_says(tmp_path: Path) -> None:
