@@ -21,6 +21,7 @@ from pathlib import Path
 from engine.errors import JavaStartError, JvmDiedError
 from engine.process_endings import count_memory_kills, describe_ending
 from engine.spark.jvm.class_archive import Archive
+from engine.spark.jvm.economy import economy_options
 from engine.spark.jvm.java import Java
 from engine.spark.jvm.local_files import ARCHIVE
 
@@ -128,7 +129,7 @@ def launch(
     properties.write_text("".join(f"{key} {_escape(value)}\n" for key, value in conf.items()))
     command: list[str] = [
         str(java.path),
-        *_options(java, memory=memory, quick=quick, log_file=log_file),
+        *_options(java, master=conf.get("spark.master", ""), memory=memory, quick=quick, log_file=log_file),
         *(archive.options() if archive else ()),
         "-cp", f"{ARCHIVE}:{home}/jars/*",
         "org.apache.spark.deploy.SparkSubmit", "--properties-file", str(properties), "pyspark-shell",
@@ -225,7 +226,7 @@ def _end(process: subprocess.Popen[bytes], deadline: timedelta) -> None:
         process.wait()
 
 
-def _options(java: Java, *, memory: str, quick: bool, log_file: Path) -> Sequence[str]:
+def _options(java: Java, *, master: str, memory: str, quick: bool, log_file: Path) -> Sequence[str]:
     opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
     older = ["--add-opens=java.base/sun.security.action=ALL-UNNAMED"] if java.major < 24 else []
     newer = ["--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"] if java.major >= 23 else []
@@ -239,7 +240,7 @@ def _options(java: Java, *, memory: str, quick: bool, log_file: Path) -> Sequenc
         f"-Xmx{memory}",
         # half of a JVM is worse than none: it answers, and its threads are gone
         "-XX:+ExitOnOutOfMemoryError",
-        *(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if quick else []),
+        *economy_options(master=master, memory=memory, quick=quick),
         f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
         f"-Dengine.log.file={log_file}",
     ]  # fmt: skip

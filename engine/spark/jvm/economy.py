@@ -1,0 +1,37 @@
+"""Options by which a JVM spends less on itself.
+
+A driver has one or two tasks and a small heap, and works a little several times a second, for days. By default Java is
+made for the opposite: it compiles early and with all its might, and collects garbage with several threads beside the
+work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_TASKS = re.compile(r"local(?:\[(\d+)(?:,\s*\d+)?\])?")
+_MEMORY = re.compile(r"(\d+)([kmgt]?)", re.IGNORECASE)
+_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_MOST_TASKS = 2
+_MOST_BYTES = 4 * 2**30
+"""One thread looks through so much in a second or two; a larger heap has Java's own choice."""
+
+_LATE = ("Invocation", 50_000), ("MinInvocation", 6_000), ("Compile", 150_000), ("BackEdge", 400_000)
+"""Ten times Java's own numbers of calls and rounds after which the compiler that optimises takes a method: what rows
+are computed with comes there in its first seconds, what is run some times in an epoch later or never."""
+
+
+def economy_options(*, master: str, memory: str, quick: bool) -> Sequence[str]:
+    """The options of a JVM in which Spark has that master, and which has so much heap."""
+    if quick:
+        return ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    late = [f"-XX:Tier4{name}Threshold={count}" for name, count in _LATE]
+    return [*late, "-XX:+UseSerialGC"] if _is_small(master, memory) else late
+
+
+def _is_small(master: str, memory: str) -> bool:
+    tasks, amount = _TASKS.fullmatch(master), _MEMORY.fullmatch(memory)
+    if tasks is None or amount is None:
+        return False
+    return int(tasks[1] or 1) <= _MOST_TASKS and int(amount[1]) * _BYTES[amount[2].lower()] <= _MOST_BYTES
