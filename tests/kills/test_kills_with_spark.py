@@ -30,11 +30,12 @@ IN_AN_EPOCH = ("after_offsets", "after_sinks")
 @dataclass(frozen=True, slots=True)
 class SparkKill:
     """What is asked for, the point at which something dies, and what: the process that comes to it, which is a driver,
-    work between runs or the control plane, or the Java of a process that stands still there."""
+    work between runs or the control plane, or the Java of a process that stands still there. Where it is nobody, the
+    control plane has to notice that the process stands still."""
 
     verb: str
     fault: str
-    victim: Literal["process", "java", "server"] = "process"
+    victim: Literal["process", "java", "server", "nobody"] = "process"
 
     def __str__(self) -> str:
         return f"{self.verb}-{self.fault}-{self.victim}"
@@ -42,7 +43,7 @@ class SparkKill:
     @property
     def stands_still(self) -> bool:
         """Whether its process is stopped at the point, for the test to kill."""
-        return self.victim == "java" or self.is_before_request
+        return self.victim in ("java", "nobody") or self.is_before_request
 
     @property
     def is_before_request(self) -> bool:
@@ -67,6 +68,7 @@ KILLS = [
     SparkKill("rescale", "before_swap"),
     SparkKill("rescale", "while_swapping"),
     SparkKill("rescale", "before_swap", "java"),
+    SparkKill("rescale", "before_swap", "nobody"),
     SparkKill("rescale", "after_intent:Repartition", "server"),
 ]
 SHORT = ("rescale-while_swapping-process",)
@@ -106,7 +108,8 @@ class SparkStory(Story):
 @pytest.fixture(scope="module")
 def armed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmedPlane]:
     """A control plane that all stories share."""
-    plane = ArmedPlane(tmp_path_factory.mktemp("armed"), {"HEARTBEAT_LIMIT": "60s", "STOP_GRACE": "60s"}, None)
+    limits = {"HEARTBEAT_LIMIT": "60s", "STOP_GRACE": "60s", "START_LIMIT": "2m"}
+    plane = ArmedPlane(tmp_path_factory.mktemp("armed"), limits, None)
     plane.start()
     yield plane
     plane.close()
@@ -132,7 +135,9 @@ def test_a_job_ends_in_the_state_asked_for_whatever_of_its_driver_is_killed(
     ask(story, kill.verb, savepoint, key)
     if not kill.is_before_request:
         was_reached(armed)
-    if kill.stands_still:
+    if kill.victim == "nobody":
+        until(story.job, lambda job: job["failure_code"] == "run.maintenance_stuck", 600)
+    elif kill.stands_still:
         kill_what_stands_still(story, kill)
     ask(story, kill.verb, savepoint, key)
 
