@@ -1,4 +1,4 @@
-"""`python -m benchmarks.fuse [FILES [ROUNDS]]`: what it saves that the tasks of sources leave out what no query wants.
+"""`python -m benchmarks.fuse [FILES [ROUNDS [QUERY ...]]]`: what it saves that the tasks of sources leave out what no query wants.
 
 Files of half a million bids as JSON, each an epoch, into nothing; the same query by turns with `fuse` off and on, in
 one warm session. What counts are the CPU seconds of all processes.
@@ -24,6 +24,12 @@ PARALLELISM = 2
 QUERIES: Mapping[str, str] = {
     "q0": OURS["q0"],
     "q2": OURS["q2"],
+    "file": """
+        CREATE TABLE file WITH (
+          connector = 'filesystem', path = '{scratch}/out', format = 'json', type = 'sink', 'rolling_policy.interval' = '1 day'
+        );
+        INSERT INTO file SELECT auction, bidder, 0.908 * price AS price, datetime FROM bids WHERE auction % 2 = 0;
+    """,
     "few": """
         INSERT INTO nowhere
         SELECT bidder, tumble(INTERVAL '10 seconds') AS window, count(*) AS bids
@@ -31,12 +37,13 @@ QUERIES: Mapping[str, str] = {
     """,
     "all": "INSERT INTO nowhere SELECT auction, price, extra FROM bids WHERE price > 0;",
 }
-"""Without a filter; one row in 123; one in 12, counted by window and key; all rows, whatever the filter asks."""
+"""Without a filter; one row in 123; every second into files; one in 12, counted by window and key; all rows, whatever the
+filter asks."""
 
 
 def main() -> None:
     """Print a line per query: medians of the rounds after one to warm up, and their ratio."""
-    files, rounds = (int(text) for text in [*sys.argv[1:], *("4", "3")[len(sys.argv) - 1 :]])
+    files, rounds = (int(text) for text in [*sys.argv[1:3], *("4", "3")[len(sys.argv[1:3]) :]])
     folder = make_bids(Path(__file__).parent.parent / ".cache" / "bench", files)
     scratch = Path(tempfile.mkdtemp(prefix="fuse-"))
     spark = open_session(app_name="fuse", log_dir=scratch, master=f"local[{PARALLELISM}]", parallelism=PARALLELISM)
@@ -44,13 +51,14 @@ def main() -> None:
     def run(query: str, *, fuse: bool) -> float:
         state, before = scratch / "state", cpu_seconds()
         shutil.rmtree(state, ignore_errors=True)
-        script = SOURCE.format(folder=folder) + QUERIES[query]
+        shutil.rmtree(scratch / "out", ignore_errors=True)
+        script = SOURCE.format(folder=folder) + QUERIES[query].replace("{scratch}", str(scratch))
         spec = RunSpec(query, script, state, parallelism=PARALLELISM, max_epoch_rows=ROWS_PER_FILE, fuse=fuse)
         run_in(spark, spec, Control())
         return cpu_seconds() - before
 
     print(f"{files * ROWS_PER_FILE:,} bids; CPU seconds, medians of {rounds} rounds", flush=True)
-    for query in QUERIES:
+    for query in sys.argv[3:] or QUERIES:
         pairs = [(run(query, fuse=False), run(query, fuse=True)) for _ in range(rounds + 1)][1:]
         off, on = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
         print(f"{query:8}{off:9.2f}{on:9.2f}{on / off:8.2f}", flush=True)

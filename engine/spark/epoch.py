@@ -30,6 +30,7 @@ from engine.spark.lower.rows import quoted
 from engine.spark.scan_spec import CHANGES
 from engine.spark.tagged_frames import tag, untag, with_numbered_columns
 from engine.spark.targets import Target
+from engine.spark.whole_tasks import WholeTasks
 from engine.spark.write_segments import MESSAGE, segment_writer
 from engine.types import TIMESTAMP
 
@@ -111,28 +112,31 @@ class EpochPart:
         )
         return plain and not self.carries_time and not any(target.drops_all for target in self.targets)
 
-    def run(self, frame: DataFrame, epoch: Epoch) -> TakenEpoch:
-        """Write an epoch into all sinks."""
+    def run(self, frame: DataFrame, epoch: Epoch, whole: WholeTasks | None = None) -> TakenEpoch:
+        """Write an epoch into all sinks; with `whole`, tasks make the rows themselves of the slices that they get."""
         reads = sum(isinstance(node, Branch) for write in self.parts.writes for node in walk(write))
-        if reads <= 1 or self.is_plain:
-            return self._write(frame, epoch)
+        if whole is not None or reads <= 1 or self.is_plain:
+            return self._write(frame, epoch, whole)
         # Spark runs what is read twice twice, and with it what keeps state
         frame = frame.persist()
         try:
-            return self._write(frame, epoch)
+            return self._write(frame, epoch, None)
         finally:
             frame.unpersist()
 
-    def _write(self, frame: DataFrame, epoch: Epoch) -> TakenEpoch:
+    def _write(self, frame: DataFrame, epoch: Epoch, whole: WholeTasks | None) -> TakenEpoch:
         written = [index for index, target in enumerate(self.targets) if not target.drops_all]
         messages: list[SinkMessage] = []
         is_computed = False
-        if written:
+        if whole is not None:
+            writer = whole.writer([self.targets[index] for index in written], epoch)
+            messages = _messages(frame.mapInArrow(writer, MESSAGE), written)
+            is_computed = True
+        elif written:
             for_sinks = self._for_sinks(frame, written)
             writer = segment_writer([self.targets[index] for index in written], epoch)
             # all tasks have ended and their segments are durable when this returns; until then no sink was touched
-            rows = with_numbered_columns(for_sinks).mapInArrow(writer, MESSAGE).collect()
-            messages = [SinkMessage(written[row.sink], row.rows, bytes(row.message)) for row in rows]
+            messages = _messages(with_numbered_columns(for_sinks).mapInArrow(writer, MESSAGE), written)
             reads_all = len(written) == len(self.targets) or len(self.parts.branches) == 1
             is_computed = reads_all and self._is_read(for_sinks)
         if not is_computed:
@@ -166,6 +170,10 @@ class EpochPart:
             for index, schema in zip(written, schemas, strict=True)
         ]
         return frames[0] if len(frames) == 1 else tag(frames, schemas)
+
+
+def _messages(frame: DataFrame, written: Sequence[int]) -> list[SinkMessage]:
+    return [SinkMessage(written[row.sink], row.rows, bytes(row.message)) for row in frame.collect()]
 
 
 def commit_sinks(

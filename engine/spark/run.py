@@ -307,7 +307,7 @@ class _Running:
         paths, closes_windows = self.prepared.paths, self.prepared.program.parts.closes_windows
         epoch = planned_epoch(number, self.prepared.claim, paths.checkpoint, closes_windows=closes_windows)
         reach(Point.AFTER_OFFSETS, number)
-        taken = steps.epoch_part.run(steps.stream.released(rows), epoch)
+        taken = steps.epoch_part.run(steps.stream.released(rows), epoch, steps.stream.whole)
         begin = time.monotonic()
         # after all other sinks: what those have left out is known once they have recorded the epoch
         ends = read_ends(paths.checkpoint, number)

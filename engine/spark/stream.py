@@ -14,6 +14,7 @@ from engine.plan.fuse import fused_tables
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.reads import read_by
 from engine.plan.tree import walk
+from engine.plan.whole import whole_branch
 from engine.spark.epoch import EpochPart
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
@@ -24,6 +25,7 @@ from engine.spark.scan_spec import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, fo
 from engine.spark.slices_read_by_spark import stream_slices, tables_of
 from engine.spark.source import source_class, streamed
 from engine.spark.tagged_frames import tag
+from engine.spark.whole_tasks import WholeTasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class StreamPart:
-    """The stream part of a program: what streams, and what becomes of it in an epoch: the rows of every branch."""
+    """The stream part of a program: what streams, and what becomes of it in an epoch: the rows of every branch. Where
+    tasks do the `whole` of it, they make the rows themselves."""
 
     frame: DataFrame
     released: Callable[[DataFrame], DataFrame]
+    whole: WholeTasks | None = None
 
 
 def stream_part(
@@ -65,7 +69,15 @@ def stream_part(
 
     if any(spec.spark_read for spec in specs.values()):
         return StreamPart(stream_slices(spark, specs), lambda rows: branches(tables_of(spark, specs, rows)))
+    whole = _whole_tasks(program, epoch, specs)
+    if whole is not None:
+        return StreamPart(whole.stream(spark), lambda rows: rows, whole)
     return StreamPart(branches(open_tables(spark, specs)), lambda rows: rows)
+
+
+def _whole_tasks(program: Program, epoch: EpochPart, specs: Mapping[str, ScanSpec]) -> WholeTasks | None:
+    branch = whole_branch(program.running_parts) if program.is_fused and not epoch.carries_time else None
+    return None if branch is None else WholeTasks(specs[branch.table], branch)
 
 
 def open_tables(spark: SparkSession, specs: Mapping[str, ScanSpec]) -> Mapping[str, DataFrame]:

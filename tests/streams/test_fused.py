@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from engine.checkpoints.layout import StatePaths
 from engine.epoch_report import EpochReport
 from engine.spark.run import RunSpec
-from tests.streams.play import Step, at, play, read_rows, write_script
+from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,3 +119,41 @@ def test_a_run_goes_on_with_the_state_of_one_that_was_run_the_other_way(spark: S
     assert play(spark, replace(switched, fuse=True))[0] == "finished"
 
     assert written(tmp_path / "switched")[:2] == written(tmp_path / "plain")[:2]
+
+
+LINES = """
+CREATE TABLE lines (ts TIMESTAMP NOT NULL, key TEXT, number BIGINT)
+WITH (connector = 'filesystem', path = '{folder}/input', format = 'json', type = 'source', event_time_field = 'ts',
+      bad_data = 'dead_letter', 'dead_letter.path' = '{folder}/letters');
+CREATE TABLE counts (key TEXT, at TIMESTAMP, half DOUBLE)
+WITH (connector = 'single_file', path = '{folder}/counts.json', format = 'json', type = 'sink');
+INSERT INTO counts SELECT key, ts AS at, number * 0.5 AS half FROM lines WHERE number % 7 <> 3 OR key IS NULL;
+"""
+
+
+def stateless(folder: Path, *, fuse: bool) -> RunSpec:
+    (folder / "input").mkdir(parents=True, exist_ok=True)
+    for file in range(3):
+        lines = [json.dumps({"ts": at(n), "key": None if n % 5 == 0 else "k", "number": n}) for n in range(50)]
+        (folder / "input" / f"{file}.json").write_text("\n".join([*lines[:9], "no json", *lines[9:]]) + "\n")
+    (folder / "chosen.json").touch()
+    state = folder / "state"
+    return RunSpec("lines", LINES.format(folder=folder), state, parallelism=2, max_epoch_rows=30, fuse=fuse)
+
+
+def test_tasks_that_do_all_of_a_plan_write_the_same_also_across_a_kill(spark: SparkSession, tmp_path: Path) -> None:
+    plain, whole, killed = (tmp_path / name for name in ("plain", "whole", "killed"))
+    outcome, plain_reports = play(spark, stateless(plain, fuse=False))
+    whole_outcome, whole_reports = play(spark, stateless(whole, fuse=True))
+
+    assert outcome == whole_outcome == "finished"
+    assert figures(whole_reports) == figures(plain_reports)
+    assert written(whole)[0] == written(plain)[0]
+    assert written(plain)[0].total() == 3 * (50 - 5)
+    assert written(whole)[2].total() == written(plain)[2].total() == 3
+
+    kill_in_epoch(stateless(killed, fuse=True), 1)
+    assert play(spark, stateless(killed, fuse=False), stop_after=2)[0] == "stopped"
+    assert play(spark, stateless(killed, fuse=True))[0] == "finished"
+    assert written(killed)[0] == written(plain)[0]
+    assert written(killed)[2].total() == 3
