@@ -1,4 +1,4 @@
-"""`python -m benchmarks.fuse [FILES [ROUNDS [QUERY ...]]]`: what it saves that the tasks of sources leave out what no query wants.
+"""`python -m benchmarks.fuse [FILES [ROUNDS [QUERY ...]]]`: what it saves that the tasks of sources do what they can.
 
 Files of half a million bids as JSON, each an epoch, into nothing; the same query by turns with `fuse` off and on, in
 one warm session. What counts are the CPU seconds of all processes.
@@ -26,7 +26,7 @@ QUERIES: Mapping[str, str] = {
     "q2": OURS["q2"],
     "file": """
         CREATE TABLE file WITH (
-          connector = 'filesystem', path = '{scratch}/out', format = 'json', type = 'sink', 'rolling_policy.interval' = '1 day'
+          connector = 'filesystem', path = '{scratch}/out', format = 'json', type = 'sink'
         );
         INSERT INTO file SELECT auction, bidder, 0.908 * price AS price, datetime FROM bids WHERE auction % 2 = 0;
     """,
@@ -37,8 +37,8 @@ QUERIES: Mapping[str, str] = {
     """,
     "all": "INSERT INTO nowhere SELECT auction, price, extra FROM bids WHERE price > 0;",
 }
-"""Without a filter; one row in 123; every second into files; one in 12, counted by window and key; all rows, whatever the
-filter asks."""
+"""Without a filter; one row in 123; every second row into files; one in 12, counted by window and key; all rows,
+whatever the filter asks."""
 
 
 def main() -> None:

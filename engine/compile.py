@@ -23,6 +23,7 @@ from engine.plan.split import Parts, split
 from engine.plan.tags import stable_text
 from engine.plan.tree import walk
 from engine.plan.used import functions_of
+from engine.plan.whole import WholeBranch, whole_branch
 from engine.schema import Schema
 from engine.sql.statements import translate
 from engine.sql.tables.create_connection import read_connections
@@ -48,6 +49,15 @@ class Program:
     def running_parts(self) -> Parts:
         """The parts as they run."""
         return fuse(self.parts) if self.is_fused else self.parts
+
+    @property
+    def whole(self) -> WholeBranch | None:
+        """What the tasks of the source do, where that is all there is to do."""
+        branch = whole_branch(self.running_parts) if self.is_fused and not self.parts.reads_time else None
+        if branch is None or connector_of(self.tables[branch.table]).spark_read(self.tables[branch.table]) is not None:
+            return None
+        sinks = [self.tables[write.table] for write in self.writes]
+        return None if any(connector_of(sink).needs_event_time(sink.options) for sink in sinks) else branch
 
     @property
     def scans(self) -> Mapping[str, Scan]:

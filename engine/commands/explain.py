@@ -38,7 +38,7 @@ def _run(arguments: Namespace) -> int:
         complain(error, script)
         return 2
     program = replace(program, is_fused=arguments.fuse == "on")
-    shown = explain(program.running_parts, arguments.format)
+    shown = explain(program.running_parts, arguments.format, is_whole=program.whole is not None)
     if arguments.format == "text":
         shown += explain_state(program.parts)
     print(shown, end="")  # noqa: T201 - the command's answer

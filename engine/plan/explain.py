@@ -45,11 +45,11 @@ from engine.plan.tree import Node, inputs_of
 Format = Literal["text", "json", "dot"]
 
 
-def explain(parts: Parts, form: Format = "text") -> str:
-    """The two halves of a plan, the top of each tree first."""
+def explain(parts: Parts, form: Format = "text", *, is_whole: bool = False) -> str:
+    """The two halves of a plan, the top of each tree first; `is_whole` when the tasks of the source do all of it."""
     match form:
         case "text":
-            return "".join(f"{line}\n" for line in _text(parts))
+            return "".join(f"{line}\n" for line in _text(parts, is_whole=is_whole))
         case "json":
             return json.dumps(to_graph(parts), indent=2) + "\n"
         case "dot":
@@ -203,12 +203,12 @@ def _vertices(parts: Parts) -> Iterator[_Vertex]:
             number += 1
 
 
-def _text(parts: Parts) -> Iterator[str]:
+def _text(parts: Parts, *, is_whole: bool) -> Iterator[str]:
     yield "epoch part, once per epoch over what the stream part released"
     for write in parts.writes:
         yield from _tree(write, 1)
     for index, branch in enumerate(parts.branches):
-        yield f"stream part, branch {index}"
+        yield f"stream part, branch {index}{', read, computed and written in the task of the source' * is_whole}"
         yield from _tree(branch, 1)
 
 

@@ -14,7 +14,6 @@ from engine.plan.fuse import fused_tables
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.reads import read_by
 from engine.plan.tree import walk
-from engine.plan.whole import whole_branch
 from engine.spark.epoch import EpochPart
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
@@ -69,15 +68,10 @@ def stream_part(
 
     if any(spec.spark_read for spec in specs.values()):
         return StreamPart(stream_slices(spark, specs), lambda rows: branches(tables_of(spark, specs, rows)))
-    whole = _whole_tasks(program, epoch, specs)
-    if whole is not None:
+    if (branch := program.whole) is not None:
+        whole = WholeTasks(specs[branch.table], branch)
         return StreamPart(whole.stream(spark), lambda rows: rows, whole)
     return StreamPart(branches(open_tables(spark, specs)), lambda rows: rows)
-
-
-def _whole_tasks(program: Program, epoch: EpochPart, specs: Mapping[str, ScanSpec]) -> WholeTasks | None:
-    branch = whole_branch(program.running_parts) if program.is_fused and not epoch.carries_time else None
-    return None if branch is None else WholeTasks(specs[branch.table], branch)
 
 
 def open_tables(spark: SparkSession, specs: Mapping[str, ScanSpec]) -> Mapping[str, DataFrame]:

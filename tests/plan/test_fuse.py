@@ -168,6 +168,8 @@ def test_explain_shows_what_is_done_in_the_tasks_when_asked_for_it(
     shown = "In the source's task: Filter hot, columns (price)"
 
     assert main(["explain", str(tmp_path / "query.sql"), "--fuse=on"]) == 0
-    assert shown in capsys.readouterr().out
+    explained = capsys.readouterr().out
+    assert shown in explained
+    assert "branch 0, read, computed and written in the task of the source" in explained
     assert main(["explain", str(tmp_path / "query.sql")]) == 0
     assert shown not in capsys.readouterr().out

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.compile import compile_script
+from engine.compile import Program, compile_script
 from engine.plan.whole import WholeBranch, whole_branch
 
 TABLES = """
@@ -60,3 +60,18 @@ def test_what_spark_has_to_do_a_part_of_is_left_to_it(query: str) -> None:
 
 def test_a_filter_that_spark_asks_is_left_to_it() -> None:
     assert whole_branch(compile_script(TABLES + "SELECT auction FROM bids WHERE price > 3").running_parts) is None
+
+
+def test_a_sink_that_lays_its_files_out_by_time_has_spark_carry_the_time() -> None:
+    sink = (
+        "CREATE TABLE files (auction BIGINT) WITH (connector = 'filesystem', path = '/out', format = 'json', {option});"
+    )
+    query = "INSERT INTO files SELECT auction FROM bids"
+    by_time = sink.format(option="type = 'sink', 'partitioning.time_pattern' = '%Y'")
+
+    def compiled(declared: str) -> Program:
+        return replace(compile_script(TABLES + declared + query), is_fused=True)
+
+    assert compiled(sink.format(option="type = 'sink'")).whole is not None
+    assert compiled(by_time).whole is None
+    assert replace(compiled(sink.format(option="type = 'sink'")), is_fused=False).whole is None
