@@ -13,6 +13,9 @@ ROOT = Path(__file__).parents[1]
 INTERRUPTED_AT = """
 import os, runpy, signal, sys
 
+# it is ignored where the tests themselves run in the background of a shell
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r}:

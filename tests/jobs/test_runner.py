@@ -23,7 +23,7 @@ from engine.jobs.runner import NO_ROOM, LocalRunner
 from engine.jobs.status import Failure, Run
 from tests.jobs.builders import T0, assigned
 
-ID = "pl_aaaaaaaaaaaaaaaa"
+ID = f"pl_{os.getpid():016d}"
 RUN = Run(f"job_{os.getpid():016d}", ID, 1, "h", 1, 1, T0)
 """Named for this process: whoever kills a run kills all that carry its name, those of another play of tests too."""
 HOLDS = """
