@@ -75,7 +75,8 @@ class Reader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, Json], limit: ReadLimit) -> dict[str, Json]:  # noqa: N802
         """Where the next epoch ends."""
         before, pulse = Offset.from_json(start), self.spec.plan.pulse
-        if pulse is not None and self._planner is None:
+        # a planner may be there already: a query that is new asks for its first offset before this
+        if pulse is not None and self._waiting is None:
             source = self.planner.source
             announce(pulse, source.patience if isinstance(source, HasPatience) else timedelta(0))
             self._waiting = Waiting(PaceFile(pulse.parent), before.table, self.spec.plan.linger)

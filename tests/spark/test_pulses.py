@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from engine.compile import compile_script
 from engine.connectors.base import LONGEST_SEARCH, HasPatience
 from engine.schema import Field, Schema
+from engine.spark.planner import PlanSpec
 from engine.spark.pulses import Pulses, announce, beat
+from engine.spark.scan_spec import BARE, ScanSpec
+from engine.spark.source import Reader
 from engine.types import TEXT
 from tests.connectors.tables import source, table
 from tests.kafka.tables import kafka_source
@@ -63,6 +69,23 @@ def test_a_planner_may_wait_for_an_outage_that_it_will_name(tmp_path: Path) -> N
     assert pulses.is_beating()
     now[0] += 89
     assert pulses.is_beating()
+
+
+def test_a_planner_announces_itself_also_where_the_query_is_new(tmp_path: Path) -> None:
+    file, pulse = tmp_path / "in.json.gz", tmp_path / "pulse"
+    file.write_bytes(gzip.compress(b'{"value": "a"}\n'))
+    sql = f"""
+    CREATE TABLE t (value TEXT) WITH (connector = 'single_file', path = '{file}', format = 'json', type = 'source');
+    SELECT value FROM t;
+    """
+    program = compile_script(sql, default_sink="stdout")
+    plan = PlanSpec("t", tmp_path / "notes", pulse=pulse, linger=timedelta(milliseconds=250))
+    reader = Reader(ScanSpec(program.tables["t"], program.scans["t"], plan, BARE))
+
+    reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+
+    assert pulse.read_bytes() == f"1{LONGEST_SEARCH.total_seconds()}".encode()
+    assert (tmp_path / "first").read_text() == "t"
 
 
 def test_a_kafka_planner_may_wait_for_its_brokers() -> None:
