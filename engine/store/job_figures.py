@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, and_, or_, select
 
 from engine.epoch_report import SinkProgress, TableFigures
 from engine.jobs.totals import Totals
@@ -15,6 +15,7 @@ from engine.store.jobs import JOBS
 from engine.store.pipelines import PIPELINES
 from engine.store.runs import RUNS
 from engine.store.totals import JOB_TOTALS, read
+from engine.store.versions import VERSIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +29,15 @@ class NewestEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFigures:
-    """A job as it stands, and what it has done in all. `is_open` says whether its newest run has not ended."""
+    """A job as it stands, and what it has done in all. `is_open` says whether its newest run has not ended,
+    `is_state_given_up` whether nothing that it has reached is promised any more: see `engine.store.lineages`."""
 
     pipeline: str
     job_id: str
     state: str
     generation: int
     is_open: bool
+    is_state_given_up: bool
     failures: int
     outages: int
     watermark: datetime | None
@@ -48,8 +51,12 @@ def job_figures(connection: Connection) -> Iterator[JobFigures]:
     """Those of every pipeline."""
     newest_run = and_(RUNS.c.job_id == JOBS.c.id, RUNS.c.generation == JOBS.c.generation)
     newest_epoch = and_(CHECKPOINTS.c.job_id == JOBS.c.id, CHECKPOINTS.c.epoch == JOBS.c.epoch)
+    version_asked = and_(VERSIONS.c.pipeline_id == PIPELINES.c.id, VERSIONS.c.number == PIPELINES.c.version)
+    is_changing = JOBS.c.version.is_distinct_from(PIPELINES.c.version)
+    is_state_given_up = or_(PIPELINES.c.restore_savepoint.is_not(None), and_(is_changing, VERSIONS.c.force))
     rows = (
         PIPELINES.join(JOBS, JOBS.c.id == PIPELINES.c.job_id)
+        .outerjoin(VERSIONS, version_asked)
         .outerjoin(RUNS, newest_run)
         .outerjoin(CHECKPOINTS, newest_epoch)
         .outerjoin(JOB_TOTALS, JOB_TOTALS.c.job_id == JOBS.c.id)
@@ -57,6 +64,7 @@ def job_figures(connection: Connection) -> Iterator[JobFigures]:
     query = select(
         PIPELINES.c.name,
         *JOBS.c["id", "state", "generation", "failures", "outages", "watermark", "sources", "sinks"],
+        is_state_given_up.label("is_state_given_up"),
         RUNS.c.launched_at,
         RUNS.c.ended_at,
         *CHECKPOINTS.c["at", "state_bytes", "tables"],
@@ -70,6 +78,7 @@ def job_figures(connection: Connection) -> Iterator[JobFigures]:
             state=row.state,
             generation=row.generation,
             is_open=row.launched_at is not None and row.ended_at is None,
+            is_state_given_up=bool(row.is_state_given_up),
             failures=row.failures,
             outages=row.outages,
             watermark=row.watermark,

@@ -127,6 +127,24 @@ def test_a_job_whose_input_has_ended_lags_behind_nothing(plane: Plane) -> None:
     assert value(series, "arroyo_rows_in_total", pipeline="orders", table="clicks") == 10
 
 
+@pytest.mark.parametrize("asked", ["a forced version", "a restore"])
+def test_a_state_that_is_to_be_given_up_lags_behind_nothing(plane: Plane, asked: str) -> None:
+    plane.run()
+    savepoint = plane.http.post("/api/v1/pipelines/orders/savepoints").json()
+    send(plane, full_report(1))
+    assert of(scrape(plane), "arroyo_watermark_lag_seconds")
+
+    if asked == "a restore":
+        body = {"savepoint_id": savepoint["id"], "allow_replay": True}
+        assert plane.http.post("/api/v1/pipelines/orders/restore", json=body).is_success
+    else:
+        plane.deploy(query="SELECT 2", force=True)
+    series = scrape(plane)
+
+    assert not [name for name, _ in series if name.endswith("lag_seconds")]
+    assert value(series, "arroyo_epochs_total", pipeline="orders") == 1, "what it has done, it has done"
+
+
 def test_restarts_are_counted_by_cause_and_failures_in_a_row_fall_back(plane: Plane) -> None:
     plane.run()
     for code, cause in ((SourceUnavailableError.code, "outage"), (DriverDiedError.code, "unknown")):

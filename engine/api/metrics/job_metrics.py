@@ -75,7 +75,9 @@ def add_job(families: Families, figures: JobFigures, usage: MeasuredUsage | None
     for cause in (Cause.OUTAGE, Cause.UNKNOWN):
         families.add(declared.RESTARTS, figures.totals.restarts.get(cause.value, 0), name, cause.value)
     _add_totals(families, figures)
-    _add_lags(families, figures, now)
+    if not figures.is_state_given_up:
+        _add_lags(families, figures, now)
+    _add_newest(families, figures)
     for role, used in usage.usage.items() if usage is not None else ():
         families.add(declared.RUN_CPU, used.cpu_seconds, name, role)
         families.add(declared.RUN_MEMORY, used.memory_bytes, name, role)
@@ -137,6 +139,10 @@ def _add_lags(families: Families, figures: JobFigures, now: datetime) -> None:
         families.add(declared.COMPLETE_LAG, _lag(sink.complete_until, now), name, table)
         if figures.watermark is not None and figures.watermark < FAR_FUTURE:
             families.add(declared.SINK_LAG, _lag(sink.complete_until, figures.watermark), name, table)
+
+
+def _add_newest(families: Families, figures: JobFigures) -> None:
+    name = figures.pipeline
     if (newest := figures.newest) is not None:
         families.add(declared.EPOCH_COMMITTED, newest.at.timestamp(), name)
         families.add(declared.STATE_BYTES, newest.state_bytes, name)
