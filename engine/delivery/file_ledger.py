@@ -7,6 +7,7 @@ A ledger is never changed; the next one is created under the next number. With l
     Q records: ledger 8 is there already, so Q was overtaken and ends
     R, asleep since it read ledger 7, wakes up when there is only ledger 12: it can create 8, sees 12 beside it,
     removes 8 again, and ends
+    S was killed over its draft of ledger 8: whoever creates a later one removes the draft
 
 What may be written is decided by `ledger.decide` (docs/decisions/the-ledger-of-a-sink-decides.md).
 """
@@ -128,7 +129,13 @@ def _create(directory: Path, version: int, entries: Sequence[LedgerEntry]) -> bo
     """Add a ledger with these entries, but for the oldest when there are too many; False when the number is taken."""
     lines = ",\n".join(json.dumps(asdict(entry)) for entry in entries[-KEPT_ENTRIES:])
     created = _folder(directory) / f"{version:012d}.json"
-    if not create_durably(created, f"[{lines}]\n".encode()):
+    try:
+        is_created = create_durably(created, f"[{lines}]\n".encode())
+    except FileNotFoundError:
+        if (newest := newest_ledger(directory)) is None or _version(newest) < version:
+            raise
+        return False  # the draft is gone, removed by the run that has overtaken this one
+    if not is_created:
         return False
     for path in created.parent.glob("[0-9]*.json"):
         if _version(path) > version:  # the number was free only because its ledger is long removed
@@ -136,7 +143,15 @@ def _create(directory: Path, version: int, entries: Sequence[LedgerEntry]) -> bo
             return False
         if _version(path) < version:
             path.unlink(missing_ok=True)
+    _remove_drafts(created.parent, version)
     return True
+
+
+def _remove_drafts(folder: Path, version: int) -> None:
+    """Remove what runs that were killed have left of ledgers up to a version. Who sleeps over one is overtaken."""
+    for draft in folder.glob(".[0-9]*.json.*"):
+        if int(draft.name.split(".")[1]) <= version:
+            draft.unlink(missing_ok=True)
 
 
 def _folder(directory: Path) -> Path:

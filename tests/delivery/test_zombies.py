@@ -47,6 +47,37 @@ def test_a_ledger_is_not_put_in_the_place_of_a_newer_one(tmp_path: Path) -> None
     assert [entry.epoch for entry in read_ledger(directory)] == [0, 1, 2]
 
 
+def test_the_draft_of_a_ledger_that_a_killed_run_has_left_is_removed(tmp_path: Path) -> None:
+    directory = sink_directory(tmp_path)
+    permitted(directory, epoch(0, generation=1)).record(rows=1)
+    ahead = directory / "ledger" / ".000000000009.json.00c0ffee"
+    for draft in (ahead, ahead.with_name(".000000000002.json.7ddca4bf")):
+        draft.write_bytes(b"[")
+
+    permitted(directory, epoch(1, generation=2)).record(rows=1)
+
+    assert sorted(path.name for path in ahead.parent.iterdir()) == [ahead.name, "000000000002.json"]
+
+
+def test_a_run_whose_draft_of_a_ledger_was_tidied_up_learns_that_it_was_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = sink_directory(tmp_path)
+    zombie = permitted(directory, epoch(0, generation=1))
+
+    def succeed() -> None:
+        for number in range(3):
+            permitted(directory, epoch(number, generation=2)).record(rows=1)
+
+    asleep_before(monkeypatch, "engine.delivery.durable:link", succeed)
+    with pytest.raises(SupersededError) as refused:
+        zombie.record(rows=1)
+
+    assert refused.value.hint
+    assert [entry.epoch for entry in read_ledger(directory)] == [0, 1, 2]
+    assert [path.name for path in (directory / "ledger").iterdir()] == ["000000000003.json"]
+
+
 def test_a_late_cleaning_up_leaves_the_segments_of_the_successor(tmp_path: Path) -> None:
     restored = epoch(3, 2, "two", (("one", 2),))
     successor_segments = [segment_path(tmp_path, epoch(4, 2), 0), segment_path(tmp_path, restored, 0)]
