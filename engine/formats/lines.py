@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +17,12 @@ def count_lines(block: bytes) -> int:
     # takes half the time of bytes.count when lines are short
     newlines = int(np.count_nonzero(np.frombuffer(block, np.uint8) == _NEWLINE))
     return newlines + (1 if block and not block.endswith(b"\n") else 0)
+
+
+def line_ends(block: bytes) -> npt.NDArray[np.int64]:
+    """Where each line ends: the place of its newline, or of the end of the block where the last one lacks it."""
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
+    return ends if not block or block.endswith(b"\n") else np.append(ends, len(block))
 
 
 def split_lines(block: bytes) -> pa.BinaryArray:

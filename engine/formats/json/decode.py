@@ -16,7 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.formats.base import BadRecord, Decoded
-from engine.formats.json.decode_blocks import UnusualError, finish, raw_schema, read_block
+from engine.formats.json.decode_blocks import (
+    UnusualError,
+    count_objects,
+    finish,
+    has_whole_zeros,
+    raw_schema,
+    read_block,
+)
 from engine.formats.json.decode_narrow import struct_decoder
 from engine.formats.json.decode_rows import decode_rows
 from engine.formats.json.options import JsonOptions
@@ -96,9 +103,9 @@ class JsonDecoder:
         columns = self._columns(block)
         if columns is not None and self._options.include_schema:
             columns = _members_of_envelope(columns[0])
-        return None if columns is None else self._finish(columns)
+        return None if columns is None else self._finish(columns, block)
 
-    def _finish(self, columns: Sequence[pa.Array | pa.ChunkedArray]) -> Decoded | None:
+    def _finish(self, columns: Sequence[pa.Array | pa.ChunkedArray], block: bytes) -> Decoded | None:
         """The columns as what the schema says; None when a value is unusual, or missing where it must not be."""
         try:
             arrays = [
@@ -109,13 +116,15 @@ class JsonDecoder:
             return None
         if any(array.null_count and not field.nullable for array, field in zip(arrays, self._schema, strict=True)):
             return None
+        if has_whole_zeros(arrays, block):
+            return None
         return Decoded(pa.RecordBatch.from_arrays(arrays, schema=self._target), None)
 
     def _columns(self, block: bytes) -> list[pa.Array | pa.ChunkedArray] | None:
         """The columns as they are written, before they become what the schema says."""
         if self._structs is not None:
             decoded = self._structs.decode(block)
-            if decoded is not None and decoded.rows == count_lines(block):
+            if decoded is not None and decoded.rows == count_objects(block):
                 return list(decoded.columns)
         table = None if self._raw is None else read_block(block, self._raw)
         return None if table is None else list(table.columns)

@@ -13,18 +13,24 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from engine import types
-from engine.formats.json.decode_rows import read_decimal_bytes
+from engine.formats.json.decode_rows import MOST_EXACT, read_decimal_bytes
 from engine.formats.json.options import JsonOptions
-from engine.formats.lines import count_lines
+from engine.formats.lines import line_ends, split_lines
 from engine.formats.timestamps import ARROW_TIMESTAMP, from_millis, from_nanos
 from engine.schema import Schema, to_arrow
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_OPENING, _CLOSING = b"{}"
+_WHOLE_ZERO = re.compile(rb"-0(?![.eE0-9])")
 
 
 def raw_schema(schema: Schema, options: JsonOptions) -> pa.Schema | None:
@@ -39,6 +45,9 @@ class UnusualError(Exception):
 
 def read_block(block: bytes, schema: pa.Schema) -> pa.Table | None:
     """The block as Arrow reads it, or None when it is not one object to a line."""
+    lines = count_objects(block)
+    if lines is None:
+        return None
     try:
         table = pj.read_json(
             pa.BufferReader(block),
@@ -47,7 +56,27 @@ def read_block(block: bytes, schema: pa.Schema) -> pa.Table | None:
         )
     except pa.ArrowException:
         return None
-    return table if table.num_rows == count_lines(block) else None
+    return table if table.num_rows == lines else None
+
+
+def count_objects(block: bytes) -> int | None:
+    """How many lines there are, when each begins and ends as an object; else None.
+
+    Arrow takes newlines for blanks: it reads `{}{}` and a blank line as two rows, and `null` as a row of NULLs, or
+    crashes when it comes first. But nowhere inside an object may `{` follow `}`, so where all lines end and begin like
+    this, each holds at least one whole object, and as many rows as lines means one in each.
+    """
+    block = block.removeprefix(_BYTE_ORDER_MARK)
+    if not block:
+        return None
+    text = np.frombuffer(block, np.uint8)
+    ends = line_ends(block)
+    begins = np.concatenate(([0], ends[:-1] + 1))
+    if (text[begins] == _OPENING).all() and (text[ends - 1] == _CLOSING).all():
+        return len(ends)
+    lines = pc.ascii_trim(split_lines(block).cast(pa.string()), " \t\r")
+    are_objects = pc.and_(pc.starts_with(lines, "{"), pc.ends_with(lines, "}"))
+    return len(lines) if pc.all(are_objects).as_py() else None
 
 
 def _raw_type(kind: types.Type, options: JsonOptions) -> pa.DataType | None:
@@ -83,6 +112,8 @@ def finish(array: pa.Array, kind: types.Type, options: JsonOptions) -> pa.Array:
             return _timestamps(array, options)
         case types.Decimal(scale=scale) if options.decimal_encoding == "bytes":
             return _read_texts(array, lambda text: read_decimal_bytes(text, scale), to_arrow(kind))
+        case types.Decimal():
+            _validate(array)
         case types.Date():
             return _days(array)
         case types.Bytes():
@@ -109,6 +140,8 @@ def _days(array: pa.StringArray) -> pa.Array:
 
 
 def _timestamps(array: pa.Array, options: JsonOptions) -> pa.TimestampArray:
+    if options.timestamp_format != "rfc3339":
+        _check_exact(array)
     match options.timestamp_format:
         case "unix_millis":
             return from_millis(array)
@@ -131,15 +164,52 @@ def _is_plain(kind: types.Type) -> bool:
 
 
 def _check_range(array: pa.Array, kind: types.Integer) -> None:
-    limits = pc.min_max(array).as_py()
-    if limits["min"] is None:
-        return
-    if not (kind.holds(limits["min"]) and kind.holds(limits["max"])):
+    least, greatest = _least_and_greatest(array)
+    if not (kind.holds(least) and kind.holds(greatest)):
         raise UnusualError
+
+
+def _check_exact(array: pa.Int64Array) -> None:
+    """Refuse whole numbers that a double would not hold, which are no instants record by record."""
+    least, greatest = _least_and_greatest(array)
+    if max(-least, greatest) > MOST_EXACT:
+        raise UnusualError
+
+
+def _least_and_greatest(array: pa.Array) -> tuple[int, int]:
+    """The least and the greatest value; zeros when all are NULL."""
+    limits = pc.min_max(array).as_py()
+    return (0, 0) if limits["min"] is None else (limits["min"], limits["max"])
+
+
+def has_whole_zeros(arrays: Iterable[pa.Array], block: bytes) -> bool:
+    """Whether the number -0 may have become -0.0 in a column of floats: record by record it is the integer 0."""
+    return any(_has_zeros_below_zero(array) for array in arrays) and _WHOLE_ZERO.search(block) is not None
+
+
+def _has_zeros_below_zero(array: pa.Array) -> bool:
+    if pa.types.is_struct(array.type):
+        return any(_has_zeros_below_zero(part) for part in array.flatten())
+    if pa.types.is_list(array.type):
+        return _has_zeros_below_zero(array.values)
+    if not pa.types.is_floating(array.type):
+        return False
+    numbers = array.to_numpy(zero_copy_only=False)
+    return bool((np.signbit(numbers) & (numbers == 0)).any())
 
 
 def _read_texts(array: pa.StringArray, read: Callable[[str], object], kind: pa.DataType) -> pa.Array:
     try:
-        return pa.array([None if text is None else read(text) for text in array.to_pylist()], kind)
+        values = pa.array([None if text is None else read(text) for text in array.to_pylist()], kind)
     except (binascii.Error, ValueError, ArithmeticError, pa.ArrowException) as error:
+        raise UnusualError from error
+    _validate(values)
+    return values
+
+
+def _validate(array: pa.Array) -> None:
+    """Refuse decimals of too many digits, which Arrow takes without a word."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowException as error:
         raise UnusualError from error

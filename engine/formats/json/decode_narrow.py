@@ -11,6 +11,7 @@ block is left to the other ways.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -24,6 +25,8 @@ from engine.schema import Schema
 
 MOST_COLUMNS = 4
 """With more columns Arrow's own reader is as fast: a Python object for every value is what costs here."""
+_UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
+"""What msgspec takes in no name, since JSON would escape it."""
 _IN_UTC = pa.timestamp("ns", tz="UTC")
 _WITHOUT_ZONE = pa.timestamp("ns")
 
@@ -62,6 +65,8 @@ class StructDecoder:
 def struct_decoder(schema: Schema, options: JsonOptions, raw: pa.Schema | None) -> StructDecoder | None:
     """A decoder for these columns, or None when one of them is not plain."""
     if raw is None or options.include_schema or options.unstructured or not 0 < len(schema) <= MOST_COLUMNS:
+        return None
+    if any(_UNNAMEABLE.search(name) for name in schema.names):
         return None
     kinds = [_kind(field.type, options) for field in schema]
     plain = tuple(kind for kind in kinds if kind is not None)

@@ -28,6 +28,8 @@ from engine.formats.json.parse import RawJson, SpelledNumber, Value, WrongValueE
 from engine.formats.timestamps import read_timestamp
 from engine.schema import Schema, arrow_schema
 
+MOST_EXACT = 2**53 - 1
+"""The most days, milliseconds or microseconds that are taken for a time: a double holds every number up to it."""
 Read: TypeAlias = Callable[[Value], object]
 
 
@@ -232,7 +234,7 @@ def _read_micros(value: Value) -> int:
 
 def _whole_number(value: Value) -> int | None:
     number = int(value) if isinstance(value, SpelledNumber) and value.is_integer() else value
-    return number if isinstance(number, int) and not isinstance(number, bool) and abs(number) < 2**53 else None
+    return number if isinstance(number, int) and not isinstance(number, bool) and abs(number) <= MOST_EXACT else None
 
 
 _TIMES: dict[str, Read] = {"rfc3339": _read_instant, "unix_millis": _read_millis, "unix_micros": _read_micros}
@@ -246,6 +248,8 @@ def _read_decimal(value: Value, kind: types.Decimal, options: JsonOptions) -> De
             raise ValueError
         else:
             number = Decimal(value.text if isinstance(value, SpelledNumber) else value)
+        if not number.is_finite():
+            raise ValueError
         with localcontext(prec=kind.precision):
             return number.quantize(Decimal(1).scaleb(-kind.scale), rounding=ROUND_HALF_UP)
     except (InvalidOperation, ValueError, binascii.Error):
