@@ -257,11 +257,15 @@ def failure(seed: int) -> str | None:
 def differences(schema: Schema, options: JsonOptions, block: bytes) -> str | None:
     """What the decoder makes of a block, beside what the judge does, when they are not the same."""
     judged = decode_rows(split_lines(block).to_pylist(), schema, options)
-    decoded = JsonDecoder(options, schema).decode_lines(block)
-    decoded.rows.validate(full=True)
-    if decoded.rows.schema == judged.rows.schema and outcome(decoded) == outcome(judged):
-        return None
-    return f"{schema} {options}\n{block!r}\n{outcome(decoded)}\nshould be\n{outcome(judged)}"
+    for has_structs in (True, False):
+        decoder = JsonDecoder(options, schema)
+        if not has_structs:
+            decoder._structs = None  # what Arrow's reader makes of a table that is narrow, too
+        decoded = decoder.decode_lines(block)
+        decoded.rows.validate(full=True)
+        if decoded.rows.schema != judged.rows.schema or outcome(decoded) != outcome(judged):
+            return f"{schema} {options}\n{block!r}\n{outcome(decoded)}\nshould be\n{outcome(judged)}"
+    return None
 
 
 MORE = tuple(Field(f"c{index}", types.BIGINT) for index in range(MOST_COLUMNS))
