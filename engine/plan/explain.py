@@ -23,6 +23,7 @@ from engine.plan.nodes import (
     NamedOver,
     Order,
     Over,
+    Partials,
     Project,
     Scan,
     Session,
@@ -77,6 +78,9 @@ def describe(node: Node) -> str:
             return f"Filter {show(condition)}"
         case Fused(_, condition, columns):
             return f"In the source's task: Filter {show(condition)}, columns ({', '.join(columns.names)})"
+        case Partials(condition=condition, columns=columns):
+            chosen = "" if condition is None else f"Filter {show(condition)}, "
+            return f"In the source's task: {chosen}{_partials(node)}, columns ({', '.join(columns.names)})"
         case Union(inputs):
             return f"Union of {len(inputs)}"
         case Unnest(_, name, array):
@@ -241,6 +245,12 @@ def _aggregate(aggregate: Aggregate) -> str:
     condition = "" if aggregate.condition is None else f" FILTER {show(aggregate.condition)}"
     order = f" ORDER BY {_orders(aggregate.order)}" if aggregate.order else ""
     return f"{aggregate.function}({distinct}{inside}{order}){condition}"
+
+
+def _partials(node: Partials) -> str:
+    results = ", ".join(["count(*)", *(_aggregate(named.aggregate) for named in node.aggregates)])
+    by = ", ".join([f"panes of {_interval(node.pane)}", *map(show, node.keys)])
+    return f"partial {results} by {by}"
 
 
 def _orders(order: Sequence[Order]) -> str:

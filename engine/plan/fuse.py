@@ -16,6 +16,8 @@ and the task leaves out what none of them wants, if each of them has a test that
     Filter hot                                   Filter hot
       Scan bids                                    Fused price > 10 OR hot
 
+Where all tests move, what windows keep of the rows may be merged there as well: see `engine.plan.partials`.
+
 A plan means the same with it and without, and so does its state: it is no part of the fingerprint.
 """
 
@@ -23,19 +25,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import replace
 
-from engine.plan.conjuncts import all_of, cannot_fail, conjuncts_of
-from engine.plan.expr import Call, Column, Expr, columns_of, substitute
-from engine.plan.fusable import is_fusable
-from engine.plan.hidden import EVENT_TIME, is_hidden
-from engine.plan.nodes import Filter, Fused, Project, Scan, UpdatingAggregate, WindowAggregate
+from engine.plan.descent import Chain, chain_of, descended
+from engine.plan.expr import Call, Expr
+from engine.plan.nodes import Fused, Partials, Project, Scan, UpdatingAggregate, WindowAggregate
+from engine.plan.partials import with_partials
 from engine.plan.reads import read_by
 from engine.plan.split import Parts
 from engine.plan.tree import Node, inputs_of, rewrite, walk, with_inputs
 from engine.schema import Schema
-from engine.types import BOOLEAN, TIMESTAMP
+from engine.types import BOOLEAN
 
 
 def fuse(parts: Parts) -> Parts:
@@ -43,7 +43,7 @@ def fuse(parts: Parts) -> Parts:
     conditions: defaultdict[str, list[Expr | None]] = defaultdict(list)
     for branch in parts.branches:
         for chain, scan in _chains(branch):
-            conditions[scan.table].append(_descended(chain, scan).condition)
+            conditions[scan.table].append(descended(chain, scan).condition)
     alone = frozenset(table for table, moved in conditions.items() if len(moved) == 1)
     shared = {table: moved for table, moved in conditions.items() if table not in alone}
 
@@ -57,41 +57,30 @@ def fuse(parts: Parts) -> Parts:
     return replace(parts, branches=tuple(fused))
 
 
-def fused_tables(branches: Sequence[Node]) -> Mapping[str, Fused]:
+def fused_tables(branches: Sequence[Node]) -> Mapping[str, Fused | Partials]:
     """What is done in the task of each source, by table; without those where nothing is."""
     nodes = (node for branch in branches for node in walk(branch))
-    return {node.input.table: node for node in nodes if isinstance(node, Fused)}
+    return {node.input.table: node for node in nodes if isinstance(node, Fused | Partials)}
 
 
-_Chain: TypeAlias = Sequence[Filter | Project]
-"""Filters and projections above a scan, the top first."""
-
-
-def _chains(node: Node) -> Iterator[tuple[_Chain, Scan]]:
+def _chains(node: Node) -> Iterator[tuple[Chain, Scan]]:
     """Every scan of a tree, with what stands right above it."""
-    chain, source = _chain(node)
+    chain, source = chain_of(node)
     if isinstance(source, Scan):
         yield chain, source
     for below in inputs_of(source):
         yield from _chains(below)
 
 
-def _chain(node: Node) -> tuple[_Chain, Node]:
-    """The filters and projections at the top of a tree, and what they read."""
-    chain: list[Filter | Project] = []
-    while isinstance(node, Filter | Project):
-        chain.append(node)
-        node = node.input
-    return chain, node
-
-
 def _fuse(node: Node, reader: Node | None, alone: frozenset[str]) -> Node:
     """The relation, which the `reader` above it reads, with all that can move moved into tables that it is alone to
     read."""
-    chain, source = _chain(node)
+    if isinstance(node, WindowAggregate) and (merging := with_partials(node, alone)) is not None:
+        return merging
+    chain, source = chain_of(node)
     if not isinstance(source, Scan):
         return with_inputs(node, [_fuse(below, node, alone) for below in inputs_of(node)])
-    descent = _descended(chain, source)
+    descent = descended(chain, source)
     if descent.condition is None or source.table not in alone:
         return node
     readers = [*descent.steps, *([] if reader is None else [reader])]
@@ -109,23 +98,6 @@ def _any_of(conditions: Sequence[Expr | None]) -> Expr | None:
     return Call("or", tuple(tests), BOOLEAN)
 
 
-def _descended(chain: _Chain, scan: Scan) -> _Descent:
-    """What has come down to the scan. Nothing does where rows are taken back, or columns could be taken for hidden
-    ones."""
-    descent = _Descent.to(scan)
-    descent.is_open = not scan.is_changes and not any(map(is_hidden, scan.columns.names))
-    for step in reversed(chain):
-        match step:
-            case Filter(_, condition):
-                remaining = all_of(descent.take(conjuncts_of(condition)))
-                if remaining is not None:
-                    descent.steps.append(replace(step, condition=remaining))
-            case Project():
-                descent.pass_through(step)
-                descent.steps.append(step)
-    return descent
-
-
 def _crossing(scan: Scan, readers: Sequence[Node]) -> Schema:
     """The columns that are read above the task."""
     names = frozenset[str]()
@@ -136,53 +108,3 @@ def _crossing(scan: Scan, readers: Sequence[Node]) -> Schema:
             # a row without any column could not be counted, so the first one stays
             return Schema(fields or scan.columns.fields[:1])
     return scan.columns
-
-
-@dataclass(slots=True)
-class _Descent:
-    """Tests on their way down to a scan. `values` has what each column is, read off the scan, where that may be
-    computed in the task; `moved` are the tests that have come through, `steps` what remains above them, the lowest
-    first; it `is_open` until something is met that none may pass."""
-
-    values: dict[str, Expr]
-    moved: list[Expr] = field(default_factory=list)
-    steps: list[Filter | Project] = field(default_factory=list)
-    is_open: bool = True
-
-    @classmethod
-    def to(cls, scan: Scan) -> _Descent:
-        """One that begins at a scan."""
-        time = Column(EVENT_TIME, TIMESTAMP, nullable=False)
-        columns = {field.name: Column(field.name, field.type, field.nullable) for field in scan.columns}
-        return cls({**columns, EVENT_TIME: time})
-
-    @property
-    def condition(self) -> Expr | None:
-        """All tests that have come through; None without any."""
-        return all_of(self.moved)
-
-    def take(self, tests: Sequence[Expr]) -> list[Expr]:
-        """Move those of the tests of a filter that may move; the others remain."""
-        remaining = [test for test in tests if not (self.is_open and self._is_movable(test))]
-        if any(not cannot_fail(test) or self._reads_unknown(test) for test in remaining):
-            self.is_open = False
-            return list(tests)
-        self.moved += [substitute(test, self.values) for test in tests if test not in remaining]
-        return remaining
-
-    def pass_through(self, project: Project) -> None:
-        """Go on above a projection."""
-        values = {EVENT_TIME: self.values[EVENT_TIME]}
-        for named in project.columns:
-            value = None if self._reads_unknown(named.expr) else substitute(named.expr, self.values)
-            if is_hidden(named.name) or not (cannot_fail(named.expr) or (value is not None and is_fusable(value))):
-                self.is_open = False
-            if value is not None and is_fusable(value):
-                values[named.name] = value
-        self.values = values
-
-    def _is_movable(self, test: Expr) -> bool:
-        return bool(columns_of(test)) and not self._reads_unknown(test) and is_fusable(substitute(test, self.values))
-
-    def _reads_unknown(self, expr: Expr) -> bool:
-        return not columns_of(expr) <= self.values.keys()

@@ -37,6 +37,7 @@ TAGS: Mapping[type, str] = {
     nodes.Top: "Top(input, window, order, limit, offset)",
     nodes.Unnest: "Unnest(input, name, array)",
     nodes.WindowAggregate: "WindowAggregate(input, window, window_name, keys, aggregates)",
+    nodes.Partials: "Partials(input, condition, pane, keys, columns, aggregates)",
     nodes.LateRows: "LateRows(input, window)",
     nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl)",
     # what they are made of

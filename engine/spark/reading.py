@@ -6,6 +6,7 @@
     the note       {"candidate": 12:00:03, "dropped": 1, "rows": 2}: it moves the watermark of the next epoch
 
 Where a plan is fused with its source, rows that fail its condition are left out of Spark's rows, and of nothing else.
+Where windows have them merged, Spark's rows come later and are fewer.
 
 See docs/decisions/watermarks-travel-in-offsets.md.
 """
@@ -16,11 +17,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.arrow.evaluate import evaluate
+from engine.arrow.merging import MergingRows
 from engine.connectors.base import Chunk, Position, Slice
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.formats.row_ids import row_ids
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, WATERMARK
-from engine.plan.nodes import Fused
+from engine.plan.nodes import Fused, Partials
 from engine.schema import arrow_schema
 from engine.spark import notes
 from engine.spark.dead_letters import DeadLetterNotes
@@ -64,6 +66,7 @@ class SliceReading:
         self._dropped = 0
         self._row_count = 0
         self._dead_letters = _dead_letter_taker(spec, assigned, moment.planned)
+        self._merging = MergingRows(spec.fused) if isinstance(spec.fused, Partials) else None
 
     def take(self, chunk: Chunk) -> pa.RecordBatch | None:
         """The rows of a chunk that Spark is to have, with what is hidden; None when there are none. All rows count, and
@@ -81,9 +84,16 @@ class SliceReading:
             times = evaluate(event_time, chunk.rows)
         rows = chunk.rows.append_column(EVENT_TIME, times)
         self._last_rows.add(evaluate(self._spec.scan.watermark, rows))
-        if self._spec.fused is not None:
+        if isinstance(self._spec.fused, Fused):
             rows = _chosen(self._spec.fused, rows)
-        return _with_hidden(self._spec, rows, self._moment.watermark) if rows.num_rows else None
+        return self._for_spark(rows if self._merging is None else self._merging.add(rows))
+
+    def remainder(self) -> pa.RecordBatch | None:
+        """The rows that wait for others to be merged with, after the last chunk."""
+        return None if self._merging is None else self._for_spark(self._merging.flush())
+
+    def _for_spark(self, rows: pa.RecordBatch | None) -> pa.RecordBatch | None:
+        return _with_hidden(self._spec, rows, self._moment.watermark) if rows is not None and rows.num_rows else None
 
     def close(self) -> None:
         """Write down what was seen beside the rows."""

@@ -8,7 +8,7 @@ from engine import types
 from engine.connectors import connector_of
 from engine.connectors.base import Source, SparkRead, Table
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, ROW_ID, WATERMARK
-from engine.plan.nodes import Fused, Scan
+from engine.plan.nodes import Fused, Partials, Scan
 from engine.schema import Field, Schema
 from engine.spark.planner import PlanSpec
 from engine.spark.safe_table_names import safe_name
@@ -32,7 +32,7 @@ class ScanSpec:
     scan: Scan
     plan: PlanSpec
     hidden: Schema
-    fused: Fused | None = None
+    fused: Fused | Partials | None = None
 
     @property
     def schema(self) -> Schema:
@@ -42,8 +42,8 @@ class ScanSpec:
 
     @property
     def columns(self) -> Schema:
-        """The columns of the table that Spark has."""
-        return self.scan.columns if self.fused is None else self.fused.columns
+        """The columns that Spark has, but for hidden ones: some of the table, and what was merged of its rows."""
+        return self.scan.columns if self.fused is None else self.fused.schema
 
     @property
     def has_heartbeat(self) -> bool:

@@ -129,6 +129,8 @@ class Reader(DataSourceStreamReader):
             rows = reading.take(chunk)
             if rows is not None:
                 yield rows
+        if (rows := reading.remainder()) is not None:
+            yield rows
         reading.close()
 
 

@@ -11,7 +11,7 @@ from engine.functions.base import Takes
 from engine.plan.expr import Call, Column, Expr, Named, is_nullable
 from engine.plan.nodes.joins import LookupJoin, WindowJoin
 from engine.plan.nodes.over import Order, Over, Top
-from engine.plan.nodes.rows import Filter, Project, Union
+from engine.plan.nodes.rows import Filter, Project, Scan, Union
 from engine.plan.nodes.unnest import Unnest
 from engine.plan.tree import Node
 from engine.schema import Field, Schema
@@ -95,6 +95,35 @@ class LateRows(Node):
     def schema(self) -> Schema:
         """The columns of the input, then the two times."""
         return Schema((*self.input.schema, LATE_TIME, LATE_WATERMARK))
+
+
+MERGED_ROWS = Field("__rows", types.BIGINT, nullable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Partials(Node):
+    """The rows of a scan for which `condition` is true, merged in the task of the source: those of a pane with equal
+    `keys` become the first of them, with how many they are, and with some aggregates of them. All rows of a pane, which
+    is so long and aligned to the Unix epoch, are in the same windows. `columns` are those of the scan for Spark."""
+
+    input: Scan
+    condition: Expr | None
+    pane: timedelta
+    keys: tuple[Expr, ...]
+    columns: Schema
+    aggregates: tuple[NamedAggregate, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the scan, how many rows were merged, the aggregates of these."""
+        partial = (Field(named.name, named.aggregate.type, named.aggregate.nullable) for named in self.aggregates)
+        return Schema((*self.columns, MERGED_ROWS, *partial))
+
+    def column_of(self, aggregate: Aggregate) -> str:
+        """The column that holds the aggregate of merged rows."""
+        if not aggregate.arguments:
+            return MERGED_ROWS.name
+        return next(named.name for named in self.aggregates if named.aggregate == aggregate)
 
 
 @dataclass(frozen=True, slots=True)

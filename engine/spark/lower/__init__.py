@@ -17,6 +17,7 @@ from engine.plan.nodes import (
     LateRows,
     LookupJoin,
     Over,
+    Partials,
     Project,
     Scan,
     Top,
@@ -59,7 +60,7 @@ class Lowering:
         match node:
             case Scan(table):
                 return lower_scan(node, self.tables[table])
-            case Fused(scan):
+            case Fused(scan) | Partials(scan):
                 return lower_scan(node, self.tables[scan.table])
             case Branch(index):
                 return self.branches[index]

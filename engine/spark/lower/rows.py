@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.plan.expr import Column
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, HIDDEN, RETRACT, ROW_ID, WATERMARK, hidden_in
-from engine.plan.nodes import Fused, Project, Scan, Union
+from engine.plan.nodes import Fused, Partials, Project, Scan, Union
 from engine.spark.lower.udf_calls import with_calls
 from engine.spark.printers.expressions import hash_to_sql, to_sql
 
@@ -17,7 +17,7 @@ EVENT_TIME_MARK = {"spark.watermarkDelayMs": 0}
 """Metadata that makes a column the one whose windows Spark closes by its watermark."""
 
 
-def lower_scan(node: Scan | Fused, table: DataFrame) -> DataFrame:
+def lower_scan(node: Scan | Fused | Partials, table: DataFrame) -> DataFrame:
     """The columns that are wanted of a table that was opened by `open_table`."""
     return table.select(*(quoted(name) for name in node.schema.names), *hidden_in(table.columns, node.schema.names))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from pyspark.sql import Column as SparkColumn
@@ -13,15 +14,18 @@ from engine.plan.hidden import EVENT_TIME, WATERMARK, hidden_in
 from engine.plan.nodes import (
     LATE_TIME,
     LATE_WATERMARK,
+    MERGED_ROWS,
     Aggregate,
     Carried,
     Hop,
     LateRows,
+    Partials,
     Session,
     Tumble,
     Window,
     WindowAggregate,
 )
+from engine.spark.jvm.local_files.counts import total_of_counts
 from engine.spark.lower.rows import quoted
 from engine.spark.printers.aggregates import aggregate_to_sql, distinct_to_sql
 from engine.spark.printers.expressions import to_sql
@@ -38,14 +42,15 @@ def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | N
             grouped = _prepared(node, rows).withColumn(_WINDOW, quoted(column))
             return _aggregated(node, grouped, F.col(_WINDOW))
         case Session(gap):
-            open_rows = _without_late(rows, node.window, late)
+            open_rows = _without_late(rows, node.window, late, F.count_if)
             # Spark joins rows that are exactly the gap apart, we do not: so its gap is the smallest step shorter.
             session = F.session_window(F.col(EVENT_TIME), _spell(gap - _TICK))
             return _aggregated(
                 node, _with_some_key(node, _prepared(node, open_rows)), session.alias(_WINDOW), longer=_TICK
             )
         case Tumble() | Hop():
-            open_rows = _without_late(rows, node.window, late)
+            count = _count_merged if isinstance(node.input, Partials) else F.count_if
+            open_rows = _without_late(rows, node.window, late, count)
             windowed = _prepared(node, open_rows).withColumn(_WINDOW, _time_window(node.window))
             if isinstance(node.window, Hop):
                 # some of a row's windows may be closed while others are open
@@ -71,11 +76,18 @@ def _time_window(window: Tumble | Hop) -> SparkColumn:
             return F.window(F.col(EVENT_TIME), _spell(width), _spell(slide))
 
 
-def _without_late(rows: DataFrame, window: Window, late: str | None) -> DataFrame:
-    """The rows that still have an open window; the others are counted."""
+def _without_late(
+    rows: DataFrame, window: Window, late: str | None, count: Callable[[SparkColumn], SparkColumn]
+) -> DataFrame:
+    """The rows that still have an open window; `count` counts the others."""
     is_late = _is_late(window)
-    observed = rows if late is None else rows.observe(late, F.count_if(is_late).alias("late"))
+    observed = rows if late is None else rows.observe(late, count(is_late).alias("late"))
     return observed.filter(~is_late)
+
+
+def _count_merged(condition: SparkColumn) -> SparkColumn:
+    """How many rows were merged into those for which the condition is true."""
+    return F.coalesce(F.sum(F.when(condition, F.col(MERGED_ROWS.name))), F.lit(0))
 
 
 def _is_late(window: Window) -> SparkColumn:
@@ -118,7 +130,7 @@ def _aggregated(
 ) -> DataFrame:
     keys = [F.col(name) for name in map(_key, range(len(node.keys) + 1)) if name in rows.columns]
     aggregates = [
-        F.expr(_aggregate_sql(node, column.aggregate)).cast(to_spark(column.aggregate.type)).alias(column.name)
+        _aggregate(node, column.aggregate).cast(to_spark(column.aggregate.type)).alias(column.name)
         for column in node.aggregates
     ]
     # a group by without an aggregate is a distinct, which Spark spells as an aggregate all the same
@@ -135,6 +147,22 @@ def _aggregated(
         *(quoted(column.name) for column in node.aggregates),
         event_time.alias(EVENT_TIME, metadata={}),
     )
+
+
+def _aggregate(node: WindowAggregate, aggregate: Aggregate) -> SparkColumn:
+    if not isinstance(node.input, Partials):
+        return F.expr(_aggregate_sql(node, aggregate))
+    partial = quoted(node.input.column_of(aggregate))
+    match aggregate.function:
+        case "count":
+            return total_of_counts(partial)
+        case "sum":
+            return F.sum(partial)
+        case "min":
+            return F.min(partial)
+        case "max":
+            return F.max(partial)
+    raise AssertionError(aggregate.function)
 
 
 def _aggregate_sql(node: WindowAggregate, aggregate: Aggregate) -> str:

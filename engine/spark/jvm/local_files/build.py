@@ -1,4 +1,4 @@
-"""`python -m engine.spark.jvm.local_files.build`: compile the Java class beside this, and pack it.
+"""`python -m engine.spark.jvm.local_files.build`: compile the Java classes beside this, and pack them.
 
 The archive is committed, so that nobody needs a compiler. It says which source it is of, and the test that looks at
 that also compiles anew where a Java compiler of the same major version is at hand.
@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from engine.spark.jvm.local_files import ARCHIVE, CLASS, SOURCE
+from engine.spark.jvm.local_files import ARCHIVE, SOURCES
 from engine.spark.jvm.start import spark_home
 
 _RELEASE = "17"
@@ -25,7 +25,7 @@ _EPOCH = (2020, 1, 1, 0, 0, 0)
 
 def digest_of_source() -> str:
     """What the archive names as its source."""
-    return hashlib.sha256(SOURCE.read_bytes()).hexdigest()
+    return hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()
 
 
 def compiler_version(javac: str) -> str:
@@ -35,11 +35,12 @@ def compiler_version(javac: str) -> str:
 
 
 def build(archive: Path, javac: str) -> None:
-    """Compile the source into an archive, the same bytes for the same source and compiler."""
+    """Compile the sources into an archive, the same bytes for the same sources and compiler."""
     with tempfile.TemporaryDirectory() as folder:
         jars = str(spark_home() / "jars" / "*")
         subprocess.run(
-            [javac, "--release", _RELEASE, "-g:none", "-proc:none", "-cp", jars, "-d", folder, str(SOURCE)], check=True
+            [javac, "--release", _RELEASE, "-g:none", "-proc:none", "-cp", jars, "-d", folder, *map(str, SOURCES)],
+            check=True,
         )
         manifest = f"Manifest-Version: 1.0\nBuild-Jdk-Spec: {compiler_version(javac)}\n"
         manifest += "".join(f"Source-Digest-{part}: {text}\n" for part, text in enumerate(_halves(digest_of_source())))
@@ -58,7 +59,7 @@ def main() -> int:
     """Write the archive; 1 where there is no compiler."""
     javac = shutil.which("javac")
     if javac is None:
-        sys.stderr.write(f"there is no javac on the PATH to compile {CLASS} with\n")
+        sys.stderr.write(f"there is no javac on the PATH to compile our classes with\n")
         return 1
     build(ARCHIVE, javac)
     sys.stdout.write(f"wrote {ARCHIVE}\n")

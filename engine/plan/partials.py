@@ -1,0 +1,117 @@
+"""Windows whose rows are merged in the task of the source before Spark has them.
+
+    WindowAggregate count(*), max(price) by hop(2 s, 10 s), auction % 7
+      Filter hot
+        Scan bids
+
+    12:00:01  auction 3, price 5, hot          12:00:01  auction 3, 2 rows, max 8
+    12:00:01  auction 10, price 8, hot    ->   12:00:02  auction 3, 1 row, max 1
+    12:00:02  auction 3, price 1, hot
+
+The first two rows are in one pane of two seconds and have the same key. What crosses looks like the first of them, so
+windows, keys, late rows and the state come of it as of every row; only the aggregates read what was merged. This holds
+where all tests have moved into the task, and every key is computed there as Spark computes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from math import gcd
+
+from engine import types
+from engine.plan.descent import Descent, chain_of, descended
+from engine.plan.expr import Cast, Column, Expr, Member, Named, columns_of
+from engine.plan.nodes import Aggregate, Filter, Hop, NamedAggregate, Partials, Scan, Tumble, Window, WindowAggregate
+from engine.schema import Schema
+
+_TICK = timedelta(microseconds=1)
+_GROUPED = (
+    types.Boolean | types.Integer | types.Float | types.Decimal | types.Text | types.Json | types.Timestamp | types.Date
+)
+_ORDERED = types.Boolean | types.Integer | types.Text | types.Timestamp | types.Date
+"""Types whose least and greatest value is the same in Arrow and in Spark; NaN and -0.0 keep DOUBLE out."""
+
+
+def with_partials(node: WindowAggregate, alone: frozenset[str]) -> WindowAggregate | None:
+    """The same windows over rows that are merged in the task of the source; None where they cannot be. `alone` are the
+    tables that are read in one place."""
+    chain, scan = chain_of(node.input)
+    pane = _pane(node.window)
+    if not isinstance(scan, Scan) or scan.table not in alone or pane is None:
+        return None
+    descent = descended(chain, scan)
+    if not descent.is_open or any(isinstance(step, Filter) for step in descent.steps):
+        return None
+    if any(column.name.startswith("__") for column in scan.columns):
+        return None
+    keys = [Named(key.name, value) for key in node.keys if (value := _key(descent, key.expr)) is not None]
+    aggregates = [
+        replace(named, aggregate=aggregate)
+        for named in node.aggregates
+        if (aggregate := _aggregate(descent, named.aggregate)) is not None
+    ]
+    if len(keys) < len(node.keys) or len(aggregates) < len(node.aggregates):
+        return None
+    exprs = tuple(key.expr for key in keys)
+    columns = _columns(scan, exprs)
+    merged = Partials(scan, descent.condition, pane, exprs, columns, _partials(aggregates))
+    return replace(node, input=merged, keys=tuple(keys), aggregates=tuple(aggregates))
+
+
+def _pane(window: Window) -> timedelta | None:
+    """The longest stretch of time of which all rows are in the same windows."""
+    match window:
+        case Tumble(width):
+            return width
+        case Hop(slide, width):
+            return gcd(slide // _TICK, width // _TICK) * _TICK
+    return None
+
+
+def _key(descent: Descent, key: Expr) -> Expr | None:
+    return descent.read_off(key) if isinstance(key.type, _GROUPED) else None
+
+
+def _columns(scan: Scan, keys: Sequence[Expr]) -> Schema:
+    names = frozenset[str]().union(*map(columns_of, keys))
+    return Schema(tuple(column for column in scan.columns if column.name in names))
+
+
+def _partials(aggregates: Sequence[NamedAggregate]) -> tuple[NamedAggregate, ...]:
+    """The different aggregates, but for the count of rows, which is always there."""
+    different = dict.fromkeys(named.aggregate for named in aggregates if named.aggregate.arguments)
+    return tuple(NamedAggregate(f"__partial{index}", aggregate) for index, aggregate in enumerate(different))
+
+
+def _aggregate(descent: Descent, aggregate: Aggregate) -> Aggregate | None:
+    """The aggregate, read off the scan, where partial ones of it are exact."""
+    if aggregate.distinct or aggregate.order or aggregate.condition is not None:
+        return None
+    if not aggregate.arguments:
+        return aggregate if aggregate.function == "count" else None
+    if aggregate.function not in ("count", "sum", "min", "max"):
+        return None
+    argument = descent.read_off(aggregate.arguments[0])
+    return replace(aggregate, arguments=(argument,)) if argument and _is_exact(aggregate, argument) else None
+
+
+def _is_exact(aggregate: Aggregate, argument: Expr) -> bool:
+    """Whether it is one of a column as it is read. Spark takes equal aggregates together, and would find others equal
+    than we do if more were computed."""
+    if aggregate.function == "sum":
+        is_whole = isinstance(argument.type, types.Integer) and argument.type.signed
+        return is_whole and _is_column(argument.input if isinstance(argument, Cast) and _widens(argument) else argument)
+    return _is_column(argument) and isinstance(argument.type, _GROUPED if aggregate.function == "count" else _ORDERED)
+
+
+def _widens(cast: Cast) -> bool:
+    match cast.input.type, cast.type:
+        case types.Integer(bits, True), types.Integer(wider, True):
+            return bits < wider and not cast.lenient
+    return False
+
+
+def _is_column(expr: Expr) -> bool:
+    return isinstance(expr, Column) or (isinstance(expr, Member) and _is_column(expr.input))

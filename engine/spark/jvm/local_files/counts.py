@@ -1,0 +1,15 @@
+"""The total of counts as an aggregate of ours, which is kept as Spark keeps a count."""
+
+from __future__ import annotations
+
+from pyspark import SparkContext
+from pyspark.sql import Column
+from pyspark.sql.classic.column import Column as ClassicColumn
+
+
+def total_of_counts(counts: Column) -> Column:
+    """How many there are, of a column of how many there are in parts; never NULL."""
+    context = SparkContext._active_spark_context  # noqa: SLF001 - pyspark has no other way to Java
+    assert context is not None
+    assert context._jvm is not None  # noqa: SLF001
+    return ClassicColumn(context._jvm.arroyo.TotalOfCounts.of(counts._jc))  # noqa: SLF001
