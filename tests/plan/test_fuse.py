@@ -59,7 +59,7 @@ def filters(query: str) -> int:
         ),
         (
             "SELECT count(*) FROM bids WHERE price > 10 GROUP BY bidder, tumble(INTERVAL '1 minute')",
-            "Filter (price > 10), columns (bidder)",
+            "Filter (price > 10), partial count(*) by panes of INTERVAL '1 minute', bidder, columns (bidder)",
         ),
         ("SELECT bidder, sum(price) FROM bids WHERE hot GROUP BY bidder", "Filter hot, columns (bidder, price)"),
         (

@@ -59,7 +59,7 @@ def main() -> int:
     """Write the archive; 1 where there is no compiler."""
     javac = shutil.which("javac")
     if javac is None:
-        sys.stderr.write(f"there is no javac on the PATH to compile our classes with\n")
+        sys.stderr.write("there is no javac on the PATH to compile our classes with\n")
         return 1
     build(ARCHIVE, javac)
     sys.stdout.write(f"wrote {ARCHIVE}\n")
