@@ -35,10 +35,23 @@ QUERIES: Mapping[str, str] = {
         SELECT bidder, tumble(INTERVAL '10 seconds') AS window, count(*) AS bids
         FROM bids WHERE channel = 'Apple' AND price > 5000000 GROUP BY bidder, window;
     """,
+    "count": """
+        INSERT INTO nowhere
+        SELECT bidder, tumble(INTERVAL '10 seconds') AS window, count(*) AS bids FROM bids GROUP BY bidder, window;
+    """,
+    "hop": """
+        INSERT INTO nowhere
+        SELECT auction, hop(INTERVAL '2 seconds', INTERVAL '10 seconds') AS window, count(*) AS bids
+        FROM bids GROUP BY auction, window;
+    """,
+    "max": """
+        INSERT INTO nowhere
+        SELECT tumble(INTERVAL '10 seconds') AS window, max(price) AS price, count(*) AS bids FROM bids GROUP BY window;
+    """,
     "all": "INSERT INTO nowhere SELECT auction, price, extra FROM bids WHERE price > 0;",
 }
-"""Without a filter; one row in 123; every second row into files; one in 12, counted by window and key; all rows,
-whatever the filter asks."""
+"""Without a filter; one row in 123; every second row into files; one in 12, counted by window and key; all of them counted
+by window and key, by overlapping windows and key, and by window alone; all rows, whatever the filter asks."""
 
 
 def main() -> None:
