@@ -88,6 +88,6 @@ def _local_files(master: str) -> Mapping[str, str]:
 
 def _jars(master: str, named: str | None) -> Mapping[str, str]:
     """What workers elsewhere need of us; those of a local master are in the driver's own JVM."""
-    if _IS_ONE_JVM.fullmatch(master) or not _KNOWS_OUR_CLASSES.match(master):
+    if _IS_ONE_JVM.fullmatch(master):
         return {} if named is None else {"spark.jars": named}
     return {"spark.jars": ",".join(filter(None, (named, str(ARCHIVE))))}

@@ -61,20 +61,20 @@ def test_compiling_it_anew_gives_the_same(tmp_path: Path) -> None:
         ("local-cluster[1,1,1024]", {}, str(ARCHIVE)),
         ("spark://host:7077", {}, str(ARCHIVE)),
         ("spark://host:7077", {"spark.jars": "/a.jar"}, f"/a.jar,{ARCHIVE}"),
+        ("yarn", {}, str(ARCHIVE)),
     ],
 )
 def test_workers_elsewhere_are_given_it(tmp_path: Path, master: str, extra: dict[str, str], jars: str | None) -> None:
     conf = driver_conf(app_name="n", master=master, parallelism=1, scratch=tmp_path, extra=extra)
 
     assert conf.get("spark.jars") == jars
-    assert conf["spark.hadoop.fs.file.impl"] == CLASS
+    assert conf.get("spark.hadoop.fs.file.impl") == (None if master == "yarn" else CLASS)
 
 
 def test_masters_that_start_before_they_have_our_classes_keep_hadoops(tmp_path: Path) -> None:
     conf = driver_conf(app_name="n", master="yarn", parallelism=1, scratch=tmp_path, extra={})
 
     assert "spark.hadoop.fs.file.impl" not in conf
-    assert "spark.jars" not in conf
 
 
 @pytest.mark.spark

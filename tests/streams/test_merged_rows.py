@@ -1,4 +1,4 @@
-"""Rows that are merged in the tasks of the sources change nothing but the work: rows, figures and state are the same."""
+"""Rows that are merged in the tasks of sources change nothing but the work: rows, figures and state are the same."""
 
 from __future__ import annotations
 
