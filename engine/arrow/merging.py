@@ -99,7 +99,7 @@ def _merged(partials: Partials, rows: pa.RecordBatch) -> pa.RecordBatch:
     results = grouped.combine_chunks().select(range(len(names), grouped.num_columns)).to_batches()[0].columns
     # with other names, since two aggregates of a column have the same; the order is that of what was asked
     first, count, *aggregates = results
-    return _with_results(partials, rows.take(first), count, aggregates)
+    return _with_results(partials, rows.select([*partials.columns.names, EVENT_TIME]).take(first), count, aggregates)
 
 
 _OPTIONS = {
@@ -136,4 +136,4 @@ def _panes(times: pa.Array, pane: timedelta) -> pa.Array:
 
 
 def _key(index: int) -> str:
-    return f"key {index}"
+    return f"__key{index}"
