@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from engine import __version__
 from engine.commands import REMOTE
@@ -47,9 +47,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _answer(arguments: Sequence[str] | None) -> int:
     parsed = make_parser().parse_args(arguments)
-    try:
+
+    def work() -> int:
         _refuse_unusable(parsed)
         code: int = parsed.run(parsed)
+        return code
+
+    return answer_errors(work)
+
+
+def answer_errors(work: Callable[[], int]) -> int:
+    """The exit code of some work; what it fails with is a sentence."""
+    try:
+        return work()
     except EngineError as error:
         complain(error)
         return FAILED if isinstance(error, RunError) else exit_code(error)
@@ -62,7 +72,6 @@ def _answer(arguments: Sequence[str] | None) -> int:
         return exit_code(unusable)
     except KeyboardInterrupt:
         return INTERRUPTED
-    return code
 
 
 def _refuse_unusable(parsed: Namespace) -> None:

@@ -23,9 +23,11 @@ from engine.jobs.spec import RUN_SETTINGS, read_run_settings
 from engine.start_steps import StartStep
 
 if TYPE_CHECKING:
+    from engine.commands.run_spare import WarmProcess
     from engine.epoch_report import EpochReport
     from engine.spark.run import RunSpec
     from engine.spark.stop_control import Control
+    from engine.spark.warm_session import TakeOver
 
 INTERRUPTED = 130
 _SETTINGS = {
@@ -67,6 +69,12 @@ def _arguments(parser: ArgumentParser) -> None:
         "--json-progress", action="store_true", help="Print one JSON object per epoch on standard error"
     )
     parser.add_argument("--force", action="store_true", help="Start empty when the state belongs to another script")
+    parser.add_argument(
+        "--warm",
+        action="store_true",
+        help="Start on the Java and Spark that the last run with --warm from this directory has left, and leave some "
+        "for the next: for ten minutes, 1 GiB (default: start them, and leave nothing behind)",
+    )
 
 
 def _positive(text: str) -> int:
@@ -110,7 +118,34 @@ def _run(arguments: Namespace) -> int:
             fuse=run_settings.fuse,
             keeps_state=state_dir is not None,
         )
+        if arguments.warm:
+            from engine.commands.warm_run import run_warm  # noqa: PLC0415 - few runs need it
+
+            return run_warm(spec, as_json=arguments.json_progress, run_cold=_until_end)
         return _until_end(spec, as_json=arguments.json_progress)
+
+
+def spark_process() -> WarmProcess:
+    """What a spare does that `arroyo run` has left."""
+    from engine.cli import answer_errors  # noqa: PLC0415 - it imports this module
+    from engine.commands.run_order import read_order  # noqa: PLC0415 - see `_run`
+    from engine.commands.run_spare import WarmProcess  # noqa: PLC0415 - only a spare itself needs it
+    from engine.spark.stop_control import Control  # noqa: PLC0415 - see `_run`
+    from engine.spark.warm_session import WarmSession  # noqa: PLC0415 - see `_run`
+
+    sessions: list[WarmSession] = []
+    warming = Control()
+
+    def work(order: str) -> int:
+        spec, as_json = read_order(order)
+        return answer_errors(lambda: _until_end(spec, as_json=as_json, warm=sessions[0].take_over))
+
+    return WarmProcess(
+        lambda directory: sessions.append(WarmSession.open(directory, warming)),
+        lambda: warming.stop("immediate"),
+        lambda: sessions[0].is_alive,
+        work,
+    )
 
 
 def _settings(texts: list[str]) -> dict[str, str]:
@@ -125,7 +160,7 @@ def _settings(texts: list[str]) -> dict[str, str]:
     return settings
 
 
-def _until_end(spec: RunSpec, *, as_json: bool) -> int:
+def _until_end(spec: RunSpec, *, as_json: bool, warm: TakeOver | None = None) -> int:
     from engine.spark.run import run  # noqa: PLC0415 - see `_run`
     from engine.spark.stop_control import Control  # noqa: PLC0415 - see `_run`
 
@@ -139,7 +174,7 @@ def _until_end(spec: RunSpec, *, as_json: bool) -> int:
         if step is StartStep.FIRST_EPOCH and not as_json:
             say(dim("running; Ctrl-C stops it"))
 
-    outcome = run(spec, control, show, on_sign=show_step)
+    outcome = run(spec, control, show, on_sign=show_step, warm=warm)
     if not as_json:
         say("finished: the input has ended" if outcome == "finished" else "stopped: the same command goes on from here")
     return 0 if outcome == "finished" else INTERRUPTED

@@ -9,9 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
@@ -36,6 +38,8 @@ SELECT counter % 5 AS key, tumble(INTERVAL '10 seconds') AS w, count(*) AS ticks
 INSERT INTO totals SELECT counter % 5 AS key, count(*) AS ticks, sum(counter) AS total FROM ticks GROUP BY key;
 """
 _EPOCH_ROWS = 20
+TakeOver: TypeAlias = Callable[[Path], SparkSession]
+"""Gives the session that is there, for a run whose logs are kept in that directory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,209 @@
+"""`python -m engine.commands.run_spare DIRECTORY`: the spare that one `arroyo run` leaves for the next.
+
+It has Java and Spark up and warm, and waits ten minutes for a run from the same surroundings. That run's work is then
+done here, its output going where the run's would go, and this process ends with it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import queue
+import secrets
+import shutil
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from engine.driver.handover import LOCK, SOCKET, TOKEN, Line, admit, is_private, listen
+from engine.driver.home import end_group
+from engine.driver.surroundings import digest_of_surroundings
+from engine.jobs import processes
+from engine.jobs.free_memory import free_memory
+
+LIFETIME = 600.0
+"""Seconds that a spare waits."""
+LEAST_MEMORY = 2**29
+"""When less is free, the spare goes before anybody is ended for memory."""
+_LOOK = 1.0
+_OUTPUTS = (1, 2)
+"""Standard output and standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class WarmProcess:
+    """What a spare does; the seam where tests put a fake."""
+
+    warm_up: Callable[[Path], None]
+    hurry: Callable[[], None]
+    is_warm: Callable[[], bool]
+    run: Callable[[str], int]
+    """Does the work of an order; the exit code."""
+
+
+@dataclass(slots=True)
+class RunSpare:
+    """One spare, from its start to the end of its run."""
+
+    directory: Path
+    work: WarmProcess
+    lifetime: float = LIFETIME
+    clock: Callable[[], float] = time.monotonic
+    memory: Callable[[], int] = free_memory
+    end: Callable[[], None] = end_group
+    _orders: queue.SimpleQueue[tuple[Line, str, list[int]]] = field(default_factory=queue.SimpleQueue)
+    _is_ready: threading.Event = field(default_factory=threading.Event)
+    _home: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._home = self.directory / secrets.token_hex(8)
+
+    def serve(self) -> int:
+        """Wait for a run, and do its work; its exit code, or 1 when there is a spare already."""
+        surroundings = digest_of_surroundings(os.environ)
+        lock = processes.try_lock(self.directory / LOCK)
+        if lock is None or not is_private(self.directory):
+            return 1
+        _remove_leavings(self.directory)
+        self._home.mkdir()
+        home_lock = processes.try_lock(self._home / LOCK)
+        listener, token = listen(self.directory)
+        threading.Thread(
+            target=self._wait, args=(listener, token, surroundings, lock), name="caller", daemon=True
+        ).start()
+        self.work.warm_up(self._home)
+        self._is_ready.set()
+        line, order, outputs = self._orders.get()
+        _write_to(outputs)
+        code = _code_of(self.work.run, order)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        line.say({"exit": code})
+        if home_lock is not None:
+            home_lock.close()
+        shutil.rmtree(self._home, ignore_errors=True)
+        return code
+
+    def _wait(self, listener: socket.socket, token: str, surroundings: str, lock: IO[str]) -> None:
+        """Take one order; without one, end when nobody needs this process any more."""
+        last = self.clock() + self.lifetime
+        listener.settimeout(_LOOK)
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                is_dead = self._is_ready.is_set() and not self.work.is_warm()
+                if is_dead or self.clock() > last or self.memory() < LEAST_MEMORY:
+                    self._leave()
+                continue
+            line = admit(connection, token, surroundings)
+            if line is None:
+                connection.close()
+                self._leave()
+                return
+            connection.settimeout(None)
+            content, outputs = line.hear_with_outputs()
+            if content is not None and len(outputs) == 2:
+                break
+            for descriptor in outputs:
+                os.close(descriptor)
+            connection.close()
+        listener.close()
+        for name in (SOCKET, TOKEN):
+            (self.directory / name).unlink(missing_ok=True)
+        lock.close()
+        self.work.hurry()
+        self._orders.put((line, order, outputs))
+        self._obey(line)
+
+    def _obey(self, line: Line) -> None:
+        """The signals that the run is sent are this process's; without the run it ends."""
+        while True:
+            try:
+                content = line.hear()
+            except (OSError, ValueError):
+                content = None
+            if content is None:
+                shutil.rmtree(self._home, ignore_errors=True)
+                self.end()
+                return
+            os.kill(os.getpid(), int(str(content["signal"])))
+
+    def _leave(self) -> None:
+        for name in (SOCKET, TOKEN):
+            (self.directory / name).unlink(missing_ok=True)
+        shutil.rmtree(self._home, ignore_errors=True)
+        self.end()
+
+
+def _order_of(line: Line) -> tuple[str | None, list[int]]:
+    """An order, and where its output goes; none when the caller has thought better of it."""
+    outputs: list[int] = []
+    with suppress(OSError, ValueError):
+        content, outputs = line.hear_with_outputs()
+        if content is not None and len(outputs) == len(_OUTPUTS):
+            return str(content["order"]), outputs
+    for descriptor in outputs:
+        os.close(descriptor)
+    return None, []
+
+
+def _code_of(run: Callable[[str], int], order: str) -> int:
+    """The exit code, as the interpreter would give it."""
+    try:
+        return run(order)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else 1
+    except Exception:
+        traceback.print_exc()
+        return 1
+
+
+def _write_to(outputs: list[int]) -> None:
+    """What this process prints goes where the run's output goes, as it would be written there."""
+    for descriptor, place in zip(outputs, _OUTPUTS, strict=True):
+        os.dup2(descriptor, place)
+        os.close(descriptor)
+    out, err = sys.stdout, sys.stderr
+    is_terminal = os.isatty(1)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(io.FileIO(1, "w", closefd=False)),
+        encoding=out.encoding,
+        errors=out.errors,
+        line_buffering=is_terminal,
+    )
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(io.FileIO(2, "w", closefd=False)),
+        encoding=err.encoding,
+        errors=err.errors,
+        line_buffering=True,
+    )
+
+
+def _remove_leavings(directory: Path) -> None:
+    """What spares have left that were killed."""
+    for home in directory.iterdir():
+        if home.is_dir() and not home.is_symlink() and not processes.is_locked(home / LOCK):
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def main(directory: Path) -> int:
+    """A spare with Spark."""
+    from engine.commands.run import spark_process  # noqa: PLC0415 - only a spare itself needs Spark
+
+    return RunSpare(directory, spark_process()).serve()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

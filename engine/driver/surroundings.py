@@ -1,0 +1,61 @@
+"""What a process has around it that its work could notice, as one digest.
+
+A spare that one run has left may do the work of another only where both would have started the same processes: the same
+program, in the same directory, with the same environment and limits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import engine
+
+_OF_THE_TERMINAL = frozenset({"_", "OLDPWD", "SHLVL", "COLUMNS", "LINES"})
+"""Variables that change from one command of a shell to the next, and say nothing to a run."""
+_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
+_LIMITS = sorted(name for name in dir(resource) if name.startswith("RLIMIT_"))
+
+
+def digest_of_surroundings(environ: Mapping[str, str]) -> str:
+    """Equal for two processes of this user in whose place either could run."""
+    content = [
+        sorted((name, text) for name, text in environ.items() if name not in _OF_THE_TERMINAL),
+        [os.getcwd(), sys.executable, list(sys.version_info), *sorted(_programs())],  # noqa: PTH109 - as the kernel says
+        [os.getresuid(), os.getresgid(), sorted(os.getgroups()), _umask(), os.nice(0), sorted(os.sched_getaffinity(0))],
+        [resource.getrlimit(getattr(resource, name)) for name in _LIMITS],
+        [*_namespaces(), *_control_groups()],
+    ]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _programs() -> Iterator[str]:
+    """The files of the engine, and the directories of installed packages, which change with what is in them."""
+    root = Path(engine.__file__).parent
+    for path in (*root.rglob("*.py"), *(Path(entry) for entry in sys.path[1:] if entry)):
+        with suppress(OSError):
+            stat = path.stat()
+            yield f"{path} {stat.st_size} {stat.st_mtime_ns}"
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _namespaces() -> Iterator[str]:
+    for name in _NAMESPACES:
+        with suppress(OSError):
+            yield str(Path(f"/proc/self/ns/{name}").readlink())
+
+
+def _control_groups() -> Iterator[str]:
+    with suppress(OSError):
+        yield Path("/proc/self/cgroup").read_text()
