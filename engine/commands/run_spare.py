@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 from engine.driver.handover import LOCK, SOCKET, TOKEN, Line, admit, is_private, listen
 from engine.driver.home import end_group
@@ -33,6 +33,8 @@ LIFETIME = 600.0
 LEAST_MEMORY = 2**29
 """When less is free, the spare goes before anybody is ended for memory."""
 _LOOK = 1.0
+_Taken: TypeAlias = tuple[Line, str, list[int]]
+"""A line, the order that came over it, and where its output goes."""
 _OUTPUTS = (1, 2)
 """Standard output and standard error."""
 
@@ -58,7 +60,7 @@ class RunSpare:
     clock: Callable[[], float] = time.monotonic
     memory: Callable[[], int] = free_memory
     end: Callable[[], None] = end_group
-    _orders: queue.SimpleQueue[tuple[Line, str, list[int]]] = field(default_factory=queue.SimpleQueue)
+    _orders: queue.SimpleQueue[_Taken] = field(default_factory=queue.SimpleQueue)
     _is_ready: threading.Event = field(default_factory=threading.Event)
     _home: Path = field(init=False)
 
@@ -93,7 +95,20 @@ class RunSpare:
         return code
 
     def _wait(self, listener: socket.socket, token: str, surroundings: str, lock: IO[str]) -> None:
-        """Take one order; without one, end when nobody needs this process any more."""
+        """Take one order, and end when its run has ended; without one, end when nobody needs this process any more."""
+        taken = self._order(listener, token, surroundings)
+        listener.close()
+        for name in (SOCKET, TOKEN):
+            (self.directory / name).unlink(missing_ok=True)
+        if taken is None:
+            self._leave()
+            return
+        lock.close()
+        self.work.hurry()
+        self._orders.put(taken)
+        self._obey(taken[0])
+
+    def _order(self, listener: socket.socket, token: str, surroundings: str) -> _Taken | None:
         last = self.clock() + self.lifetime
         listener.settimeout(_LOOK)
         while True:
@@ -102,27 +117,17 @@ class RunSpare:
             except TimeoutError:
                 is_dead = self._is_ready.is_set() and not self.work.is_warm()
                 if is_dead or self.clock() > last or self.memory() < LEAST_MEMORY:
-                    self._leave()
+                    return None
                 continue
             line = admit(connection, token, surroundings)
             if line is None:
                 connection.close()
-                self._leave()
-                return
-            connection.settimeout(None)
-            content, outputs = line.hear_with_outputs()
-            if content is not None and len(outputs) == 2:
-                break
-            for descriptor in outputs:
-                os.close(descriptor)
+                return None
+            order, outputs = _order_of(line)
+            if order is not None:
+                connection.settimeout(None)
+                return line, order, outputs
             connection.close()
-        listener.close()
-        for name in (SOCKET, TOKEN):
-            (self.directory / name).unlink(missing_ok=True)
-        lock.close()
-        self.work.hurry()
-        self._orders.put((line, order, outputs))
-        self._obey(line)
 
     def _obey(self, line: Line) -> None:
         """The signals that the run is sent are this process's; without the run it ends."""
@@ -132,14 +137,11 @@ class RunSpare:
             except (OSError, ValueError):
                 content = None
             if content is None:
-                shutil.rmtree(self._home, ignore_errors=True)
-                self.end()
+                self._leave()
                 return
             os.kill(os.getpid(), int(str(content["signal"])))
 
     def _leave(self) -> None:
-        for name in (SOCKET, TOKEN):
-            (self.directory / name).unlink(missing_ok=True)
         shutil.rmtree(self._home, ignore_errors=True)
         self.end()
 
@@ -165,7 +167,7 @@ def _code_of(run: Callable[[str], int], order: str) -> int:
         return 130
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 1
-    except Exception:
+    except Exception:  # noqa: BLE001 - the top of a process
         traceback.print_exc()
         return 1
 
