@@ -115,8 +115,7 @@ class RunSpare:
             try:
                 connection, _ = listener.accept()
             except TimeoutError:
-                is_dead = self._is_ready.is_set() and not self.work.is_warm()
-                if is_dead or self.clock() > last or self.memory() < LEAST_MEMORY:
+                if self.clock() > last or not self._is_useful():
                     return None
                 continue
             line = admit(connection, token, surroundings)
@@ -128,6 +127,11 @@ class RunSpare:
                 connection.settimeout(None)
                 return line, order, outputs
             connection.close()
+
+    def _is_useful(self) -> bool:
+        """Whether it is warm or about to be, takes no memory that others need, and can be found."""
+        is_alive = not self._is_ready.is_set() or self.work.is_warm()
+        return is_alive and self.memory() >= LEAST_MEMORY and (self.directory / TOKEN).exists()
 
     def _obey(self, line: Line) -> None:
         """The signals that the run is sent are this process's; without the run it ends."""

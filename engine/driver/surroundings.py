@@ -10,7 +10,9 @@ import hashlib
 import json
 import os
 import resource
+import site
 import sys
+import sysconfig
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -27,7 +29,7 @@ def digest_of_surroundings(environ: Mapping[str, str]) -> str:
     """Equal for two processes of this user in whose place either could run."""
     content = [
         sorted((name, text) for name, text in environ.items() if name not in _OF_THE_TERMINAL),
-        [os.getcwd(), sys.executable, list(sys.version_info), *sorted(_programs())],  # noqa: PTH109 - as the kernel says
+        [os.getcwd(), sys.executable, list(sys.version_info), *sorted(_programs(environ))],  # noqa: PTH109 - as the kernel says
         [os.getresuid(), os.getresgid(), sorted(os.getgroups()), _umask(), os.nice(0), sorted(os.sched_getaffinity(0))],
         [resource.getrlimit(getattr(resource, name)) for name in _LIMITS],
         [*_namespaces(), *_control_groups()],
@@ -35,10 +37,12 @@ def digest_of_surroundings(environ: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def _programs() -> Iterator[str]:
+def _programs(environ: Mapping[str, str]) -> Iterator[str]:
     """The files of the engine, and the directories of installed packages, which change with what is in them."""
     root = Path(engine.__file__).parent
-    for path in (*root.rglob("*.py"), *(Path(entry) for entry in sys.path[1:] if entry)):
+    named = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    packages = {*named, sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}
+    for path in (*root.rglob("*.py"), *map(Path, packages)):
         with suppress(OSError):
             stat = path.stat()
             yield f"{path} {stat.st_size} {stat.st_mtime_ns}"

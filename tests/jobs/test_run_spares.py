@@ -1,0 +1,296 @@
+"""What `arroyo run --warm` leaves for the next run, as processes that only print what they are told to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from engine.commands.run_order import fits_spare, read_order, write_order
+from engine.commands.warm_run import hand_over, leave_spare
+from engine.driver.handover import SOCKET, TOKEN, Line, call, is_private
+from engine.driver.surroundings import digest_of_surroundings
+from engine.errors import DriverCrashedError
+from engine.jobs import processes
+from engine.spark.run import RunSpec
+from engine.udf.declared import UdfFile
+
+SPARE = """
+import pathlib, signal, sys, time
+from engine.commands import run_spare
+
+def run(order):
+    print(order, flush=True)
+    print("to standard error", file=sys.stderr)
+    if order == "waits":
+        time.sleep(60)
+    if order == "fails":
+        raise ValueError(order)
+    return 7
+
+work = run_spare.WarmProcess(lambda home: None, lambda: None, lambda: {is_warm}, run)
+sys.exit(run_spare.RunSpare(pathlib.Path(sys.argv[1]), work, {lifetime}, memory=lambda: {memory}).serve())
+"""
+CALLER = """
+import os, pathlib, sys
+from engine.commands.warm_run import hand_over
+from engine.driver.handover import call
+from engine.driver.surroundings import digest_of_surroundings
+line = call(pathlib.Path(sys.argv[1]), digest_of_surroundings(os.environ))
+assert line is not None
+sys.exit(hand_over(line, sys.argv[2]))
+"""
+
+
+@dataclass
+class Left:
+    """The directory of spares, and those that were started."""
+
+    directory: Path
+    spares: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def spare(self, lifetime: float = 600.0, memory: int = 2**40, *, is_warm: bool = True) -> subprocess.Popen[bytes]:
+        """A spare, once it can be called or has ended."""
+        self.directory.mkdir(mode=0o700, exist_ok=True)
+        text = SPARE.format(lifetime=lifetime, memory=memory, is_warm=is_warm)
+        spare = subprocess.Popen([sys.executable, "-c", text, str(self.directory)], start_new_session=True)
+        self.spares.append(spare)
+        until(lambda: ((self.directory / TOKEN).exists() and (self.directory / SOCKET).exists()) or spare.poll(), bool)
+        return spare
+
+    def call(self) -> Line | None:
+        return call(self.directory, digest_of_surroundings(os.environ))
+
+    def caller(self, order: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", CALLER, str(self.directory), order]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Iterator[Left]:
+    made = Left(tmp_path / "spare")
+    yield made
+    for spare in made.spares:
+        processes.kill_group(spare.pid)
+        spare.wait()
+
+
+def until(look: Callable[[], object], holds: Callable[[object], bool]) -> None:
+    end, pause = time.monotonic() + 120, threading.Event()
+    while not holds(seen := look()):
+        assert time.monotonic() < end, seen
+        pause.wait(0.01)
+
+
+def test_a_run_is_done_by_the_spare_and_prints_where_the_caller_does(left: Left) -> None:
+    spare = left.spare()
+
+    caller = left.caller("say")
+
+    assert caller.communicate(timeout=120) == ("say\n", "to standard error\n")
+    assert caller.returncode == 7
+    spare.wait(120)
+    assert {path.name for path in left.directory.iterdir()} == {"lock"}
+
+
+def test_a_spare_does_one_run_and_never_two_at_once(left: Left) -> None:
+    left.spare()
+
+    caller = left.caller("waits")
+    assert caller.stdout is not None
+    assert caller.stdout.readline() == "waits\n"
+
+    assert left.call() is None
+    caller.kill()
+    caller.communicate()
+
+
+def test_a_second_spare_ends_at_once(left: Left) -> None:
+    left.spare()
+
+    assert left.spare().wait(120) == 1
+
+
+def test_a_spare_whose_caller_is_killed_ends(left: Left) -> None:
+    spare = left.spare()
+    caller = left.caller("waits")
+    assert caller.stdout is not None
+    assert caller.stdout.readline() == "waits\n"
+
+    caller.kill()
+    caller.communicate()
+
+    assert spare.wait(120) == -signal.SIGKILL
+
+
+def test_a_caller_whose_spare_is_killed_says_so(left: Left) -> None:
+    spare = left.spare()
+    line = left.call()
+    assert line is not None
+    os.kill(spare.pid, signal.SIGKILL)
+
+    with pytest.raises(DriverCrashedError, match="has ended without a word"):
+        hand_over(line, "waits")
+
+
+def test_nobody_is_called_where_the_spare_was_killed(left: Left) -> None:
+    spare = left.spare()
+    os.kill(spare.pid, signal.SIGKILL)
+    spare.wait()
+
+    assert left.call() is None
+    left.spare()
+    assert left.call() is not None
+
+
+def test_an_interrupt_of_the_caller_is_one_of_the_run(left: Left) -> None:
+    left.spare()
+    caller = left.caller("waits")
+    assert caller.stdout is not None
+    assert caller.stdout.readline() == "waits\n"
+
+    caller.send_signal(signal.SIGINT)
+
+    _, complaint = caller.communicate(timeout=120)
+    assert (caller.returncode, complaint) == (130, "to standard error\ninterrupted\n")
+
+
+def test_an_error_of_its_own_is_shown_as_in_a_process_of_its_own(left: Left) -> None:
+    left.spare()
+
+    caller = left.caller("fails")
+
+    _, complaint = caller.communicate(timeout=120)
+    assert caller.returncode == 1
+    assert complaint.endswith("ValueError: fails\n")
+
+
+@pytest.mark.parametrize("variable", ["ARROYO_SECRET_SHOP", "JAVA_TOOL_OPTIONS", "SOMETHING"])
+def test_a_spare_of_another_environment_is_not_used_and_ends(
+    left: Left, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spare = left.spare()
+    monkeypatch.setenv(variable, "other")
+
+    assert left.call() is None
+
+    assert spare.wait(120) == -signal.SIGKILL
+    assert {path.name for path in left.directory.iterdir()} == {"lock"}
+
+
+def test_a_spare_of_another_directory_is_not_used(left: Left, monkeypatch: pytest.MonkeyPatch) -> None:
+    left.spare()
+    monkeypatch.chdir(left.directory)
+
+    assert left.call() is None
+
+
+def test_what_changes_with_every_command_is_no_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = digest_of_surroundings(os.environ)
+    monkeypatch.setenv("COLUMNS", "77")
+    monkeypatch.setenv("_", "/bin/arroyo")
+    assert digest_of_surroundings(os.environ) == before
+
+
+def test_another_mask_of_files_is_another_surrounding() -> None:
+    before, mask = digest_of_surroundings(os.environ), os.umask(0o027)
+    try:
+        assert digest_of_surroundings(os.environ) != before
+    finally:
+        os.umask(mask)
+
+
+def test_nobody_is_called_in_a_directory_that_others_can_enter(left: Left) -> None:
+    left.spare()
+    left.directory.chmod(0o755)
+
+    assert left.call() is None
+    left.directory.chmod(0o700)
+    assert (left.directory / TOKEN).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_directory_of_another_user_or_a_link_is_not_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ours").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "ours")
+    assert is_private(tmp_path / "ours")
+    assert not is_private(tmp_path / "link")
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert not is_private(tmp_path / "ours")
+
+
+def test_who_does_not_know_the_token_is_refused(left: Left) -> None:
+    left.spare()
+    (left.directory / TOKEN).write_text("a guess")
+
+    assert left.call() is None
+
+
+@pytest.mark.parametrize("of", [{"lifetime": 0.0}, {"memory": 2**20}, {"is_warm": False}])
+def test_a_spare_ends_after_its_time_where_memory_is_short_or_java_is_gone(left: Left, of: dict[str, float]) -> None:
+    spare = left.spare(**of)  # type: ignore[arg-type] # the values fit their names
+
+    assert spare.wait(120) == -signal.SIGKILL
+    assert {path.name for path in left.directory.iterdir()} == {"lock"}
+
+
+def test_a_spare_whose_token_is_deleted_ends(left: Left) -> None:
+    spare = left.spare()
+
+    (left.directory / TOKEN).unlink()
+
+    assert spare.wait(120) == -signal.SIGKILL
+
+
+def test_a_caller_that_thinks_better_of_it_leaves_the_spare_to_the_next(left: Left) -> None:
+    left.spare()
+    line = left.call()
+    assert line is not None
+    line.connection.close()
+
+    caller = left.caller("say")
+
+    assert caller.communicate(timeout=120)[0] == "say\n"
+
+
+def test_none_is_left_where_memory_is_short(left: Left, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.commands.warm_run.free_memory", lambda: 2**30)
+
+    leave_spare(left.directory, {}, ["touch", str(tmp_path / "started")])
+
+    assert list(left.directory.iterdir()) == []
+
+
+def test_an_order_says_all_that_a_run_is() -> None:
+    spec = RunSpec(
+        "n",
+        "SELECT 'é'",
+        Path("state"),
+        force=True,
+        max_epoch_rows=5,
+        epoch_interval=timedelta(milliseconds=1500),
+        linger=timedelta(microseconds=7),
+        fuse=True,
+        udfs=(UdfFile("f.py", "x = 1"),),
+        connections="CREATE CONNECTION c",
+        keeps_state=False,
+    )
+
+    assert read_order(write_order(spec, as_json=True)) == (spec, True)
+    assert json.loads(write_order(RunSpec("n", "", Path()), as_json=False))["as_json"] is False
+
+
+@pytest.mark.parametrize("change", [{"memory": "4g"}, {"parallelism": 2}, {"master": "local[2]"}, {"quick": True}])
+def test_a_run_of_another_kind_does_its_work_itself(change: dict[str, object]) -> None:
+    spec = RunSpec("n", "", Path())
+    assert fits_spare(spec)
+    assert not fits_spare(replace(spec, **change))  # type: ignore[arg-type] # the values fit their names
