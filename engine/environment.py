@@ -56,7 +56,8 @@ VARIABLES: tuple[Variable, ...] = (
         "ARROYO_CACHE",
         "drivers",
         "Where the archive of Spark's classes is kept, which halves the time to start; `arroyo` in the user's cache "
-        "directory by default. Deleting it is always safe.",
+        "directory by default. Deleting it is always safe. What `arroyo run --warm` leaves is found there, too, and "
+        "without the variable below `XDG_RUNTIME_DIR`, where there is one.",
     ),
     Variable(
         "ARROYO_RUN",

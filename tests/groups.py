@@ -28,6 +28,7 @@ ALONE = {
     "system/test_outages.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",
+    "system/test_warm_runs.py",
 }
 """Files whose tests start all that they need themselves, and take long."""
 

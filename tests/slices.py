@@ -57,6 +57,7 @@ LONG = (
     "system/test_secrets_example.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",
+    "system/test_warm_runs.py",
     "updating/test_restarts.py",
     "updating/test_with_spark.py::test_the_folded_changes_are_the_batch_answer",
 )

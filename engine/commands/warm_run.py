@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -49,15 +50,15 @@ def hand_over(line: Line, order: str) -> int:
     """Have the work of an order done at the other end of a line, and pass signals on; the exit code."""
     sys.stdout.flush()
     sys.stderr.flush()
-    answer, interrupts = None, list[int]()
-    with suppress(OSError):
-        # whole before any signal is passed on: Ctrl-C in between is one of a run that has not begun
+    answer, signals = None, _Signals(line)
+    with signals.caught(), suppress(OSError):
         line.say({"order": order}, (1, 2))
-        with _signals_to(line, interrupts):
-            answer = line.hear()
+        signals.pass_on()
+        answer = line.hear()
+    line.close()
     if answer is not None:
         return int(str(answer["exit"]))
-    if interrupts:
+    if signals.count:
         return _INTERRUPTED
     raise DriverCrashedError(
         "the process that did the work of this run has ended without a word",
@@ -65,23 +66,39 @@ def hand_over(line: Line, order: str) -> int:
     )
 
 
-@contextmanager
-def _signals_to(line: Line, interrupts: list[int]) -> Iterator[None]:
-    """Signals are for the other end of the line, and are noted; the third ends this process."""
+@dataclass(slots=True)
+class _Signals:
+    """The signals of this process, which are for the other end of a line once its order is there whole."""
 
-    def pass_on(number: int, _frame: object) -> None:
-        if len(interrupts) >= _ATTEMPTS:
+    line: Line
+    count: int = 0
+    _waiting: list[int] = field(default_factory=list)
+    _is_open: bool = False
+
+    @contextmanager
+    def caught(self) -> Iterator[None]:
+        """Answer them; the third ends this process."""
+        before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def pass_on(self) -> None:
+        """Send those that have come, and from now on each at once."""
+        self._is_open = True
+        while self._waiting:
+            self.line.say({"signal": self._waiting.pop(0)})
+
+    def _take(self, number: int, _frame: object) -> None:
+        if self.count >= _ATTEMPTS:
             os._exit(_INTERRUPTED)
-        interrupts.append(number)
-        with suppress(OSError):
-            line.say({"signal": number})
-
-    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        self.count += 1
+        self._waiting.append(number)
+        if self._is_open:
+            with suppress(OSError):
+                self.pass_on()
 
 
 def leave_spare(directory: Path, environment: Mapping[str, str], command: Sequence[str] = SPARE_COMMAND) -> None:

@@ -58,6 +58,10 @@ class Line:
     connection: socket.socket
     _rest: bytes = b""
 
+    def close(self) -> None:
+        """Hang up."""
+        self.connection.close()
+
     def say(self, content: Mapping[str, object], descriptors: tuple[int, ...] = ()) -> None:
         """Send one, with descriptors beside its first bytes."""
         text = json.dumps(content).encode() + b"\n"

@@ -23,7 +23,7 @@ CREATE TABLE ticks WITH (connector = 'impulse', event_rate = '1000', message_cou
 CREATE TABLE printed WITH (connector = 'stdout', format = 'json', type = 'sink');
 INSERT INTO printed SELECT counter, counter * 3 AS n FROM ticks WHERE counter % 10 = 0;
 """
-SECONDS = re.compile(r"\d+ rows/s")
+SECONDS = re.compile(r" +\d+ rows/s")
 Run = Callable[..., subprocess.Popen[str]]
 
 
@@ -57,7 +57,7 @@ def warm_spare(tmp_path: Path) -> Path:
     spares = tmp_path / "cache" / "spare"
     (home,) = until(lambda: [path for path in spares.glob("*") if path.is_dir()], bool, 240)
     until(lambda: (home / "spark.log").exists() and (home / "warm-up").exists(), bool, 240)
-    until(lambda: (home / "warm-up").exists(), lambda exists: not exists, 240)
+    until((home / "warm-up").exists, lambda exists: not exists, 240)
     return home
 
 

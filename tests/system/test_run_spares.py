@@ -62,11 +62,18 @@ class Left:
     def spare(self, lifetime: float = 600.0, memory: int = 2**40, *, is_warm: bool = True) -> subprocess.Popen[bytes]:
         """A spare, once it can be called or has ended."""
         self.directory.mkdir(mode=0o700, exist_ok=True)
+        before = self._socket()
         text = SPARE.format(lifetime=lifetime, memory=memory, is_warm=is_warm)
         spare = subprocess.Popen([sys.executable, "-c", text, str(self.directory)], start_new_session=True)
         self.spares.append(spare)
-        until(lambda: ((self.directory / TOKEN).exists() and (self.directory / SOCKET).exists()) or spare.poll(), bool)
+        until(lambda: self._socket() not in (None, before) or spare.poll() is not None, bool)
         return spare
+
+    def _socket(self) -> int | None:
+        try:
+            return (self.directory / SOCKET).stat().st_ctime_ns
+        except FileNotFoundError:
+            return None
 
     def call(self) -> Line | None:
         return call(self.directory, digest_of_surroundings(os.environ))
@@ -150,7 +157,7 @@ def test_nobody_is_called_where_the_spare_was_killed(left: Left) -> None:
 
     assert left.call() is None
     left.spare()
-    assert left.call() is not None
+    assert left.caller("say").communicate(timeout=120)[0] == "say\n"
 
 
 def test_an_interrupt_of_the_caller_is_one_of_the_run(left: Left) -> None:
