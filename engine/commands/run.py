@@ -23,7 +23,6 @@ from engine.jobs.spec import RUN_SETTINGS, read_run_settings
 from engine.start_steps import StartStep
 
 if TYPE_CHECKING:
-    from engine.commands.run_spare import WarmProcess
     from engine.epoch_report import EpochReport
     from engine.spark.run import RunSpec
     from engine.spark.stop_control import Control
@@ -121,31 +120,8 @@ def _run(arguments: Namespace) -> int:
         if arguments.warm:
             from engine.commands.warm_run import run_warm  # noqa: PLC0415 - few runs need it
 
-            return run_warm(spec, as_json=arguments.json_progress, run_cold=_until_end)
-        return _until_end(spec, as_json=arguments.json_progress)
-
-
-def spark_process() -> WarmProcess:
-    """What a spare does that `arroyo run` has left."""
-    from engine.cli import answer_errors  # noqa: PLC0415 - it imports this module
-    from engine.commands.run_order import read_order  # noqa: PLC0415 - see `_run`
-    from engine.commands.run_spare import WarmProcess  # noqa: PLC0415 - only a spare itself needs it
-    from engine.spark.stop_control import Control  # noqa: PLC0415 - see `_run`
-    from engine.spark.warm_session import WarmSession  # noqa: PLC0415 - see `_run`
-
-    sessions: list[WarmSession] = []
-    warming = Control()
-
-    def work(order: str) -> int:
-        spec, as_json = read_order(order)
-        return answer_errors(lambda: _until_end(spec, as_json=as_json, warm=sessions[0].take_over))
-
-    return WarmProcess(
-        lambda directory: sessions.append(WarmSession.open(directory, warming)),
-        lambda: warming.stop("immediate"),
-        lambda: sessions[0].is_alive,
-        work,
-    )
+            return run_warm(spec, as_json=arguments.json_progress, run_cold=until_end)
+        return until_end(spec, as_json=arguments.json_progress)
 
 
 def _settings(texts: list[str]) -> dict[str, str]:
@@ -160,7 +136,8 @@ def _settings(texts: list[str]) -> dict[str, str]:
     return settings
 
 
-def _until_end(spec: RunSpec, *, as_json: bool, warm: TakeOver | None = None) -> int:
+def until_end(spec: RunSpec, *, as_json: bool, warm: TakeOver | None = None) -> int:
+    """Run until the end, telling the person at the terminal; the exit code."""
     from engine.spark.run import run  # noqa: PLC0415 - see `_run`
     from engine.spark.stop_control import Control  # noqa: PLC0415 - see `_run`
 

@@ -22,11 +22,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TypeAlias
 
+from engine.cli import answer_errors
+from engine.commands.run import until_end
+from engine.commands.run_order import read_order
 from engine.driver.handover import LOCK, SOCKET, TOKEN, Line, admit, is_private, listen
 from engine.driver.home import end_group
 from engine.driver.surroundings import digest_of_surroundings
 from engine.jobs import processes
 from engine.jobs.free_memory import free_memory
+from engine.spark.stop_control import Control
+from engine.spark.warm_session import WarmSession
 
 LIFETIME = 600.0
 """Seconds that a spare waits."""
@@ -206,9 +211,23 @@ def _remove_leavings(directory: Path) -> None:
 
 def main(directory: Path) -> int:
     """A spare with Spark."""
-    from engine.commands.run import spark_process  # noqa: PLC0415 - only a spare itself needs Spark
+    return RunSpare(directory, _spark_process()).serve()
 
-    return RunSpare(directory, spark_process()).serve()
+
+def _spark_process() -> WarmProcess:
+    sessions: list[WarmSession] = []
+    warming = Control()
+
+    def work(order: str) -> int:
+        spec, as_json = read_order(order)
+        return answer_errors(lambda: until_end(spec, as_json=as_json, warm=sessions[0].take_over))
+
+    return WarmProcess(
+        lambda directory: sessions.append(WarmSession.open(directory, warming)),
+        lambda: warming.stop("immediate"),
+        lambda: sessions[0].is_alive,
+        work,
+    )
 
 
 if __name__ == "__main__":

@@ -244,7 +244,7 @@ def test_who_does_not_know_the_token_is_refused(left: Left) -> None:
 
 @pytest.mark.parametrize("of", [{"lifetime": 0.0}, {"memory": 2**20}, {"is_warm": False}])
 def test_a_spare_ends_after_its_time_where_memory_is_short_or_java_is_gone(left: Left, of: dict[str, float]) -> None:
-    spare = left.spare(**of)  # type: ignore[arg-type] # the values fit their names
+    spare = left.spare(**of)
 
     assert spare.wait(120) == -signal.SIGKILL
     assert {path.name for path in left.directory.iterdir()} == {"lock"}
@@ -300,4 +300,4 @@ def test_an_order_says_all_that_a_run_is() -> None:
 def test_a_run_of_another_kind_does_its_work_itself(change: dict[str, object]) -> None:
     spec = RunSpec("n", "", Path())
     assert fits_spare(spec)
-    assert not fits_spare(replace(spec, **change))  # type: ignore[arg-type] # the values fit their names
+    assert not fits_spare(replace(spec, **change))
