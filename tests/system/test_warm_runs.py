@@ -48,7 +48,10 @@ def run(tmp_path: Path) -> Iterator[Run]:
         )
 
     yield start
-    (cache / "spare" / "token").unlink(missing_ok=True)
+
+    token = cache / "spare" / "token"
+    until(token.exists, bool)  # every run leaves a spare, which is not found before
+    token.unlink()
     until(lambda: processes.is_locked(cache / "spare" / LOCK), lambda held: not held)
 
 
