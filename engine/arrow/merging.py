@@ -4,6 +4,9 @@
     pane 12:00:00, auction 4, price 1    ->   12:00:00, auction 4, 1 row, max 1
     pane 12:00:00, auction 3, price 8
 
+Of sessions it is bursts that are merged, here with a gap of 10 s: the rows at :00 and :08 are one row at :00 that lasts
+until :08; that at :18 is another burst.
+
 Rows are merged some ten thousands at a time. Where they stay nearly as many, the following ones go on as they are,
 each with the count 1.
 """
@@ -17,9 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.arrow.bursts import in_bursts, may_be_in_bursts
 from engine.arrow.evaluate import evaluate
 from engine.plan.hidden import EVENT_TIME
-from engine.plan.nodes import MERGED_ROWS, Aggregate, Partials
+from engine.plan.nodes import LAST_TIME, MERGED_ROWS, Aggregate, Burst, Pane, Partials
 
 ROWS_MERGED = 65_536
 """So many rows are waited for: some megabytes, as only the columns wait that are read."""
@@ -32,10 +36,12 @@ _TICK = timedelta(microseconds=1)
 
 
 class MergingRows:
-    """Takes the rows of a slice and gives them back, fewer, in the schema of `partials` with the event time behind."""
+    """Takes the rows of a slice and gives them back, fewer, in the schema of `partials` with the event time behind. Late
+    rows are told from others by the `watermark`, in microseconds."""
 
-    def __init__(self, partials: Partials) -> None:
+    def __init__(self, partials: Partials, watermark: int) -> None:
         self._partials = partials
+        self._watermark = watermark
         self._waiting: list[pa.RecordBatch] = []
         self._count = 0
         self._is_merging = True
@@ -55,9 +61,9 @@ class MergingRows:
         if not any(rows.num_rows for rows in waiting):
             return None
         rows = pa.Table.from_batches(waiting).combine_chunks().to_batches()[0]
-        if not _may_be_summed(self._partials, rows):
+        if not _may_be_merged(self._partials, rows):
             return _unmerged(self._partials, rows)
-        merged = _merged(self._partials, rows)
+        merged = _merged(self._partials, rows, self._watermark)
         self._is_merging = merged.num_rows <= _WORTH_IT * rows.num_rows
         return merged
 
@@ -77,29 +83,37 @@ def _prepared(partials: Partials, rows: pa.RecordBatch) -> pa.RecordBatch:
 def _unmerged(partials: Partials, rows: pa.RecordBatch) -> pa.RecordBatch:
     """Every row by itself."""
     values = [_of_a_row(named.aggregate, rows.column(named.name)) for named in partials.aggregates]
-    return _with_results(partials, rows, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows), values)
+    ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
+    return _with_results(partials, rows, ones, rows.column(EVENT_TIME), values)
 
 
 def _of_a_row(aggregate: Aggregate, values: pa.Array) -> pa.Array:
     return pc.is_valid(values).cast(pa.int64()) if aggregate.function == "count" else values
 
 
-def _merged(partials: Partials, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows with equal keys in one pane as the first of them."""
-    names = ["pane", *map(_key, range(len(partials.keys)))]
-    keys = [_panes(rows.column(EVENT_TIME), partials.pane), *map(rows.column, names[1:])]
+def _merged(partials: Partials, rows: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
+    """The rows with equal keys in one pane or burst as the first of them."""
+    keys = {name: rows.column(name) for name in map(_key, range(len(partials.keys)))}
+    match partials.stretch:
+        case Pane(width):
+            groups = {"pane": _panes(rows.column(EVENT_TIME), width), **keys}
+        case Burst(gap):
+            rows, bursts = in_bursts(rows, tuple(keys.values()), gap, watermark)
+            groups = {"burst": bursts}
     values = [rows.column(named.name) for named in partials.aggregates]
     places = pa.array(np.arange(rows.num_rows, dtype=np.int64))
-    columns = [*keys, places, *values]
-    table = pa.Table.from_arrays(columns, names=[*names, "place", *(named.name for named in partials.aggregates)])
+    columns = [*groups.values(), places, *values]
+    table = pa.Table.from_arrays(columns, names=[*groups, "place", *(named.name for named in partials.aggregates)])
     asked = [
         (named.name, named.aggregate.function, _OPTIONS.get(named.aggregate.function)) for named in partials.aggregates
     ]
-    grouped = table.group_by(names, use_threads=False).aggregate([("place", "min"), ("place", "count"), *asked])
-    results = grouped.combine_chunks().select(range(len(names), grouped.num_columns)).to_batches()[0].columns
+    of_places = [("place", function) for function in ("min", "max", "count")]
+    grouped = table.group_by(list(groups), use_threads=False).aggregate([*of_places, *asked])
+    results = grouped.combine_chunks().select(range(len(groups), grouped.num_columns)).to_batches()[0].columns
     # with other names, since two aggregates of a column have the same; the order is that of what was asked
-    first, count, *aggregates = results
-    return _with_results(partials, rows.select([*partials.columns.names, EVENT_TIME]).take(first), count, aggregates)
+    first, last, count, *aggregates = results
+    firsts = rows.select([*partials.columns.names, EVENT_TIME]).take(first)
+    return _with_results(partials, firsts, count, rows.column(EVENT_TIME).take(last), aggregates)
 
 
 _OPTIONS = {
@@ -111,14 +125,18 @@ _OPTIONS = {
 
 
 def _with_results(
-    partials: Partials, rows: pa.RecordBatch, counts: pa.Array, values: Sequence[pa.Array]
+    partials: Partials, rows: pa.RecordBatch, counts: pa.Array, last: pa.Array, values: Sequence[pa.Array]
 ) -> pa.RecordBatch:
-    columns = [*(rows.column(name) for name in partials.columns.names), counts, *values, rows.column(EVENT_TIME)]
-    names = [*partials.columns.names, MERGED_ROWS.name, *(named.name for named in partials.aggregates), EVENT_TIME]
+    results = {MERGED_ROWS.name: counts, LAST_TIME.name: last}
+    results |= {named.name: column for named, column in zip(partials.aggregates, values, strict=True)}
+    names = [*partials.schema.names, EVENT_TIME]
+    columns = [results[name] if name in results else rows.column(name) for name in names]
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 
-def _may_be_summed(partials: Partials, rows: pa.RecordBatch) -> bool:
+def _may_be_merged(partials: Partials, rows: pa.RecordBatch) -> bool:
+    if isinstance(partials.stretch, Burst) and not may_be_in_bursts(rows.column(EVENT_TIME)):
+        return False
     for named in partials.aggregates:
         if named.aggregate.function == "sum":
             extremes = pc.min_max(rows.column(named.name)).as_py()

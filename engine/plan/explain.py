@@ -13,6 +13,7 @@ from engine.plan.expr import Literal as Constant
 from engine.plan.nodes import (
     Aggregate,
     Branch,
+    Burst,
     Carried,
     Filter,
     Frame,
@@ -23,6 +24,7 @@ from engine.plan.nodes import (
     NamedOver,
     Order,
     Over,
+    Pane,
     Partials,
     Project,
     Scan,
@@ -249,8 +251,16 @@ def _aggregate(aggregate: Aggregate) -> str:
 
 def _partials(node: Partials) -> str:
     results = ", ".join(["count(*)", *(_aggregate(named.aggregate) for named in node.aggregates)])
-    by = ", ".join([f"panes of {_interval(node.pane)}", *map(show, node.keys)])
+    by = ", ".join([_stretch(node.stretch), *map(show, node.keys)])
     return f"partial {results} by {by}"
+
+
+def _stretch(stretch: Pane | Burst) -> str:
+    match stretch:
+        case Pane(width):
+            return f"panes of {_interval(width)}"
+        case Burst(gap):
+            return f"bursts with gaps below {_interval(gap)}"
 
 
 def _orders(order: Sequence[Order]) -> str:

@@ -11,6 +11,9 @@
 The first two rows are in one pane of two seconds and have the same key. What crosses looks like the first of them, so
 windows, keys, late rows and the state come of it as of every row; only the aggregates read what was merged. This holds
 where all tests have moved into the task, and every key is computed there as Spark computes it.
+
+Sessions have no panes. There the rows of a burst are merged, each less than the gap after the one before it, and Spark
+has the first of them with the time of the last one: a session that begins with the one and goes on from the other.
 """
 
 from __future__ import annotations
@@ -23,10 +26,25 @@ from math import gcd
 from engine import types
 from engine.plan.descent import Descent, chain_of, descended
 from engine.plan.expr import Cast, Column, Expr, Member, Named, columns_of
-from engine.plan.nodes import Aggregate, Filter, Hop, NamedAggregate, Partials, Scan, Tumble, Window, WindowAggregate
+from engine.plan.nodes import (
+    Aggregate,
+    Burst,
+    Filter,
+    Hop,
+    NamedAggregate,
+    Pane,
+    Partials,
+    Scan,
+    Session,
+    Tumble,
+    Window,
+    WindowAggregate,
+)
 from engine.schema import Schema
 
 _TICK = timedelta(microseconds=1)
+_LONGEST_GAP = timedelta(days=366_000)
+"""The length of a burst and its gap must be a Spark interval, which has twelve digits of seconds."""
 _GROUPED = (
     types.Boolean | types.Integer | types.Float | types.Decimal | types.Text | types.Json | types.Timestamp | types.Date
 )
@@ -38,8 +56,8 @@ def with_partials(node: WindowAggregate, alone: frozenset[str]) -> WindowAggrega
     """The same windows over rows that are merged in the task of the source; None where they cannot be. `alone` are the
     tables that are read in one place."""
     chain, scan = chain_of(node.input)
-    pane = _pane(node.window)
-    if not isinstance(scan, Scan) or scan.table not in alone or pane is None:
+    stretch = _stretch(node.window)
+    if not isinstance(scan, Scan) or scan.table not in alone or stretch is None:
         return None
     descent = descended(chain, scan)
     if not descent.is_open or any(isinstance(step, Filter) for step in descent.steps):
@@ -56,17 +74,19 @@ def with_partials(node: WindowAggregate, alone: frozenset[str]) -> WindowAggrega
         return None
     exprs = tuple(key.expr for key in keys)
     columns = _columns(scan, exprs)
-    merged = Partials(scan, descent.condition, pane, exprs, columns, _partials(aggregates))
+    merged = Partials(scan, descent.condition, stretch, exprs, columns, _partials(aggregates))
     return replace(node, input=merged, keys=tuple(keys), aggregates=tuple(aggregates))
 
 
-def _pane(window: Window) -> timedelta | None:
-    """The longest stretch of time of which all rows are in the same windows."""
+def _stretch(window: Window) -> Pane | Burst | None:
+    """The longest one of which all rows are in the same windows."""
     match window:
         case Tumble(width):
-            return width
+            return Pane(width)
         case Hop(slide, width):
-            return gcd(slide // _TICK, width // _TICK) * _TICK
+            return Pane(gcd(slide // _TICK, width // _TICK) * _TICK)
+        case Session(gap) if gap < _LONGEST_GAP:
+            return Burst(gap)
     return None
 
 

@@ -37,7 +37,7 @@ TAGS: Mapping[type, str] = {
     nodes.Top: "Top(input, window, order, limit, offset)",
     nodes.Unnest: "Unnest(input, name, array)",
     nodes.WindowAggregate: "WindowAggregate(input, window, window_name, keys, aggregates)",
-    nodes.Partials: "Partials(input, condition, pane, keys, columns, aggregates)",
+    nodes.Partials: "Partials(input, condition, stretch, keys, columns, aggregates)",
     nodes.LateRows: "LateRows(input, window)",
     nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl)",
     # what they are made of
@@ -48,6 +48,8 @@ TAGS: Mapping[type, str] = {
     nodes.Hop: "Hop(slide, width)",
     nodes.Session: "Session(gap)",
     windowed.Carried: "Carried(column)",
+    nodes.Pane: "Pane(width)",
+    nodes.Burst: "Burst(gap)",
     nodes.Aggregate: "Aggregate(function, arguments, type, nullable, distinct, condition, order, takes)",
     nodes.NamedAggregate: "NamedAggregate(name, aggregate)",
     # scalar expressions

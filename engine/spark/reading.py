@@ -66,7 +66,7 @@ class SliceReading:
         self._dropped = 0
         self._row_count = 0
         self._dead_letters = _dead_letter_taker(spec, assigned, moment.planned)
-        self._merging = MergingRows(spec.fused) if isinstance(spec.fused, Partials) else None
+        self._merging = MergingRows(spec.fused, moment.watermark) if isinstance(spec.fused, Partials) else None
 
     def take(self, chunk: Chunk) -> pa.RecordBatch | None:
         """The rows of a chunk that Spark is to have, with what is hidden; None when there are none. All rows count, and

@@ -58,7 +58,7 @@ def batch(chunk: Sequence[Row]) -> pa.RecordBatch:
 
 
 def merged(chunks: Sequence[Sequence[Row]]) -> list[Row]:
-    merging = MergingRows(partials())
+    merging = MergingRows(partials(), 0)
     batches = [*(merging.add(batch(chunk)) for chunk in chunks), merging.flush()]
     return [row for out in batches if out is not None for row in out.to_pylist()]
 
@@ -139,7 +139,7 @@ def test_small_numbers_are_merged_and_numbers_near_the_end_of_the_range_are_not(
 
 
 def test_rows_wait_until_there_are_many() -> None:
-    merging, chunk = MergingRows(partials()), batch(rows(1, 1_000, prices=(1,)) * 16)
+    merging, chunk = MergingRows(partials(), 0), batch(rows(1, 1_000, prices=(1,)) * 16)
     emitted = [merging.add(chunk) is not None for _ in range(2 * ROWS_MERGED // chunk.num_rows)]
 
     assert sum(emitted) == 1
@@ -149,7 +149,7 @@ def test_rows_wait_until_there_are_many() -> None:
 
 
 def test_rows_that_stay_as_many_are_not_waited_for() -> None:
-    merging = MergingRows(partials())
+    merging = MergingRows(partials(), 0)
     different = [{**row, "auction": number} for number, row in enumerate(rows(1, 500, prices=(1,)))]
     merging.add(batch(different))
     assert merging.flush() is not None

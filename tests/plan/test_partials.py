@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from engine.compile import compile_script
-from engine.plan.nodes import Partials
+from engine.plan.nodes import Burst, Pane, Partials
 from engine.plan.tree import walk
 
 TABLES = """
@@ -66,7 +66,6 @@ def test_a_window_with_any_other_aggregate_is_not(result: str) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT auction, session(INTERVAL '1 minute') AS w, count(*) AS n FROM bids GROUP BY auction, w",
         "SELECT auction, count(*) AS n FROM bids GROUP BY auction",
         f"SELECT upper(channel) AS k, {MINUTE} AS w, count(*) AS n FROM bids GROUP BY k, w",
         f"SELECT {MINUTE} AS w, count(*) AS n FROM bids WHERE length(channel) > 3 GROUP BY w",
@@ -82,10 +81,30 @@ def test_other_windows_keys_filters_and_shared_tables_are_not(query: str) -> Non
 def test_a_pane_is_as_long_as_its_rows_are_in_the_same_windows() -> None:
     hop = "SELECT hop(INTERVAL '2 seconds', INTERVAL '10 seconds') AS w, count(*) AS n FROM bids GROUP BY w"
 
-    assert [node.pane for node in partials(hop)] == [timedelta(seconds=2)]
-    assert [node.pane for node in partials(f"SELECT {MINUTE} AS w, count(*) AS n FROM bids GROUP BY w")] == [
-        timedelta(minutes=1)
+    assert [node.stretch for node in partials(hop)] == [Pane(timedelta(seconds=2))]
+    assert [node.stretch for node in partials(f"SELECT {MINUTE} AS w, count(*) AS n FROM bids GROUP BY w")] == [
+        Pane(timedelta(minutes=1))
     ]
+
+
+def test_of_sessions_it_is_bursts_that_are_merged() -> None:
+    (merged,) = partials(
+        "SELECT auction % 7 AS k, session(INTERVAL '1 minute') AS w, max(price) AS m FROM bids WHERE hot GROUP BY k, w"
+    )
+
+    assert merged.stretch == Burst(timedelta(minutes=1))
+    assert merged.schema.names == ("auction", "__rows", "__last", "__partial0")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT session(INTERVAL '1 minute') AS w, count(DISTINCT auction) AS n FROM bids GROUP BY w",
+        "SELECT session(INTERVAL '9000000 days') AS w, count(*) AS n FROM bids GROUP BY w",
+    ],
+)
+def test_sessions_of_different_values_and_of_enormous_gaps_are_not_merged(query: str) -> None:
+    assert partials(query) == []
 
 
 def test_filters_and_projections_below_are_done_first() -> None:

@@ -7,14 +7,17 @@ from engine.plan.nodes.rows import Branch, Filter, Fused, Project, Scan, Union, 
 from engine.plan.nodes.unnest import Unnest
 from engine.plan.nodes.updating import UpdatingAggregate, is_updating
 from engine.plan.nodes.windowed import (
+    LAST_TIME,
     LATE_TIME,
     LATE_WATERMARK,
     MERGED_ROWS,
     Aggregate,
+    Burst,
     Carried,
     Hop,
     LateRows,
     NamedAggregate,
+    Pane,
     Partials,
     Session,
     Tumble,
@@ -24,11 +27,13 @@ from engine.plan.nodes.windowed import (
 )
 
 __all__ = [
+    "LAST_TIME",
     "LATE_TIME",
     "LATE_WATERMARK",
     "MERGED_ROWS",
     "Aggregate",
     "Branch",
+    "Burst",
     "Carried",
     "Filter",
     "Frame",
@@ -41,6 +46,7 @@ __all__ = [
     "NamedOver",
     "Order",
     "Over",
+    "Pane",
     "Partials",
     "Project",
     "Scan",

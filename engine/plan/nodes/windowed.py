@@ -97,27 +97,43 @@ class LateRows(Node):
         return Schema((*self.input.schema, LATE_TIME, LATE_WATERMARK))
 
 
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """A stretch of time of this width, aligned to the Unix epoch, of which all rows are in the same windows."""
+
+    width: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Rows of which each comes less than `gap` after the one before it: all of them are in the same session."""
+
+    gap: timedelta
+
+
 MERGED_ROWS = Field("__rows", types.BIGINT, nullable=False)
+LAST_TIME = Field("__last", types.TIMESTAMP, nullable=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Partials(Node):
-    """The rows of a scan for which `condition` is true, merged in the task of the source: those of a pane with equal
-    `keys` become the first of them, with how many they are, and with some aggregates of them. All rows of a pane, which
-    is so long and aligned to the Unix epoch, are in the same windows. `columns` are those of the scan for Spark."""
+    """The rows of a scan for which `condition` is true, merged in the task of the source: those of a pane or burst with
+    equal `keys` become the first of them, with how many they are, and with some aggregates of them; of a burst also
+    with the time of its last row. `columns` are those of the scan for Spark."""
 
     input: Scan
     condition: Expr | None
-    pane: timedelta
+    stretch: Pane | Burst
     keys: tuple[Expr, ...]
     columns: Schema
     aggregates: tuple[NamedAggregate, ...]
 
     @property
     def schema(self) -> Schema:
-        """The columns of the scan, how many rows were merged, the aggregates of these."""
+        """The columns of the scan, how many rows were merged, the last time of a burst, the aggregates of these."""
         partial = (Field(named.name, named.aggregate.type, named.aggregate.nullable) for named in self.aggregates)
-        return Schema((*self.columns, MERGED_ROWS, *partial))
+        last = (LAST_TIME,) if isinstance(self.stretch, Burst) else ()
+        return Schema((*self.columns, MERGED_ROWS, *last, *partial))
 
     def column_of(self, aggregate: Aggregate) -> str:
         """The column that holds the aggregate of merged rows."""

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from engine.plan.expr import columns_of
 from engine.plan.hidden import EVENT_TIME, WATERMARK, hidden_in
 from engine.plan.nodes import (
+    LAST_TIME,
     LATE_TIME,
     LATE_WATERMARK,
     MERGED_ROWS,
@@ -42,15 +43,13 @@ def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | N
             grouped = _prepared(node, rows).withColumn(_WINDOW, quoted(column))
             return _aggregated(node, grouped, F.col(_WINDOW))
         case Session(gap):
-            open_rows = _without_late(rows, node.window, late, F.count_if)
-            # Spark joins rows that are exactly the gap apart, we do not: so its gap is the smallest step shorter.
-            session = F.session_window(F.col(EVENT_TIME), _spell(gap - _TICK))
+            open_rows = _without_late(rows, node.window, late, _count_of(node))
+            session = F.session_window(F.col(EVENT_TIME), _gap_of_rows(node, gap))
             return _aggregated(
                 node, _with_some_key(node, _prepared(node, open_rows)), session.alias(_WINDOW), longer=_TICK
             )
         case Tumble() | Hop():
-            count = _count_merged if isinstance(node.input, Partials) else F.count_if
-            open_rows = _without_late(rows, node.window, late, count)
+            open_rows = _without_late(rows, node.window, late, _count_of(node))
             windowed = _prepared(node, open_rows).withColumn(_WINDOW, _time_window(node.window))
             if isinstance(node.window, Hop):
                 # some of a row's windows may be closed while others are open
@@ -83,6 +82,20 @@ def _without_late(
     is_late = _is_late(window)
     observed = rows if late is None else rows.observe(late, count(is_late).alias("late"))
     return observed.filter(~is_late)
+
+
+def _gap_of_rows(node: WindowAggregate, gap: timedelta) -> SparkColumn | str:
+    """How long a session goes on after a row's event time. Spark joins rows that are exactly the gap apart, we do not:
+    so its gap is the smallest step shorter."""
+    if not isinstance(node.input, Partials):
+        return _spell(gap - _TICK)
+    micros = f"unix_micros({LAST_TIME.name}) - unix_micros({EVENT_TIME}) + {_micros(gap - _TICK)}L"
+    return F.expr(f"make_interval(0, 0, 0, 0, 0, 0, CAST({micros} AS DECIMAL(18, 0)) * 0.000001BD)")
+
+
+def _count_of(node: WindowAggregate) -> Callable[[SparkColumn], SparkColumn]:
+    """What counts the rows of which a condition is true."""
+    return _count_merged if isinstance(node.input, Partials) else F.count_if
 
 
 def _count_merged(condition: SparkColumn) -> SparkColumn:
