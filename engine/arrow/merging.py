@@ -36,8 +36,8 @@ _TICK = timedelta(microseconds=1)
 
 
 class MergingRows:
-    """Takes the rows of a slice and gives them back, fewer, in the schema of `partials` with the event time behind. Late
-    rows are told from others by the `watermark`, in microseconds."""
+    """Takes the rows of a slice and gives them back, fewer, in the schema of `partials` with the event time behind. The
+    `watermark`, in microseconds, says which are late."""
 
     def __init__(self, partials: Partials, watermark: int) -> None:
         self._partials = partials

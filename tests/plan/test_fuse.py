@@ -63,7 +63,8 @@ def filters(query: str) -> int:
         ),
         (
             "SELECT count(*) FROM bids WHERE price > 10 GROUP BY bidder, session(INTERVAL '1 minute')",
-            "Filter (price > 10), partial count(*) by bursts with gaps below INTERVAL '1 minute', bidder, columns (bidder)",
+            "Filter (price > 10), partial count(*) by bursts with gaps below INTERVAL '1 minute', bidder, "
+            "columns (bidder)",
         ),
         ("SELECT bidder, sum(price) FROM bids WHERE hot GROUP BY bidder", "Filter hot, columns (bidder, price)"),
         (
