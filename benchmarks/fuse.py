@@ -55,7 +55,8 @@ QUERIES: Mapping[str, str] = {
     "all": "INSERT INTO nowhere SELECT auction, price, extra FROM bids WHERE price > 0;",
 }
 """Without a filter; one row in 123; every second row into files; one in 12, counted by window and key; all of them
-counted by window and key, by overlapping windows and key, by session and key, by window alone; all rows, whatever the filter asks."""
+counted by window and key, by overlapping windows and key, by session and key, by window alone; all rows, whatever the
+filter asks."""
 
 
 def main() -> None:
