@@ -92,7 +92,7 @@ def _of_a_row(aggregate: Aggregate, values: pa.Array) -> pa.Array:
 
 
 def _merged(partials: Partials, rows: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
-    """The rows with equal keys in one pane or burst as the first of them."""
+    """The rows with equal keys, in one pane or burst if there are such, as the first of them."""
     keys = {name: rows.column(name) for name in map(_key, range(len(partials.keys)))}
     match partials.stretch:
         case Pane(width):
@@ -100,20 +100,23 @@ def _merged(partials: Partials, rows: pa.RecordBatch, watermark: int) -> pa.Reco
         case Burst(gap):
             rows, bursts = in_bursts(rows, tuple(keys.values()), gap, watermark)
             groups = {"burst": bursts}
+        case None:
+            groups = {"all": pa.repeat(pa.scalar(True), rows.num_rows), **keys}
     values = [rows.column(named.name) for named in partials.aggregates]
-    places = pa.array(np.arange(rows.num_rows, dtype=np.int64))
-    columns = [*groups.values(), places, *values]
-    table = pa.Table.from_arrays(columns, names=[*groups, "place", *(named.name for named in partials.aggregates)])
+    places, times = pa.array(np.arange(rows.num_rows, dtype=np.int64)), rows.column(EVENT_TIME)
+    columns = [*groups.values(), places, times, *values]
+    names = [*groups, "place", "time", *(named.name for named in partials.aggregates)]
+    table = pa.Table.from_arrays(columns, names=names)
     asked = [
         (named.name, named.aggregate.function, _OPTIONS.get(named.aggregate.function)) for named in partials.aggregates
     ]
-    of_places = [("place", function) for function in ("min", "max", "count")]
-    grouped = table.group_by(list(groups), use_threads=False).aggregate([*of_places, *asked])
+    of_all = [("place", "min"), ("place", "count"), ("time", "max")]
+    grouped = table.group_by(list(groups), use_threads=False).aggregate([*of_all, *asked])
     results = grouped.combine_chunks().select(range(len(groups), grouped.num_columns)).to_batches()[0].columns
     # with other names, since two aggregates of a column have the same; the order is that of what was asked
-    first, last, count, *aggregates = results
+    first, count, last, *aggregates = results
     firsts = rows.select([*partials.columns.names, EVENT_TIME]).take(first)
-    return _with_results(partials, firsts, count, rows.column(EVENT_TIME).take(last), aggregates)
+    return _with_results(partials, firsts, count, last, aggregates)
 
 
 _OPTIONS = {
@@ -129,13 +132,18 @@ def _with_results(
 ) -> pa.RecordBatch:
     results = {MERGED_ROWS.name: counts, LAST_TIME.name: last}
     results |= {named.name: column for named, column in zip(partials.aggregates, values, strict=True)}
+    if partials.stretch is None:
+        results[EVENT_TIME] = last
     names = [*partials.schema.names, EVENT_TIME]
     columns = [results[name] if name in results else rows.column(name) for name in names]
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def _may_be_merged(partials: Partials, rows: pa.RecordBatch) -> bool:
-    if isinstance(partials.stretch, Burst) and not may_be_in_bursts(rows.column(EVENT_TIME)):
+    times = rows.column(EVENT_TIME)
+    if isinstance(partials.stretch, Burst) and not may_be_in_bursts(times):
+        return False
+    if partials.stretch is None and times.null_count:
         return False
     for named in partials.aggregates:
         if named.aggregate.function == "sum":

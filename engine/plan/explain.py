@@ -251,16 +251,17 @@ def _aggregate(aggregate: Aggregate) -> str:
 
 def _partials(node: Partials) -> str:
     results = ", ".join(["count(*)", *(_aggregate(named.aggregate) for named in node.aggregates)])
-    by = ", ".join([_stretch(node.stretch), *map(show, node.keys)])
-    return f"partial {results} by {by}"
+    by = ", ".join([*_stretch(node.stretch), *map(show, node.keys)])
+    return f"partial {results}" + (f" by {by}" if by else "")
 
 
-def _stretch(stretch: Pane | Burst) -> str:
+def _stretch(stretch: Pane | Burst | None) -> tuple[str, ...]:
     match stretch:
         case Pane(width):
-            return f"panes of {_interval(width)}"
+            return (f"panes of {_interval(width)}",)
         case Burst(gap):
-            return f"bursts with gaps below {_interval(gap)}"
+            return (f"bursts with gaps below {_interval(gap)}",)
+    return ()
 
 
 def _orders(order: Sequence[Order]) -> str:

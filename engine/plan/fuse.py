@@ -16,7 +16,8 @@ and the task leaves out what none of them wants, if each of them has a test that
     Filter hot                                   Filter hot
       Scan bids                                    Fused price > 10 OR hot
 
-Where all tests move, what windows keep of the rows may be merged there as well: see `engine.plan.partials`.
+Where all tests move, what windows and updating aggregates keep of the rows may be merged there as well: see
+`engine.plan.partials`.
 
 A plan means the same with it and without, and so does its state: it is no part of the fingerprint.
 """
@@ -75,7 +76,7 @@ def _chains(node: Node) -> Iterator[tuple[Chain, Scan]]:
 def _fuse(node: Node, reader: Node | None, alone: frozenset[str]) -> Node:
     """The relation, which the `reader` above it reads, with all that can move moved into tables that it is alone to
     read."""
-    if isinstance(node, WindowAggregate) and (merging := with_partials(node, alone)) is not None:
+    if isinstance(node, WindowAggregate | UpdatingAggregate) and (merging := with_partials(node, alone)) is not None:
         return merging
     chain, source = chain_of(node)
     if not isinstance(source, Scan):

@@ -14,6 +14,8 @@ where all tests have moved into the task, and every key is computed there as Spa
 
 Sessions have no panes. There the rows of a burst are merged, each less than the gap after the one before it, and Spark
 has the first of them with the time of the last one: a session that begins with the one and goes on from the other.
+
+Updating aggregates heed no time but that of a key's last change: all rows of a key are merged, and cross at that time.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from math import gcd
+from typing import TypeAlias
 
 from engine import types
 from engine.plan.descent import Descent, chain_of, descended
@@ -37,11 +40,15 @@ from engine.plan.nodes import (
     Scan,
     Session,
     Tumble,
+    UpdatingAggregate,
     Window,
     WindowAggregate,
+    count_of,
 )
+from engine.plan.tree import Node
 from engine.schema import Schema
 
+Aggregation: TypeAlias = WindowAggregate | UpdatingAggregate
 _TICK = timedelta(microseconds=1)
 _LONGEST_GAP = timedelta(days=366_000)
 """The length of a burst and its gap must be a Spark interval, which has twelve digits of seconds."""
@@ -52,12 +59,14 @@ _ORDERED = types.Boolean | types.Integer | types.Text | types.Timestamp | types.
 """Types whose least and greatest value is the same in Arrow and in Spark; NaN and -0.0 keep DOUBLE out."""
 
 
-def with_partials(node: WindowAggregate, alone: frozenset[str]) -> WindowAggregate | None:
-    """The same windows over rows that are merged in the task of the source; None where they cannot be. `alone` are the
-    tables that are read in one place."""
+def with_partials(node: Aggregation, alone: frozenset[str]) -> Node | None:
+    """The same aggregation over rows that are merged in the task of the source; None where they cannot be. `alone` are
+    the tables that are read in one place."""
     chain, scan = chain_of(node.input)
-    stretch = _stretch(node.window)
-    if not isinstance(scan, Scan) or scan.table not in alone or stretch is None:
+    stretch = None if isinstance(node, UpdatingAggregate) else _stretch(node.window)
+    if not isinstance(scan, Scan) or scan.table not in alone:
+        return None
+    if isinstance(node, WindowAggregate) and stretch is None:
         return None
     descent = descended(chain, scan)
     if not descent.is_open or any(isinstance(step, Filter) for step in descent.steps):
@@ -74,7 +83,7 @@ def with_partials(node: WindowAggregate, alone: frozenset[str]) -> WindowAggrega
         return None
     exprs = tuple(key.expr for key in keys)
     columns = _columns(scan, exprs)
-    merged = Partials(scan, descent.condition, stretch, exprs, columns, _partials(aggregates))
+    merged = Partials(scan, descent.condition, stretch, exprs, columns, _partials(node, aggregates))
     return replace(node, input=merged, keys=tuple(keys), aggregates=tuple(aggregates))
 
 
@@ -99,9 +108,12 @@ def _columns(scan: Scan, keys: Sequence[Expr]) -> Schema:
     return Schema(tuple(column for column in scan.columns if column.name in names))
 
 
-def _partials(aggregates: Sequence[NamedAggregate]) -> tuple[NamedAggregate, ...]:
-    """The different aggregates, but for the count of rows, which is always there."""
+def _partials(node: Aggregation, aggregates: Sequence[NamedAggregate]) -> tuple[NamedAggregate, ...]:
+    """The different aggregates, but for the count of rows, which is always there. An updating sum is kept with how many
+    numbers are in it."""
     different = dict.fromkeys(named.aggregate for named in aggregates if named.aggregate.arguments)
+    if isinstance(node, UpdatingAggregate):
+        different |= dict.fromkeys(count_of(aggregate) for aggregate in different if aggregate.function == "sum")
     return tuple(NamedAggregate(f"__partial{index}", aggregate) for index, aggregate in enumerate(different))
 
 

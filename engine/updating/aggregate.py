@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
 from engine.schema import Schema, arrow_schema
-from engine.updating.accumulators import Measure, accumulator_for, keeps_values
+from engine.updating.accumulators import Measure, accumulator_for, columns_of_merged, keeps_values
 from engine.updating.accumulators.results_of_values import result_of_values
 from engine.updating.accumulators.udf_objects import Incremental
 from engine.updating.arrow_tables import replaced, whole
@@ -38,13 +38,15 @@ from engine.updating.state_columns import FIRST, LAST, VALUE, WEIGHT
 class AggregateSpec:
     """What is to be computed: the keys and results in `schema`, keys first. The rows that come have the columns `_id`,
     `k0`..., for each measure its arguments `a0_0`..., its order `o0_0`..., its condition `c0`, and the hash `v0` where
-    values are kept."""
+    values are kept. Those that were merged before have how many they are in `n`, and for each measure in `a0_0`... what
+    was merged."""
 
     schema: Schema
     key_count: int
     measures: tuple[Measure, ...]
     only_appends: bool
     ttl: int
+    is_merged: bool = False
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -65,7 +67,7 @@ def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
     """Rows as they come, summed up by key; by key and value where values are kept."""
     rows = rows.combine_chunks()
     ids = longs(rows[ROW_ID])
-    weights = np.ones(len(ids), np.int64)
+    weights = longs(rows["n"]) if spec.is_merged else np.ones(len(ids), np.int64)
     if RETRACT in rows.column_names:
         weights -= 2 * flags(rows[RETRACT])
     groups = group_rows(ids)
@@ -78,6 +80,11 @@ def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
     columns |= {name: whole(rows[name]).take(first_rows) for name in spec.keys}
     parts = {}
     for index, measure in enumerate(spec.measures):
+        if spec.is_merged:
+            partials = [whole(rows[name]) for name in rows.column_names if name.startswith(f"a{index}_")]
+            merged = accumulator_for(measure).merge(columns_of_merged(measure, partials), groups)
+            columns |= {f"m{index}.{place}": column for place, column in enumerate(merged)}
+            continue
         arguments = [whole(rows[f"a{index}_{place}"]) for place in range(len(measure.arguments))]
         row_weights = weights * flags(rows[f"c{index}"]) if measure.has_condition else weights
         if index in spec.kept_values:

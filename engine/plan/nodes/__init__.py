@@ -23,6 +23,7 @@ from engine.plan.nodes.windowed import (
     Tumble,
     Window,
     WindowAggregate,
+    count_of,
     window_of,
 )
 
@@ -62,6 +63,7 @@ __all__ = [
     "WindowAggregate",
     "WindowJoin",
     "Write",
+    "count_of",
     "is_updating",
     "pass_through",
     "window_of",

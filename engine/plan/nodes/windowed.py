@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeAlias
 
@@ -111,6 +111,11 @@ class Burst:
     gap: timedelta
 
 
+def count_of(aggregate: Aggregate) -> Aggregate:
+    """How many values an aggregate is of."""
+    return replace(aggregate, function="count", type=types.BIGINT, nullable=False)
+
+
 MERGED_ROWS = Field("__rows", types.BIGINT, nullable=False)
 LAST_TIME = Field("__last", types.TIMESTAMP, nullable=False)
 
@@ -119,11 +124,12 @@ LAST_TIME = Field("__last", types.TIMESTAMP, nullable=False)
 class Partials(Node):
     """The rows of a scan for which `condition` is true, merged in the task of the source: those of a pane or burst with
     equal `keys` become the first of them, with how many they are, and with some aggregates of them; of a burst also
-    with the time of its last row. `columns` are those of the scan for Spark."""
+    with the time of its last row. Without a stretch it is all rows with equal keys, and their time is that of the last.
+    `columns` are those of the scan for Spark."""
 
     input: Scan
     condition: Expr | None
-    stretch: Pane | Burst
+    stretch: Pane | Burst | None
     keys: tuple[Expr, ...]
     columns: Schema
     aggregates: tuple[NamedAggregate, ...]
@@ -140,6 +146,11 @@ class Partials(Node):
         if not aggregate.arguments:
             return MERGED_ROWS.name
         return next(named.name for named in self.aggregates if named.aggregate == aggregate)
+
+    def columns_of(self, aggregate: Aggregate) -> tuple[str, ...]:
+        """The columns that hold the aggregate of merged rows; a sum also has how many numbers are in it."""
+        aggregates = (aggregate, count_of(aggregate)) if aggregate.function == "sum" else (aggregate,)
+        return tuple(map(self.column_of, aggregates))
 
 
 @dataclass(frozen=True, slots=True)

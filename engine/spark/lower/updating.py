@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from datetime import timedelta
 
 from pyspark.sql import DataFrame
@@ -13,7 +13,15 @@ from engine.functions import AGGREGATES
 from engine.plan.conditions import split_condition
 from engine.plan.expr import Column, Expr, Literal, Named
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID, WATERMARK, hidden_in
-from engine.plan.nodes import Aggregate, UpdatingAggregate, UpdatingJoin, is_updating
+from engine.plan.nodes import (
+    MERGED_ROWS,
+    Aggregate,
+    NamedAggregate,
+    Partials,
+    UpdatingAggregate,
+    UpdatingJoin,
+    is_updating,
+)
 from engine.plan.retained_state import needs_values
 from engine.schema import Field, Schema
 from engine.spark.buckets import run_in_buckets
@@ -39,32 +47,47 @@ CHANGE = (
 
 def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udfs) -> DataFrame:
     """The changes of the aggregation, with the hidden columns of changes."""
-    calls = [column.aggregate for column in node.aggregates]
-    only_appends = not is_updating(node.input)
-    one_by_one = {call for call in calls if call.takes != "all" and not needs_values(call, only_appends=only_appends)}
-    measures = tuple(_measure(call, udfs.by_name[call.function] if call in one_by_one else None) for call in calls)
-    results = (Field("", measure.result) for measure in measures)
-    spec = AggregateSpec(
-        schema=numbered(Schema((*node.schema.fields[: len(node.keys)], *results))),
-        key_count=len(node.keys),
-        measures=measures,
-        only_appends=only_appends,
-        ttl=node.ttl // timedelta(microseconds=1),
-    )
-    columns = [F.expr(to_sql(expr)).alias(name) for name, expr in _columns_read(node).items()]
+    one_by_one = _taken_one_by_one(node)
+    spec = aggregate_spec(node, udfs)
+    columns = [F.expr(to_sql(expr)).alias(name) for name, expr in columns_read(node).items()]
     hidden = [EVENT_TIME, RETRACT] if is_updating(node.input) else [EVENT_TIME]
     keys = [Column(f"k{index}", key.expr.type) for index, key in enumerate(node.keys)]
     hashes = {ROW_ID: F.expr(hash_to_sql(keys))}
-    hashes |= {f"v{index}": F.expr(_hash_of_values(index, measures[index])) for index in spec.kept_values}
+    hashes |= {f"v{index}": F.expr(_hash_of_values(index, spec.measures[index])) for index in spec.kept_values}
     prepared = rows.select(*columns, *hidden).withColumns(hashes)
     operator = AggregateOperator(spec)
     stepped = run_in_buckets([(prepared, operator)], operator, spark_schema(Schema((*spec.schema, *CHANGE))))
     return _called(node, one_by_one, stepped.toDF(*node.schema.names, *(field.name for field in CHANGE)))
 
 
-def _columns_read(node: UpdatingAggregate) -> dict[str, Expr]:
+def aggregate_spec(node: UpdatingAggregate, udfs: Udfs) -> AggregateSpec:
+    """What the operator computes."""
+    calls = [column.aggregate for column in node.aggregates]
+    one_by_one = _taken_one_by_one(node)
+    measures = tuple(_measure(call, udfs.by_name[call.function] if call in one_by_one else None) for call in calls)
+    results = (Field("", measure.result) for measure in measures)
+    return AggregateSpec(
+        schema=numbered(Schema((*node.schema.fields[: len(node.keys)], *results))),
+        key_count=len(node.keys),
+        measures=measures,
+        only_appends=not is_updating(node.input),
+        ttl=node.ttl // timedelta(microseconds=1),
+        is_merged=isinstance(node.input, Partials),
+    )
+
+
+def _taken_one_by_one(node: UpdatingAggregate) -> Set[Aggregate]:
+    """The user's aggregates that take rows one by one."""
+    calls = (column.aggregate for column in node.aggregates)
+    only_appends = not is_updating(node.input)
+    return {call for call in calls if call.takes != "all" and not needs_values(call, only_appends=only_appends)}
+
+
+def columns_read(node: UpdatingAggregate) -> dict[str, Expr]:
     """What the operator reads of each row: keys, and of each aggregate its arguments, its order and its condition."""
     columns = {f"k{index}": key.expr for index, key in enumerate(node.keys)}
+    if isinstance(node.input, Partials):
+        return columns | _merged_columns(node.input, node.aggregates)
     for index, column in enumerate(node.aggregates):
         call = column.aggregate
         columns |= {f"a{index}_{place}": argument for place, argument in enumerate(call.arguments)}
@@ -72,6 +95,17 @@ def _columns_read(node: UpdatingAggregate) -> dict[str, Expr]:
         if call.condition is not None:
             columns[f"c{index}"] = call.condition
     return columns
+
+
+def _merged_columns(partials: Partials, aggregates: Sequence[NamedAggregate]) -> dict[str, Expr]:
+    """What the operator reads of merged rows: how many they are, and what was merged for each aggregate."""
+    columns: dict[str, Expr] = {field.name: Column(field.name, field.type, field.nullable) for field in partials.schema}
+    names = {
+        f"a{index}_{place}": name
+        for index, named in enumerate(aggregates)
+        for place, name in enumerate(partials.columns_of(named.aggregate))
+    }
+    return {"n": columns[MERGED_ROWS.name]} | {short: columns[name] for short, name in names.items()}
 
 
 def _hash_of_values(index: int, measure: Measure) -> str:

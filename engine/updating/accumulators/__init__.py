@@ -6,8 +6,10 @@ each with how often it is there, and makes its result from the list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+
+import pyarrow as pa
 
 from engine.functions import AGGREGATES
 from engine.functions.retention import Retention
@@ -22,7 +24,7 @@ from engine.updating.accumulators.functions_of_lists import GATHERED
 from engine.updating.accumulators.moments import Moments
 from engine.updating.accumulators.udf_objects import Incremental
 
-__all__ = ["Accumulator", "Measure", "accumulator_for", "accumulator_of", "keeps_values"]
+__all__ = ["Accumulator", "Measure", "accumulator_for", "accumulator_of", "columns_of_merged", "keeps_values"]
 
 
 @cache
@@ -63,6 +65,16 @@ def accumulator_for(measure: Measure) -> Accumulator:
     accumulator = accumulator_of(measure)
     assert accumulator is not None, measure.function
     return accumulator
+
+
+def columns_of_merged(measure: Measure, partials: Sequence[pa.Array]) -> list[pa.Array]:
+    """The columns of the accumulator for rows that were merged before: from their count, from their sum and how many
+    numbers are in it, or from their least or greatest value."""
+    accumulator = accumulator_for(measure)
+    if isinstance(accumulator, Whole):
+        return accumulator.of_totals(*partials)
+    assert isinstance(accumulator, Count | Extreme), measure.function
+    return list(partials)
 
 
 @cache

@@ -43,6 +43,10 @@ class Whole:
         summed = _carry([groups.sum_of(part * weights) for part in parts])
         return [*map(pa.array, summed), pa.array(groups.sum_of(weights * valid(numbers)))]
 
+    def of_totals(self, totals: pa.Array, counts: pa.Array) -> list[pa.Array]:
+        """The columns for sums of whole numbers that somebody has made, and how many numbers are in each."""
+        return [*map(pa.array, _limbs_of_integers(totals)), counts]
+
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """The sums of the limbs, carried over."""
         *limbs, counts = (groups.sum_of(column.to_numpy(zero_copy_only=False)) for column in columns)
