@@ -66,14 +66,19 @@ def filters(query: str) -> int:
             "Filter (price > 10), partial count(*) by bursts with gaps below INTERVAL '1 minute', bidder, "
             "columns (bidder)",
         ),
-        ("SELECT bidder, sum(price) FROM bids WHERE hot GROUP BY bidder", "Filter hot, columns (bidder, price)"),
+        (
+            "SELECT bidder, sum(price) FROM bids WHERE hot GROUP BY bidder",
+            "Filter hot, partial count(*), sum(price), count(price) by bidder, columns (bidder)",
+        ),
+        ("SELECT bidder, sum(ratio) FROM bids WHERE hot GROUP BY bidder", "Filter hot, columns (bidder, ratio)"),
+        ("SELECT max(price) FROM bids WHERE hot", "Filter hot, partial count(*), max(price), columns ()"),
         (
             "SELECT price FROM bids WHERE row_time() > '2024-01-01'",
             "Filter (_timestamp > CAST('2024-01-01' AS TIMESTAMP)), columns (price)",
         ),
         (
             "SELECT bidder FROM (SELECT DISTINCT bidder FROM bids WHERE ratio * 2.0 < 1.0)",
-            "Filter ((ratio * 2.0) < 1.0), columns (bidder)",
+            "Filter ((ratio * 2.0) < 1.0), partial count(*) by bidder, columns (bidder)",
         ),
     ],
 )

@@ -66,7 +66,6 @@ def test_a_window_with_any_other_aggregate_is_not(result: str) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT auction, count(*) AS n FROM bids GROUP BY auction",
         f"SELECT upper(channel) AS k, {MINUTE} AS w, count(*) AS n FROM bids GROUP BY k, w",
         f"SELECT {MINUTE} AS w, count(*) AS n FROM bids WHERE length(channel) > 3 GROUP BY w",
         f"SELECT {MINUTE} AS w, count(*) AS n FROM bids WHERE price / auction > 3 GROUP BY w",
@@ -85,6 +84,47 @@ def test_a_pane_is_as_long_as_its_rows_are_in_the_same_windows() -> None:
     assert [node.stretch for node in partials(f"SELECT {MINUTE} AS w, count(*) AS n FROM bids GROUP BY w")] == [
         Pane(timedelta(minutes=1))
     ]
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        (
+            "SELECT auction, count(*) AS n, max(price) AS m FROM bids GROUP BY auction",
+            ("auction", "__rows", "__partial0"),
+        ),
+        ("SELECT count(price) AS n FROM bids", ("__rows", "__partial0")),
+        ("SELECT DISTINCT channel FROM bids", ("channel", "__rows")),
+        ("SELECT sum(small) AS s, sum(small) AS t FROM bids", ("__rows", "__partial0", "__partial1")),
+    ],
+)
+def test_updating_aggregates_are_merged_by_key_alone(query: str, columns: tuple[str, ...]) -> None:
+    (merged,) = partials(query)
+
+    assert merged.stretch is None
+    assert merged.schema.names == columns
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT auction, count(DISTINCT price) AS n FROM bids GROUP BY auction",
+        "SELECT auction, avg(price) AS n FROM bids GROUP BY auction",
+        "SELECT auction, sum(ratio) AS n FROM bids GROUP BY auction",
+        "SELECT auction, count(*) FILTER (WHERE hot) AS n FROM bids GROUP BY auction",
+    ],
+)
+def test_updating_aggregates_that_keep_values_or_more_are_not(query: str) -> None:
+    assert partials(query) == []
+
+
+def test_of_two_updating_aggregates_the_lower_one_is_merged() -> None:
+    (merged,) = partials(
+        "SELECT auction, max(n) AS m FROM (SELECT auction, price, count(*) AS n FROM bids GROUP BY auction, price) "
+        "GROUP BY auction"
+    )
+
+    assert merged.schema.names == ("auction", "price", "__rows")
 
 
 def test_of_sessions_it_is_bursts_that_are_merged() -> None:
