@@ -48,6 +48,7 @@ QUERIES: Mapping[str, str] = {
         INSERT INTO nowhere
         SELECT bidder, session(INTERVAL '10 seconds') AS window, count(*) AS bids FROM bids GROUP BY bidder, window;
     """,
+    "group": "INSERT INTO nowhere SELECT auction, count(*) AS bids, sum(price) AS total FROM bids GROUP BY auction;",
     "max": """
         INSERT INTO nowhere
         SELECT tumble(INTERVAL '10 seconds') AS window, max(price) AS price, count(*) AS bids FROM bids GROUP BY window;
@@ -55,8 +56,8 @@ QUERIES: Mapping[str, str] = {
     "all": "INSERT INTO nowhere SELECT auction, price, extra FROM bids WHERE price > 0;",
 }
 """Without a filter; one row in 123; every second row into files; one in 12, counted by window and key; all of them
-counted by window and key, by overlapping windows and key, by session and key, by window alone; all rows, whatever the
-filter asks."""
+counted by window and key, by overlapping windows and key, by session and key, by key, by window alone; all rows,
+whatever the filter asks."""
 
 
 def main() -> None:
