@@ -48,7 +48,7 @@ QUERIES: Mapping[str, str] = {
         INSERT INTO nowhere
         SELECT bidder, session(INTERVAL '10 seconds') AS window, count(*) AS bids FROM bids GROUP BY bidder, window;
     """,
-    "group": "INSERT INTO nowhere SELECT auction, count(*) AS bids, sum(price) AS total FROM bids GROUP BY auction;",
+    "group": "INSERT INTO nowhere SELECT bidder, count(*) AS bids, sum(price) AS total FROM bids GROUP BY bidder;",
     "max": """
         INSERT INTO nowhere
         SELECT tumble(INTERVAL '10 seconds') AS window, max(price) AS price, count(*) AS bids FROM bids GROUP BY window;
