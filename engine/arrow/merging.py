@@ -7,8 +7,8 @@
 Of sessions it is bursts that are merged, here with a gap of 10 s: the rows at :00 and :08 are one row at :00 that lasts
 until :08; that at :18 is another burst.
 
-Rows are merged some ten thousands at a time. Where they stay nearly as many, the following ones go on as they are,
-each with the count 1.
+Rows are merged some ten thousands at a time, fewer of long ones. Where they stay nearly as many, the following ones go
+on as they are, each with the count 1.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from engine.plan.nodes import LAST_TIME, MERGED_ROWS, Aggregate, Burst, Pane, Pa
 
 ROWS_MERGED = 65_536
 """So many rows are waited for: some megabytes, as only the columns wait that are read."""
+BYTES_MERGED = 32 * 2**20
+"""So many bytes are waited for at most: long texts must not fill the memory, and Arrow joins no 2 GiB of them."""
 _WORTH_IT = 0.7
 """Where a larger share of the rows remains, merging costs more than it saves."""
 _SMALL = 1 << 40
@@ -44,6 +46,7 @@ class MergingRows:
         self._watermark = watermark
         self._waiting: list[pa.RecordBatch] = []
         self._count = 0
+        self._bytes = 0
         self._is_merging = True
 
     def add(self, rows: pa.RecordBatch) -> pa.RecordBatch | None:
@@ -53,11 +56,12 @@ class MergingRows:
             return _unmerged(self._partials, prepared)
         self._waiting.append(prepared)
         self._count += prepared.num_rows
-        return self.flush() if self._count >= ROWS_MERGED else None
+        self._bytes += prepared.nbytes
+        return self.flush() if self._count >= ROWS_MERGED or self._bytes >= BYTES_MERGED else None
 
     def flush(self) -> pa.RecordBatch | None:
         """What waits, merged; None without any."""
-        waiting, self._waiting, self._count = self._waiting, [], 0
+        waiting, self._waiting, self._count, self._bytes = self._waiting, [], 0, 0
         if not any(rows.num_rows for rows in waiting):
             return None
         rows = pa.Table.from_batches(waiting).combine_chunks().to_batches()[0]

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from engine.arrow.merging import ROWS_MERGED, MergingRows
+from engine.arrow.merging import BYTES_MERGED, ROWS_MERGED, MergingRows
 from engine.compile import compile_script
 from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import Partials
@@ -146,6 +146,13 @@ def test_rows_wait_until_there_are_many() -> None:
     assert emitted[-1] is False
     assert merging.flush() is not None
     assert merging.flush() is None
+
+
+def test_long_rows_wait_for_fewer_others() -> None:
+    merging, chunk = MergingRows(partials()), batch([{**row, "channel": "x" * 2**20} for row in rows(1, 4, prices=(1,))])
+    emitted = [merging.add(chunk) is not None for _ in range(BYTES_MERGED // chunk.nbytes + 1)]
+
+    assert True in emitted
 
 
 def test_rows_that_stay_as_many_are_not_waited_for() -> None:
