@@ -7,8 +7,8 @@
 Of sessions it is bursts that are merged, here with a gap of 10 s: the rows at :00 and :08 are one row at :00 that lasts
 until :08; that at :18 is another burst.
 
-Rows are merged some hundred thousands at a time, fewer of long ones. Where they stay nearly as many, the following ones go
-on as they are, each with the count 1.
+Rows are merged some hundred thousands at a time, fewer of long ones. Where they stay nearly as many, the following
+ones go on as they are, each with the count 1.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from engine.plan.hidden import EVENT_TIME
 from engine.plan.nodes import LAST_TIME, MERGED_ROWS, Aggregate, Burst, Pane, Partials
 
 ROWS_MERGED = 262_144
-"""So many rows are waited for: some megabytes, as only the columns wait that are read. The more they are, the smaller is
-the share of them that remains."""
+"""So many rows are waited for: some megabytes, as only the columns wait that are read. The more they are, the smaller
+is the share of them that remains."""
 BYTES_MERGED = 32 * 2**20
 """So many bytes are waited for at most: long texts must not fill the memory, and Arrow joins no 2 GiB of them."""
 _WORTH_IT = 0.7

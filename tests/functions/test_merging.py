@@ -149,10 +149,8 @@ def test_rows_wait_until_there_are_many() -> None:
 
 
 def test_long_rows_wait_for_fewer_others() -> None:
-    merging, chunk = (
-        MergingRows(partials()),
-        batch([{**row, "channel": "x" * 2**20} for row in rows(1, 4, prices=(1,))]),
-    )
+    long = [{**row, "channel": "x" * 2**20} for row in rows(1, 4, prices=(1,))]
+    merging, chunk = MergingRows(partials(), 0), batch(long)
     emitted = [merging.add(chunk) is not None for _ in range(BYTES_MERGED // chunk.nbytes + 1)]
 
     assert True in emitted
