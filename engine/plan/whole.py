@@ -43,7 +43,8 @@ def whole_branch(parts: Parts) -> WholeBranch | None:
             EVENT_TIME in read_by(step) for step in steps
         ):
             return None
-        steps.insert(0, node)
+        if node.columns:  # without columns rows could not be counted, and nothing above reads one
+            steps.insert(0, node)
         node = node.input
     match node:
         case Fused(Scan(table)):

@@ -28,6 +28,7 @@ def whole(query: str) -> WholeBranch | None:
         ("SELECT auction, price FROM bids", 1),
         ("SELECT auction, 0.908 * price AS price FROM bids WHERE price > 1000 AND auction % 3 = 0", 1),
         ("SELECT twice * 2.0 AS more FROM (SELECT price * 2.0 AS twice FROM bids) WHERE twice > 1.0", 2),
+        ("SELECT 1 AS a FROM (SELECT auction, price FROM bids)", 1),
         ("SELECT row_time() AS at FROM bids WHERE row_time() > '2024-01-01'", 1),
     ],
 )
