@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -61,6 +62,13 @@ class Soak:
             return
         runs = [self._mark(shape.name) for shape in SHAPES]
         self.samples.append(Sample(second, measure(server.pid, runs, self.served.data_dir)))
+        with (self.outputs / "samples.jsonl").open("a") as lines:  # for whoever cannot wait for the end
+            lines.write(
+                json.dumps(
+                    {"second": second, **{name: figure for (name, _), figure in self.samples[-1].figures.items()}}
+                )
+                + "\n"
+            )
 
     def finish(self) -> list[str]:
         """Stop all pipelines with a checkpoint; what is wrong with their output."""
@@ -105,8 +113,7 @@ class Soak:
         self.served.patch(name, stop="none")
 
     def _save(self, name: str) -> None:
-        saved: Any = self.served.client.send("POST", f"/pipelines/{name}/savepoints", {"label": "soak"})
-        self.served.client.send("DELETE", f"/pipelines/{name}/savepoints/{saved['id']}", None)
+        self.served.client.send("POST", f"/pipelines/{name}/savepoints", {"label": "soak"})
 
 
 def run(soak: Soak, minutes: float, pause: float, tell: Callable[[str], None]) -> None:
