@@ -7,6 +7,7 @@ A driver starts with --state-dir=/state, where pipeline.json says fingerprint f1
     another run has it    refused, since that holds the lock; but a control plane that has raised the generation itself
                           comes in, and the other run is stopped by the fence (`delivery/fence.py`)
     a half-done swap      is finished first (docs/decisions/states-are-swapped-whole.md)
+    a state from elsewhere is made at home (`home.py`): Spark has written down where it lay
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 
 from engine.checkpoints.doctor import examine
+from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths, read_json, read_text, unreadable, write_json, write_text
 from engine.checkpoints.lineage import Lineage, new_id, read_lineage, write_lineage
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
@@ -94,6 +96,7 @@ def claim(
         if is_to_start_empty:
             _start_empty(paths, query, Lineage(new_lineage()))
         history, width = _settle(paths, query, new_lineage)
+        bring_home(paths.checkpoint)
         owner_id = _owner(paths, owner or new_id())
     except BaseException:
         if lock:
