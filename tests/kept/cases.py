@@ -37,6 +37,8 @@ CREATE TABLE orders (
 """
 SINK = "CREATE TABLE output WITH (connector = 'single_file', path = 'output.json', format = '{}', type = 'sink');\n"
 ROWS, CHANGES = SINK.format("json"), SINK.format("debezium_json")
+FOR_EVER = "SET updating_ttl = '36500 days';\n"
+"""For a table whose rows have the time at which they arrive: by then all others are older than the usual day."""
 FUNCTIONS = """
 from engine.udf import udaf
 
@@ -110,7 +112,8 @@ FROM cars GROUP BY event_type HAVING count(*) > 1;
         1500,
     ),
     "updating_over_changes": Case(
-        ORDERS
+        FOR_EVER
+        + ORDERS
         + CHANGES
         + """
 INSERT INTO output SELECT total(quantity) AS total, middle(quantity) AS middle, count(*) AS products FROM (
