@@ -116,7 +116,7 @@ class PipelineSettings(Section):
     start_limit: Duration = Field(
         default=timedelta(minutes=5),
         description="How long a driver's start may stay at one step, and how long a restore or a rescale may not "
-        "come on.",
+        "come on; six times that, and a second for each MiB, it may take in all.",
     )
     stop_grace: Duration = Field(
         default=timedelta(minutes=2),

@@ -80,10 +80,19 @@ def slow_start(step: str | None) -> Failure:
 
 def hanging(task: MaintenanceTask) -> Failure:
     """The failure of work on a state that does not come on."""
+    return _stuck(task, "has not come on for too long")
+
+
+def endless(task: MaintenanceTask) -> Failure:
+    """The failure of work on a state that is busy for longer than a state of that size can take."""
+    return _stuck(task, "has been busy for far longer than a state of this size takes")
+
+
+def _stuck(task: MaintenanceTask, what: str) -> Failure:
     verb = "rescale" if isinstance(task, Repartition) else "restore"
     return failure_of(
         MaintenanceStuckError(
-            f"the {verb} has not come on for too long and was ended",
+            f"the {verb} {what} and was ended",
             hint="nothing is lost: the state is the old one or the new one, whole; see whether its disk answers",
         )
     )
@@ -110,6 +119,12 @@ class Policy:
     start_limit: timedelta = timedelta(minutes=5)
     stop_grace: timedelta = timedelta(minutes=2)
     drain_limit: timedelta = timedelta(minutes=30)
+
+    def longest_maintenance(self, size: int) -> timedelta:
+        """How long work on a state of so many bytes may take in all, however busy it is: what it may stand still for,
+        six times over, and a second for each MiB, which is what a disk manages that hardly answers. All that such work
+        does is to read and write the state a few times, so what takes longer goes round in circles."""
+        return 6 * self.start_limit + timedelta(seconds=size / 2**20)
 
 
 def decide(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
@@ -141,8 +156,10 @@ def _follow(maintenance: Maintenance, status: Status, now: datetime, policy: Pol
     new one, whole, so it can be done again."""
     match maintenance.state:
         case "running":
-            is_hanging = maintenance.stillness > policy.start_limit
-            return EndMaintenance(hanging(maintenance.task)) if is_hanging else Wait()
+            if maintenance.stillness > policy.start_limit:
+                return EndMaintenance(hanging(maintenance.task))
+            is_endless = maintenance.age > policy.longest_maintenance(maintenance.size)
+            return EndMaintenance(endless(maintenance.task)) if is_endless else Wait()
         case "done":
             return AcceptMaintenance(maintenance.task)
         case "failed":

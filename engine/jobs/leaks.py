@@ -76,7 +76,7 @@ def leaked_paths(
         if folder.name in open_runs:
             yield from _run_files(folder, open_runs[folder.name], now, limits)
         elif not processes.is_locked(folder / "lock") and _is_older(folder, now - limits.files_for):
-            yield LeakedPath(folder, "files of no pipeline", "its pipeline is not there", _size(folder))
+            yield LeakedPath(folder, "files of no pipeline", "its pipeline is not there", size_of(folder))
 
 
 def _folders(parent: Path, among: Mapping[str, object] | None = None) -> Iterator[Path]:
@@ -93,7 +93,7 @@ def _scratch(logs: Path, run: OpenRun | None, is_alive: Callable[[int], bool]) -
         # A JVM may live on for a while when its driver has died; until it is gone, its run is open.
         if run is not None and run.pid in (pid, None):
             continue
-        yield LeakedPath(path, "scratch", f"process {pid} is no more", _size(path))
+        yield LeakedPath(path, "scratch", f"process {pid} is no more", size_of(path))
 
 
 def _run_files(folder: Path, run: OpenRun | None, now: datetime, limits: Limits) -> Iterator[LeakedPath]:
@@ -105,7 +105,7 @@ def _run_files(folder: Path, run: OpenRun | None, now: datetime, limits: Limits)
         modified = _modified(path)
         if modified is not None and now - modified > limits.files_for:
             reason = f"run {generation} has ended, and {len(newest)} newer ones have files"
-            yield LeakedPath(path, "run files", reason, _size(path))
+            yield LeakedPath(path, "run files", reason, size_of(path))
 
 
 # Runs end, and pipelines are deleted, while all this is looked at: what is gone by then is passed over.
@@ -133,7 +133,7 @@ def _modified(path: Path) -> datetime | None:
         return None
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
     """The bytes of a file, or of all files of a directory, that are there still."""
     if not path.is_dir():
         return _bytes(path)

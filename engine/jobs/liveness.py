@@ -50,9 +50,14 @@ class Liveness:
     """What they had done when they came on last."""
     _moved_at: float = field(init=False)
     _looked_at: float = field(init=False)
+    _begun_at: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._moved_at = self._looked_at = self.clock()
+        self._begun_at = self._moved_at = self._looked_at = self.clock()
+
+    def age(self) -> timedelta:
+        """The time since the work was begun. Who computes in circles comes on for ever, so it has an end, too."""
+        return timedelta(seconds=self.clock() - self._begun_at)
 
     def stillness(self) -> timedelta:
         """The time since they came on last. A machine without /proc cannot tell, and says that they do."""

@@ -32,6 +32,10 @@ class Maintenance:
     failure: Failure | None = None
     stillness: timedelta = timedelta()
     """The time since its processes came on last."""
+    age: timedelta = timedelta()
+    """The time since it was begun."""
+    size: int = 0
+    """Bytes of what it works on, as it was begun."""
 
 
 @dataclass(frozen=True, slots=True)

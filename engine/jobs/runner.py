@@ -28,6 +28,7 @@ from typing import IO, Protocol, assert_never
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from engine.checkpoints.layout import StatePaths
 from engine.delivery.faults import reach
 from engine.errors import DiskFullError
 from engine.jobs import processes
@@ -36,6 +37,7 @@ from engine.jobs.assignment import Assignment
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.driver_environment import driver_environment
 from engine.jobs.fault_points import ControlPoint
+from engine.jobs.leaks import size_of
 from engine.jobs.liveness import Liveness
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.spares import SpareDrivers
@@ -106,6 +108,8 @@ class _Work:
     process: subprocess.Popen[bytes]
     result: Path
     liveness: Liveness
+    size: int
+    """Bytes of what it works on."""
     failure: Failure | None = None
     """Why it was ended."""
 
@@ -232,8 +236,9 @@ class LocalRunner:
             **driver_environment(os.environ, self.inherited),
             processes.MARK: processes.maintenance_mark(pipeline_id),
         }
+        size = size_of(self._worked_on(pipeline_id, task))
         child = self._spawn(args, self.directory.maintenance_log(pipeline_id), environment)
-        self._work[pipeline_id] = _Work(task, child, result, Liveness(child.pid, self.work_limit))
+        self._work[pipeline_id] = _Work(task, child, result, Liveness(child.pid, self.work_limit), size)
 
     def _end_work_of_predecessors(self, pipeline_id: str) -> None:
         """What an earlier control plane has begun is begun again, or not wanted any more. It may hang, and the lock
@@ -249,7 +254,8 @@ class LocalRunner:
             return None
         code = work.process.poll()
         if code is None:
-            return Maintenance(work.task, "running", stillness=work.liveness.stillness())
+            liveness = work.liveness
+            return Maintenance(work.task, "running", None, liveness.stillness(), liveness.age(), work.size)
         if descendants := processes.marked(processes.maintenance_mark(pipeline_id)):
             processes.kill(descendants)
             return Maintenance(work.task, "running")
@@ -267,6 +273,12 @@ class LocalRunner:
     def end_maintenance(self, pipeline_id: str) -> None:
         """Forget work that has ended."""
         self._work.pop(pipeline_id, None)
+
+    def _worked_on(self, pipeline_id: str, task: MaintenanceTask) -> Path:
+        """The directory that the work reads."""
+        if isinstance(task, RestoreSavepoint):
+            return self.directory.savepoint(pipeline_id, task.restore.savepoint_id)
+        return StatePaths(self.directory.state(pipeline_id)).checkpoint
 
     def _arguments(self, pipeline_id: str, task: MaintenanceTask) -> list[str]:
         """What the driver's command is given to do the work."""

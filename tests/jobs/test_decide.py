@@ -25,7 +25,7 @@ from engine.jobs.actions import (
     RestoreSavepoint,
     Wait,
 )
-from engine.jobs.decide import DIED, SILENT, STUCK, UNASKED, Policy, backoff, decide, died, hanging, slow_start
+from engine.jobs.decide import DIED, SILENT, STUCK, UNASKED, Policy, backoff, decide, died, endless, hanging, slow_start
 from engine.jobs.intend import intend
 from engine.jobs.observe import Maintenance, Observation
 from engine.jobs.spec import Pipeline, Restore
@@ -353,6 +353,34 @@ CASES: list[Case] = [
         status(S.RESCALING),
         nothing(maintenance=Maintenance(Repartition(2), "running", stillness=timedelta(minutes=6))),
         EndMaintenance(hanging(Repartition(2))),
+    ),
+    (
+        "a rescale of a small state that is busy has half an hour",
+        wanted(parallelism=2),
+        status(S.RESCALING),
+        nothing(maintenance=Maintenance(Repartition(2), "running", age=timedelta(minutes=29))),
+        Wait(),
+    ),
+    (
+        "a rescale that goes round in circles, and so is busy for ever, is ended",
+        wanted(parallelism=2),
+        status(S.RESCALING),
+        nothing(maintenance=Maintenance(Repartition(2), "running", age=timedelta(minutes=31))),
+        EndMaintenance(endless(Repartition(2))),
+    ),
+    (
+        "a restore of a large state has a second more for each of its MiB",
+        wanted(restore=BACK),
+        status(S.SCHEDULING),
+        nothing(maintenance=Maintenance(RestoreSavepoint(BACK), "running", age=timedelta(hours=1), size=1900 * 2**20)),
+        Wait(),
+    ),
+    (
+        "a restore of a large state has an end, too",
+        wanted(restore=BACK),
+        status(S.SCHEDULING),
+        nothing(maintenance=Maintenance(RestoreSavepoint(BACK), "running", age=timedelta(hours=1), size=1700 * 2**20)),
+        EndMaintenance(endless(RestoreSavepoint(BACK))),
     ),
     (
         "a restore that hangs is ended, also where the job is to stop",

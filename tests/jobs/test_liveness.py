@@ -50,6 +50,18 @@ def test_work_comes_on_by_computing_and_by_reading_and_writing(tmp_path: Path) -
     assert still_after(900, second, 0) == 598
 
 
+def test_work_that_comes_on_for_ever_grows_old_all_the_same(tmp_path: Path) -> None:
+    now, second = [50.0], os.sysconf("SC_CLK_TCK")
+    put(tmp_path, 10, 1, 0)
+    liveness = Liveness(10, LIMIT, clock=lambda: now[0], proc=tmp_path)
+    for minute in range(1, 61):
+        now[0] += 60
+        put(tmp_path, 10, 1, minute * 60 * second)
+        assert liveness.stillness() == timedelta(0)
+
+    assert liveness.age() == timedelta(hours=1)
+
+
 def test_a_machine_that_cannot_be_asked_takes_work_for_alive(tmp_path: Path) -> None:
     now = [0.0]
     liveness = Liveness(10, LIMIT, clock=lambda: now[0], proc=tmp_path / "nowhere")

@@ -10,16 +10,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from engine.errors import Cause
 from engine.jobs import processes
-from engine.jobs.actions import Repartition
+from engine.jobs.actions import MaintenanceTask, Repartition, RestoreSavepoint
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.observe import Process
 from engine.jobs.runner import NO_ROOM, LocalRunner
+from engine.jobs.spec import Restore
 from engine.jobs.status import Failure, Run
 from tests.jobs.builders import T0, assigned
 
@@ -197,6 +199,26 @@ def test_maintenance_is_judged_by_its_exit(tmp_path: Path, code: str, state: str
     assert work.failure == (failure and replace(failure, message=failure.message.format(runs=runs)))
     runner.end_maintenance(ID)
     assert runner.maintenance(ID) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "size"), [(Repartition(2), 1000), (RestoreSavepoint(Restore("sp_0000000000000000", 1)), 234)]
+)
+def test_work_says_how_much_it_has_to_read(tmp_path: Path, task: MaintenanceTask, size: int) -> None:
+    directory = DataDirectory(tmp_path)
+    for folder, content in (("checkpoint", 1000), ("savepoints/sp_0000000000000000", 234)):
+        (directory.state(ID) / folder).mkdir(parents=True)
+        (directory.state(ID) / folder / "file").write_bytes(b" " * content)
+    runner = LocalRunner(directory, [sys.executable, "-c", "import time; time.sleep(60)"])
+    runner.begin_maintenance(ID, task)
+
+    work = runner.maintenance(ID)
+
+    assert work is not None
+    assert work.size == size
+    assert work.age > timedelta(0)
+    runner.kill_maintenance(ID, Failure("run.x", "enough"))
+    until(lambda: (work := runner.maintenance(ID)) and work.state, "failed")
 
 
 HANGS = """
