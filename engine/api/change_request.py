@@ -73,7 +73,8 @@ def kept(connection: Connection, context: Context, request: ChangeRequest) -> Ke
 
 
 def note(connection: Connection, context: Context, request: ChangeRequest, job_id: str, message: str) -> None:
-    """Leave an event that says what was asked for, and by whom."""
+    """Leave an event that says what was asked for, and by whom. No earlier deployment brings about what follows."""
+    context.asked_starts.forget(job_id)
     events.add(connection, JobEvent(job_id, context.clock(), "info", message, who=request.who))
 
 

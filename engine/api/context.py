@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from engine.api.admission import Admission
+from engine.api.traces.asked_starts import AskedStarts
 from engine.api.traces.spans import TellSpan
 from engine.api.waiting_requests import Changes
 from engine.instants import Clock
@@ -154,6 +155,8 @@ class Context:
     """The named tokens that are let in."""
     tell_span: TellSpan | None = None
     """Takes spans, where traces are wanted."""
+    asked_starts: AskedStarts = field(default_factory=AskedStarts)
+    """The deployments whose runs are not up yet, where traces are wanted."""
     workers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "savepoint"))
 
     def changed(self, pipeline_id: str) -> None:

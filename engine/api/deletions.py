@@ -66,6 +66,7 @@ def delete(
         response = done(connection, context, request, 204, None)
     LOG.info("pipeline %s (%s) was deleted by %s", record.pipeline.name, record.pipeline.id, request.caller)
     context.last_calls.forget(record.pipeline.job_id)
+    context.asked_starts.forget(record.pipeline.job_id)
     reach(ControlPoint.AFTER_CHANGE)
     finish(context, record.pipeline.id)
     context.changes.notify(record.pipeline.id)

@@ -18,7 +18,8 @@ from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import Interval, Parallelism, show
 from engine.api.problems import refusals
-from engine.api.traces.spans import watch
+from engine.api.traces.asked_starts import asks_for_start
+from engine.api.traces.spans import SpanId, watch
 from engine.delivery.faults import reach
 from engine.errors import RequestError, RequestTooLargeError, StaleWriteError
 from engine.jobs import desired, ids
@@ -118,10 +119,10 @@ def deploy(
         if dry_run:
             return rehearse(context, lambda connection: _rehearsed(connection, name, intended, context))
         with stopwatch.step("store"):
-            return _store(name, intended, context)
+            return _store(name, intended, context, stopwatch.id)
 
 
-def _store(name: str, intended: _Deployment, context: Context) -> Response:
+def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> Response:
     """Write a deployment down, unless the same request was answered meanwhile, and have it brought about."""
     request = intended.request
     with context.database.writing() as connection:
@@ -134,6 +135,9 @@ def _store(name: str, intended: _Deployment, context: Context) -> Response:
         is_unchanged = earlier is not None and earlier.version == pipeline.version
         content = answers.DeployedPipeline(**dict(shown), unchanged=is_unchanged)
         response = done(connection, context, request, 201 if earlier is None else 200, content, pipeline)
+        if context.tell_span is not None and asks_for_start(earlier, pipeline):
+            # before anybody else can read what is asked for, and start it
+            context.asked_starts.ask(pipeline.job_id, context.clock(), span)
     reach(ControlPoint.AFTER_CHANGE)
     context.changed(pipeline.id)
     return response

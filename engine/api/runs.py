@@ -212,7 +212,7 @@ def _tell(context: Context, run: Run, committed: Sequence[EpochReport], *, is_fi
     with context.database.reading() as connection:
         name = pipelines.get(connection, run.pipeline_id).name
     if is_first:
-        context.tell_span(start_span(name, run, context.clock()))
+        context.tell_span(start_span(name, run, context.clock(), context.asked_starts.take(run)))
     for report in committed:
         context.tell_span(epoch_span(name, run, report))
 

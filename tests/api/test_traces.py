@@ -18,7 +18,7 @@ from opentelemetry.trace import StatusCode
 
 from engine import server
 from engine.api.traces.otel import Traces, open_traces
-from engine.api.traces.spans import Span
+from engine.api.traces.spans import Span, new_id
 from engine.errors import MissingPackageError
 from engine.settings import Settings, TraceSettings
 from tests.api.conftest import T0, Plane, report
@@ -69,6 +69,61 @@ def test_a_start_is_told_from_launch_to_first_epoch(plane: Plane, spans: list[Sp
     assert start.facts == {"pipeline": "orders", "job_id": run.job_id, "version": 1, "generation": 1}
 
 
+def start_of_the_newest_run(plane: Plane, spans: list[Span]) -> Span:
+    """What is told of it once it is up."""
+    plane.come_up()
+    return [span for span in spans if span.name == "start"][-1]
+
+
+def die(plane: Plane) -> None:
+    """The newest run dies, and another one is launched."""
+    generation = plane.runner.launched[-1].generation
+    plane.end(None)
+    plane.let_pass(5)
+    assert plane.runner.launched[-1].generation == generation + 1
+
+
+def test_a_start_that_a_deployment_has_asked_for_is_in_its_trace(plane: Plane, spans: list[Span]) -> None:
+    plane.deploy()
+    [deployed] = spans
+
+    start = start_of_the_newest_run(plane, spans)
+
+    assert deployed.id is not None
+    assert start.parent == deployed.id
+
+
+@pytest.mark.parametrize("asked", ["nothing", "the same once more", "a stop that comes to nothing"])
+def test_a_start_that_no_deployment_has_asked_for_is_a_trace_of_its_own(
+    plane: Plane, spans: list[Span], asked: str
+) -> None:
+    plane.run()
+    if asked == "the same once more":
+        plane.deploy()
+    elif asked == "a stop that comes to nothing":
+        plane.deploy(query="SELECT 2")
+        plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
+        plane.settle()
+        plane.http.patch("/api/v1/pipelines/orders", json={"stop": "none"})
+        plane.let_pass(1)
+    if asked != "a stop that comes to nothing":
+        die(plane)
+
+    assert start_of_the_newest_run(plane, spans).parent is None
+
+
+def test_of_two_deployments_the_newer_one_has_the_start(plane: Plane, spans: list[Span]) -> None:
+    plane.run()
+    plane.deploy(query="SELECT 2")
+    plane.let_pass(1)
+    plane.deploy(query="SELECT 3")
+    _, second, third = [span for span in spans if span.name == "deploy"]
+    plane.end()
+    plane.let_pass(1)
+
+    assert start_of_the_newest_run(plane, spans).parent == third.id != second.id
+
+
 def test_an_epoch_is_told_once_with_its_phases_one_after_the_other(plane: Plane, spans: list[Span]) -> None:
     plane.run()
     phases = {"compute": 1_000_000, "find": 250_000, "log": 0, "of_tomorrow": 5}
@@ -95,6 +150,31 @@ def test_a_savepoint_is_told_whether_it_is_taken_or_not(
     [told] = [span for span in spans if span.name == "savepoint"]
     assert (told.facts["pipeline"], told.failure) == ("orders", failure)
     assert told.facts.get("bytes") == (None if failure else 100)
+
+
+def test_a_span_that_another_has_brought_about_is_in_its_trace() -> None:
+    memory = InMemorySpanExporter()
+    traces = Traces(memory, "1.2", "me")
+    asked = new_id()
+    traces.tell(Span("deploy", at(0), at(1), {}, (Span("plan", at(0), at(0.5)),), id=asked))
+    traces.tell(Span("epoch", at(1), at(2)))
+    traces.tell(Span("start", at(1), at(7), {}, (Span("process", at(1), at(2)),), parent=asked))
+    traces.close()
+
+    told = {span.name: span for span in memory.get_finished_spans()}
+    ids = {name: span.context.span_id for name, span in told.items()}
+    parents = {name: span.parent and span.parent.span_id for name, span in told.items()}
+    in_trace = {name for name, span in told.items() if span.context.trace_id == asked.trace}
+    assert ids["deploy"] == asked.span
+    assert in_trace == {"deploy", "plan", "start", "process"}
+    assert parents == {
+        "deploy": None,
+        "plan": ids["deploy"],
+        "start": ids["deploy"],
+        "process": ids["start"],
+        "epoch": None,
+    }
+    assert len(set(ids.values())) == 5
 
 
 def test_spans_become_those_of_opentelemetry() -> None:

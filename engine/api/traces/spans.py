@@ -8,6 +8,7 @@ log         20 ms from 05:29:57.6
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,8 +23,17 @@ Value = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
+class SpanId:
+    """What a span is known by: its trace, and its own number in it. Neither is zero."""
+
+    trace: int
+    span: int
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
-    """Something that took from `begin` to `end`, and the steps that it was made of."""
+    """Something that took from `begin` to `end`, and the steps that it was made of. One that another has brought about,
+    its `parent`, is in the trace of that; the others begin one."""
 
     name: str
     begin: datetime
@@ -32,6 +42,9 @@ class Span:
     steps: tuple[Span, ...] = ()
     failure: str | None = None
     """The code of the error that it ended with."""
+    id: SpanId | None = None
+    """What it is known by to those that come of it; None where nothing does."""
+    parent: SpanId | None = None
 
 
 TellSpan = Callable[[Span], None]
@@ -44,6 +57,7 @@ class Watch:
 
     clock: Clock
     facts: dict[str, Value]
+    id: SpanId
     _steps: list[Span] = field(default_factory=list)
 
     @contextmanager
@@ -64,7 +78,7 @@ class Watch:
 @contextmanager
 def watch(tell: TellSpan | None, clock: Clock, name: str, **facts: Value) -> Iterator[Watch]:
     """Tell of what is done inside once it is over, whether it is done or refused."""
-    stopwatch, begin, failure = Watch(clock, dict(facts)), clock(), None
+    stopwatch, begin, failure = Watch(clock, dict(facts), new_id()), clock(), None
     try:
         yield stopwatch
     except EngineError as error:
@@ -72,7 +86,12 @@ def watch(tell: TellSpan | None, clock: Clock, name: str, **facts: Value) -> Ite
         raise
     finally:
         if tell is not None:
-            tell(Span(name, begin, clock(), stopwatch.facts, stopwatch.steps, failure))
+            tell(Span(name, begin, clock(), stopwatch.facts, stopwatch.steps, failure, stopwatch.id))
+
+
+def new_id() -> SpanId:
+    """An id of a trace of its own."""
+    return SpanId(1 + secrets.randbelow(2**128 - 1), 1 + secrets.randbelow(2**64 - 1))
 
 
 def epoch_span(pipeline: str, run: Run, report: EpochReport) -> Span:
@@ -95,11 +114,12 @@ def epoch_span(pipeline: str, run: Run, report: EpochReport) -> Span:
     return Span("epoch", begin, report.at, facts, tuple(phases))
 
 
-def start_span(pipeline: str, run: Run, now: datetime) -> Span:
-    """The start of a run, from the launch of its process to its first epoch."""
+def start_span(pipeline: str, run: Run, now: datetime, asked_by: SpanId | None = None) -> Span:
+    """The start of a run, from the launch of its process to its first epoch; in the trace of the deployment that has
+    asked for it, if one has."""
     called_at = run.hello_at or now
     steps = (Span("process", run.launched_at, called_at), Span("first_epoch", called_at, now))
-    return Span("start", run.launched_at, now, _of_run(pipeline, run), steps)
+    return Span("start", run.launched_at, now, _of_run(pipeline, run), steps, parent=asked_by)
 
 
 def _of_run(pipeline: str, run: Run) -> dict[str, Value]:
