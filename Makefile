@@ -16,7 +16,7 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser gate chaos soak bench bench-epochs bench-api format constraints clean
+.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api format constraints clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
@@ -87,6 +87,10 @@ bench: $(READY) ## Every benchmark: ours against plain PySpark, side by side
 
 bench-epochs: $(READY) ## What an epoch of 100 rows costs: ours and by hand
 	$(BIN)/python -m benchmarks.epochs
+
+bench-nexmark: $(READY) ## Nexmark through the engine and its peers: QUERIES=q0,q5 (or all) EVENTS=3000000 EPOCHS=12 ROUNDS=2 PEERS=spark,flink,duckdb FUSE=on INPUT=json
+	$(BIN)/python -m benchmarks.nexmark $(if $(QUERIES),--queries $(QUERIES)) --events $(or $(EVENTS),3000000) --epochs $(or $(EPOCHS),12) \
+		--rounds $(or $(ROUNDS),2) --peers $(or $(PEERS),spark) --fuse $(or $(FUSE),both) --input $(or $(INPUT),json)
 
 bench-api: $(READY) ## The control plane under load: 1,000 pipelines, 20 drivers, 500 held requests: SECONDS=60
 	$(BIN)/python -m benchmarks.api $(or $(SECONDS),60)

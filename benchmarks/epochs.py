@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.process_tree import ProcessTree
 from benchmarks.sides import Side
-from benchmarks.updating import cpu_seconds
 from engine.epoch_report import EpochReport
 from engine.spark.run import RunSpec, run_in
 from engine.spark.session import open_session
@@ -110,13 +110,15 @@ def side(name: str, shape: str, folder: Path) -> None:
     os.dup2(2, 1)
     answers.write("ready\n")
     marks: dict[int, tuple[float, float]] = {}
+    tree = ProcessTree(os.getpid())
 
     def seen(number: int) -> None:
         if number >= EPOCHS - 1 or (number >= WARM and len(marks) == 0):
-            marks[number] = (cpu_seconds(), time.monotonic())
+            marks[number] = (tree.cpu_seconds(), time.monotonic())
 
     sys.stdin.readline()
-    {"ours": ours, "plain": plain}[name](shape, folder, scratch, seen)
+    with tree.watched():
+        {"ours": ours, "plain": plain}[name](shape, folder, scratch, seen)
     first, last = min(marks), max(marks)
     cpu, wall = ((marks[last][part] - marks[first][part]) / (last - first) for part in (0, 1))
     answers.write(json.dumps({"cpu": cpu, "wall": wall}) + "\n")

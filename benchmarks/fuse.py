@@ -6,6 +6,7 @@ one warm session. What counts are the CPU seconds of all processes.
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 import sys
@@ -14,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.data import ROWS_PER_FILE, make_bids
+from benchmarks.process_tree import ProcessTree
 from benchmarks.queries import OURS, SOURCE
-from benchmarks.updating import cpu_seconds
 from engine.spark.run import RunSpec, run_in
 from engine.spark.session import open_session
 from engine.spark.stop_control import Control
@@ -67,14 +68,17 @@ def main() -> None:
     scratch = Path(tempfile.mkdtemp(prefix="fuse-"))
     spark = open_session(app_name="fuse", log_dir=scratch, master=f"local[{PARALLELISM}]", parallelism=PARALLELISM)
 
+    tree = ProcessTree(os.getpid())
+
     def run(query: str, *, fuse: bool) -> float:
-        state, before = scratch / "state", cpu_seconds()
+        state, before = scratch / "state", tree.cpu_seconds()
         shutil.rmtree(state, ignore_errors=True)
         shutil.rmtree(scratch / "out", ignore_errors=True)
         script = SOURCE.format(folder=folder) + QUERIES[query].replace("{scratch}", str(scratch))
         spec = RunSpec(query, script, state, parallelism=PARALLELISM, max_epoch_rows=ROWS_PER_FILE, fuse=fuse)
-        run_in(spark, spec, Control())
-        return cpu_seconds() - before
+        with tree.watched():
+            run_in(spark, spec, Control())
+        return tree.cpu_seconds() - before
 
     print(f"{files * ROWS_PER_FILE:,} bids; CPU seconds, medians of {rounds} rounds", flush=True)
     for query in sys.argv[3:] or QUERIES:

@@ -1,13 +1,8 @@
-"""The queries, once in our SQL and once as somebody would write them by hand."""
+"""Bids as JSON lines, in our SQL and for Spark, and queries of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from collections.abc import Mapping
 
 SOURCE = """
 CREATE TABLE bids (
@@ -29,32 +24,4 @@ OURS: Mapping[str, str] = {
     """,
 }
 
-
-def script(query: str, folder: Path) -> str:
-    """The whole script of a query."""
-    return SOURCE.format(folder=folder) + OURS[query]
-
-
 SCHEMA = "auction long, bidder long, price long, channel string, url string, datetime timestamp, extra string"
-
-
-def _q0(bids: DataFrame) -> DataFrame:
-    return bids
-
-
-def _q1(bids: DataFrame) -> DataFrame:
-    return bids.selectExpr("auction", "bidder", "0.908D * price AS price", "datetime", "extra")
-
-
-def _q2(bids: DataFrame) -> DataFrame:
-    return bids.where("auction % 123 = 0").select("auction", "price")
-
-
-def _count(bids: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
-
-    windows = F.window("datetime", "10 seconds")
-    return bids.withWatermark("datetime", "4 seconds").groupBy("bidder", windows).agg(F.count("*").alias("bids"))
-
-
-PLAIN: Mapping[str, Callable[[DataFrame], DataFrame]] = {"q0": _q0, "q1": _q1, "q2": _q2, "count": _count}

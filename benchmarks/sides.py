@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -14,16 +15,18 @@ class Side:
     process: subprocess.Popen[str]
 
     @classmethod
-    def start(cls, module: str, *arguments: str) -> Side:
-        """The module as a program; it says a line when it is ready."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            bufsize=1,
-        )
+    def start(cls, module: str, *arguments: str, python: Path | None = None, log: Path | None = None) -> Side:
+        """The module as a program, in another Python if one is named; it says a line when it is ready. What else it
+        has to say goes into the log."""
+        with (log or Path("/dev/null")).open("w") as errors:
+            process = subprocess.Popen(
+                [python or sys.executable, "-m", module, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                bufsize=1,
+            )
         side = cls(process)
         side._read()
         return side

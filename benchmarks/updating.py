@@ -19,6 +19,7 @@ from statistics import median
 
 import numpy as np
 
+from benchmarks.process_tree import ProcessTree
 from engine.epoch_report import EpochReport
 from engine.spark.run import RunSpec, run_in
 from engine.spark.session import open_session
@@ -49,35 +50,10 @@ def write_rows(path: Path, keys: int, per_epoch: int, epochs: int) -> int:
     return len(numbers)
 
 
-def processes_below() -> dict[int, float]:
-    """This process and all below it, with the CPU seconds that each has used, and those of its children that ended."""
-    parents: dict[int, int] = {}
-    used: dict[int, float] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            parents[int(entry.name)] = int(fields[1])
-            used[int(entry.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    processes = {os.getpid()}
-    while True:
-        below = {child for child, parent in parents.items() if parent in processes} - processes
-        if not below:
-            return {process: used[process] for process in processes}
-        processes |= below
-
-
-def cpu_seconds() -> float:
-    """The CPU that this process and all below it have used."""
-    return sum(processes_below().values())
-
-
-def peak_memory() -> tuple[int, int]:
+def peak_memory(tree: ProcessTree) -> tuple[int, int]:
     """The most megabytes that Java, and the largest of Spark's Python workers, has held at a time."""
     peaks = {"java": 0, "pyspark.daemon": 0}
-    for process in processes_below():
+    for process in tree.numbers():
         entry = Path("/proc") / str(process)
         try:
             command = (entry / "cmdline").read_bytes().split(b"\0")
@@ -99,13 +75,15 @@ def main() -> None:
     spark = open_session(app_name="updating", log_dir=scratch, master="local[1]", parallelism=1)
     reports: list[tuple[float, float, EpochReport]] = []
     peaks: list[tuple[int, int]] = []
+    tree = ProcessTree(os.getpid())
 
     def note(report: EpochReport) -> None:
-        reports.append((time.monotonic(), cpu_seconds(), report))
-        peaks.append(peak_memory())
+        reports.append((time.monotonic(), tree.cpu_seconds(), report))
+        peaks.append(peak_memory(tree))
 
     spec = RunSpec("updating", _SQL.format(path=scratch / "rows.json"), scratch / "state", max_epoch_rows=per_epoch)
-    run_in(spark, spec, Control(), note)
+    with tree.watched():
+        run_in(spark, spec, Control(), note)
     steady = [pair for pair in itertools.pairwise(reports) if pair[1][2].rows_in == per_epoch][-10:]
     cpu = median(after[1] - before[1] for before, after in steady)
     wall = median(after[2].duration.total_seconds() for _, after in steady)

@@ -25,6 +25,7 @@ COUNTS = pytest.StashKey[tuple[int, int]]()
 """How many long tests were played, and how many there are."""
 
 LONG = (
+    "benchmarks/test_nexmark_queries.py::test_ours_gives_the_answer_of_duckdb",
     "chaos/test_chaos.py::test_five_kills_and_two_zombies_change_nothing",
     "chaos/test_chaos.py::test_without_a_ledger_the_loop_fails",
     "chaos/test_points.py",

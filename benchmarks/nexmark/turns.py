@@ -1,0 +1,61 @@
+"""What a peer is asked for, and what it answers: a line of JSON each, so that a peer may live in another Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+PARALLELISM = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One play of a query. `folder` has the tables, `epoch_rows` is how many rows of a table make an epoch, `fuse` is
+    for ours; with `shows` the rows of the answer are wanted, otherwise they go nowhere."""
+
+    query: str
+    folder: str
+    epoch_rows: int
+    kind: str = "json"
+    fuse: bool = False
+    shows: bool = False
+
+    @property
+    def path(self) -> Path:
+        """The folder of its input."""
+        return Path(self.folder)
+
+    def to_line(self) -> str:
+        """As a peer reads it."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of it: how many epochs there were, what time they spent on what, and the rows if they were wanted."""
+
+    epochs: int = 0
+    phases: Mapping[str, float] = field(default_factory=dict)
+    rows: Sequence[Sequence[object]] | None = None
+    seconds: float = 0.0
+    error: str = ""
+
+    def to_line(self) -> str:
+        """As the harness reads it."""
+        return json.dumps(asdict(self), default=_plain)
+
+
+Play = Callable[[Turn], Played]
+
+
+def _plain(value: object) -> object:
+    match value:
+        case datetime() | date():
+            return value.isoformat()
+        case Decimal():
+            return float(value)
+    raise TypeError(f"{type(value)} is not expected in an answer")
