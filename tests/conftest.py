@@ -25,6 +25,8 @@ TIER_OF_FOLDER = {
     "kafka": "connectors",
     "s3": "connectors",
 }
+WITHOUT_UNITS = TIER_OF_FOLDER.keys() - {"kafka"}
+"""Folders that `-m unit` does not even read: their files import Airflow, and what stands in for a bucket."""
 
 
 def pytest_configure() -> None:
@@ -35,15 +37,22 @@ def pytest_configure() -> None:
         logging.getLogger(client).setLevel(logging.WARNING)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the folders without unit tests where only those are wanted."""
+    is_without = collection_path.name in WITHOUT_UNITS and collection_path.parent == Path(__file__).parent
+    return True if is_without and config.option.markexpr == "unit" else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give every test the tier of what it needs, unless it says so itself."""
     root = Path(__file__).parent
     for item in items:
-        if any(mark.name in TIERS for mark in item.iter_markers()):
-            continue
         folder = item.path.relative_to(root).parts[0]
-        needs_jvm = "spark" in getattr(item, "fixturenames", ())
-        item.add_marker("spark" if needs_jvm else TIER_OF_FOLDER.get(folder, "unit"))
+        if not any(mark.name in TIERS for mark in item.iter_markers()):
+            needs_jvm = "spark" in getattr(item, "fixturenames", ())
+            item.add_marker("spark" if needs_jvm else TIER_OF_FOLDER.get(folder, "unit"))
+        if folder in WITHOUT_UNITS and item.get_closest_marker("unit") is not None:
+            raise pytest.UsageError(f"{item.nodeid} is a unit test in a folder that `-m unit` does not read")
 
 
 @pytest.fixture(scope="session")

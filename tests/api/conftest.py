@@ -28,10 +28,10 @@ from engine.jobs.observe import Maintenance, Process
 from engine.jobs.runner import Holder
 from engine.jobs.spec import PlannedQuery
 from engine.jobs.status import Failure, Run
-from engine.store.database import open_database
 from engine.store.records import StoredRecords
 from engine.store.savepoints import Savepoint
 from tests.api.stand_in_server import StandInServer
+from tests.databases import new_database
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 TOKEN = "a-token"
@@ -201,7 +201,7 @@ def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> Sa
 
 @pytest.fixture
 def plane(tmp_path: Path) -> Iterator[Plane]:
-    database = open_database(DataDirectory(tmp_path))
+    database = new_database(DataDirectory(tmp_path))
     runner, changes, last_calls = FakeRunner(), Changes(), LastCalls()
     planes: list[Plane] = []
 

@@ -13,6 +13,8 @@ SCHEDULES = int(os.environ.get("SIMULATED_SCHEDULES", "2000"))
 """How many in all: a hundred thousand where every change is tested."""
 PARTS = 20
 ENOUGH = 2000
+FIRST_SEEN_IN = {"all_segments_are_dropped": 669, "drafts_are_shared": 562, "what_is_newer_is_abandoned": 150}
+"""The first schedules that show what few of them do. They are tried before all others."""
 
 # a driver that is killed closes no file, and its files live on with the process
 pytestmark = [
@@ -32,7 +34,7 @@ def test_no_schedule_loses_or_doubles_a_row(part: int) -> None:
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_sink_that_leaves_something_out_is_found_out(mutant: str) -> None:
     with replaced(MUTANTS[mutant]()):
-        assert any(_is_wrong(seed) for seed in range(ENOUGH))
+        assert any(_is_wrong(seed) for seed in (FIRST_SEEN_IN.get(mutant, 0), *range(ENOUGH)))
 
 
 def _is_wrong(seed: int) -> bool:

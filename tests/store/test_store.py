@@ -22,6 +22,7 @@ from engine.store.database import METADATA, Database, open_database
 from engine.store.keys import KeptAnswer
 from engine.store.migrations import MIGRATIONS
 from engine.store.records import StoredRecords, read_record
+from tests.databases import new_database
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 PIPELINE = Pipeline("pl_aaaaaaaaaaaaaaaa", "orders", "job_aaaaaaaaaaaaaaaa", 1, 2, T0)
@@ -40,7 +41,7 @@ RUN = Run(PIPELINE.job_id, PIPELINE.id, 1, "hash", 1, 2, T0)
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    opened = open_database(DataDirectory(tmp_path))
+    opened = new_database(DataDirectory(tmp_path))
     with opened.writing() as connection:
         pipelines.add(connection, PIPELINE)
         versions.add(connection, VERSION)
