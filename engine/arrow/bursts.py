@@ -10,7 +10,7 @@
 A row is late if a session of it alone were over: its time and the gap are not after the watermark. So no burst has both
 late rows and others, and its first row tells of all. Spark's watermark is in whole milliseconds and never after ours,
 but its sessions are a microsecond shorter: rows of the one instant at which a row is late for Spark and not for us are
-bursts by themselves as well.
+bursts by themselves as well. See docs/decisions/sources-leave-out-what-no-query-wants.md.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
     spare    0, 2 or 3: how the run has ended       meanwhile the run says each signal that it is sent
 
 Until the order is sent the run can do its work itself, and from then on it never does. Who hangs up has ended: a spare
-whose run has ended ends at once, as Java ends with its driver.
+whose run has ended ends at once, as Java ends with its driver. See
+docs/decisions/a-run-leaves-a-new-process-for-the-next.md.
 """
 
 from __future__ import annotations

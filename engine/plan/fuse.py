@@ -19,7 +19,8 @@ and the task leaves out what none of them wants, if each of them has a test that
 Where all tests move, what windows and updating aggregates keep of the rows may be merged there as well: see
 `engine.plan.partials`.
 
-A plan means the same with it and without, and so does its state: it is no part of the fingerprint.
+A plan means the same with it and without, and so does its state: it is no part of the fingerprint
+(docs/decisions/sources-leave-out-what-no-query-wants.md).
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ An epoch costs something before its first row: its fixed part, which is what the
     epoch 10   took 200 ms, and has left rows unread    none: it is behind
     epoch 11   took 200 ms, beside two pipelines with fixed parts of 200 ms, on two cores: 600 ms in a quarter of
                these are a distance of 1,200 ms         rests for 1,000 ms
+
+See docs/decisions/pipelines-rest-between-epochs.md.
 """
 
 from __future__ import annotations

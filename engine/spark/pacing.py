@@ -1,4 +1,4 @@
-"""The pace of a run: after each epoch it says when the next one may be looked for."""
+"""The pace of a run: after each epoch it says when the next one may be looked for; `pace` works it out."""
 
 from __future__ import annotations
 

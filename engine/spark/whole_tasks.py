@@ -4,7 +4,8 @@
     a task           decodes the slice, leaves rows out, computes columns, and writes a segment
     what comes out   the message about the segment, and a note about the slice as always
 
-The planner, its offsets and its notes are those of every table, so a run may go on this way or the other.
+The planner, its offsets and its notes are those of every table, so a run may go on this way or the other. See
+docs/decisions/sources-leave-out-what-no-query-wants.md.
 """
 
 from __future__ import annotations
