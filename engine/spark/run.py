@@ -43,6 +43,7 @@ from engine.spark.draining import Draining
 from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
 from engine.spark.fresh_progress import read_fresh
+from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
 from engine.spark.offset_log import planned_for, read_ends
 from engine.spark.pace import LONGEST_STRETCH
 from engine.spark.pacing import Pacing, leaves_work, pacing_of
@@ -243,6 +244,8 @@ class _Running:
     """How many processes the kernel had ended for memory when the run began."""
     interval: timedelta = timedelta(0)
     """The least time from the start of one epoch to that of the next."""
+    closes_by_plan: bool = False
+    """Whether the query has been told by what its windows close."""
 
     def until_end(self, spark: SparkSession) -> Outcome:
         spec, paths = self.prepared.spec, self.prepared.paths
@@ -251,7 +254,7 @@ class _Running:
         pulses.clear()
         self.pacing.begin()
         steps = self._steps(spark)
-        query = self._start(steps, spec.epoch_interval)
+        query = self._start(spark, steps, spec.epoch_interval)
         self.listeners.on_sign(StartStep.FIRST_EPOCH)
         draining = Draining(pulses)
         try:
@@ -260,7 +263,7 @@ class _Running:
                 query.stop()
                 draining.begin()
                 self.begun.admit()
-                query = self._start(steps, timedelta(0))
+                query = self._start(spark, steps, timedelta(0))
                 outcome = self._watch(query, steps, draining)
         finally:
             self.pacing.end()
@@ -268,11 +271,19 @@ class _Running:
         assert outcome != "too slow"
         return outcome
 
-    def _start(self, steps: _EpochSteps, interval: timedelta) -> StreamingQuery:
+    def _start(self, spark: SparkSession, steps: _EpochSteps, interval: timedelta) -> StreamingQuery:
         """Start the query, with an epoch every so often."""
         self.interval = interval
+        self.closes_by_plan = not self.prepared.program.parts.closes_windows
+
+        def run_epoch(rows: DataFrame, number: int) -> None:
+            if not self.closes_by_plan:
+                close_by_plan(spark, self.prepared.spec.name)
+                self.closes_by_plan = True
+            self._run_epoch(steps, rows, number)
+
         return (
-            steps.stream.frame.writeStream.foreachBatch(lambda rows, number: self._run_epoch(steps, rows, number))
+            steps.stream.frame.writeStream.foreachBatch(run_epoch)
             .option("checkpointLocation", str(self.prepared.paths.checkpoint))
             .outputMode("append")
             .trigger(processingTime=f"{interval // timedelta(milliseconds=1)} milliseconds")

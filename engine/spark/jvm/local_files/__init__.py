@@ -1,4 +1,5 @@
-"""Classes of ours in Java: Hadoop's local file system without child processes, and the total of counts."""
+"""Classes of ours in Java: a local file system without child processes, the total of counts, and the watermark by which
+windows close."""
 
 from __future__ import annotations
 

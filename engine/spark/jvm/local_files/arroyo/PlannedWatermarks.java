@@ -1,0 +1,76 @@
+package arroyo;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.SparkDataStream;
+import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
+import org.apache.spark.sql.execution.streaming.runtime.MinWatermark$;
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecutionContext;
+import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper;
+import org.apache.spark.sql.execution.streaming.runtime.WatermarkTracker;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Spark's watermark of an epoch: the least that the sources have planned for that very epoch.
+ *
+ * <p>Spark's own way is to look at the rows of an epoch, and to close windows by what it saw there
+ * in the next one. What our sources show it was in their offsets before a row was read, so it is
+ * taken from there, and windows close an epoch earlier. Spark asks when it has the offsets of all
+ * sources and has not written them ahead yet; it writes the answer beside them.
+ */
+public final class PlannedWatermarks extends WatermarkTracker {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final MicroBatchExecution execution;
+  private final long endOfTime;
+
+  private PlannedWatermarks(MicroBatchExecution execution, long endOfTime) {
+    super(MinWatermark$.MODULE$, execution.logicalPlan());
+    this.execution = execution;
+    this.endOfTime = endOfTime;
+    setWatermark(execution.watermarkTracker().currentWatermark());
+  }
+
+  /**
+   * Let the windows of a query close so, from its next epoch on. To be called while an epoch is
+   * under way, which waits for it. A source that has ended has the watermark {@code endOfTime}.
+   */
+  public static void install(StreamingQueryWrapper query, long endOfTime) {
+    MicroBatchExecution execution = (MicroBatchExecution) query.streamingQuery();
+    execution.watermarkTracker_$eq(new PlannedWatermarks(execution, endOfTime));
+  }
+
+  @Override
+  public synchronized long currentWatermark() {
+    return Math.max(super.currentWatermark(), least());
+  }
+
+  /** Milliseconds; 0 as long as a source knows none. */
+  private long least() {
+    StreamExecutionContext epoch = execution.getLatestExecutionContext();
+    long least = endOfTime;
+    for (SparkDataStream source : CollectionConverters.asJava(execution.sources())) {
+      Option<Offset> end = epoch.endOffsets().get(source);
+      least = Math.min(least, end.isEmpty() ? 0 : planned(end.get().json()));
+    }
+    return least;
+  }
+
+  private long planned(String offset) {
+    try {
+      JsonNode content = JSON.readTree(offset);
+      while (content.isTextual()) {
+        content = JSON.readTree(content.textValue());
+      }
+      if (content.path("end").asBoolean()) {
+        return endOfTime;
+      }
+      return Math.floorDiv(content.path("wm").asLong(), 1000L);
+    } catch (JsonProcessingException notOurs) {
+      return 0;
+    }
+  }
+}

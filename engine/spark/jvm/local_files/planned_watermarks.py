@@ -1,0 +1,21 @@
+"""Windows that close in the epoch whose offsets move the watermark.
+
+    offset 8     watermark 12:00:05, from the rows of epoch 7
+    epoch 8      windows that end by 12:00:05 go out: a row of epoch 8 that belongs into one of them is late
+    Spark        would only see 12:00:05 while it reads epoch 8, and let them go out in epoch 9
+
+See docs/decisions/windows-close-by-the-plan.md.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from engine.spark.watermarks import END_OF_TIME
+
+
+def close_by_plan(spark: SparkSession, name: str) -> None:
+    """Let a running query close its windows so, from its next epoch on. Only to be called in one of its epochs."""
+    (query,) = (query for query in spark.streams.active if query.name == name)
+    assert spark._jvm is not None  # noqa: SLF001 - pyspark has no other way to Java
+    spark._jvm.arroyo.PlannedWatermarks.install(query._jsq, END_OF_TIME // 1000)  # noqa: SLF001 - see above
