@@ -154,6 +154,10 @@ class EpochReport:
         Mapping[str, Length],
         Figure(f"How long each phase took, in microseconds: {', '.join(PHASES)}."),
     ] = field(default_factory=dict)
+    state_rows: Annotated[
+        Mapping[str, int],
+        Figure("Rows that are kept, of `windows` and of `sessions`; empty unless the setting `count_state` is on."),
+    ] = field(default_factory=dict)
     is_last: Annotated[
         bool, Figure("Whether the input has ended with it; the driver says so with its goodbye.", is_sent=False)
     ] = False

@@ -72,7 +72,8 @@ class Deployment(Body):
     )
     settings: dict[str, str] | None = Field(
         default=None,
-        description="The settings of its runs, all of them: memory, master, quick, linger, max_epoch_rows, fuse.",
+        description="The settings of its runs, all of them: memory, master, quick, linger, max_epoch_rows, fuse, "
+        "count_state.",
     )
     secrets: Secrets | None = Field(
         default=None,

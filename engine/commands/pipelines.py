@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from engine.commands.base import Command
 from engine.commands.checkpoint_interval import add_checkpoint_interval, interval_part
@@ -40,8 +40,12 @@ def run_show(args: Namespace) -> int:
     fields = pipeline if isinstance(pipeline, dict) else {}
     job: Mapping[str, Json] = jobs[0] if jobs else {}
     named = ("name", "state", "version", "parallelism", "stop", "state_dir")
+    epochs = path_of(args, "jobs", str(job.get("id")), "checkpoints")
+    newest = rows_of(client.get(epochs, {"limit": 1})) if job.get("epoch") is not None else ()
     shown: list[tuple[str, object]] = [("id", field_of(fields, "id"))]
-    shown += [(name.replace("_", " "), fields.get(name)) for name in named]
+    # the state is the job's: it may have changed since the pipeline was read, and is shown beside the job's failure
+    known = {**fields, "state": job.get("state", fields.get("state"))}
+    shown += [(name.replace("_", " "), known.get(name)) for name in named]
     shown += [
         ("job", job.get("id")),
         ("run", job.get("run_id")),
@@ -53,11 +57,22 @@ def run_show(args: Namespace) -> int:
         ("epoch", job.get("epoch")),
         ("watermark", instant(job.get("watermark"))),
         *complete_facts(job),
+        *_state_facts(newest),
         *((f"secret {secret.get('name')}", instant(secret.get("set_at")) or "set") for secret in secrets),
         ("failure", job.get("failure_message") and f"{job.get('failure_code')}: {job.get('failure_message')}"),
     ]
     say(facts(shown))
     return 0
+
+
+def _state_facts(newest: Sequence[Mapping[str, Json]]) -> list[tuple[str, object]]:
+    """What the newest epoch has left in the state: memory, and rows where those are counted."""
+    if not newest:
+        return []
+    size, rows = newest[0].get("state_bytes"), newest[0].get("state_rows")
+    mebibytes = f"{size / 2**20:.1f} MiB" if isinstance(size, int) else None
+    counts = [f"{count} rows of {operator}" for operator, count in rows.items()] if isinstance(rows, dict) else []
+    return [("kept", ", ".join(filter(None, (mebibytes, *counts))) or None)]
 
 
 def _stop_arguments(parser: ArgumentParser) -> None:

@@ -36,6 +36,7 @@ _SETTINGS = {
     "linger": "rest after an epoch before it looks for more input (default: 250 ms)",
     "quick": "true starts the run sooner, at the price of speed later",
     "fuse": "on has the tasks of the sources leave out what no query wants; off by default",
+    "count_state": "on counts the rows that windows keep; off by default",
 }
 
 
@@ -115,6 +116,7 @@ def _run(arguments: Namespace) -> int:
             connections=connections,
             quick=run_settings.quick,
             fuse=run_settings.fuse,
+            count_state=run_settings.count_state,
             keeps_state=state_dir is not None,
         )
         if arguments.warm:

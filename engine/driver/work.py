@@ -65,6 +65,7 @@ class SparkWork:
             connections=assignment.connections,
             quick=settings.quick,
             fuse=settings.fuse,
+            count_state=settings.count_state,
             owner=assignment.pipeline_id,
             predecessors=assignment.predecessors,
         )

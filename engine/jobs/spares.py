@@ -202,7 +202,13 @@ def fits(assignment: Assignment) -> bool:
     """Whether the driver of a run may be a spare: its session is of the usual kind."""
     settings = read_run_settings(assignment.settings)
     usual = RunSettings()
-    of_session = replace(settings, max_epoch_rows=usual.max_epoch_rows, fuse=usual.fuse, linger=usual.linger)
+    of_session = replace(
+        settings,
+        max_epoch_rows=usual.max_epoch_rows,
+        fuse=usual.fuse,
+        linger=usual.linger,
+        count_state=usual.count_state,
+    )
     return assignment.parallelism == 1 and of_session == usual
 
 

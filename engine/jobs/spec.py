@@ -21,6 +21,7 @@ RUN_SETTINGS: Mapping[str, str] = {
     "linger": "How long a pipeline rests after an epoch before it looks for more input; 250 ms by default.",
     "max_epoch_rows": "How many rows of a table an epoch reads at most.",
     "fuse": "`on` has the tasks of the sources leave out rows and columns that no query wants; `off` by default.",
+    "count_state": "`on` counts the rows that windows keep, at the price of a look-up for each; `off` by default.",
 }
 """What may be set of a pipeline's runs."""
 _MEMORY = "2g"
@@ -40,6 +41,7 @@ class RunSettings:
     linger: timedelta = DEFAULT_LINGER
     max_epoch_rows: int | None = None
     fuse: bool = False
+    count_state: bool = False
 
 
 def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
@@ -56,6 +58,7 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
         linger=read_duration(texts["linger"]) if "linger" in texts else DEFAULT_LINGER,
         max_epoch_rows=None if max_epoch_rows is None else int(max_epoch_rows),
         fuse=texts.get("fuse", "off").lower() == "on",
+        count_state=texts.get("count_state", "off").lower() == "on",
     )
 
 
@@ -72,8 +75,8 @@ def _complaint(name: str, text: str) -> str | None:
             return f"linger must be a length of time of at most 10 seconds, such as '250 ms', and is {text!r}"
         case "max_epoch_rows" if not (text.isascii() and text.isdigit() and int(text) > 0):
             return f"max_epoch_rows must be a whole number greater than zero, and is {text!r}"
-        case "fuse" if text.lower() not in ("on", "off"):
-            return f"fuse must be on or off, and is {text!r}"
+        case "fuse" | "count_state" if text.lower() not in ("on", "off"):
+            return f"{name} must be on or off, and is {text!r}"
         case _ if name not in RUN_SETTINGS:
             return f"{name!r} is not a setting of a pipeline"
     return None

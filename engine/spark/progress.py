@@ -47,6 +47,11 @@ _SPARK_PHASES: Mapping[str, tuple[str, ...]] = {
     "commit": ("commitOffsets",),
 }
 """What Spark calls the parts of an epoch. `addBatch` is all that is done with the rows."""
+_COUNTED_OPERATORS: Mapping[str, str] = {
+    "stateStoreSave": "windows",
+    "sessionWindowStateStoreSaveExec": "sessions",
+}
+"""The operators whose state has a row for each group, as Spark and as we call them."""
 
 
 def read_progress(
@@ -56,9 +61,11 @@ def read_progress(
     keeps_dead_letters: Callable[[str], bool],
     paths: Mapping[str, Collection[RowPath]],
     closes_windows: bool,
+    counts_state: bool = False,
 ) -> EpochReport:
     """The report of an epoch from Spark's progress, as a dict read from its JSON. `paths` says how rows come to each
-    sink, `keeps_dead_letters` whether what is dropped of a table is kept."""
+    sink, `keeps_dead_letters` whether what is dropped of a table is kept, `counts_state`
+    whether Spark counts the rows of state."""
     sources = _list(progress["sources"])
     ends = [_offset(source["endOffset"]) for source in sources]
     offsets = {offset.table: offset for offset in ends}
@@ -85,6 +92,7 @@ def read_progress(
         rows_waiting=_waiting(offsets.values()),
         state_changes=_total(operators, "numRowsUpdated") + _total(operators, "numRowsRemoved"),
         state_bytes=_total(operators, "memoryUsedBytes"),
+        state_rows=_state_rows(operators) if counts_state else {},
         # Spark's timestamp is that of the beginning
         at=datetime.fromisoformat(str(progress["timestamp"])) + since_asked,
         tables={
@@ -123,6 +131,16 @@ def _duration(progress: Mapping[str, object]) -> timedelta:
 
 def _total(operators: Iterable[Mapping[str, object]], name: str) -> int:
     return sum(int(str(operator[name])) for operator in operators)
+
+
+def _state_rows(operators: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
+    """How many rows windows keep, by their kind. What an updating operator keeps are chunks of many rows, so the number
+    of those says nothing."""
+    rows: dict[str, int] = {}
+    for operator in operators:
+        if (kind := _COUNTED_OPERATORS.get(str(operator.get("operatorName")))) is not None:
+            rows[kind] = rows.get(kind, 0) + int(str(operator["numRowsTotal"]))
+    return rows
 
 
 def _settled(progress: Mapping[str, object]) -> int | None:

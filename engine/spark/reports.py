@@ -22,6 +22,7 @@ class Reporter:
     program: Program
     notes_directory: Path
     lineage: str
+    counts_state: bool = False
 
     def read(self, progress: Mapping[str, object], written: WrittenEpoch) -> EpochReport:
         """The report of an epoch from Spark's progress, as a dict read from its JSON."""
@@ -31,6 +32,7 @@ class Reporter:
             keeps_dead_letters=self._keeps_dead_letters,
             paths=self._paths(),
             closes_windows=self.program.parts.closes_windows,
+            counts_state=self.counts_state,
         )
         return replace(report, lineage=self.lineage)
 

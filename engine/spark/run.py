@@ -70,6 +70,8 @@ POLL_SECONDS = 0.03
 """How often a run looks for Spark's report of an epoch: short beside one, and each look is a call into Java."""
 _CALM_POLL_SECONDS = 0.25
 """The same while no report is due."""
+_COUNTS_STATE = "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows"
+"""Chosen for each run: a state that was not counted before is counted when Spark loads it."""
 _PARTITIONS = "spark.sql.shuffle.partitions"
 """The number of partitions of state. It cannot change under a checkpoint, so it comes from the claim of the state."""
 
@@ -92,6 +94,8 @@ class RunSpec:
     quick: bool = False
     fuse: bool = False
     """Whether the tasks of the sources do what they can of the plan. It is no part of the state, which is the same."""
+    count_state: bool = False
+    """Whether the rows that windows keep are counted: exact, and a look-up before each is written."""
     memory: str = "2g"
     default_sink: str = "stdout"
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -148,11 +152,12 @@ def run_in(
     on_sign: OnSign = lambda _: None,
 ) -> Outcome:
     """The same in a session that is there already, which stays open."""
-    partitions = spark.conf.get(_PARTITIONS)
+    before = {name: str(spark.conf.get(name)) for name in (_PARTITIONS, _COUNTS_STATE)}
     try:
         return _run(spark, _prepare(spec), control, _Listeners(on_epoch, on_started, on_sign))
     finally:
-        spark.conf.set(_PARTITIONS, str(partitions))
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +211,14 @@ def _run(
 ) -> Outcome:
     listeners.on_sign(StartStep.PLANNING)
     spark.conf.set(_PARTITIONS, str(prepared.claim.parallelism))
+    spark.conf.set(_COUNTS_STATE, str(prepared.spec.count_state).lower())
     try:
-        reporter = Reporter(prepared.program, prepared.paths.watermarks, prepared.claim.lineage)
+        reporter = Reporter(
+            prepared.program,
+            prepared.paths.watermarks,
+            prepared.claim.lineage,
+            counts_state=prepared.spec.count_state,
+        )
         linger, interval = prepared.spec.linger, prepared.spec.epoch_interval
         pacing = pacing_of(prepared.paths.logs / _PULSES, linger, interval, prepared.claim.lineage)
         return _Running(prepared, control, reporter, listeners, BegunEpochs(control), pacing).until_end(spark)

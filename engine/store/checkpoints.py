@@ -25,7 +25,7 @@ from sqlalchemy.types import TypeEngine
 
 from engine.epoch_report import SENT, DeclaredFigure, EpochReport, SinkProgress, TableFigures
 from engine.jobs.throughput import EpochRows
-from engine.store.columns import FiguresOfTables, Instant, Length, Lengths, SinkFigures, Watermarks
+from engine.store.columns import Counts, FiguresOfTables, Instant, Length, Lengths, SinkFigures, Watermarks
 from engine.store.database import METADATA
 from engine.store.jobs import JOBS
 
@@ -42,6 +42,7 @@ _TYPES: Mapping[object, type[TypeEngine[Any]]] = {
     Mapping[str, SinkProgress]: SinkFigures,
     Mapping[str, TableFigures]: FiguresOfTables,
     Mapping[str, timedelta]: Lengths,
+    Mapping[str, int]: Counts,
 }
 
 

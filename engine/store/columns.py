@@ -128,6 +128,22 @@ class Lengths(TypeDecorator[Mapping[str, timedelta]]):
         return _LENGTHS.validate_json(value or "{}")
 
 
+class Counts(TypeDecorator[Mapping[str, int]]):
+    """Named counts, as JSON text."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Mapping[str, int] | None, dialect: Dialect) -> str:
+        """To JSON text."""
+        return json.dumps(dict(value or {}), separators=(",", ":"))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, int]:
+        """From JSON text; epochs of earlier versions have none."""
+        counts: dict[str, int] = json.loads(value or "{}")
+        return counts
+
+
 class Offsets(TypeDecorator[Mapping[str, object]]):
     """The positions of each source table, as JSON text; None where they are not known."""
 

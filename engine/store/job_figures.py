@@ -24,6 +24,7 @@ class NewestEpoch:
 
     at: datetime
     state_bytes: int
+    state_rows: Mapping[str, int]
     tables: Mapping[str, TableFigures]
 
 
@@ -67,11 +68,11 @@ def job_figures(connection: Connection) -> Iterator[JobFigures]:
         is_state_given_up.label("is_state_given_up"),
         RUNS.c.launched_at,
         RUNS.c.ended_at,
-        *CHECKPOINTS.c["at", "state_bytes", "tables"],
+        *CHECKPOINTS.c["at", "state_bytes", "state_rows", "tables"],
         JOB_TOTALS.c.totals,
     ).select_from(rows)
     for row in connection.execute(query.order_by(PIPELINES.c.name)):
-        newest = NewestEpoch(at=row.at, state_bytes=row.state_bytes, tables=row.tables)
+        newest = NewestEpoch(at=row.at, state_bytes=row.state_bytes, state_rows=row.state_rows, tables=row.tables)
         yield JobFigures(
             pipeline=row.name,
             job_id=row.id,

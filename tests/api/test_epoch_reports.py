@@ -39,6 +39,7 @@ REPORT = EpochReport(
         "counts": TableFigures(rows_out=40),
     },
     phases={"find": timedelta(microseconds=7), "compute": timedelta(seconds=1)},
+    state_rows={"windows": 88},
 )
 NO_FIGURES = dict.fromkeys(field.name for field in fields(TableFigures))
 TABLES = {
@@ -73,6 +74,7 @@ WIRE: dict[str, Any] = {
     "sinks": SINKS,
     "tables": TABLES,
     "phases": PHASES,
+    "state_rows": {"windows": 88},
 }
 ROW = {
     "epoch": 7,
@@ -94,6 +96,7 @@ ROW = {
     "tables": '{"clicks":{"rows_in":100,"rows_waiting":5,"late_rows":1,"dropped_rows":2,"dead_letters":2},'
     '"counts":{"rows_out":40}}',
     "phases": json.dumps(PHASES, separators=(",", ":")),
+    "state_rows": '{"windows":88}',
 }
 ANSWER = {
     "epoch": 7,
@@ -115,6 +118,7 @@ ANSWER = {
     "sinks": SINKS,
     "tables": TABLES,
     "phases": PHASES,
+    "state_rows": {"windows": 88},
 }
 
 
@@ -194,5 +198,6 @@ def test_a_driver_of_before_or_after_is_understood(plane: Plane) -> None:
 
     nothing = {"late_rows": 0, "dropped_rows": 0, "state_changes": 0, "state_bytes": 0, "rows_waiting": None}
     nothing |= {"lineage": None}
-    assert answer(plane) == ANSWER | nothing | {"sinks": {}, "tables": {}, "phases": {}}
-    assert row(plane) == ROW | nothing | {"sources": "{}", "sinks": "{}", "tables": "{}", "phases": "{}"}
+    assert answer(plane) == ANSWER | nothing | {"sinks": {}, "tables": {}, "phases": {}, "state_rows": {}}
+    without = dict.fromkeys(("sources", "sinks", "tables", "phases", "state_rows"), "{}")
+    assert row(plane) == ROW | nothing | without

@@ -63,7 +63,7 @@ def test_each_sink_names_its_sources_whose_watermark_is_that_of_the_clock() -> N
     assert {sink.by_clock for sink in report(replace(END, is_by_clock=True, is_end=True)).sinks.values()} == {()}
 
 
-def two_tables() -> EpochReport:
+def two_tables(*, counts_state: bool = False) -> EpochReport:
     """Clicks, of which some are late and dropped, and prices, both into a copy; the webhook leaves rows out."""
     prices = replace(END, table="prices", waiting=70)
     progress = {
@@ -83,8 +83,20 @@ def two_tables() -> EpochReport:
         ],
         "observedMetrics": {"late0 clicks": {"late": 3}, "late1": {"late": 2}, "late2 clicks": {"late": 1}},
         "stateOperators": [
-            {"numRowsUpdated": 5, "numRowsRemoved": 2, "memoryUsedBytes": 100},
-            {"numRowsUpdated": 1, "numRowsRemoved": 0, "memoryUsedBytes": 10},
+            {
+                "operatorName": "stateStoreSave",
+                "numRowsTotal": 7,
+                "numRowsUpdated": 5,
+                "numRowsRemoved": 2,
+                "memoryUsedBytes": 100,
+            },
+            {
+                "operatorName": "transformWithStateExec",
+                "numRowsTotal": 3,
+                "numRowsUpdated": 1,
+                "numRowsRemoved": 0,
+                "memoryUsedBytes": 10,
+            },
         ],
     }
     written = WrittenEpoch(
@@ -98,7 +110,14 @@ def two_tables() -> EpochReport:
     )
     paths = {"copy": {RowPath("clicks")}, "hook": {RowPath("prices")}}
     keeps_dead_letters = frozenset({"clicks", "hook"}).__contains__
-    return read_progress(progress, written, keeps_dead_letters=keeps_dead_letters, paths=paths, closes_windows=True)
+    return read_progress(
+        progress,
+        written,
+        keeps_dead_letters=keeps_dead_letters,
+        paths=paths,
+        closes_windows=True,
+        counts_state=counts_state,
+    )
 
 
 def test_what_was_done_with_each_table_is_told_apart() -> None:
@@ -126,3 +145,8 @@ def test_an_epoch_says_how_long_each_phase_took_and_how_large_its_state_is() -> 
     assert phases == {"find": 100, "log": 20, "plan": 31, "compute": 1200, "deliver": 700, "commit": 40}
     assert set(phases) == set(PHASES)
     assert (two_tables().state_changes, two_tables().state_bytes) == (8, 110)
+
+
+def test_rows_of_state_are_told_of_windows_alone_and_only_where_spark_counts_them() -> None:
+    assert two_tables().state_rows == {}
+    assert two_tables(counts_state=True).state_rows == {"windows": 7}

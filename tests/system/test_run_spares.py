@@ -287,6 +287,7 @@ def test_an_order_says_all_that_a_run_is() -> None:
         epoch_interval=timedelta(milliseconds=1500),
         linger=timedelta(microseconds=7),
         fuse=True,
+        count_state=True,
         udfs=(UdfFile("f.py", "x = 1"),),
         connections="CREATE CONNECTION c",
         keeps_state=False,

@@ -87,6 +87,11 @@ SINK_LAG = _gauge(
     _TABLE,
 )
 STATE_BYTES = _gauge("arroyo_state_bytes", "Memory that the state takes.", _JOB)
+STATE_ROWS = _gauge(
+    "arroyo_state_rows",
+    "Rows that are kept, by operator: `windows` and `sessions`; of pipelines with the setting `count_state`.",
+    ("pipeline", "operator"),
+)
 STATE_CHANGES = _counter("arroyo_state_changes_total", "Rows of state that were added, changed or removed.", _JOB)
 RUN_CPU = _counter(
     "arroyo_run_cpu_seconds_total",
@@ -137,6 +142,7 @@ OF_JOBS: tuple[Metric, ...] = (
     COMPLETE_LAG,
     SINK_LAG,
     STATE_BYTES,
+    STATE_ROWS,
     STATE_CHANGES,
     RUN_CPU,
     RUN_MEMORY,

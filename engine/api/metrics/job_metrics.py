@@ -146,6 +146,8 @@ def _add_newest(families: Families, figures: JobFigures) -> None:
     if (newest := figures.newest) is not None:
         families.add(declared.EPOCH_COMMITTED, newest.at.timestamp(), name)
         families.add(declared.STATE_BYTES, newest.state_bytes, name)
+        for operator, rows in newest.state_rows.items():
+            families.add(declared.STATE_ROWS, rows, name, operator)
         for table, of_table in newest.tables.items():
             families.add(declared.SOURCE_WAITING, of_table.rows_waiting, name, table)
 

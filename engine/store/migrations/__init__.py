@@ -22,6 +22,7 @@ from engine.store.migrations import (
     m0017_secrets_set_at,
     m0018_wire_versions,
     m0019_askers,
+    m0020_state_rows,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -44,4 +45,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0017_secrets_set_at.STATEMENTS,
     m0018_wire_versions.STATEMENTS,
     m0019_askers.STATEMENTS,
+    m0020_state_rows.STATEMENTS,
 )
