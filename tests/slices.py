@@ -54,6 +54,7 @@ LONG = (
     "system/test_example_dag.py",
     "system/test_full_disks.py",
     "system/test_kill_loop.py",
+    "system/test_older_drivers.py",
     "system/test_outages.py",
     "system/test_secrets_example.py",
     "system/test_sickness.py",

@@ -54,12 +54,15 @@ class Served:
     data_dir: Path
     settings: Mapping[str, str] = field(default_factory=dict)
     driver: str | None = FAKE_DRIVER
+    root: Path = ROOT
+    """Where the engine is that it is made of."""
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Served:
         assert self.process is None
         with (self.data_dir / "server.log").open("ab") as log:
-            self.process = subprocess.Popen(self.command(), env=self.environment(), stdout=log, stderr=log)
+            command, environment = self.command(), self.environment()
+            self.process = subprocess.Popen(command, cwd=self.root, env=environment, stdout=log, stderr=log)
         until(self._is_up, bool)
         return self
 
@@ -70,7 +73,7 @@ class Served:
         chosen = {f"ARROYO__PIPELINE__{name}": text for name, text in {**HASTE, **self.settings}.items()}
         if self.driver is not None:
             chosen["ARROYO__PIPELINE__DRIVER_COMMAND"] = self.driver
-        path = f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+        path = f"{self.root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         return {**os.environ, **chosen, "PYTHONPATH": path}
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
