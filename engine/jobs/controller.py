@@ -190,9 +190,10 @@ class Controller:
         if run is None:
             return Observation(maintenance=maintenance)
         called_at = self.last_calls.last(run.job_id, run.generation) or run.launched_at
-        silence = self._since(called_at, now)
         signed_at = self.last_calls.last_sign(run.job_id, run.generation) or run.launched_at
-        stillness = self._since(signed_at, now)
+        # asked last: a call that comes while it is looked would else be one of a clock that was set back
+        looked_at = self.clock()
+        silence, stillness = self._since(called_at, looked_at), self._since(signed_at, looked_at)
         if run.pid is None and self._unstarted.get(run.job_id, (0, None))[0] == run.generation:
             goodbye = Goodbye("failed", self._unstarted[run.job_id][1])
             return Observation(Process.GONE, silence, stillness, goodbye=goodbye, maintenance=maintenance)

@@ -6,8 +6,9 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -206,6 +207,22 @@ def test_a_clock_that_is_set_back_hides_no_silent_driver(plane: Plane) -> None:
     plane.let_pass(1)
 
     assert plane.runner.killed == [1]
+
+
+def test_a_driver_that_calls_while_it_is_looked_at_is_not_silent(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+    plane.run()
+    for _ in range(4):
+        plane.let_pass(20)
+        plane.call("heartbeat", {"state": "running"})
+
+    def call_now(job: str, generation: int) -> datetime:
+        plane.now += timedelta(milliseconds=1)
+        return plane.now
+
+    monkeypatch.setattr(plane.controller, "last_calls", SimpleNamespace(last=call_now, last_sign=call_now))
+    plane.let_pass(1)
+
+    assert plane.runner.killed == []
 
 
 @pytest.mark.parametrize(
