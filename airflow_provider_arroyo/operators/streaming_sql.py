@@ -185,17 +185,18 @@ class StreamingSqlOperator(PipelineOperator):
             self.log.exception("Pipeline %s could not be told to %s", self.pipeline, self.kill_action)
 
     def _spec(self) -> PipelineSpec:
-        place = spark_place(self.spark_conn_id) if self.spark_conn_id else None
-        settings = None if place is None else dict(place.settings)
-        interval = self.checkpoint_interval
-        if interval is None and place is not None:
-            interval = place.checkpoint_interval
-        if self.settings is not None:
-            settings = (settings or {}) | {name: str(value) for name, value in self.settings.items()}
+        settings, interval = self._settings(), self.checkpoint_interval
+        if self.spark_conn_id:
+            place = spark_place(self.spark_conn_id)
+            settings = {**place.settings, **(settings or {})}
+            interval = place.checkpoint_interval if interval is None else interval
         sources = None if self.udfs is None else tuple(self._source(udf) for udf in self.udfs)
         parallelism = None if self.parallelism is None else int(self.parallelism)
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
         return PipelineSpec(self.sql, parallelism, settings, sources, interval, secrets)
+
+    def _settings(self) -> dict[str, str] | None:
+        return None if self.settings is None else {name: str(value) for name, value in self.settings.items()}
 
     def _source(self, udf: str) -> str:
         """The source itself, or what is in the file of that name."""

@@ -66,6 +66,11 @@ def connect(args: Namespace) -> Client:
     address = args.url or url or written or DEFAULT_URL
     if chosen := args.token or token:
         return Client(address, chosen)
+    return _connect_with_stored_token(directory, address, written)
+
+
+def _connect_with_stored_token(directory: DataDirectory, address: str, written: str | None) -> Client:
+    """A client with the token of a data directory, which goes only to the address that is `written` there."""
     if not (stored := _stored_token(directory.token)):
         return Client(address, "")
     if written is None or not is_same_place(address, written):

@@ -292,10 +292,8 @@ def _read(
     values: dict[str, object] = {}
     wrong: set[str] = set()
     complaints: list[EngineError] = []
-    for option in with_options:
-        info = fields.get(option.name)
-        if info is None:
-            continue
+    for option in (option for option in with_options if option.name in fields):
+        info = fields[option.name]
         if option.name in values:
             complaints.append(OptionValueError(f"option '{option.name}' is given twice", at=option.at))
         wrong_reference = complaint_about(info, option.value)

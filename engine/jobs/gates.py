@@ -54,12 +54,16 @@ def reached(gate: Gate, progress: Progress) -> datetime | None:
         return _least([sink.output_until for sink in awaited.values()])
     for name, sink in awaited.items():
         if sink.unknown is not None:
-            raise CompletenessUnknownError(
-                f"how far sink {name!r} is complete is not known: {sink.unknown}",
-                hint="wait by output time (by=output), for everything written that ends before the instant"
-                + (", or name another sink (table=...)" if len(sinks) > 1 else ""),
-            )
+            raise _never_known(name, sink.unknown, has_others=len(sinks) > 1)
     return _least([sink.complete_until for sink in awaited.values()])
+
+
+def _never_known(name: str, reason: str, *, has_others: bool) -> CompletenessUnknownError:
+    return CompletenessUnknownError(
+        f"how far sink {name!r} is complete is not known: {reason}",
+        hint="wait by output time (by=output), for everything written that ends before the instant"
+        + (", or name another sink (table=...)" if has_others else ""),
+    )
 
 
 def promised(status: Status, *, is_given_up: bool) -> Progress:

@@ -142,16 +142,10 @@ class SpareDrivers:
         """Start one if one is missing, and remove what ended ones have left."""
         with self._guard:
             self._remove_directories()
-            ended = [spare for spare in self._spares if not spare.is_alive]
-            for spare in ended:
-                LOG.warning("a spare driver has ended with code %s; its log: %s", *_last_words(spare))
-                self._quiet_since = self.clock() + _REST - _QUIET
-                spare.forget()
-            self._spares = [spare for spare in self._spares if spare not in ended]
+            self._forget_ended()
             if self._spares and self.memory() < _LEAST:
                 self._give_up()
-            is_quiet = self.clock() - self._quiet_since >= _QUIET
-            if len(self._spares) < self.count and is_quiet and all(spare.is_ready for spare in self._spares):
+            if self._is_time_for_another():
                 if self.memory() < _MEMORY:
                     self._quiet_since = self.clock()
                 else:
@@ -163,6 +157,19 @@ class SpareDrivers:
         with self._guard:
             for spare in self._spares:
                 spare.forget()
+
+    def _forget_ended(self) -> None:
+        ended = [spare for spare in self._spares if not spare.is_alive]
+        for spare in ended:
+            LOG.warning("a spare driver has ended with code %s; its log: %s", *_last_words(spare))
+            self._quiet_since = self.clock() + _REST - _QUIET
+            spare.forget()
+        self._spares = [spare for spare in self._spares if spare not in ended]
+
+    def _is_time_for_another(self) -> bool:
+        """Whether one is missing, nothing else starts, and those that are there are warm."""
+        is_quiet = self.clock() - self._quiet_since >= _QUIET
+        return len(self._spares) < self.count and is_quiet and all(spare.is_ready for spare in self._spares)
 
     def _start(self) -> Spare:
         spare_id = secrets.token_hex(8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -21,6 +21,7 @@ from engine.plan.nodes import (
     Hop,
     LateRows,
     LookupJoin,
+    NamedAggregate,
     NamedOver,
     Order,
     Over,
@@ -68,10 +69,8 @@ def explain_state(parts: Parts) -> str:
 def describe(node: Node) -> str:
     """What one node does, in a line."""
     match node:
-        case Scan(table, columns):
-            times = "" if node.event_time is None else f", event time {show(node.event_time)}"
-            results = f"Scan {'changes of ' if node.is_changes else ''}{table} ({', '.join(columns.names)})"
-            return f"{results}{times}, watermark {show(node.watermark)}"
+        case Scan():
+            return _scan(node)
         case Branch(index):
             return f"Branch {index}"
         case Project(_, columns):
@@ -92,8 +91,7 @@ def describe(node: Node) -> str:
         case WindowAggregate(_, window, _, keys, aggregates):
             by = ", ".join([_window(window), *(show(key.expr) for key in keys)])
             state = ", keeps state until the window closes" if node.is_incremental else ", within an epoch"
-            results = ", ".join(_aggregate(named.aggregate) for named in aggregates) or "distinct"
-            return f"WindowAggregate {results} by {by}{state}"
+            return f"WindowAggregate {_aggregates(aggregates)} by {by}{state}"
         case WindowJoin(kind=kind, windows=windows):
             same = "the event time" if windows is None else f"the window {windows[0]} = {windows[1]}"
             return f"WindowJoin {kind} by {' and '.join([same, *_conditions(node)])}, within an epoch"
@@ -102,26 +100,44 @@ def describe(node: Node) -> str:
             return f"UpdatingJoin {kind} by {' and '.join(_conditions(node))}, {state}"
         case Over(_, window, functions):
             return f"Over {window}: {'; '.join(_over(function) for function in functions)}, within an epoch"
-        case Top(_, window, order, limit, offset):
-            count = "all rows" if limit is None else f"{limit} rows"
-            skipped = f" after {offset}" if offset else ""
-            return f"Top {count}{skipped} of each {window} by {_orders(order)}, within an epoch"
+        case Top():
+            return _top(node)
         case LookupJoin(_, table, columns, kind, key):
             return f"LookupJoin {kind} {table} ({', '.join(columns.names)}) by {show(key)}"
         case UpdatingAggregate(_, keys, aggregates, ttl):
             by = f" by {', '.join(show(key.expr) for key in keys)}" if keys else ""
-            results = ", ".join(_aggregate(named.aggregate) for named in aggregates) or "distinct"
-            return f"UpdatingAggregate {results}{by}, keeps each row for {spell(ttl)} after its last change"
-        case UpdatingTop(_, function, partition, order, number, limit, ttl):
-            some = "all rows" if limit is None else f"{limit} row{'s' * (limit > 1)}"
-            per_partition = f" of each {', '.join(map(show, partition))}" if partition else ""
-            shown = f" as {number}" if number else ""
-            by = f" by {_orders(order)}" if order else ""
-            state = f"keeps them for {spell(ttl)} after its last change"
-            return f"UpdatingTop {some}{per_partition}{by}, {function}{shown}, {state}"
+            state = f"keeps each row for {spell(ttl)} after its last change"
+            return f"UpdatingAggregate {_aggregates(aggregates)}{by}, {state}"
+        case UpdatingTop():
+            return _updating_top(node)
         case Write(_, table):
             return f"Write {table}"
     raise AssertionError(type(node).__name__)
+
+
+def _scan(scan: Scan) -> str:
+    times = "" if scan.event_time is None else f", event time {show(scan.event_time)}"
+    table = f"{'changes of ' if scan.is_changes else ''}{scan.table}"
+    return f"Scan {table} ({', '.join(scan.columns.names)}){times}, watermark {show(scan.watermark)}"
+
+
+def _top(top: Top) -> str:
+    count = "all rows" if top.limit is None else f"{top.limit} rows"
+    skipped = f" after {top.offset}" if top.offset else ""
+    return f"Top {count}{skipped} of each {top.window} by {_orders(top.order)}, within an epoch"
+
+
+def _updating_top(top: UpdatingTop) -> str:
+    some = "all rows" if top.limit is None else f"{top.limit} row{'s' * (top.limit > 1)}"
+    per_partition = f" of each {', '.join(map(show, top.partition))}" if top.partition else ""
+    shown = f" as {top.number}" if top.number else ""
+    by = f" by {_orders(top.order)}" if top.order else ""
+    state = f"keeps them for {spell(top.ttl)} after its last change"
+    return f"UpdatingTop {some}{per_partition}{by}, {top.function}{shown}, {state}"
+
+
+def _aggregates(aggregates: Iterable[NamedAggregate]) -> str:
+    return ", ".join(_aggregate(named.aggregate) for named in aggregates) or "distinct"
 
 
 def show(expr: Expr) -> str:

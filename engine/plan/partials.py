@@ -16,6 +16,7 @@ Sessions have no panes. There the rows of a burst are merged, each less than the
 has the first of them with the time of the last one: a session that begins with the one and goes on from the other.
 
 Updating aggregates heed no time but that of a key's last change: all rows of a key are merged, and cross at that time.
+See docs/decisions/sources-leave-out-what-no-query-wants.md.
 """
 
 from __future__ import annotations
@@ -63,15 +64,12 @@ def with_partials(node: Aggregation, alone: frozenset[str]) -> Node | None:
     """The same aggregation over rows that are merged in the task of the source; None where they cannot be. `alone` are
     the tables that are read in one place."""
     chain, scan = chain_of(node.input)
+    if not isinstance(scan, Scan) or scan.table not in alone or any(map(_is_like_ours, scan.columns.names)):
+        return None
     stretch = None if isinstance(node, UpdatingAggregate) else _stretch(node.window)
-    if not isinstance(scan, Scan) or scan.table not in alone:
-        return None
-    if isinstance(node, WindowAggregate) and stretch is None:
-        return None
     descent = descended(chain, scan)
-    if not descent.is_open or any(isinstance(step, Filter) for step in descent.steps):
-        return None
-    if any(column.name.startswith("__") for column in scan.columns):
+    has_all_tests = descent.is_open and not any(isinstance(step, Filter) for step in descent.steps)
+    if not has_all_tests or (stretch is None and isinstance(node, WindowAggregate)):
         return None
     keys = [Named(key.name, value) for key in node.keys if (value := _key(descent, key.expr)) is not None]
     aggregates = [
@@ -85,6 +83,11 @@ def with_partials(node: Aggregation, alone: frozenset[str]) -> Node | None:
     columns = _columns(scan, exprs)
     merged = Partials(scan, descent.condition, stretch, exprs, columns, _partials(node, aggregates))
     return replace(node, input=merged, keys=tuple(keys), aggregates=tuple(aggregates))
+
+
+def _is_like_ours(name: str) -> bool:
+    """Whether a column could be taken for one that merging adds."""
+    return name.startswith("__")
 
 
 def _stretch(window: Window) -> Pane | Burst | None:

@@ -2,11 +2,13 @@
 
     INSERT INTO dear SELECT auction, 0.908 * price AS price FROM bids WHERE price > 1000
 
-Nothing has to meet across tasks, and no state is kept, so a row need never leave the task that has decoded it.
+Nothing has to meet across tasks, and no state is kept, so a row need never leave the task that has decoded it. See
+docs/decisions/sources-leave-out-what-no-query-wants.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine import types
@@ -16,6 +18,7 @@ from engine.plan.nodes import Branch, Fused, Project, Scan
 from engine.plan.reads import read_by
 from engine.plan.split import Parts
 from engine.plan.tree import Node
+from engine.schema import Field
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +35,35 @@ def whole_branch(parts: Parts) -> WholeBranch | None:
     """The branch of fused parts that consist of nothing else than one that a task can do all of."""
     if len(parts.branches) != 1 or [write.input for write in parts.writes] != [Branch(0, parts.branches[0].schema)]:
         return None
-    node: Node = parts.branches[0]
-    schema = node.schema
-    # what is nested looks different to a sink once Spark has put NULL into the members of what is NULL
-    if any(isinstance(field.type, types.Struct | types.Array) or is_hidden(field.name) for field in schema):
+    [branch] = parts.branches
+    steps, lowest = _projections_of(branch)
+    if not (all(map(_is_plain, branch.schema)) and _can_be_done(steps)):
         return None
+    # without columns rows could not be counted, and nothing above reads one
+    with_columns = tuple(step for step in steps if step.columns)
+    match lowest:
+        case Fused(Scan(table)):
+            return WholeBranch(table, with_columns, branch.schema.names)
+        case Scan(table, columns, is_changes=False) if not any(map(is_hidden, columns.names)):
+            return WholeBranch(table, with_columns, branch.schema.names)
+    return None
+
+
+def _projections_of(node: Node) -> tuple[list[Project], Node]:
+    """The projections that a relation begins with, the lowest first, and what is below them."""
     steps: list[Project] = []
     while isinstance(node, Project):
-        if not all(is_fusable(named.expr) for named in node.columns) or any(
-            EVENT_TIME in read_by(step) for step in steps
-        ):
-            return None
-        if node.columns:  # without columns rows could not be counted, and nothing above reads one
-            steps.insert(0, node)
+        steps.insert(0, node)
         node = node.input
-    match node:
-        case Fused(Scan(table)):
-            return WholeBranch(table, tuple(steps), schema.names)
-        case Scan(table, columns, is_changes=False) if not any(map(is_hidden, columns.names)):
-            return WholeBranch(table, tuple(steps), schema.names)
-    return None
+    return steps, node
+
+
+def _is_plain(field: Field) -> bool:
+    """What is nested looks different to a sink once Spark has put NULL into the members of what is NULL."""
+    return not (isinstance(field.type, types.Struct | types.Array) or is_hidden(field.name))
+
+
+def _can_be_done(steps: Sequence[Project]) -> bool:
+    """Whether a task can compute them: it has event times for the lowest only, which reads them off the table."""
+    exprs = [named.expr for step in steps for named in step.columns]
+    return all(map(is_fusable, exprs)) and not any(EVENT_TIME in read_by(step) for step in steps[1:])

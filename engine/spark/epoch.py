@@ -126,28 +126,33 @@ class EpochPart:
 
     def _write(self, frame: DataFrame, epoch: Epoch, whole: WholeTasks | None) -> TakenEpoch:
         written = [index for index, target in enumerate(self.targets) if not target.drops_all]
-        messages: list[SinkMessage] = []
-        is_computed = False
-        if whole is not None:
+        # all tasks have ended and their segments are durable when this returns; until then no sink was touched
+        if whole is None:
+            messages = self._write_segments(frame, epoch, written)
+        else:
             writer = whole.writer([self.targets[index] for index in written], epoch)
             messages = _messages(frame.mapInArrow(writer, MESSAGE), written)
-            is_computed = True
-        elif written:
-            for_sinks = self._for_sinks(frame, written)
-            writer = segment_writer([self.targets[index] for index in written], epoch)
-            # all tasks have ended and their segments are durable when this returns; until then no sink was touched
-            messages = _messages(with_numbered_columns(for_sinks).mapInArrow(writer, MESSAGE), written)
-            reads_all = len(written) == len(self.targets) or len(self.parts.branches) == 1
-            is_computed = reads_all and self._is_read(for_sinks)
-        if not is_computed:
-            # what nobody wants must be computed all the same: it may hold state
-            frame.write.format("noop").mode("append").save()
         begin = time.monotonic()
         held_from = commit_sinks(self.targets, epoch, messages)
         rows_of = Counter({self.targets[index].table.name: 0 for index in written})
         for message in messages:
             rows_of[self.targets[message.sink].table.name] += message.rows
         return TakenEpoch(rows_of, held_from, timedelta(seconds=time.monotonic() - begin))
+
+    def _write_segments(self, frame: DataFrame, epoch: Epoch, written: Sequence[int]) -> list[SinkMessage]:
+        """What tasks have written for the sinks that want rows, by their numbers."""
+        messages: list[SinkMessage] = []
+        is_computed = False
+        if written:
+            for_sinks = self._for_sinks(frame, written)
+            writer = segment_writer([self.targets[index] for index in written], epoch)
+            messages = _messages(with_numbered_columns(for_sinks).mapInArrow(writer, MESSAGE), written)
+            reads_all = len(written) == len(self.targets) or len(self.parts.branches) == 1
+            is_computed = reads_all and self._is_read(for_sinks)
+        if not is_computed:
+            # what nobody wants must be computed all the same: it may hold state
+            frame.write.format("noop").mode("append").save()
+        return messages
 
     def _is_read(self, for_sinks: DataFrame) -> bool:
         """Whether Spark reads what was released: it does not, where it can tell that no row of it goes out. What it can

@@ -101,6 +101,28 @@ class PlanSpec:
     """How long it rests between two looks at an idle source."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the source has: its `new` partitions, where all `begins` and `ends` of the next epoch are, and how many rows
+    are `waiting` behind those, if it can tell; `is_end` if there never will be more."""
+
+    new: Mapping[str, Position]
+    begins: Mapping[str, Position]
+    ends: Mapping[str, Position]
+    waiting: Mapping[str, int] | None
+    is_end: bool
+
+    @property
+    def moving(self) -> list[str]:
+        """The partitions that have rows in the next epoch."""
+        return [name for name, end in self.ends.items() if end != self.begins[name]]
+
+    @property
+    def busy(self) -> Collection[str]:
+        """Those that are not silent: what waits to be read is not, however long others are read before it."""
+        return {*self.moving, *(name for name, rows in (self.waiting or {}).items() if rows)}
+
+
 @dataclass(slots=True)
 class Planner:
     """Plans the epochs of one source, one after the other."""
@@ -120,42 +142,51 @@ class Planner:
         """Where the epoch after `start` ends; `start` itself when there is nothing to do."""
         if self.spec.pulse is not None and is_draining(self.spec.pulse) and not self._must_begin(start):
             return self._next_of_drained(start)
-        new = self._new_partitions(start)
-        begins = {**start.positions, **new}
-        notes_of_start = self._notes_of(start, begins)
-        ends = self._ends(begins, new)
+        look = self._look(start)
+        notes_of_start = self._notes_of(start, look.begins)
         now = self.clock()
-        moving = [name for name, end in ends.items() if end != begins[name]]
-        is_end = self.source.bounded and all(self.source.is_finished(name, end) for name, end in ends.items())
-        waiting = self.source.waiting(ends) if isinstance(self.source, HasBacklog) else None
-        busy = _busy(moving, waiting)
         # a new partition may have rows that are read from the next epoch on
-        by_clock = self.silence.find_mark(now, is_busy=bool(busy or new))
-        marks, is_idle = self._marks(start, begins, notes_of_start, busy, now)
+        by_clock = self.silence.find_mark(now, is_busy=bool(look.busy or look.new))
+        marks, is_idle = self._marks(start, look.begins, notes_of_start, look.busy, now)
         shown = marks.source
         marks = self._marks_by_clock(marks, by_clock)
-        is_by_clock = marks.source != shown or (start.is_by_clock and marks.source == start.watermark)
-        self._tell_others(notes.SourceMark(marks.source, is_idle, is_end))
-        # Spark forgets at a restart how far each source was, so each must say so once more
-        says_again = self.is_first and (marks.source is not None or start.is_end)
-        self.is_first = False
-        must_record = self._must_begin(start) or (isinstance(self.source, HasMovingStart) and bool(new))
-        differs = bool(moving) or marks.source != start.watermark or is_end != start.is_end
-        if not differs and not says_again and not must_record and not self._wakes(start, now):
+        self._tell_others(notes.SourceMark(marks.source, is_idle, look.is_end))
+        is_first, self.is_first = self.is_first, False
+        if not self._is_due(start, look, marks.source, now, is_first=is_first):
             return start
         return Offset(
             self.spec.table,
-            positions=ends,
+            positions=look.ends,
             marks=marks.partitions,
             watermark=marks.source,
-            moved={name: max(1, self.spec.tasks // len(moving)) for name in moving},
+            moved={name: max(1, self.spec.tasks // len(look.moving)) for name in look.moving},
             dropped=start.dropped + _count_dropped(notes_of_start),
             planned=int(now.timestamp() * 1_000_000),
             sequence=start.sequence + 1,
-            is_end=is_end,
-            waiting=None if waiting is None else sum(waiting.values()),
-            is_by_clock=is_by_clock,
+            is_end=look.is_end,
+            waiting=None if look.waiting is None else sum(look.waiting.values()),
+            is_by_clock=marks.source != shown or (start.is_by_clock and marks.source == start.watermark),
         )
+
+    def _look(self, start: Offset) -> _Look:
+        """What the source has after `start`."""
+        new = self._new_partitions(start)
+        begins = {**start.positions, **new}
+        ends = self._ends(begins, new)
+        is_end = self.source.bounded and all(self.source.is_finished(name, end) for name, end in ends.items())
+        return _Look(new, begins, ends, self._waiting(ends), is_end)
+
+    def _waiting(self, ends: Mapping[str, Position]) -> Mapping[str, int] | None:
+        """How many rows are there behind these positions, where the source can tell."""
+        return self.source.waiting(ends) if isinstance(self.source, HasBacklog) else None
+
+    def _is_due(self, start: Offset, look: _Look, watermark: int | None, now: datetime, *, is_first: bool) -> bool:
+        """Whether there is a reason for an epoch after `start`. Spark forgets at a restart how far each source was, so
+        each says so once more in its `is_first` answer."""
+        differs = bool(look.moving) or watermark != start.watermark or look.is_end != start.is_end
+        says_again = is_first and (watermark is not None or start.is_end)
+        must_record = self._must_begin(start) or (isinstance(self.source, HasMovingStart) and bool(look.new))
+        return differs or says_again or must_record or self._wakes(start, now)
 
     def _must_begin(self, start: Offset) -> bool:
         """Whether nobody knows later where the source began: the offset log must say it, even if nothing is read."""
@@ -189,8 +220,7 @@ class Planner:
         if not self.activity.find_idle(begins.keys(), (), now):
             return ()
         ends = self.source.advance(begins, self.spec.max_rows)
-        moving = [name for name, end in ends.items() if end != begins[name]]
-        return _busy(moving, self.source.waiting(begins) if isinstance(self.source, HasBacklog) else None)
+        return _Look({}, begins, ends, self._waiting(begins), is_end=False).busy
 
     def _tell_others(self, mark: notes.SourceMark) -> None:
         """Leave a note about this source for the pipeline's other ones, if there are any."""
@@ -251,11 +281,6 @@ class Planner:
         """The watermarks of the pipeline's other sources that are active."""
         marks = [notes.read_mark(directory) for directory in self.spec.other_notes]
         return [mark.watermark for mark in marks if mark is not None and not mark.idle and not mark.ended]
-
-
-def _busy(moving: Collection[str], waiting: Mapping[str, int] | None) -> Collection[str]:
-    """The partitions that are not silent: what waits to be read is not, however long others are read before it."""
-    return {*moving, *(name for name, rows in (waiting or {}).items() if rows)}
 
 
 def _count_dropped(notes_of_start: Mapping[str, Sequence[notes.ReaderNote]]) -> int:

@@ -66,8 +66,7 @@ def read_progress(
     """The report of an epoch from Spark's progress, as a dict read from its JSON. `paths` says how rows come to each
     sink, `keeps_dead_letters` whether what is dropped of a table is kept, `counts_state`
     whether Spark counts the rows of state."""
-    sources = _list(progress["sources"])
-    ends = [_offset(source["endOffset"]) for source in sources]
+    ends = [_offset(source["endOffset"]) for source in _list(progress["sources"])]
     offsets = {offset.table: offset for offset in ends}
     marks = {name: offset.promise for name, offset in offsets.items()}
     operators = _list(progress.get("stateOperators", []))
@@ -77,6 +76,17 @@ def read_progress(
     late = _late(progress)
     dropped_so_far = {table: offset.dropped + written.read[table].dropped for table, offset in offsets.items()}
     dropped = {**written.refused_of, **dropped_so_far}
+
+    def table_figures(table: str) -> TableFigures:
+        return TableFigures(
+            rows_in=rows_read.get(table),
+            rows_out=written.rows_of.get(table),
+            rows_waiting=offsets[table].waiting if table in offsets else None,
+            late_rows=late.get(table),
+            dropped_rows=dropped.get(table),
+            dead_letters=dropped.get(table) if keeps_dead_letters(table) else None,
+        )
+
     since_asked = _duration(progress)
     duration = max(timedelta(0), since_asked - written.waited)
     return EpochReport(
@@ -95,17 +105,7 @@ def read_progress(
         state_rows=_state_rows(operators) if counts_state else {},
         # Spark's timestamp is that of the beginning
         at=datetime.fromisoformat(str(progress["timestamp"])) + since_asked,
-        tables={
-            table: TableFigures(
-                rows_in=rows_read.get(table),
-                rows_out=written.rows_of.get(table),
-                rows_waiting=offsets[table].waiting if table in offsets else None,
-                late_rows=late.get(table),
-                dropped_rows=dropped.get(table),
-                dead_letters=dropped.get(table) if keeps_dead_letters(table) else None,
-            )
-            for table in sorted({*rows_read, *written.rows_of, *dropped})
-        },
+        tables={table: table_figures(table) for table in sorted({*rows_read, *written.rows_of, *dropped})},
         phases=_phases(progress, written),
         sinks={table: _reached(table, paths[table], written, offsets) for table in paths},
         is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),

@@ -78,27 +78,31 @@ def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
     }
     first_rows = pa.array(groups.first_rows)
     columns |= {name: whole(rows[name]).take(first_rows) for name in spec.keys}
-    parts = {}
+    values, with_values = {}, () if spec.is_merged else spec.kept_values
     for index, measure in enumerate(spec.measures):
+        if index in with_values:
+            values[f"m{index}"] = _counted_values(rows, index, measure, weights)
+            continue
         if spec.is_merged:
             partials = [whole(rows[name]) for name in rows.column_names if name.startswith(f"a{index}_")]
-            merged = accumulator_for(measure).merge(columns_of_merged(measure, partials), groups)
-            columns |= {f"m{index}.{place}": column for place, column in enumerate(merged)}
-            continue
-        arguments = [whole(rows[f"a{index}_{place}"]) for place in range(len(measure.arguments))]
-        row_weights = weights * flags(rows[f"c{index}"]) if measure.has_condition else weights
-        if index in spec.kept_values:
-            value_columns = {f"a{place}": argument for place, argument in enumerate(arguments)}
-            value_columns |= {f"o{place}": whole(rows[f"o{index}_{place}"]) for place in range(len(measure.order))}
-            parts[f"m{index}"] = _counted_values(value_columns, row_weights, ids, longs(rows[f"v{index}"]))
+            sums = accumulator_for(measure).merge(columns_of_merged(measure, partials), groups)
         else:
-            sums = accumulator_for(measure).start(arguments, row_weights, groups)
-            columns |= {f"m{index}.{place}": column for place, column in enumerate(sums)}
-    return {"rows": pa.table(columns), **parts}
+            arguments = [whole(rows[f"a{index}_{place}"]) for place in range(len(measure.arguments))]
+            sums = accumulator_for(measure).start(arguments, _counting(rows, index, measure, weights), groups)
+        columns |= {f"m{index}.{place}": column for place, column in enumerate(sums)}
+    return {"rows": pa.table(columns), **values}
 
 
-def _counted_values(columns: Mapping[str, pa.Array], weights: Longs, ids: Longs, hashes: Longs) -> pa.Table:
-    """The different values of each key, with how often each came; `hashes` tells them apart."""
+def _counting(rows: pa.Table, index: int, measure: Measure, weights: Longs) -> Longs:
+    """The weights of the rows in a measure: none where its condition is not true."""
+    return weights * flags(rows[f"c{index}"]) if measure.has_condition else weights
+
+
+def _counted_values(rows: pa.Table, index: int, measure: Measure, weights: Longs) -> pa.Table:
+    """The different values of each key in a measure, with how often each came; their hashes tell them apart."""
+    ids, hashes, weights = longs(rows[ROW_ID]), longs(rows[f"v{index}"]), _counting(rows, index, measure, weights)
+    columns = {f"a{place}": whole(rows[f"a{index}_{place}"]) for place in range(len(measure.arguments))}
+    columns |= {f"o{place}": whole(rows[f"o{index}_{place}"]) for place in range(len(measure.order))}
     weighing = np.flatnonzero(weights)
     groups = group_rows(ids[weighing], hashes[weighing])
     first_rows = weighing[groups.first_rows]

@@ -142,12 +142,11 @@ def _called(node: UpdatingAggregate, one_by_one: Set[Aggregate], rows: DataFrame
 def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -> DataFrame:
     """The rows of the join as they come and go, with the hidden columns of changes if any can go."""
     apart = None if node.condition is None else split_condition(node.condition, node.left.schema, node.right.schema)
+    extras = (apart.left, apart.right) if apart else ((), ())
     has_watermark = WATERMARK in left.columns and WATERMARK in right.columns and not is_updating(node)
-    inputs, extras = (node.left, node.right), (apart.left, apart.right) if apart else ((), ())
-    schemas = tuple(numbered(relation.schema, prefix) for relation, prefix in zip(inputs, "lr", strict=True))
     spec = JoinSpec(
-        left=schemas[0],
-        right=schemas[1],
+        left=numbered(node.left.schema, "l"),
+        right=numbered(node.right.schema, "r"),
         kind=node.kind,
         condition=apart.condition if apart else None,
         extra=(_schema_of(extras[0]), _schema_of(extras[1])),
