@@ -8,9 +8,9 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from engine.jobs import desired
+from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.status import JobEvent, Run
 from engine.jobs.wire import WIRE, is_spoken
-from engine.jobs.wishes import CONTROL_PLANE
 from engine.store import events, pipelines, runs
 from engine.store.records import read_record
 

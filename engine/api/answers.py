@@ -228,7 +228,7 @@ class LogMessage(BaseModel):
     details: str | None = Field(description="What to do about it.")
     run_id: int | None = Field(description="The run that it happened to.")
     who: str | None = Field(
-        description="The name of the token that asked for it, or whose wish the control plane carries out; "
+        description="The name of the token that asked for it, also where the control plane has carried it out; "
         "`control plane` for what nobody has asked for."
     )
 

@@ -52,8 +52,8 @@ class ChangeRequest:
         tags = [tag.strip() for tag in (self.if_match or "").split(",")]
         if self.if_match is None or (pipeline is not None and ("*" in tags or etag(pipeline) in tags)):
             return
-        there = "does not exist" if pipeline is None else "has changed since it was read"
-        raise PipelineChangedError(f"the pipeline {there}", hint="read it again, and send its ETag as If-Match")
+        fault = "does not exist" if pipeline is None else "has changed since it was read"
+        raise PipelineChangedError(f"the pipeline {fault}", hint="read it again, and send its ETag as If-Match")
 
 
 def etag(pipeline: Pipeline) -> str:
@@ -61,7 +61,7 @@ def etag(pipeline: Pipeline) -> str:
     return f'"{pipeline.id}-{pipeline.revision}"'
 
 
-def kept(connection: Connection, context: Context, request: ChangeRequest) -> KeptAnswer | None:
+def earlier_answer(connection: Connection, context: Context, request: ChangeRequest) -> KeptAnswer | None:
     """The answer that was given when this request was done; None when it was not. Refused when its key belongs to
     another request."""
     if request.key is None:
@@ -83,7 +83,7 @@ def again(answer: KeptAnswer) -> Response:
     return _response(answer, {"Idempotency-Replayed": "true"})
 
 
-def done(
+def record_answer(
     connection: Connection,
     context: Context,
     request: ChangeRequest,

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from engine.api import answers
-from engine.api.change_request import ChangeRequestDep, again, done, kept
+from engine.api.change_request import ChangeRequestDep, again, earlier_answer, record_answer
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, answer_with, facts_of
 from engine.api.problems import refusals
@@ -54,7 +54,7 @@ def delete(
     """Delete a pipeline that is at rest, with its state and logs. One that has savepoints is refused, unless these may
     go, too."""
     with context.database.writing() as connection:
-        if (answer := kept(connection, context, request)) is not None:
+        if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)
         record = read_record(connection, pipeline)
         request.check(record.pipeline)
@@ -63,7 +63,7 @@ def delete(
             return answer_with(effects_of_delete(record, facts_of(connection, record, is_deleted=True)))
         pipelines.remove(connection, record.pipeline)
         deletions.add(connection, record.pipeline.id, context.clock())
-        response = done(connection, context, request, 204, None)
+        response = record_answer(connection, context, request, 204, None)
     LOG.info("pipeline %s (%s) was deleted by %s", record.pipeline.name, record.pipeline.id, request.caller)
     context.last_calls.forget(record.pipeline.job_id)
     context.asked_starts.forget(record.pipeline.job_id)

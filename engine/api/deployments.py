@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from engine import secret_references
 from engine.api import answers
 from engine.api.bodies import Body
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, kept, note
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import Interval, Parallelism, show
@@ -112,7 +112,7 @@ def deploy(
     version and restarts nothing."""
     with watch(context.tell_span, context.clock, "deploy", pipeline=name, dry_run=dry_run) as stopwatch:
         with context.database.reading() as connection:
-            if (answer := kept(connection, context, request)) is not None:
+            if (answer := earlier_answer(connection, context, request)) is not None:
                 return again(answer)
             spec = body.to_spec(_spec_before(connection, name))
         with stopwatch.step("plan"):
@@ -127,7 +127,7 @@ def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> 
     """Write a deployment down, unless the same request was answered meanwhile, and have it brought about."""
     request = intended.request
     with context.database.writing() as connection:
-        if (answer := kept(connection, context, request)) is not None:
+        if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)
         earlier, pipeline = _make(connection, name, intended, context)
         if pipeline != earlier:
@@ -135,7 +135,7 @@ def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> 
         shown = show(connection, pipeline.id, context)
         is_unchanged = earlier is not None and earlier.version == pipeline.version
         content = answers.DeployedPipeline(**dict(shown), unchanged=is_unchanged)
-        response = done(connection, context, request, 201 if earlier is None else 200, content, pipeline)
+        response = record_answer(connection, context, request, 201 if earlier is None else 200, content, pipeline)
         if context.tell_span is not None and asks_for_start(earlier, pipeline):
             # before anybody else can read what is asked for, and start it
             context.asked_starts.ask(pipeline.job_id, context.clock(), span)

@@ -20,7 +20,7 @@ _MOST = 2**62
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
-def _asked(
+def _query(
     severity: Annotated[Severity, Query(description="Events that are at least that bad.")] = "info",
     since: Annotated[
         str | None, Query(description="Events from then on: microseconds since 1970, or an ISO 8601 instant.")
@@ -36,24 +36,24 @@ def _asked(
     return EventQuery(after=after, before=before, since=instant, severity=severity)
 
 
-AskedDep = Annotated[EventQuery, Depends(_asked)]
+QueryDep = Annotated[EventQuery, Depends(_query)]
 
 
 @ROUTER.get("/events", responses=refusals(400))
-def list_all(asked: AskedDep, context: ContextDep, limit: Limit = 100) -> Page[answers.PipelineEvent]:
+def list_all(query: QueryDep, context: ContextDep, limit: Limit = 100) -> Page[answers.PipelineEvent]:
     """List everything that happened to all pipelines, newest first; with `after`, what came since, oldest first."""
-    return _page(context, asked, limit)
+    return _page(context, query, limit)
 
 
 @ROUTER.get("/pipelines/{pipeline}/events", responses=refusals(400, 404))
-def list_events(pipeline: str, asked: AskedDep, context: ContextDep, limit: Limit = 100) -> Page[answers.PipelineEvent]:
+def list_events(pipeline: str, query: QueryDep, context: ContextDep, limit: Limit = 100) -> Page[answers.PipelineEvent]:
     """List everything that happened to a pipeline, newest first; with `after`, what came since, oldest first."""
-    return _page(context, asked, limit, pipeline)
+    return _page(context, query, limit, pipeline)
 
 
-def _page(context: Context, asked: EventQuery, limit: int, pipeline: str | None = None) -> Page[answers.PipelineEvent]:
+def _page(context: Context, query: EventQuery, limit: int, pipeline: str | None = None) -> Page[answers.PipelineEvent]:
     with context.database.reading() as connection:
         if pipeline is not None:
-            asked = asked.of(pipelines.get(connection, pipeline).job_id)
-        page = events.page(connection, asked, limit + 1)
+            query = query.of(pipelines.get(connection, pipeline).job_id)
+        page = events.page(connection, query, limit + 1)
     return Page(data=[answers.pipeline_event(stored) for stored in page[:limit]], has_more=len(page) > limit)

@@ -116,9 +116,9 @@ def _lines_from(log: Path, start: int, limit: int, *, is_over: bool) -> tuple[li
     is_all = start + len(content) == size
     end = _end_of_lines(content, is_cut=not is_all, is_over=is_over and is_all)
     parts = _LINE.findall(content[:end])
-    taken = parts[:limit]
-    end = start + sum(map(len, taken))
-    return _split(b"".join(taken)), end, is_all and len(taken) == len(parts)
+    shown = parts[:limit]
+    end = start + sum(map(len, shown))
+    return _split(b"".join(shown)), end, is_all and len(shown) == len(parts)
 
 
 def _end_of_lines(content: bytes, *, is_cut: bool, is_over: bool) -> int:

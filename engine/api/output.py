@@ -45,12 +45,12 @@ def read_output(
     rows = PreviewRows(0, ()) if directory is None else read_preview(directory)
     fresh = rows.lines[-limit:] if after is None else rows.after(int(after))
     shown, later = fresh[:limit], len(fresh[limit:])
-    seen = rows.total - len(fresh) if after is None or int(after) > rows.total else int(after)
+    position = rows.total - len(fresh) if after is None or int(after) > rows.total else int(after)
     return answers.Output(
         data=[json.loads(line) for line in shown],
         has_more=later > 0,
         cursor=str(rows.total - later),
-        missed=rows.total - len(fresh) - seen,
+        missed=rows.total - len(fresh) - position,
         over=is_at_rest and later == 0,
     )
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from engine.api import answers
 from engine.api.bodies import Body
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, etag, kept, note
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, etag, note, record_answer
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.problems import refusals
@@ -136,10 +136,10 @@ def update(
     if dry_run:
         return rehearse(context, make)
     with context.database.writing() as connection:
-        if (answer := kept(connection, context, request)) is not None:
+        if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)
         _, changed = make(connection)
-        response = done(connection, context, request, status, show(connection, changed.id, context), changed)
+        response = record_answer(connection, context, request, status, show(connection, changed.id, context), changed)
     reach(ControlPoint.AFTER_CHANGE)
     context.changed(changed.id)
     return response

@@ -19,7 +19,7 @@ from sqlalchemy.exc import OperationalError
 from engine.api import answers
 from engine.api.answers import Page
 from engine.api.bodies import Body
-from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, done, kept, note
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, answer_with, effects_between
 from engine.api.pipelines import update
@@ -82,31 +82,31 @@ def take(
     """Take a savepoint: a copy of the newest checkpoint. The job runs on, or stops first if the body says so: then no
     epoch comes after the savepoint. The status is 201 once the savepoint has completed or failed, and 202 while it is
     being taken."""
-    asked = body or SavepointRequest()
+    details = body or SavepointRequest()
     if dry_run:
-        return _rehearse(context, request, pipeline, asked.stop)
+        return _rehearse(context, request, pipeline, details.stop)
     with context.database.writing() as connection:
-        if (answer := kept(connection, context, request)) is not None:
+        if (answer := earlier_answer(connection, context, request)) is not None:
             return _again(connection, context, answer)
         record = _record(connection, request, pipeline)
         fresh = Savepoint(
             ids.make("sp"),
             record.pipeline.id,
-            asked.label,
+            details.label,
             context.clock(),
-            creator=asked.creator or request.caller,
-            reason=asked.reason,
-            after_stop=asked.stop != "none",
+            creator=details.creator or request.caller,
+            reason=details.reason,
+            after_stop=details.stop != "none",
         )
         savepoints.add(connection, fresh)
         note(connection, context, request, record.pipeline.job_id, f"savepoint {fresh.id} was asked for")
         if fresh.after_stop:
-            stopped = _stopped(context, request, record, asked.stop)
+            stopped = _stopped(context, request, record, details.stop)
             if stopped != record.pipeline:
                 pipelines.update(connection, replace(stopped, asked_by=request.who))
                 words = desired.describe_change(record.pipeline, stopped)
                 note(connection, context, request, stopped.job_id, words)
-        done(connection, context, request, 202, answers.savepoint(fresh, context.directory))
+        record_answer(connection, context, request, 202, answers.savepoint(fresh, context.directory))
     reach(ControlPoint.AFTER_CHANGE)
     if fresh.after_stop:
         context.changed(record.pipeline.id)
@@ -145,7 +145,7 @@ def restore(
 ) -> Response:
     """Go back to a savepoint. A running job stops first and then goes on from there."""
     with context.database.reading() as connection:
-        if (answer := kept(connection, context, request)) is not None:
+        if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)
         record = read_record(connection, pipeline)
         request.check(record.pipeline)
@@ -185,8 +185,8 @@ def _stopped(context: Context, request: ChangeRequest, record: JobRecord, stop: 
 def _again(connection: Connection, context: Context, answer: KeptAnswer) -> Response:
     """The savepoint that the same request has asked for before, as it is now. An answer of an earlier version may have
     been kept, so that no more is read of it than what names the savepoint."""
-    asked = json.loads(answer.body)
-    stored = savepoints.find(connection, asked["pipeline_id"], asked["id"])
+    content = json.loads(answer.body)
+    stored = savepoints.find(connection, content["pipeline_id"], content["id"])
     return again(answer) if stored is None else _as_it_is(stored, context, {"Idempotency-Replayed": "true"})
 
 
@@ -208,10 +208,10 @@ def _work(context: Context, savepoint: Savepoint) -> None:
     try:
         with context.database.reading() as connection:
             record = read_record(connection, savepoint.pipeline_id)
-            known = versions.by_fingerprint(connection, savepoint.pipeline_id, record.status.version or 1)
+            numbers = versions.by_fingerprint(connection, savepoint.pipeline_id, record.status.version or 1)
         facts = {"pipeline": record.pipeline.name, "savepoint_id": savepoint.id}
         with watch(context.tell_span, context.clock, "savepoint", **facts) as stopwatch:
-            content = context.take(context.directory.state(savepoint.pipeline_id), savepoint, known)
+            content = context.take(context.directory.state(savepoint.pipeline_id), savepoint, numbers)
             stopwatch.facts |= {"epoch": content.epoch, "bytes": content.bytes}
         settled = replace(
             savepoint,

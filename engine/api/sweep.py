@@ -16,8 +16,8 @@ from sqlalchemy import Connection
 
 from engine.api.authentication import who_asks
 from engine.api.context import Context, ContextDep
+from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.leaks import LeakedPath, OpenRun, leaked_paths
-from engine.jobs.wishes import CONTROL_PLANE
 from engine.store import old_rows
 from engine.store.records import read_page
 

@@ -76,12 +76,12 @@ def create(body: TokenRequest, who: AdminDep, context: ContextDep) -> FreshToken
         wrong = "the name admin is taken" if body.name == ADMIN else "the token would have ended already"
         raise RequestError(wrong, hint="choose another name, or a later end")
     value = f"arroyo_{secrets.token_urlsafe(32)}"
-    made = NamedToken(hash_key(value), body.name, now, who, expires_at)
+    token = NamedToken(hash_key(value), body.name, now, who, expires_at)
     with context.database.writing() as connection:
-        tokens.add_named(connection, made)
+        tokens.add_named(connection, token)
         _load(connection, context)
-    LOG.info("token %s was made by %s", made.name, who)
-    return FreshToken(**_shown(made, now).model_dump(), token=value)
+    LOG.info("token %s was made by %s", token.name, who)
+    return FreshToken(**_shown(token, now).model_dump(), token=value)
 
 
 @ROUTER.get("")

@@ -27,7 +27,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wait:
+class HeldRequest:
     """A request that is held. `answer` is there once `is_over`, or an error that says why it never will be."""
 
     is_over: Callable[[Reading], bool]
@@ -53,7 +53,7 @@ class Changes:
 
     _loop: asyncio.AbstractEventLoop | None = None
     _read: Callable[[str], Reading] | None = None
-    _waiting: dict[str, set[Wait]] = field(default_factory=dict)
+    _waiting: dict[str, set[HeldRequest]] = field(default_factory=dict)
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _rung: set[str] = field(default_factory=set)
     """Pipelines that have changed since the look that is under way has begun."""
@@ -76,16 +76,16 @@ class Changes:
             for wait in waits:
                 wait.answer.cancel()
 
-    def watch(self, pipeline_id: str, is_over: Callable[[Reading], bool]) -> Wait:
+    def watch(self, pipeline_id: str, is_over: Callable[[Reading], bool]) -> HeldRequest:
         """Wait for a change after which it is over. Begin to watch, then look, then wait: so no change is missed."""
-        wait = Wait(is_over, asyncio.get_running_loop().create_future())
+        wait = HeldRequest(is_over, asyncio.get_running_loop().create_future())
         if self.is_closed:
             wait.answer.cancel()
         else:
             self._waiting.setdefault(pipeline_id, set()).add(wait)
         return wait
 
-    def forget(self, pipeline_id: str, wait: Wait) -> None:
+    def forget(self, pipeline_id: str, wait: HeldRequest) -> None:
         """Watch no more."""
         waits = self._waiting.get(pipeline_id, set())
         waits.discard(wait)

@@ -100,8 +100,8 @@ def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, s
             at=context.clock(),
             offsets=offsets_of_epoch(context.directory.state(pipeline_id), progress.lineage, progress.epoch),
         )
-        kept = certificates.give(connection, certificate)
-    return answer.model_copy(update={"certificate": answers.certificate(kept)})
+        stored = certificates.give(connection, certificate)
+    return answer.model_copy(update={"certificate": answers.certificate(stored)})
 
 
 async def _held(context: Context, pipeline_id: str, gate: Gate | None, end: float) -> Reading:
@@ -112,8 +112,8 @@ async def _held(context: Context, pipeline_id: str, gate: Gate | None, end: floa
         remaining = end - asyncio.get_running_loop().time()
         if is_final(reading, gate) or remaining <= 0:
             return reading
-        done, _ = await asyncio.wait([wait.answer], timeout=remaining)
-        if done and not wait.answer.cancelled():
+        ended, _ = await asyncio.wait([wait.answer], timeout=remaining)
+        if ended and not wait.answer.cancelled():
             return wait.answer.result()
         return await run_in_threadpool(read, context.database, pipeline_id)
     finally:

@@ -8,7 +8,7 @@ Of sessions it is bursts that are merged, here with a gap of 10 s: the rows at :
 until :08; that at :18 is another burst.
 
 Rows are merged some hundred thousands at a time, fewer of long ones. Where they stay nearly as many, the following
-ones go on as they are, each with the count 1.
+ones go on as they are, each with the count 1. See docs/decisions/sources-leave-out-what-no-query-wants.md.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def _prepared(partials: Partials, rows: pa.RecordBatch) -> pa.RecordBatch:
 def _unmerged(partials: Partials, rows: pa.RecordBatch) -> pa.RecordBatch:
     """Every row by itself."""
     values = [_of_a_row(named.aggregate, rows.column(named.name)) for named in partials.aggregates]
-    ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
-    return _with_results(partials, rows, ones, rows.column(EVENT_TIME), values)
+    counts = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
+    return _with_results(partials, rows, counts, rows.column(EVENT_TIME), values)
 
 
 def _of_a_row(aggregate: Aggregate, values: pa.Array) -> pa.Array:
@@ -112,11 +112,11 @@ def _merged(partials: Partials, rows: pa.RecordBatch, watermark: int) -> pa.Reco
     columns = [*groups.values(), places, times, *values]
     names = [*groups, "place", "time", *(named.name for named in partials.aggregates)]
     table = pa.Table.from_arrays(columns, names=names)
-    asked = [
+    results = [
         (named.name, named.aggregate.function, _OPTIONS.get(named.aggregate.function)) for named in partials.aggregates
     ]
     of_all = [("place", "min"), ("place", "count"), ("time", "max")]
-    grouped = table.group_by(list(groups), use_threads=False).aggregate([*of_all, *asked])
+    grouped = table.group_by(list(groups), use_threads=False).aggregate([*of_all, *results])
     results = grouped.combine_chunks().select(range(len(groups), grouped.num_columns)).to_batches()[0].columns
     # with other names, since two aggregates of a column have the same; the order is that of what was asked
     first, count, last, *aggregates = results

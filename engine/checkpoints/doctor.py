@@ -15,7 +15,7 @@ from engine.errors import EngineError, UnreadableStateError
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DamagedFile:
     """A file that is missing or damaged; `fault` says which, with the file as its subject."""
 
     path: Path
@@ -26,7 +26,7 @@ class Finding:
         return UnreadableStateError(f"{self.path} {self.fault}", hint=unreadable(self.path).hint)
 
 
-def examine(paths: StatePaths) -> list[Finding]:
+def examine(paths: StatePaths) -> list[DamagedFile]:
     """Every fault that would keep a run from going on with the newest epoch; none for a sound or a new state."""
     findings = [*_parse(paths.pipeline, read_json), *_parse(paths.lineage, _lineage_if_any)]
     epoch = spark_log.newest_commit(paths.checkpoint)
@@ -34,13 +34,13 @@ def examine(paths: StatePaths) -> list[Finding]:
     if epoch is None and not plans:
         return findings
     if not paths.pipeline.exists():
-        findings.append(Finding(paths.pipeline, "is missing, so nobody knows which query the state belongs to"))
+        findings.append(DamagedFile(paths.pipeline, "is missing, so nobody knows which query the state belongs to"))
     if not paths.lineage.exists():
-        findings.append(Finding(paths.lineage, "is missing, so sinks cannot tell whether they have taken an epoch"))
+        findings.append(DamagedFile(paths.lineage, "is missing, so sinks cannot tell whether they have taken an epoch"))
     return findings + list(_spark_faults(paths.checkpoint, epoch, plans))
 
 
-def _spark_faults(checkpoint: Path, epoch: int | None, plans: list[int]) -> Iterator[Finding]:
+def _spark_faults(checkpoint: Path, epoch: int | None, plans: list[int]) -> Iterator[DamagedFile]:
     yield from _parse(checkpoint / "metadata", _query_id)
     for plan in plans[-2:]:
         yield from _parse(
@@ -52,23 +52,23 @@ def _spark_faults(checkpoint: Path, epoch: int | None, plans: list[int]) -> Iter
     try:
         needed = list(contents.files_of(checkpoint, epoch))
     except (zipfile.BadZipFile, KeyError, IndexError, json.JSONDecodeError, EngineError):
-        yield Finding(checkpoint / "state", "holds a snapshot that cannot be read")
+        yield DamagedFile(checkpoint / "state", "holds a snapshot that cannot be read")
         return
     for file in needed:
         path = checkpoint / file
         if not path.exists():
-            yield Finding(path, "is missing")
+            yield DamagedFile(path, "is missing")
         elif path.stat().st_size == 0 and path.suffix in {".zip", ".changelog", ".sst"}:
-            yield Finding(path, "is empty")
+            yield DamagedFile(path, "is empty")
 
 
-def _parse(path: Path, reader: Callable[[Path], object]) -> Iterator[Finding]:
+def _parse(path: Path, reader: Callable[[Path], object]) -> Iterator[DamagedFile]:
     try:
         reader(path)
     except FileNotFoundError:
-        yield Finding(path, "is missing")
+        yield DamagedFile(path, "is missing")
     except EngineError:
-        yield Finding(path, "is damaged")
+        yield DamagedFile(path, "is damaged")
 
 
 def _lineage_if_any(path: Path) -> object:

@@ -47,5 +47,5 @@ def _at_home(store: Mapping[str, object], operator: Path) -> dict[str, object]:
 
 def _moved(schema: str, operator: Path) -> str:
     """Where a schema is that was `<some checkpoint>/state/<number>/<within the operator>`."""
-    _, found, within = schema.rpartition(f"/state/{operator.name}/")
-    return f"file:{operator / within}" if found else schema
+    _, separator, within = schema.rpartition(f"/state/{operator.name}/")
+    return f"file:{operator / within}" if separator else schema

@@ -56,7 +56,7 @@ class PlannedEpoch:
 
 
 @dataclass(frozen=True, slots=True)
-class CommittedEpoch:
+class CommitRecord:
     """A committed epoch as the commit log has it. `state_ids` has the ids in the names of the state files it made,
     all together for each operator; empty in the old format."""
 
@@ -83,12 +83,12 @@ def read_planned(checkpoint: Path, epoch: int) -> PlannedEpoch:
     return PlannedEpoch(lines[0], _json(lines[1] if len(lines) > 1 else "", path), tuple(lines[2:]))
 
 
-def read_committed(checkpoint: Path, epoch: int) -> CommittedEpoch:
+def read_committed(checkpoint: Path, epoch: int) -> CommitRecord:
     """The commit log's entry of an epoch; refused when it is damaged."""
     path = checkpoint / "commits" / str(epoch)
     lines = _lines(path)
     content = _json(lines[1] if len(lines) > 1 else "", path)
-    return CommittedEpoch(frozenset(_texts(content.get("stateUniqueIds"))))
+    return CommitRecord(frozenset(_texts(content.get("stateUniqueIds"))))
 
 
 def _lines(path: Path) -> list[str]:
@@ -124,12 +124,12 @@ def _texts(value: object) -> list[str]:
 
 def operators_of(checkpoint: Path) -> tuple[str, ...]:
     """The names of the operators that keep state, as Spark calls them, in the order of their numbers."""
-    found = []
+    operators = []
     for path in (checkpoint / "state").glob("*/_metadata/metadata"):
         with suppress(ValueError, KeyError, TypeError, OSError, IndexError):
             about = json.loads(path.read_text().splitlines()[1])["operatorInfo"]
-            found.append((int(about["operatorId"]), str(about["operatorName"])))
-    return tuple(name for _, name in sorted(found))
+            operators.append((int(about["operatorId"]), str(about["operatorName"])))
+    return tuple(name for _, name in sorted(operators))
 
 
 def _watermark(line: str) -> int | None:

@@ -53,14 +53,14 @@ def run(args: Namespace) -> int:
     name = args.name if args.name is not None or args.file == "-" else Path(args.file).stem
     if name is None:
         raise RequestError("a query from standard input has no name", hint="name the pipeline with --name")
-    said: dict[str, Json] = {
+    options: dict[str, Json] = {
         "parallelism": args.parallelism,
         "udfs": [_read(file) for file in args.udf] or None,
         "settings": dict(_setting(text) for text in args.set) or None,
         "secrets": dict(_secret(text) for text in args.secret) or None,
     }
     left_out = _DEFAULTS if args.defaults else {}
-    parts = {name: part for name, part in said.items() if part is not None}
+    parts = {name: part for name, part in options.items() if part is not None}
     body: dict[str, Json] = {"query": query, "force": args.force, **left_out, **parts, **interval_part(args)}
     return change(args, "PUT", f"/pipelines/by-name/{segment(name)}", body, key=args.key)
 

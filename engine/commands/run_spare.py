@@ -38,7 +38,7 @@ LIFETIME = 600.0
 LEAST_MEMORY = 2**29
 """When less is free, the spare goes before anybody is ended for memory."""
 _LOOK = 1.0
-_Taken: TypeAlias = tuple[Line, str, list[int]]
+_TakenOrder: TypeAlias = tuple[Line, str, list[int]]
 """A line, the order that came over it, and where its output goes."""
 _OUTPUTS = (1, 2)
 """Standard output and standard error."""
@@ -65,7 +65,7 @@ class RunSpare:
     clock: Callable[[], float] = time.monotonic
     memory: Callable[[], int] = free_memory
     end: Callable[[], None] = end_group
-    _orders: queue.SimpleQueue[_Taken] = field(default_factory=queue.SimpleQueue)
+    _orders: queue.SimpleQueue[_TakenOrder] = field(default_factory=queue.SimpleQueue)
     _is_ready: threading.Event = field(default_factory=threading.Event)
     _home: Path = field(init=False)
 
@@ -101,19 +101,19 @@ class RunSpare:
 
     def _wait(self, listener: socket.socket, token: str, surroundings: str, lock: IO[str]) -> None:
         """Take one order, and end when its run has ended; without one, end when nobody needs this process any more."""
-        taken = self._order(listener, token, surroundings)
+        order = self._order(listener, token, surroundings)
         listener.close()
         for name in (SOCKET, TOKEN):
             (self.directory / name).unlink(missing_ok=True)
-        if taken is None:
+        if order is None:
             self._leave()
             return
         lock.close()
         self.work.hurry()
-        self._orders.put(taken)
-        self._obey(taken[0])
+        self._orders.put(order)
+        self._obey(order[0])
 
-    def _order(self, listener: socket.socket, token: str, surroundings: str) -> _Taken | None:
+    def _order(self, listener: socket.socket, token: str, surroundings: str) -> _TakenOrder | None:
         last = self.clock() + self.lifetime
         listener.settimeout(_LOOK)
         while True:

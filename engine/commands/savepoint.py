@@ -52,8 +52,8 @@ def take(args: Namespace, body: Mapping[str, Json], timeout: float | None = None
         send(args, "POST", path_of(args, "savepoints"), body, _describe)
         return 0
     client = connect(args)
-    asked = client.send("POST", path_of(args, "savepoints"), body)
-    answer = until_settled(asked, lambda savepoint: client.get(path_of(args, "savepoints", savepoint)), timeout)
+    begun = client.send("POST", path_of(args, "savepoints"), body)
+    answer = until_settled(begun, lambda savepoint: client.get(path_of(args, "savepoints", savepoint)), timeout)
     show(args, answer, _describe)
     if timeout is not None and _is_pending(answer):
         warn(f"cli.timeout: the savepoint is not complete after {timeout:g} s; it is taken all the same")
@@ -61,14 +61,14 @@ def take(args: Namespace, body: Mapping[str, Json], timeout: float | None = None
 
 
 def until_settled(
-    asked: Json,
+    begun: Json,
     look: Callable[[str], Json],
     timeout: float | None = None,
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> Json:
     """The savepoint that was asked for, once it is complete or has failed, or as it is when the time is over."""
-    answer, begin = asked, clock()
+    answer, begin = begun, clock()
     answered = begin
     while isinstance(answer, dict) and _is_pending(answer):
         if timeout is not None and clock() - begin >= timeout:

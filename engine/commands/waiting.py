@@ -55,7 +55,7 @@ def wait(args: Namespace, client: Client, pipeline: str) -> int:
     """Wait for what the arguments say, and show the pipeline as it is then."""
     path = f"/pipelines/{pipeline}"
     tasks: int | None = args.parallelism if "parallelism" in args else None
-    waiting = Waiting(args.wait, lambda: client.get(f"{path}/jobs"), tasks=tasks, timeout=args.timeout)
+    waiting = JobWatch(args.wait, lambda: client.get(f"{path}/jobs"), tasks=tasks, timeout=args.timeout)
     complaint = waiting.until_end()
     answer = client.get(path)
     if args.json:
@@ -121,7 +121,7 @@ class ProgressLine:
 
 
 @dataclass(slots=True)
-class Waiting:
+class JobWatch:
     """Looks at a job, until it is where it is to be."""
 
     goal: Goal

@@ -102,9 +102,9 @@ class PreviewRows:
     total: int
     lines: tuple[bytes, ...]
 
-    def after(self, seen: int) -> tuple[bytes, ...]:
+    def after(self, position: int) -> tuple[bytes, ...]:
         """The rows that are new to somebody who has seen so many; all of them if there were never so many."""
-        fresh = self.total - seen if 0 <= seen <= self.total else self.total
+        fresh = self.total - position if 0 <= position <= self.total else self.total
         return self.lines[-fresh:] if fresh else ()
 
 

@@ -124,12 +124,12 @@ def _explained(error: Exception, state: Path) -> EngineError:
     if isinstance(error, OSError) and is_disk_full(error):
         return DiskFullError(f"{error.filename or 'a disk'} cannot be written: {error.strerror}", hint="free space")
     if isinstance(error, EngineError):
-        ours = error
+        failure = error
     else:
-        ours = DriverCrashedError(f"{type(error).__name__}: {error}", hint="the log shows the details")
-    if cause_of(ours) is Cause.UNKNOWN and has_no_room(state):
-        return DiskFullError(f"the disk of {state} is full: {ours.message}", hint="free space on the disk")
-    return ours
+        failure = DriverCrashedError(f"{type(error).__name__}: {error}", hint="the log shows the details")
+    if cause_of(failure) is Cause.UNKNOWN and has_no_room(state):
+        return DiskFullError(f"the disk of {state} is full: {failure.message}", hint="free space on the disk")
+    return failure
 
 
 def _maintain(args: Namespace, work: Work) -> int:

@@ -27,7 +27,7 @@ _LOOK = 1.0
 """Seconds between two looks whether Java lives."""
 
 
-class Order(BaseModel):
+class SpareOrder(BaseModel):
     """What makes a spare the driver of a run."""
 
     model_config = ConfigDict(frozen=True)
@@ -62,7 +62,7 @@ def main(directory: Path, work: WarmWork) -> int:
     (directory / READY).touch()
     while True:
         try:
-            order = Order.model_validate_json(orders.get(timeout=_LOOK))
+            order = SpareOrder.model_validate_json(orders.get(timeout=_LOOK))
         except queue.Empty:
             if not work.is_warm():
                 return 1

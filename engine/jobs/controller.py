@@ -45,6 +45,7 @@ from engine.jobs.actions import (
     Wait,
 )
 from engine.jobs.assignment import Assignment
+from engine.jobs.authors import author_of
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy, decide
 from engine.jobs.fault_points import ControlPoint
@@ -53,7 +54,6 @@ from engine.jobs.observe import Observation, Process
 from engine.jobs.records import JobRecord, Records
 from engine.jobs.runner import Runner
 from engine.jobs.status import Failure, Goodbye, JobEvent, Progress, Run, failure_of
-from engine.jobs.wishes import author_of
 
 LOG = logging.getLogger(__name__)
 

@@ -33,8 +33,8 @@ def ask_restart(pipeline: Pipeline, status: Status, force: bool) -> Pipeline:
         raise PipelineBusyError(
             f"pipeline {pipeline.name!r} has finished", hint="deploy the query under another name to run it again"
         )
-    asked = pipeline.restarts_asked + 1
-    return replace(pipeline, stop="none", stop_request=None, restarts_asked=asked, restart_now=force)
+    restarts = pipeline.restarts_asked + 1
+    return replace(pipeline, stop="none", stop_request=None, restarts_asked=restarts, restart_now=force)
 
 
 def ask_restore(pipeline: Pipeline, restore: Restore) -> Pipeline:
@@ -86,18 +86,18 @@ def describe_change(before: Pipeline | None, after: Pipeline) -> str:
     """What was asked for, for the owner of the job to read."""
     if before is None:
         return f"version {after.version} was deployed"
-    said: list[str] = []
+    changes: list[str] = []
     if after.version != before.version:
-        said.append(f"version {after.version} was deployed")
+        changes.append(f"version {after.version} was deployed")
     if after.stop != before.stop:
-        said.append("it was told to run" if after.stop == "none" else f"it was told to stop ({after.stop})")
+        changes.append("it was told to run" if after.stop == "none" else f"it was told to stop ({after.stop})")
     if after.restarts_asked > before.restarts_asked:
-        said.append("it was told to start again")
+        changes.append("it was told to start again")
     if after.restore is not None and after.restore != before.restore:
-        said.append(f"it was told to go back to savepoint {after.restore.savepoint_id}")
+        changes.append(f"it was told to go back to savepoint {after.restore.savepoint_id}")
     if after.parallelism != before.parallelism:
-        said.append(f"its parallelism was set to {after.parallelism}")
-    return ", ".join(said) or "its secrets were changed"
+        changes.append(f"its parallelism was set to {after.parallelism}")
+    return ", ".join(changes) or "its secrets were changed"
 
 
 def next_version(

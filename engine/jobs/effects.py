@@ -52,7 +52,7 @@ def effects_of(before: JobRecord, after: Pipeline, current: Version, following: 
         stops=stops,
         starts=starts,
         pause=_pause(facts) if stops and starts else None,
-        kept=_kept(before, facts, gives_up_state=gives_up_state),
+        kept=_what_stays(before, facts, gives_up_state=gives_up_state),
         lost=_lost(before, current, gives_up_state=gives_up_state),
         repeated=_repeated(before, after, facts, stops=stops, gives_up_state=gives_up_state),
         voided=facts.certificates,
@@ -62,8 +62,8 @@ def effects_of(before: JobRecord, after: Pipeline, current: Version, following: 
 def with_savepoint(expected: Effects, before: JobRecord, *, is_last: bool) -> Effects:
     """The same when a savepoint is taken, too; `is_last` says that no epoch comes after it."""
     epoch = before.status.progress.epoch
-    taken = "the last epoch" if is_last else "the newest epoch" if epoch is None else f"epoch {epoch} or a later one"
-    return replace(expected, kept=(*expected.kept, f"a savepoint of {taken}"))
+    epochs = "the last epoch" if is_last else "the newest epoch" if epoch is None else f"epoch {epoch} or a later one"
+    return replace(expected, kept=(*expected.kept, f"a savepoint of {epochs}"))
 
 
 def effects_of_delete(before: JobRecord, facts: Facts) -> Effects:
@@ -95,7 +95,7 @@ def _state(before: JobRecord) -> str:
     return f"the state up to epoch {before.status.progress.epoch}"
 
 
-def _kept(before: JobRecord, facts: Facts, *, gives_up_state: bool) -> tuple[str, ...]:
+def _what_stays(before: JobRecord, facts: Facts, *, gives_up_state: bool) -> tuple[str, ...]:
     has_state = before.status.progress.epoch is not None and not gives_up_state
     savepoints = (f"{facts.savepoints} savepoints",) if facts.savepoints else ()
     return (*((_state(before),) if has_state else ()), *savepoints)

@@ -10,6 +10,7 @@ over windows are undone one after the other, that nearest to the sink first. Wit
 tumble: the windows of a row of 05:25:10 end up to 05:30, after 05:29:51; those of a row before 05:25 do not. Complete
 until 05:25:00. Of sessions nobody knows how long ago the oldest open one has begun. Rows that go through no window are
 in the output as soon as they are read: theirs is the watermark of their source. Instants are microseconds since 1970.
+See docs/decisions/complete-until-is-worked-out-from-the-plan.md.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class RowPath:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class Completeness:
     """How far the output of a sink is there: every row of the input before `until` is in it, and every row of the
     output whose own event time is before `output_until`. None is not known; `unknown` says why if it will not be."""
 
@@ -64,15 +65,15 @@ def complete_until(
     settled: int | None,
     marks: Mapping[str, int | None],
     held_from: Collection[int | None] = (),
-) -> Reached:
+) -> Completeness:
     """How far the output of a sink is there once an epoch is committed that has closed windows up to `settled`, with
     the source tables at those watermarks. `held_from` has for each file that cannot be read yet the time
     that none of its rows is older than."""
     bases = {path: _least([settled if path.windows else marks.get(path.table), *held_from]) for path in paths}
     output_until = _least(bases.values())
     if any(base != END and _has_sessions(path) for path, base in bases.items()):
-        return Reached(None, output_until, OPEN_SESSIONS)
-    return Reached(_least(_through(path.windows, base) for path, base in bases.items()), output_until)
+        return Completeness(None, output_until, OPEN_SESSIONS)
+    return Completeness(_least(_through(path.windows, base) for path, base in bases.items()), output_until)
 
 
 def _has_sessions(path: RowPath) -> bool:

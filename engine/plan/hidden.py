@@ -31,7 +31,7 @@ def is_hidden(name: str) -> bool:
     return name in HIDDEN
 
 
-def hidden_in(columns: Container[str], own: Container[str]) -> list[str]:
-    """The hidden columns among those of rows, in the order of `HIDDEN`; `own` are the relation's, which may have such a
-    name where rows are never taken back."""
-    return [name for name in HIDDEN if name in columns and name not in own]
+def hidden_in(columns: Container[str], names: Container[str]) -> list[str]:
+    """The hidden columns among those of rows, in the order of `HIDDEN`. `names` are those of the relation's schema,
+    which may have such a name where rows are never taken back."""
+    return [name for name in HIDDEN if name in columns and name not in names]

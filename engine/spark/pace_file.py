@@ -86,7 +86,7 @@ class PaceFile:
 
 
 @dataclass(slots=True)
-class Waiting:
+class PlannerPause:
     """The waiting of one planner, before each of its answers."""
 
     file: PaceFile

@@ -156,8 +156,8 @@ class _LastRows:
 def _chosen(fused: Fused, rows: pa.RecordBatch) -> pa.RecordBatch:
     """The rows that are wanted, with the columns that are."""
     is_wanted = evaluate(fused.condition, rows)
-    wanted = rows.select([*fused.columns.names, EVENT_TIME])
-    return wanted if is_wanted.true_count == rows.num_rows else wanted.filter(is_wanted)
+    narrow = rows.select([*fused.columns.names, EVENT_TIME])
+    return narrow if is_wanted.true_count == rows.num_rows else narrow.filter(is_wanted)
 
 
 def _with_hidden(spec: ScanSpec, rows: pa.RecordBatch, watermark: int) -> pa.RecordBatch:

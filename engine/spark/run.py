@@ -54,7 +54,7 @@ from engine.spark.reports import Reporter
 from engine.spark.scan_spec import format_name
 from engine.spark.session import close_session, death_explained, open_session
 from engine.spark.stop_control import Control, StopRequested
-from engine.spark.stream import Limits, StreamPart, stream_part
+from engine.spark.stream import EpochLimits, StreamPart, stream_part
 from engine.spark.targets import Target, sink_directory
 from engine.start_steps import StartStep
 from engine.udf.declared import UdfFile
@@ -311,7 +311,9 @@ class _Running:
         ]
         dead_letter_targets = [table.target for table in dead_letter_tables]
         epoch_part = EpochPart(program.parts, targets, program.tables, dead_letter_targets)
-        limits = Limits(spec.parallelism, spec.max_epoch_rows, self.prepared.paths.logs / _PULSES, self.pacing.linger)
+        limits = EpochLimits(
+            spec.parallelism, spec.max_epoch_rows, self.prepared.paths.logs / _PULSES, self.pacing.linger
+        )
         stream = stream_part(spark, program, epoch_part, self.prepared.paths.watermarks, limits, spec.name)
         return _EpochSteps(stream, epoch_part, dead_letter_tables, (*targets, *dead_letter_targets))
 
@@ -329,7 +331,7 @@ class _Running:
         paths, closes_windows = self.prepared.paths, self.prepared.program.parts.closes_windows
         epoch = planned_epoch(number, self.prepared.claim, paths.checkpoint, closes_windows=closes_windows)
         reach(Point.AFTER_OFFSETS, number)
-        taken = steps.epoch_part.run(steps.stream.released(rows), epoch, steps.stream.whole)
+        sinks = steps.epoch_part.run(steps.stream.released(rows), epoch, steps.stream.whole)
         begin = time.monotonic()
         # after all other sinks: what those have left out is known once they have recorded the epoch
         ends = read_ends(paths.checkpoint, number)
@@ -338,13 +340,13 @@ class _Running:
             dead_letter_table.take(epoch, fresh_ends, paths.watermarks)
         refused_of, read = steps.epoch_part.refused(), self.reporter.count(ends, fresh_ends)
         self.written[number] = WrittenEpoch(
-            taken.rows,
+            sinks.rows,
             sum(refused_of.values()),
             epoch.watermark,
-            taken.held_from,
-            rows_of=taken.rows_of,
+            sinks.held_from,
+            rows_of=sinks.rows_of,
             refused_of=refused_of,
-            delivery=taken.delivery + timedelta(seconds=time.monotonic() - begin),
+            delivery=sinks.delivery + timedelta(seconds=time.monotonic() - begin),
             waited=self.pacing.waited(),
             read=read,
         )
@@ -367,15 +369,21 @@ class _Running:
                 return "finished"
             if not is_active:
                 return self._why_inactive(query)
-            match self.control.mode:
-                case "immediate":
-                    return "stopped"
-                case "checkpoint" if not self.begun.is_under_way:
-                    return "stopped"
-                case "graceful" if self.interval > _LONG_INTERVAL and self.begun.refuse():
-                    return "too slow"
-                case "graceful" if draining.is_over(self.begun.newest, is_in_epoch=self.begun.is_under_way):
-                    return "stopped"
+            if (outcome := self._outcome_of_stop(draining)) is not None:
+                return outcome
+
+    def _outcome_of_stop(self, draining: Draining) -> Literal["stopped", "too slow"] | None:
+        """How the run ends now because it was told to; None while nobody has, or an epoch is waited for."""
+        match self.control.mode:
+            case "immediate":
+                return "stopped"
+            case "checkpoint" if not self.begun.is_under_way:
+                return "stopped"
+            case "graceful" if self.interval > _LONG_INTERVAL and self.begun.refuse():
+                return "too slow"
+            case "graceful" if draining.is_over(self.begun.newest, is_in_epoch=self.begun.is_under_way):
+                return "stopped"
+        return None
 
     def _show_life(self, steps: _EpochSteps, pulses: Pulses) -> None:
         """Java has just answered. That is a sign of life while an epoch is under way, however long it takes; between

@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from engine.connectors.base import CommitListener, HasClock, HasPatience, Json, Position, Source
 from engine.plan.delays import fixed_delay
-from engine.spark.pace_file import PaceFile, Waiting
+from engine.spark.pace_file import PaceFile, PlannerPause
 from engine.spark.planner import Offset, Planner
 from engine.spark.pulses import announce, beat
 from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading, heartbeat
@@ -52,7 +52,7 @@ class Reader(DataSourceStreamReader):
     def __init__(self, spec: ScanSpec) -> None:
         self.spec = spec
         self._planner: Planner | None = None
-        self._waiting: Waiting | None = None
+        self._waiting: PlannerPause | None = None
 
     @property
     def planner(self) -> Planner:
@@ -79,7 +79,7 @@ class Reader(DataSourceStreamReader):
         if pulse is not None and self._waiting is None:
             source = self.planner.source
             announce(pulse, source.patience if isinstance(source, HasPatience) else timedelta(0))
-            self._waiting = Waiting(PaceFile(pulse.parent), before.table, self.spec.plan.linger)
+            self._waiting = PlannerPause(PaceFile(pulse.parent), before.table, self.spec.plan.linger)
         if self._waiting is not None:
             self._waiting.wait()
         after = self.planner.next(before)

@@ -7,7 +7,7 @@ from typing import Literal
 
 StopMode = Literal["graceful", "checkpoint", "immediate"]
 _MODES: tuple[StopMode, ...] = ("graceful", "checkpoint", "immediate")
-"""From the one that takes longest on; a later wish may only hurry a run."""
+"""From the one that takes longest on; what comes later may only hurry a run."""
 
 
 class StopRequested(Exception):  # noqa: N818 - it is no error

@@ -28,7 +28,7 @@ from engine.spark.whole_tasks import WholeTasks
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EpochLimits:
     """How wide and how long an epoch may be."""
 
     tasks: int
@@ -50,7 +50,7 @@ class StreamPart:
 
 
 def stream_part(
-    spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: Limits, job: str = ""
+    spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: EpochLimits, job: str = ""
 ) -> StreamPart:
     """The stream part, ready to be started. A table that several branches read is one source to Spark."""
     register_kernels(spark, (*program.parts.branches, *program.parts.writes))
@@ -82,7 +82,7 @@ def open_tables(spark: SparkSession, specs: Mapping[str, ScanSpec]) -> Mapping[s
 
 
 def scan_specs(
-    program: Program, epoch: EpochPart, notes: Path, limits: Limits, job: str = ""
+    program: Program, epoch: EpochPart, notes: Path, limits: EpochLimits, job: str = ""
 ) -> Mapping[str, ScanSpec]:
     """What is to be known of the source tables of a program, by name."""
     hidden = WITH_WATERMARK if program.parts.closes_windows else WITH_TIME if _reads_time(program, epoch) else BARE

@@ -67,11 +67,11 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class RefusedDeclaration:
     """A declaration that was refused; nothing more is said about its uses."""
 
 
-Entry: TypeAlias = SourceTable | SinkTable | LookupTable | MemoryTable | View | Broken
+Entry: TypeAlias = SourceTable | SinkTable | LookupTable | MemoryTable | View | RefusedDeclaration
 
 
 @dataclass(slots=True)
@@ -89,12 +89,12 @@ class Catalog:
 
     def give_up(self, name: str) -> None:
         """Note that the declaration of a name was refused, unless it is declared."""
-        self.entries.setdefault(name.lower(), (name, Broken()))
+        self.entries.setdefault(name.lower(), (name, RefusedDeclaration()))
 
     def insert_refused(self, name: str) -> None:
         """Note that an INSERT was refused; nothing more is said about a memory table that it should have filled."""
         if isinstance(self._entry(name), MemoryTable):
-            self.entries[name.lower()] = (name, Broken())
+            self.entries[name.lower()] = (name, RefusedDeclaration())
 
     def fill(self, name: str, rows: Node) -> None:
         """Put the rows of its one INSERT into a memory table."""
@@ -110,7 +110,7 @@ class Catalog:
             near = get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "a table must be created before it is used"
             raise UnknownTableError(f"there is no table {name!r}", hint=hint)
-        if isinstance(entry, Broken):
+        if isinstance(entry, RefusedDeclaration):
             raise BrokenTableError(name)
         return entry
 

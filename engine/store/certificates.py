@@ -66,7 +66,7 @@ def give(connection: Connection, certificate: Certificate) -> Certificate:
     """Keep a certificate. A run that asks again for the same gate, on the same history, has the one it was given."""
     same = ("pipeline_id", "lineage", "past", "sink", "by_time", "dag_id", "run_id")
     alike = [CERTIFICATES.c[name].is_not_distinct_from(getattr(certificate, name)) for name in same]
-    for earlier in _those(connection, and_(*alike, CERTIFICATES.c.voided_at.is_(None))):
+    for earlier in _select(connection, and_(*alike, CERTIFICATES.c.voided_at.is_(None))):
         return earlier
     connection.execute(insert(CERTIFICATES).values(_row(certificate)))
     return certificate
@@ -82,7 +82,7 @@ def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Certi
 def would_void(connection: Connection, pipeline_id: str, after_epoch: int | None) -> Sequence[Certificate]:
     """The certificates that a new history of a pipeline's state voids, oldest first: those of epochs after the one it
     goes on from, and all for None, when it begins empty."""
-    return _those(connection, _voided_by(pipeline_id, after_epoch))
+    return _select(connection, _voided_by(pipeline_id, after_epoch))
 
 
 def would_void_each(
@@ -91,7 +91,7 @@ def would_void_each(
     """The same for several pipelines, in one statement."""
     of_pipelines = and_(CERTIFICATES.c.pipeline_id.in_(after_epochs), CERTIFICATES.c.voided_at.is_(None))
     voided: dict[str, list[Certificate]] = {}
-    for certificate in _those(connection, of_pipelines):
+    for certificate in _select(connection, of_pipelines):
         last = after_epochs[certificate.pipeline_id]
         if last is None or (certificate.epoch is not None and certificate.epoch > last):
             voided.setdefault(certificate.pipeline_id, []).append(certificate)
@@ -112,7 +112,7 @@ def void_others(
 
 
 def _void(connection: Connection, condition: ColumnElement[bool], at: datetime) -> Sequence[Certificate]:
-    certificates = _those(connection, condition)
+    certificates = _select(connection, condition)
     if certificates:
         connection.execute(update_rows(CERTIFICATES).where(condition).values(voided_at=at))
     return certificates
@@ -123,7 +123,7 @@ def _voided_by(pipeline_id: str, after_epoch: int | None) -> ColumnElement[bool]
     return of_pipeline if after_epoch is None else and_(of_pipeline, CERTIFICATES.c.epoch > after_epoch)
 
 
-def _those(connection: Connection, condition: ColumnElement[bool]) -> list[Certificate]:
+def _select(connection: Connection, condition: ColumnElement[bool]) -> list[Certificate]:
     query = select(CERTIFICATES).where(condition).order_by(CERTIFICATES.c.at, CERTIFICATES.c.id)
     return [Certificate(**row) for row in connection.execute(query).mappings()]
 

@@ -81,21 +81,21 @@ class StoredEvent:
     pipeline: str
 
 
-def page(connection: Connection, asked: EventQuery, limit: int) -> Sequence[StoredEvent]:
+def page(connection: Connection, filters: EventQuery, limit: int) -> Sequence[StoredEvent]:
     """Events of pipelines that are there, newest first; those after an event from the oldest on."""
     named = (PIPELINES.c.id.label("pipeline_id"), PIPELINES.c.name.label("pipeline"))
     query = select(EVENTS, *named).join(PIPELINES, PIPELINES.c.job_id == EVENTS.c.job_id).limit(limit)
-    query = query.order_by(EVENTS.c.id.desc() if asked.after is None else EVENTS.c.id)
-    if asked.severity != "info":
-        query = query.where(EVENTS.c.level.in_(_AT_LEAST[asked.severity]))
-    if asked.job_id is not None:
-        query = query.where(EVENTS.c.job_id == asked.job_id)
-    if asked.after is not None:
-        query = query.where(EVENTS.c.id > asked.after)
-    if asked.before is not None:
-        query = query.where(EVENTS.c.id < asked.before)
-    if asked.since is not None:
-        query = query.where(EVENTS.c.at >= asked.since)
+    query = query.order_by(EVENTS.c.id.desc() if filters.after is None else EVENTS.c.id)
+    if filters.severity != "info":
+        query = query.where(EVENTS.c.level.in_(_AT_LEAST[filters.severity]))
+    if filters.job_id is not None:
+        query = query.where(EVENTS.c.job_id == filters.job_id)
+    if filters.after is not None:
+        query = query.where(EVENTS.c.id > filters.after)
+    if filters.before is not None:
+        query = query.where(EVENTS.c.id < filters.before)
+    if filters.since is not None:
+        query = query.where(EVENTS.c.at >= filters.since)
     return [_stored(dict(row)) for row in connection.execute(query).mappings()]
 
 

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.records import JobRecord
 from engine.jobs.status import JobEvent, Run
-from engine.jobs.wishes import CONTROL_PLANE
 from engine.store import certificates, checkpoints, events, savepoints, versions
 from engine.store.certificates import Certificate
 

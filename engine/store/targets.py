@@ -40,12 +40,12 @@ _HELD = or_(
 def claim(connection: Connection, pipeline_id: str, version: int, names: Sequence[str]) -> None:
     """Make a version of a pipeline the owner of these targets; refused when another pipeline holds one of them."""
     rows = PIPELINES.join(JOBS, JOBS.c.id == PIPELINES.c.job_id).join(TARGETS, TARGETS.c.pipeline_id == PIPELINES.c.id)
-    others = TARGETS.c.pipeline_id != pipeline_id
-    holders = select(PIPELINES.c.name, TARGETS.c.target).select_from(rows).where(others, _HELD)
+    of_others = TARGETS.c.pipeline_id != pipeline_id
+    holders = select(PIPELINES.c.name, TARGETS.c.target).select_from(rows).where(of_others, _HELD)
     for holder, held in connection.execute(holders) if names else ():
         if (collision := first_collision(names, [held])) is not None:
-            asked = collision[0]
-            place = held if asked == held else f"{held}, and {asked} is in its way"
+            name = collision[0]
+            place = held if name == held else f"{held}, and {name} is in its way"
             raise TargetTakenError(
                 f"pipeline {holder!r} writes to {place}",
                 hint=f"write to another place; or first delete pipeline {holder!r}, or deploy it without that table",
@@ -72,8 +72,8 @@ def predecessors(connection: Connection, pipeline_id: str, version: int) -> tupl
     any more, since the version holds its targets."""
     same = and_(TARGETS.c.pipeline_id == pipeline_id, TARGETS.c.version == version)
     names = connection.execute(select(TARGETS.c.target).where(same)).scalars().all()
-    others = select(TARGETS.c.pipeline_id, TARGETS.c.target).where(TARGETS.c.pipeline_id != pipeline_id).distinct()
-    rows = connection.execute(others).all() if names else ()
+    of_others = select(TARGETS.c.pipeline_id, TARGETS.c.target).where(TARGETS.c.pipeline_id != pipeline_id).distinct()
+    rows = connection.execute(of_others).all() if names else ()
     return tuple(dict.fromkeys(former for former, place in rows if any(collide(place, name) for name in names)))
 
 

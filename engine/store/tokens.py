@@ -53,10 +53,10 @@ def hashes(connection: Connection) -> frozenset[str]:
 
 def add_named(connection: Connection, token: NamedToken) -> None:
     """Let a named token in. One that has expired gives its name away; one that is valid does not."""
-    taken = next((other for other in named(connection) if other.name == token.name and other.revoked_at is None), None)
-    if taken is not None and taken.is_valid(token.created_at):
+    namesake = next((old for old in named(connection) if old.name == token.name and old.revoked_at is None), None)
+    if namesake is not None and namesake.is_valid(token.created_at):
         raise TokenExistsError(f"there is a token named {token.name!r}", hint="revoke it first, or choose another name")
-    if taken is not None:
+    if namesake is not None:
         revoke(connection, token.name, token.created_at)
     connection.execute(
         insert(TOKENS).values(

@@ -31,7 +31,7 @@ async def _gather(function: Udf, target: Any, rows: list[tuple[Any, ...]], waiti
 
     async def work() -> None:
         for index, row in queue:
-            answers[index] = await _one(function, target, row, waiting)
+            answers[index] = await _call_once(function, target, row, waiting)
 
     workers = [asyncio.ensure_future(work()) for _ in range(min(waiting.max_in_flight, len(rows)))]
     try:
@@ -44,7 +44,7 @@ async def _gather(function: Udf, target: Any, rows: list[tuple[Any, ...]], waiti
     return answers
 
 
-async def _one(function: Udf, target: Any, row: tuple[Any, ...], waiting: Waiting) -> Any:
+async def _call_once(function: Udf, target: Any, row: tuple[Any, ...], waiting: Waiting) -> Any:
     clock = asyncio.timeout(waiting.timeout.total_seconds())
     try:
         async with clock:

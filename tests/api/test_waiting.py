@@ -14,7 +14,7 @@ import pytest
 from engine.cli import main
 from engine.commands.client import Json, RefusedError
 from engine.commands.savepoint import until_settled
-from engine.commands.waiting import Goal, ProgressLine, Waiting, verdict
+from engine.commands.waiting import Goal, JobWatch, ProgressLine, verdict
 from engine.errors import EngineError, UnreachableError
 from tests.api.conftest import Plane
 from tests.api.stand_in_server import StandInServer
@@ -47,7 +47,7 @@ def wait_for(goal: Goal, *jobs: dict[str, Any] | EngineError, **options: Any) ->
         now[0] += 1
 
     stream = options.pop("stream", io.StringIO())
-    ended = Waiting(goal, look, line=ProgressLine(stream), clock=lambda: now[0], pause=pause, **options).until_end()
+    ended = JobWatch(goal, look, line=ProgressLine(stream), clock=lambda: now[0], pause=pause, **options).until_end()
     return ended, stream.getvalue()
 
 
@@ -256,7 +256,7 @@ def test_ctrl_c_leaves_the_line_of_progress_where_it_is() -> None:
 
     stream = Terminal()
     with pytest.raises(KeyboardInterrupt):
-        Waiting("running", lambda: {"data": [JAVA]}, line=ProgressLine(stream), pause=interrupted).until_end()
+        JobWatch("running", lambda: {"data": [JAVA]}, line=ProgressLine(stream), pause=interrupted).until_end()
 
     assert stream.getvalue() == "\r\033[KScheduling, starting Java\n"
 

@@ -15,7 +15,7 @@ from engine.plan.completeness import (
     END,
     OPEN_SESSIONS,
     ClosingWindow,
-    Reached,
+    Completeness,
     RowPath,
     closed_before,
     complete_until,
@@ -113,37 +113,39 @@ def test_output_is_complete_up_to_the_oldest_open_window(
 ) -> None:
     reached = complete_until([RowPath("a", windows)], at(settled), {})
 
-    assert reached == Reached(at(until), at(settled))
+    assert reached == Completeness(at(until), at(settled))
 
 
 def test_rows_without_a_window_are_there_up_to_the_watermark_of_their_source() -> None:
     marks = {"a": at("05:10:00"), "b": at("05:12:00"), "c": at("05:01:00")}
 
-    assert complete_until([RowPath("a"), RowPath("b")], at("05:00:00"), marks) == Reached(marks["a"], marks["a"])
+    assert complete_until([RowPath("a"), RowPath("b")], at("05:00:00"), marks) == Completeness(marks["a"], marks["a"])
 
 
 def test_what_comes_from_several_tables_is_as_far_as_the_slowest() -> None:
     paths = [RowPath("a", (Tumble(MINUTE),)), RowPath("b")]
 
     assert complete_until(paths, at("05:29:51"), {"b": at("05:10:30")}).until == at("05:10:30")
-    assert complete_until(paths, at("05:29:51"), {"b": at("05:40:00")}) == Reached(at("05:29:00"), at("05:29:51"))
+    assert complete_until(paths, at("05:29:51"), {"b": at("05:40:00")}) == Completeness(at("05:29:00"), at("05:29:51"))
 
 
 def test_nothing_is_known_before_every_source_has_a_watermark() -> None:
-    assert complete_until([RowPath("a"), RowPath("b")], None, {"a": at("05:10:00"), "b": None}) == Reached()
-    assert complete_until([RowPath("a", (Tumble(MINUTE),))], None, {"a": at("05:10:00")}) == Reached()
+    assert complete_until([RowPath("a"), RowPath("b")], None, {"a": at("05:10:00"), "b": None}) == Completeness()
+    assert complete_until([RowPath("a", (Tumble(MINUTE),))], None, {"a": at("05:10:00")}) == Completeness()
 
 
 def test_of_sessions_only_the_output_time_is_known_until_all_have_ended() -> None:
     paths = [RowPath("a", (Tumble(MINUTE), Session(MINUTE))), RowPath("b")]
 
-    assert complete_until(paths, at("05:29:51"), {"b": at("05:40:00")}) == Reached(None, at("05:29:51"), OPEN_SESSIONS)
-    assert complete_until([RowPath("a", (Session(MINUTE),))], None, {}) == Reached(None, None, OPEN_SESSIONS)
-    assert complete_until(paths, END, {"b": END}) == Reached(END, END)
+    assert complete_until(paths, at("05:29:51"), {"b": at("05:40:00")}) == Completeness(
+        None, at("05:29:51"), OPEN_SESSIONS
+    )
+    assert complete_until([RowPath("a", (Session(MINUTE),))], None, {}) == Completeness(None, None, OPEN_SESSIONS)
+    assert complete_until(paths, END, {"b": END}) == Completeness(END, END)
 
 
 def test_an_input_that_has_ended_leaves_no_window_open() -> None:
-    assert complete_until([RowPath("a", (Hop(MINUTE, 7 * MINUTE),))], END, {}) == Reached(END, END)
+    assert complete_until([RowPath("a", (Hop(MINUTE, 7 * MINUTE),))], END, {}) == Completeness(END, END)
 
 
 def test_a_file_that_cannot_be_read_yet_holds_what_came_after_it_was_opened() -> None:
@@ -151,8 +153,8 @@ def test_a_file_that_cannot_be_read_yet_holds_what_came_after_it_was_opened() ->
 
     reached = complete_until(paths, at("05:29:51"), {}, [at("05:27:30"), at("05:26:10")])
 
-    assert reached == Reached(at("05:26:00"), at("05:26:10"))
-    assert complete_until(paths, at("05:29:51"), {}, [None]) == Reached()
+    assert reached == Completeness(at("05:26:00"), at("05:26:10"))
+    assert complete_until(paths, at("05:29:51"), {}, [None]) == Completeness()
     assert complete_until([RowPath("a")], None, {"a": at("05:29:51")}, [at("05:27:30")]).until == at("05:27:30")
 
 

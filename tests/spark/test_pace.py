@@ -11,7 +11,7 @@ import pytest
 
 from engine.spark.neighbours import Neighbours
 from engine.spark.pace import EndedEpoch, Machine, look_after, rest_after
-from engine.spark.pace_file import PaceFile, Waiting
+from engine.spark.pace_file import PaceFile, PlannerPause
 from engine.spark.pacing import Pacing, leaves_work, pacing_of
 from engine.spark.planner import Offset
 from engine.spark.progress import ReadSlices
@@ -116,9 +116,9 @@ class Clock:
             self.due.pop(instant)()
 
 
-def waiting(folder: Path, clock: Clock, table: str = "t") -> Waiting:
+def waiting(folder: Path, clock: Clock, table: str = "t") -> PlannerPause:
     """The waiting of a table's planner."""
-    return Waiting(PaceFile(folder), table, LINGER, clock.read, clock.sleep)
+    return PlannerPause(PaceFile(folder), table, LINGER, clock.read, clock.sleep)
 
 
 def test_the_first_look_is_at_once_and_idle_ones_are_a_linger_apart(tmp_path: Path) -> None:

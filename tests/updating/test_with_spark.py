@@ -19,7 +19,7 @@ from engine.spark.epoch import EpochPart
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import quoted
 from engine.spark.run import RunSpec
-from engine.spark.stream import Limits, open_tables, scan_specs
+from engine.spark.stream import EpochLimits, open_tables, scan_specs
 from tests.streams.play import START, Row, Step, at, play, read_rows, write_script
 from tests.updating.streams import fold
 
@@ -71,7 +71,7 @@ def batch_answer(query: str) -> Counter[tuple[object, ...]]:
 def changes(spark: SparkSession, folder: Path, query: str, tasks: int = 1) -> list[list[Mapping[str, object]]]:
     """The changes of each epoch that has any."""
     program = compile_script(tables(folder) + f"INSERT INTO nowhere {query};")
-    specs = scan_specs(program, EpochPart(program.parts, [], {}), folder / "notes", Limits(tasks, None))
+    specs = scan_specs(program, EpochPart(program.parts, [], {}), folder / "notes", EpochLimits(tasks, None))
     opened = open_tables(spark, specs)
     frame = stream_lowering(opened, program.tables, program.udfs).lower(program.parts.branches[0])
     names = program.parts.branches[0].schema.names

@@ -114,8 +114,8 @@ def _add_by_table(
     counts = {table: count for table, totals in tables.items() if (count := of_table(totals)) is not None}
     for table, count in counts.items():
         families.add(metric, count, name, table)
-    if (others := of_all - sum(counts.values())) > 0:
-        families.add(metric, others, name)
+    if (without_table := of_all - sum(counts.values())) > 0:
+        families.add(metric, without_table, name)
 
 
 def _rows_in(totals: TableTotals) -> int | None:

@@ -15,7 +15,7 @@ from engine.connectors.files.partitions import NO_VALUE, Partitioner
 from engine.connectors.files.plan import Layout
 from engine.connectors.files.rolling_sink import RollingFilesSink, open_target
 from engine.connectors.files.storage import Location, StorageOptions
-from engine.connectors.files.target import Build, Target
+from engine.connectors.files.target import Build, FileTarget
 from engine.delivery.epoch import Epoch
 from engine.delivery.file_ledger import WritePermit
 from engine.delivery.manifests import EpochManifest
@@ -28,7 +28,7 @@ from engine.schema import arrow_schema
 class DeltaTarget:
     """Files, and the log that makes them a table."""
 
-    files: Target
+    files: FileTarget
     log: DeltaLog
 
     def __str__(self) -> str:

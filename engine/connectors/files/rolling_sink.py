@@ -27,7 +27,7 @@ from engine.connectors.files.partitions import Partitioner
 from engine.connectors.files.plan import Layout, Outside, plan
 from engine.connectors.files.segments import FileSegments
 from engine.connectors.files.storage import Location, StorageOptions
-from engine.connectors.files.target import Directory, Target
+from engine.connectors.files.target import Directory, FileTarget
 from engine.delivery.disk_errors import staging, unwritable
 from engine.delivery.faults import Point, reach
 from engine.delivery.fence import check_fence
@@ -58,7 +58,7 @@ class RollingFilesSink:
         table: Table,
         layout: Layout,
         partitioner: Partitioner,
-        target: Target,
+        target: FileTarget,
         context: SinkContext,
         *,
         takes_over: bool = False,
@@ -180,7 +180,7 @@ class RollingFilesWriter:
             return self._segments.close()
 
 
-def open_target(location: Location, options: StorageOptions, context: SinkContext) -> Target:
+def open_target(location: Location, options: StorageOptions, context: SinkContext) -> FileTarget:
     """The directory or bucket that a table's files go to."""
     if isinstance(location, Path):
         return Directory(location, context.directory)

@@ -19,7 +19,7 @@ Build: TypeAlias = Callable[[Path], object]
 """Makes a file at a path of this machine; the same file every time."""
 
 
-class Target(Protocol):
+class FileTarget(Protocol):
     """A location with files, by their names below it; as a text it is what a user calls it."""
 
     @property

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from engine.functions.parsers.json_scanner import Scanner
-from engine.functions.parsers.json_selectors import Condition, Json, Segment, select
+from engine.functions.parsers.json_selectors import Condition, Json, PathSegment, select
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"(true|false|null)(?![A-Za-z0-9_])")
@@ -30,7 +30,7 @@ class ConditionReader:
     """Reads conditions; what cannot be read raises ValueError. `read_segments` reads those of a path."""
 
     scanner: Scanner
-    read_segments: Callable[[Scanner], tuple[Segment, ...]]
+    read_segments: Callable[[Scanner], tuple[PathSegment, ...]]
 
     def condition(self) -> Condition:
         """The condition that comes next."""

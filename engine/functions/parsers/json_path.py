@@ -14,7 +14,7 @@ from engine.functions.parsers.json_filter import ConditionReader
 from engine.functions.parsers.json_scanner import Scanner
 from engine.functions.parsers.json_selectors import (
     Json,
-    Segment,
+    PathSegment,
     Selector,
     by_condition,
     by_index,
@@ -43,19 +43,19 @@ def read_path(text: str) -> Query | None:
     return None if scanner.unread else lambda root: select(root, root, segments)
 
 
-def _segments(scanner: Scanner) -> tuple[Segment, ...]:
+def _segments(scanner: Scanner) -> tuple[PathSegment, ...]:
     """All segments that follow each other; blanks behind the last one stay unread."""
-    segments: list[Segment] = []
+    segments: list[PathSegment] = []
     while True:
         end = scanner.position
         scanner.skip_blanks()
         if scanner.take(".."):
             selectors = _bracketed(scanner) if scanner.take("[") else (_shorthand(scanner),)
-            segments.append(Segment(selectors, descends=True))
+            segments.append(PathSegment(selectors, descends=True))
         elif scanner.take("."):
-            segments.append(Segment((_shorthand(scanner),)))
+            segments.append(PathSegment((_shorthand(scanner),)))
         elif scanner.take("["):
-            segments.append(Segment(_bracketed(scanner)))
+            segments.append(PathSegment(_bracketed(scanner)))
         else:
             scanner.position = end
             return tuple(segments)

@@ -22,14 +22,14 @@ Condition: TypeAlias = Callable[[Json, Json], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class PathSegment:
     """Selectors side by side; one that `descends` applies them to the values and to all that lies below them."""
 
     selectors: tuple[Selector, ...]
     descends: bool = False
 
 
-def select(root: Json, start: Json, segments: Sequence[Segment]) -> list[Json]:
+def select(root: Json, start: Json, segments: Sequence[PathSegment]) -> list[Json]:
     """What a chain of segments selects, beginning at a value."""
     values = [start]
     for segment in segments:

@@ -13,7 +13,7 @@ _PATIENCE = timedelta(seconds=5)
 """For one message; a Java that does not answer for so long is killed anyway."""
 
 
-class Client(Protocol):
+class Py4jClient(Protocol):
     """The part of py4j's client that is of interest here."""
 
     def garbage_collect_object(self, target_id: str, enqueue: bool = True) -> None:
@@ -23,7 +23,7 @@ class Client(Protocol):
 class Garbage:
     """The messages of one client, from now on sent through here."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Py4jClient) -> None:
         self._collect = client.garbage_collect_object
         self._sending = Lock()
         self._has_ended = False

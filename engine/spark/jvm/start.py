@@ -90,7 +90,7 @@ class Gateway:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class StartedJvm:
     """A JVM that was started but may not answer yet."""
 
     process: subprocess.Popen[bytes]
@@ -119,7 +119,7 @@ def start_gateway(
 
 def launch(
     java: Java, conf: Mapping[str, str], *, memory: str, quick: bool, log_file: Path, archive: Archive | None = None
-) -> Launch:
+) -> StartedJvm:
     """Start a JVM and return at once. `quick` trades peak speed for a start-up with a third of the work; an archive
     of loaded classes is used, or made when this JVM ends."""
     home = spark_home()
@@ -150,10 +150,10 @@ def launch(
         )  # fmt: skip
     if archive:
         archive.handed_over()
-    return Launch(process, handshake, log, is_archiving=archive is not None and archive.lock is not None)
+    return StartedJvm(process, handshake, log, is_archiving=archive is not None and archive.lock is not None)
 
 
-def wait_until_ready(started: Launch, deadline: timedelta = START_DEADLINE) -> Gateway:
+def wait_until_ready(started: StartedJvm, deadline: timedelta = START_DEADLINE) -> Gateway:
     """Wait until the JVM has said where it listens; one that ended or is too slow is an error with its last words."""
     connection = started.handshake / "connection"
     give_up = time.monotonic() + deadline.total_seconds()

@@ -32,7 +32,7 @@ class Spelling:
         return f"{name}({distinct}{', '.join(arguments)}){where}{behind}{self.over}"
 
 
-Form: TypeAlias = Callable[[Spelling], str]
+AggregateForm: TypeAlias = Callable[[Spelling], str]
 
 
 def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
@@ -41,7 +41,7 @@ def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
     if aggregate.function not in AGGREGATES:
         rows = replace(spelling, arguments=[rows_to_sql(spelling.arguments)])
         return udf_to_sql(aggregate.function, [_in_order(rows)])
-    form = FORMS.get(aggregate.function)
+    form = AGGREGATE_FORMS.get(aggregate.function)
     return spelling.of(aggregate.function, *spelling.arguments or ["1"]) if form is None else form(spelling)
 
 
@@ -192,7 +192,7 @@ def _weighted_percentile(call: Spelling) -> str:
     return f"aggregate({pairs}, {start}, (s, p) -> {step}).v"
 
 
-FORMS: Mapping[str, Form] = {
+AGGREGATE_FORMS: Mapping[str, AggregateForm] = {
     "array_agg": _array_agg,
     "string_agg": _string_agg,
     "first_value": _first_value,

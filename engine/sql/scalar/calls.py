@@ -25,9 +25,9 @@ TranslateCall = Callable[[str, Sequence[exp.Expr]], Expr]
 
 def make_call(name: str, arguments: Sequence[Expr]) -> Expr:
     """A declared function applied to arguments, cast to what it takes."""
-    made = call(name, arguments)
-    if made is not None:
-        return made
+    typed_call = call(name, arguments)
+    if typed_call is not None:
+        return typed_call
     function = find_function(name)
     if function is None:
         raise UnknownFunctionError(f"there is no function {name!r}")

@@ -50,18 +50,18 @@ class LateRowWrite:
 def late_row_writes(catalog: Catalog, writes: Sequence[Write], complaints: Complaints) -> list[LateRowWrite]:
     """What goes into the sinks that source tables name for their late rows; what is wrong with those goes to the
     complaints."""
-    taken = {write.table: "the target of an INSERT" for write in writes}
+    uses = {write.table: "the target of an INSERT" for write in writes}
     late_writes: list[LateRowWrite] = []
     for _, source in catalog.entries.values():
         if isinstance(source, SourceTable) and source.late_rows is not None:
             with complaints.collect(source.late_rows_at):
                 sink = _sink(catalog, source.late_rows)
-                if (use := taken.get(sink.table.name)) is not None:
+                if (use := uses.get(sink.table.name)) is not None:
                     raise OptionValueError(
                         f"{sink.table.name} takes the late rows of {source.table.name} and cannot be {use} as well",
                         hint="give one of the two another table",
                     )
-                taken[sink.table.name] = f"the table for those of {source.table.name}"
+                uses[sink.table.name] = f"the table for those of {source.table.name}"
                 columns = _checked_columns(sink, source.rows.schema)
                 if source.table.name in catalog.read_tables:
                     rows = _late_rows(source, writes, columns)

@@ -1,4 +1,4 @@
-"""Who has asked last for something else of a pipeline: events name the one whose wish the control plane carries out."""
+"""Who has asked last for something else of a pipeline: events about what the control plane then does name them."""
 
 from __future__ import annotations
 

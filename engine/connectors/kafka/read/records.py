@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _Headers: TypeAlias = "dict[str, str | bytes | None] | list[tuple[str, str | bytes | None]] | None"
 
 
-class Records(Protocol):
+class PartitionRecords(Protocol):
     """Records of one partition, in order, and how many before them were gone."""
 
     @property

@@ -13,7 +13,7 @@ from engine.formats import make_decoder
 from engine.formats.framing import split_messages
 
 if TYPE_CHECKING:
-    from engine.connectors.kafka.read.records import Records
+    from engine.connectors.kafka.read.records import PartitionRecords
     from engine.formats.base import BadRecord
 
 
@@ -25,7 +25,7 @@ class RowMaker:
         self._table = table
         self._decoder = make_decoder(table.format, table.schema, subject_of(table, ""))
 
-    def chunk(self, records: Records) -> Chunk:
+    def chunk(self, records: PartitionRecords) -> Chunk:
         """The rows of some records. Records without a value are skipped; those that are lost count as dropped."""
         payloads = records.values()
         origin: pa.Int64Array | None = None
@@ -49,7 +49,7 @@ class RowMaker:
         return Chunk(rows, len(decoded.bad) + records.lost, dead_letters)
 
 
-def _origin_of(records: Records, record: BadRecord, origin: pa.Int64Array | None) -> str:
+def _origin_of(records: PartitionRecords, record: BadRecord, origin: pa.Int64Array | None) -> str:
     offset = records.offset(record.index if origin is None else origin[record.index].as_py())
     return f"topic {records.topic!r}, partition {records.partition}, offset {offset}"
 

@@ -1,4 +1,4 @@
-"""Whose wish a step of the control plane carries out, for the event that tells of it.
+"""Who has asked for a step of the control plane, for the event that tells of it.
 
 ann deploys      Created to Scheduling, Scheduling to Running      ann
 the driver dies  Running to Recovering, Recovering to Scheduling   control plane
