@@ -124,6 +124,18 @@ def test_of_two_deployments_the_newer_one_has_the_start(plane: Plane, spans: lis
     assert start_of_the_newest_run(plane, spans).parent == third.id != second.id
 
 
+def test_a_run_that_was_launched_before_a_deployment_is_not_its_start(plane: Plane, spans: list[Span]) -> None:
+    plane.deploy()
+    plane.let_pass(1)
+    plane.deploy(query="SELECT 2")
+
+    assert start_of_the_newest_run(plane, spans).parent is None
+
+    plane.end()
+    plane.let_pass(1)
+    assert start_of_the_newest_run(plane, spans).parent == [span for span in spans if span.name == "deploy"][-1].id
+
+
 def test_an_epoch_is_told_once_with_its_phases_one_after_the_other(plane: Plane, spans: list[Span]) -> None:
     plane.run()
     phases = {"compute": 1_000_000, "find": 250_000, "log": 0, "of_tomorrow": 5}
