@@ -115,7 +115,8 @@ class EpochPart:
     def run(self, frame: DataFrame, epoch: Epoch, whole: WholeTasks | None = None) -> TakenEpoch:
         """Write an epoch into all sinks; with `whole`, tasks make the rows themselves of the slices that they get."""
         reads = sum(isinstance(node, Branch) for write in self.parts.writes for node in walk(write))
-        if whole is not None or reads <= 1 or self.is_plain:
+        drops_all = all(target.drops_all for target in self.targets)
+        if whole is not None or reads <= 1 or self.is_plain or drops_all:
             return self._write(frame, epoch, whole)
         # Spark runs what is read twice twice, and with it what keeps state
         frame = frame.persist()
