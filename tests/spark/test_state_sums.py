@@ -42,11 +42,12 @@ def changelogs(folder: Path) -> list[Path]:
 @contextmanager
 def sums_of_sparks(spark: SparkSession) -> Iterator[None]:
     """As earlier versions ran."""
+    ours = str(spark.conf.get(_SUMS))
     spark.conf.set(_SUMS, "true")
     try:
         yield
     finally:
-        spark.conf.set(_SUMS, "false")
+        spark.conf.set(_SUMS, ours)
 
 
 def test_a_state_with_sums_of_sparks_goes_on_without_and_with_them(spark: SparkSession, tmp_path: Path) -> None:
