@@ -20,7 +20,7 @@ from engine.plan.fuse import fuse
 from engine.plan.nodes import Scan, Write
 from engine.plan.rules import optimize
 from engine.plan.split import Parts, split
-from engine.plan.tags import stable_text
+from engine.plan.stable_text import stable_text
 from engine.plan.tree import walk
 from engine.plan.used import functions_of
 from engine.plan.whole import WholeBranch, whole_branch

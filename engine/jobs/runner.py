@@ -38,7 +38,7 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.driver_environment import driver_environment
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.leaks import size_of
-from engine.jobs.liveness import Liveness
+from engine.jobs.maintenance_effort import Liveness
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.spares import SpareDrivers
 from engine.jobs.status import Failure, Run, failure_of, read_cause

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, Write
-from engine.plan.tags import stable_text
+from engine.plan.stable_text import stable_text
 from engine.plan.tree import walk
 
 UPDATING_FORMAT = 2

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
-from engine.plan.nodes.ranked import Ranking
+from engine.plan.nodes.updating_ranking import Ranking
 from engine.schema import Schema, arrow_schema
 from engine.updating.accumulators.base import Sorting
 from engine.updating.arrow_tables import replaced

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from confluent_kafka import KafkaError
 
-from engine.connectors.kafka.client_options import client_config, explain
-from engine.connectors.kafka.connection import KafkaOptions
+from engine.connectors.kafka.client import client_config, explain
+from engine.connectors.kafka.options import KafkaOptions
 from engine.connectors.options import parse_options
 from engine.connectors.secret_values import fill_in
 from engine.errors import OptionError, OptionValueError, ScriptRefused, SourceRefusedError, TargetUnavailableError

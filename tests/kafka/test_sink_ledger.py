@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 
 from engine.connectors.base import Epoch, SinkContext
-from engine.connectors.kafka.client_options import ClientConfig
+from engine.connectors.kafka.client import ClientConfig
 from engine.connectors.kafka.write.broker_check import check_broker
 from engine.connectors.kafka.write.exactly_once import ExactlyOnceSink
 from engine.connectors.kafka.write.failures import write_failure

@@ -2,10 +2,10 @@
 
 from engine.plan.nodes.joins import JoinKind, LookupJoin, UpdatingJoin, WindowJoin
 from engine.plan.nodes.over import Frame, NamedOver, Order, Over, Top
-from engine.plan.nodes.ranked import UpdatingTop
 from engine.plan.nodes.rows import Branch, Filter, Fused, Project, Scan, Union, Write, pass_through
 from engine.plan.nodes.unnest import Unnest
 from engine.plan.nodes.updating import UpdatingAggregate, is_updating
+from engine.plan.nodes.updating_ranking import UpdatingTop
 from engine.plan.nodes.windowed import (
     LAST_TIME,
     LATE_TIME,

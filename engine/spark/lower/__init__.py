@@ -34,10 +34,10 @@ from engine.plan.tree import Node, walk
 from engine.spark.lower.joins import lower_window_join
 from engine.spark.lower.lookup import lower_lookup_join
 from engine.spark.lower.over import lower_over, lower_top
-from engine.spark.lower.ranked import lower_updating_top
 from engine.spark.lower.rows import lower_project, lower_scan, lower_union
 from engine.spark.lower.unnest import lower_unnest
 from engine.spark.lower.updating import lower_updating_aggregate, lower_updating_join
+from engine.spark.lower.updating_ranking import lower_updating_top
 from engine.spark.lower.windowed import lower_late_rows, lower_window_aggregate
 from engine.spark.printers.expressions import to_sql
 from engine.udf.declared import NO_UDFS, Udfs

@@ -17,7 +17,7 @@ from engine import types
 from engine.errors import OverError
 from engine.plan.expr import Column, Expr, Literal, Named
 from engine.plan.nodes import Filter, NamedOver, Order, Project, UpdatingTop
-from engine.plan.nodes.ranked import Ranking
+from engine.plan.nodes.updating_ranking import Ranking
 from engine.plan.tree import Node
 from engine.sql.query.relation_columns import output_column
 from engine.sql.scalar.calls import make_call

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
 
-from engine.connectors.kafka.client_options import client_config, errors_explained
+from engine.connectors.kafka.client import client_config, errors_explained
 from engine.connectors.kafka.read.options import KafkaSourceOptions
 from engine.connectors.kafka.read.positions import partition_name, split_name
 from engine.errors import SourceUnavailableError

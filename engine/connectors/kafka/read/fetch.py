@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from engine.connectors.kafka.client_options import client_config, errors_explained, explain
+from engine.connectors.kafka.client import client_config, errors_explained, explain
 from engine.connectors.kafka.read.options import KafkaSourceOptions
 from engine.connectors.kafka.read.records import Messages
 from engine.errors import EngineError, RecordsLostError, SourceUnavailableError

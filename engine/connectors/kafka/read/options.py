@@ -10,7 +10,7 @@ from pydantic import Field as Option
 from pydantic import field_validator, model_validator
 
 from engine import types
-from engine.connectors.kafka.connection import KafkaOptions
+from engine.connectors.kafka.options import KafkaOptions
 from engine.option_values import ByteCount, Pattern
 from engine.schema import Field
 

@@ -10,7 +10,7 @@ import secrets
 
 from confluent_kafka import KafkaException
 
-from engine.connectors.kafka.client_options import ClientConfig
+from engine.connectors.kafka.client import ClientConfig
 from engine.connectors.kafka.write.failures import is_worth_another_try, write_failure
 from engine.connectors.kafka.write.ledger import SECONDS, KafkaLedger
 from engine.connectors.kafka.write.producer import ProducerSession

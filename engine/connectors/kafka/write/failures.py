@@ -7,7 +7,7 @@ from __future__ import annotations
 from confluent_kafka import KafkaError, KafkaException
 
 from engine.connectors.kafka.certificate_errors import HINT, is_distrust
-from engine.connectors.kafka.client_options import refused_options
+from engine.connectors.kafka.client import refused_options
 from engine.errors import (
     EngineError,
     MissingTopicError,

@@ -16,7 +16,7 @@ from types import TracebackType
 
 from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
 
-from engine.connectors.kafka.client_options import ClientConfig
+from engine.connectors.kafka.client import ClientConfig
 from engine.delivery.ledger import LedgerEntry
 from engine.errors import LedgerForeignError
 

@@ -10,7 +10,7 @@ from pydantic import field_validator, model_validator
 
 from engine import types
 from engine.connectors.base import Options, Table
-from engine.connectors.kafka.connection import KafkaOptions
+from engine.connectors.kafka.options import KafkaOptions
 
 _SHORTEST, _LONGEST = timedelta(seconds=10), timedelta(minutes=15)
 

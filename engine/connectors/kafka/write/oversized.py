@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.connectors.base import DeadLetter, Epoch, Table
-from engine.connectors.kafka.client_options import ClientConfig
+from engine.connectors.kafka.client import ClientConfig
 from engine.connectors.refused_rows import keep_refused
 
 LOG = logging.getLogger(__name__)

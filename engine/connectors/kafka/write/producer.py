@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from engine.connectors.kafka.client_options import ClientConfig, client_config
+from engine.connectors.kafka.client import ClientConfig, client_config
 from engine.connectors.kafka.write.failures import is_refusal, write_failure
 from engine.connectors.kafka.write.options import KafkaSinkOptions
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 from engine.connectors.kafka.allowed_client_configs import read_client_configs
-from engine.connectors.kafka.connection import KafkaOptions
+from engine.connectors.kafka.options import KafkaOptions
 from engine.errors import EngineError, MissingPackageError, OptionValueError, SourceRefusedError
 
 try:
