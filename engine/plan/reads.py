@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from engine.plan.expr import Named, columns_of
 from engine.plan.nodes import (
+    Branch,
     Carried,
     Filter,
+    Fused,
+    LateRows,
     LookupJoin,
     NamedAggregate,
     Over,
+    Partials,
     Project,
+    Scan,
     Top,
+    Union,
     Unnest,
     UpdatingAggregate,
     UpdatingJoin,
     UpdatingTop,
     WindowAggregate,
     WindowJoin,
+    Write,
 )
 from engine.plan.nodes.joins import sides_read
 from engine.plan.nodes.over import columns_read
@@ -49,7 +56,9 @@ def read_by(node: Node) -> frozenset[str]:
             return nothing.union(*map(columns_of, partition), *(columns_of(key.expr) for key in order))
         case LookupJoin(key=key):
             return columns_of(key)
-    return nothing
+        case Scan() | Branch() | Union() | Write() | LateRows() | Fused() | Partials():
+            return nothing
+    raise TypeError(type(node).__name__)
 
 
 def _of_groups(keys: tuple[Named, ...], aggregates: tuple[NamedAggregate, ...]) -> list[frozenset[str]]:

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.plan import explain, nodes, rules
+from engine.plan import explain, nodes, reads, rules
 from engine.plan.tree import Node
 
 ROOT = Path(__file__).parents[2]
 NODES = sorted(
     name for name, kind in vars(nodes).items() if isinstance(kind, type) and issubclass(kind, Node) and kind is not Node
 )
+
+MADE_AFTER_THE_RULES = {"Branch", "Fused", "Partials", "Write"}
+"""What only splitting and fusing make, and the root, which the rule takes apart itself."""
 
 
 def cases_of(source: str, function: str) -> set[str]:
@@ -38,6 +41,16 @@ def test_every_relation_has_a_line_in_explain(name: str) -> None:
 @pytest.mark.parametrize("name", NODES)
 def test_every_relation_has_a_lowering(name: str) -> None:
     assert name in cases_of((ROOT / "engine" / "spark" / "lower" / "__init__.py").read_text(), "lower")
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_of_every_relation_it_is_known_what_it_reads(name: str) -> None:
+    assert name in cases_of(inspect.getsource(reads), "read_by")
+
+
+@pytest.mark.parametrize("name", sorted({*NODES} - MADE_AFTER_THE_RULES))
+def test_columns_that_nobody_reads_are_looked_for_below_every_relation(name: str) -> None:
+    assert name in cases_of((ROOT / "engine" / "plan" / "rules" / "drop_unused_columns.py").read_text(), "_cut")
 
 
 @pytest.mark.parametrize("name", NODES)

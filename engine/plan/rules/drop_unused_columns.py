@@ -82,7 +82,7 @@ def _cut(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
             return _cut_updating_aggregate(node, names, used)
         case WindowAggregate(source):
             return replace(node, input=_cut(source, read_by(node), used))
-    return node
+    raise TypeError(type(node).__name__)
 
 
 def _cut_over(node: Over, names: frozenset[str], used: dict[str, set[str]]) -> Node:
