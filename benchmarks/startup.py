@@ -1,17 +1,24 @@
-"""Seconds from a command to its first committed epoch: `arroyo run` against spark-submit of the same by hand.
+"""What it costs to come to the first committed epoch, and to the end, of a script over a thousand rows.
 
-`python -m benchmarks.startup [ROUNDS]`, by turns.
+`python -m benchmarks.startup [ROUNDS [KIND ...]]` plays kinds of starts by turns: `cold` is `arroyo run`, `quick` that
+with the setting, `warm` the run after one with `--warm`, `hand` the same by hand and spark-submit. For each it prints
+the CPU seconds of all its processes up to some moments that can be told from outside, by kind of process; CPU seconds
+are about the same on a busy machine and on a quiet one, seconds are not.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 SQL = """
@@ -26,29 +33,157 @@ from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
 bids = spark.readStream.schema("auction long, bidder long, price long").json("{folder}/in")
 query = bids.where("auction % 2 = 0").select("auction", "price").writeStream.format("noop")
-query = query.option("checkpointLocation", "{folder}/checkpoint").start()
+query = query.option("checkpointLocation", "{folder}/state/checkpoint").start()
 query.processAllAvailable()
-print("committed", flush=True)
+query.stop()
+spark.stop()
 """
+MARK = "BENCHMARK_START"
+"""An environment variable that all processes of a start have inherited."""
+KINDS = ("cold", "quick", "warm", "hand")
+_LOOK = 0.01
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PATIENCE = 300.0
+MOMENTS: Mapping[str, str] = {
+    "Java is started": "logs/spark.log",
+    "the query begins": "checkpoint/metadata",
+    "epoch 0 is planned": "checkpoint/offsets/0",
+    "epoch 0 is committed": "checkpoint/commits/0",
+}
+"""Files in the state's directory by which moments are told."""
+END = "the command has ended"
 
 
-def main() -> None:
-    """Print the medians and their ratio."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    engine_seconds, plain_seconds = [], []
-    for _ in range(rounds):
-        with tempfile.TemporaryDirectory(prefix="startup-") as folder:
-            _write(Path(folder))
-            arroyo = [sys.executable, "-m", "engine", "run", f"{folder}/q.sql", "--state-dir", f"{folder}/state"]
-            engine_seconds.append(_until([*arroyo, "--json-progress"], '{"epoch": 0'))
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What had been used when something was seen to have happened: seconds, and CPU seconds by kind of process."""
+
+    seconds: float
+    cpu: Mapping[str, float]
+    processes: Mapping[str, int]
+
+    @property
+    def total(self) -> float:
+        """CPU seconds of all."""
+        return sum(self.cpu.values())
+
+
+@dataclass(slots=True)
+class Meter:
+    """The CPU of the processes that have a mark in their environment; what ends is counted as it was last seen."""
+
+    mark: str
+    _kinds: dict[tuple[int, str], str | None] = field(default_factory=dict)
+    _used: dict[tuple[int, str], float] = field(default_factory=dict)
+
+    def look(self) -> None:
+        """See what they have used."""
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with suppress(OSError):
+                    self._see(entry)
+
+    def _see(self, entry: Path) -> None:
+        fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+        process = (int(entry.name), fields[19].decode())
+        command = (entry / "cmdline").read_bytes() if self._kinds.get(process, "") is not None else b""
+        if process not in self._kinds:
+            is_marked = f"{MARK}={self.mark}".encode() in (entry / "environ").read_bytes().split(b"\0")
+            if not command:  # it is just being started
+                return
+            self._kinds[process] = "" if is_marked else None
+        if self._kinds[process] is not None:
+            if command:  # a process that was forked becomes another program, and one that has ended none
+                self._kinds[process] = _kind(command)
+            self._used[process] = sum(map(int, fields[11:13])) / _TICKS
+
+    def moment(self, seconds: float, before: Mapping[tuple[int, str], float]) -> Moment:
+        """What they have used beyond what was before."""
+        cpu, processes = dict[str, float](), Counter[str]()
+        for process, used in self._used.items():
+            kind, more = self._kinds[process] or "", used - before.get(process, 0.0)
+            if more > 0:
+                cpu[kind] = cpu.get(kind, 0.0) + more
+                processes[kind] += 1
+        return Moment(seconds, cpu, processes)
+
+    def used(self) -> Mapping[tuple[int, str], float]:
+        """What each has used so far."""
+        return dict(self._used)
+
+
+def _kind(command: bytes) -> str:
+    parts = command.split(b"\0")
+    if parts[0].endswith(b"java"):
+        return "java"
+    is_of_spark = any(part == b"engine.spark.daemon" or part.startswith(b"pyspark.") for part in parts)
+    return "workers" if is_of_spark else "arroyo"
+
+
+def follow(command: Sequence[str], state: Path, meter: Meter, environment: Mapping[str, str]) -> Mapping[str, Moment]:
+    """Play a command, and look at it from outside until it has ended."""
+    meter.look()
+    before = meter.used()
+    begin, moments = time.monotonic(), dict[str, Moment]()
+    with (state.parent / "output").open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, cwd=state.parent)
+    while process.poll() is None:
+        meter.look()
+        for name, file in MOMENTS.items():
+            if name not in moments and (state / file).exists():
+                moments[name] = meter.moment(time.monotonic() - begin, before)
+        time.sleep(_LOOK)
+        if time.monotonic() - begin > _PATIENCE:
+            process.kill()
+    if process.returncode:
+        raise SystemExit((state.parent / "output").read_text())
+    return {**moments, END: meter.moment(time.monotonic() - begin, before)}
+
+
+def play(kind: str, scratch: Path) -> Mapping[str, Moment]:
+    """One start of a kind."""
+    meter = Meter(secrets.token_hex(8))
+    environment = {**os.environ, MARK: meter.mark, "PYSPARK_PYTHON": sys.executable}
+    folder = scratch / meter.mark
+    folder.mkdir()
+    _write(folder)
+    run = [sys.executable, "-m", "engine", "run", f"{folder}/q.sql", "--state-dir", f"{folder}/state"]
+    match kind:
+        case "quick":
+            return follow([*run, "--set", "quick=true"], folder / "state", meter, environment)
+        case "warm":
+            return _play_warm(run, folder, meter, environment)
+        case "hand":
             submit = Path(_spark_home()) / "bin" / "spark-submit"
-            plain_seconds.append(_until([str(submit), "--master", "local[1]", f"{folder}/q.py"], "committed"))
-            print(f"arroyo run {engine_seconds[-1]:6.2f} s   spark-submit {plain_seconds[-1]:6.2f} s", flush=True)
-    engine_median, plain_median = statistics.median(engine_seconds), statistics.median(plain_seconds)
-    medians = (
-        f"arroyo run {engine_median:.2f} s, spark-submit {plain_median:.2f} s, ratio {engine_median / plain_median:.2f}"
-    )
-    print(f"medians of {rounds}: {medians}")
+            return follow([str(submit), "--master", "local[1]", f"{folder}/q.py"], folder / "state", meter, environment)
+    return follow(run, folder / "state", meter, environment)
+
+
+def _play_warm(run: Sequence[str], folder: Path, meter: Meter, environment: Mapping[str, str]) -> Mapping[str, Moment]:
+    """The second of two runs, once the spare that the first has left is warm."""
+    spares = folder / "spares"
+    (spares / "cache").mkdir(parents=True)
+    cache = Path(os.environ.get("ARROYO_CACHE") or Path(os.environ["HOME"]) / ".cache" / "arroyo")
+    (spares / "cache" / "classes").symlink_to(cache / "classes")
+    warm = {**environment, "ARROYO_CACHE": str(spares / "cache")}
+    first = [*run[:-1], str(spares / "state"), "--warm"]
+    follow(first, spares / "state", meter, warm)
+    directory = spares / "cache" / "spare"
+    _until(lambda: any(directory.glob("*/warm-up/state/checkpoint/commits/0")))
+    _until(lambda: not any(directory.glob("*/warm-up")))
+    try:
+        return follow([*run, "--warm"], folder / "state", meter, warm)
+    finally:
+        _until((directory / "token").exists)
+        (directory / "token").unlink()
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + _PATIENCE
+    while not holds():
+        if time.monotonic() > end:
+            raise SystemExit("no spare was left")
+        time.sleep(_LOOK)
 
 
 def _write(folder: Path) -> None:
@@ -60,29 +195,42 @@ def _write(folder: Path) -> None:
     (folder / "q.py").write_text(BY_HAND.format(folder=folder))
 
 
-def _until(command: Sequence[str], sign: str) -> float:
-    started = time.monotonic()
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    run = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, start_new_session=True
-    )
-    seconds = 0.0
-    for line in run.stdout or ():
-        if line.startswith(sign):
-            seconds = time.monotonic() - started
-            break
-    run.terminate()
-    run.communicate()
-    if not seconds:
-        raise SystemExit(f"{command[0]} ended without an epoch")
-    return seconds
-
-
 def _spark_home() -> str:
     from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415
 
     return str(_find_spark_home())
 
 
+def table(kind: str, starts: Sequence[Mapping[str, Moment]]) -> Iterator[str]:
+    """Medians of some starts of a kind, a line for each moment that all have come to."""
+    kinds = sorted({name for start in starts for name in start[END].cpu})
+    heads = "".join(f"{name:>10}" for name in kinds)
+    yield f"{kind:<22}{'seconds':>9}{'CPU':>9}{heads}"
+    for name in (*MOMENTS, END):
+        if all(name in start for start in starts):
+            seen = [start[name] for start in starts]
+            parts = "".join(
+                f"{statistics.median(moment.cpu.get(part, 0.0) for moment in seen):>10.2f}" for part in kinds
+            )
+            seconds = statistics.median(moment.seconds for moment in seen)
+            yield f"{name:<22}{seconds:>9.2f}{statistics.median(moment.total for moment in seen):>9.2f}{parts}"
+    counts = starts[-1][END].processes
+    yield "processes that worked: " + ", ".join(f"{counts[name]} {name}" for name in kinds)
+
+
+def main(rounds: int, kinds: Sequence[str]) -> int:
+    """Print the tables."""
+    starts: dict[str, list[Mapping[str, Moment]]] = {kind: [] for kind in kinds}
+    with tempfile.TemporaryDirectory(prefix="startup-") as scratch:
+        for _ in range(rounds):
+            for kind in kinds:
+                starts[kind].append(play(kind, Path(scratch)))
+                end = starts[kind][-1][END]
+                print(f"{kind:<8}{end.seconds:8.2f} s {end.total:8.2f} CPU s", flush=True)
+    for kind in kinds:
+        print("", *table(kind, starts[kind]), sep="\n")
+    return 0
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 3, sys.argv[2:] or KINDS))
