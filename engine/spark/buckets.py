@@ -23,6 +23,8 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructType
 
+from engine.spark.map_in_arrow import map_in_arrow
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -52,11 +54,11 @@ class Bucketed(Protocol):
 def run_in_buckets(parts: Sequence[tuple[DataFrame, Bucketed]], operator: Bucketed, schema: StructType) -> DataFrame:
     """The rows, with the columns of `schema`, that the steps of all buckets send out. Each input comes with how it is
     packed."""
-    packed = reduce(DataFrame.union, [rows.mapInArrow(_packer(packing), PACKED) for rows, packing in parts])
+    packed = reduce(DataFrame.union, [map_in_arrow(rows, _packer(packing), PACKED) for rows, packing in parts])
     stepped = packed.groupBy("bucket").transformWithState(
         BucketProcessor(operator), outputStructType="payload binary", outputMode="append", timeMode="None"
     )
-    return stepped.mapInArrow(_unpack, schema)
+    return map_in_arrow(stepped, _unpack, schema)
 
 
 _ROWS_AT_ONCE = 200_000

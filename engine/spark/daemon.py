@@ -11,7 +11,7 @@ from importlib import import_module
 
 from pyspark.daemon import manager
 
-_NEEDED = ("pandas", "engine.spark.write_segments", "engine.spark.source", "engine.updating.aggregate")
+_NEEDED = ("engine.spark.write_segments", "engine.spark.source", "engine.spark.reading", "engine.updating.aggregate")
 
 if __name__ == "__main__":
     for module in _NEEDED:

@@ -27,6 +27,7 @@ from engine.plan.tree import walk
 from engine.schema import Field, Schema
 from engine.spark.lower import epoch_lowering
 from engine.spark.lower.rows import quoted
+from engine.spark.map_in_arrow import map_in_arrow
 from engine.spark.scan_spec import CHANGES
 from engine.spark.tagged_frames import tag, untag, with_numbered_columns
 from engine.spark.targets import Target
@@ -132,7 +133,7 @@ class EpochPart:
             messages = self._write_segments(frame, epoch, written)
         else:
             writer = whole.writer([self.targets[index] for index in written], epoch)
-            messages = _messages(frame.mapInArrow(writer, MESSAGE), written)
+            messages = _messages(map_in_arrow(frame, writer, MESSAGE), written)
         begin = time.monotonic()
         held_from = commit_sinks(self.targets, epoch, messages)
         rows_of = Counter({self.targets[index].table.name: 0 for index in written})
@@ -147,7 +148,7 @@ class EpochPart:
         if written:
             for_sinks = self._for_sinks(frame, written)
             writer = segment_writer([self.targets[index] for index in written], epoch)
-            messages = _messages(with_numbered_columns(for_sinks).mapInArrow(writer, MESSAGE), written)
+            messages = _messages(map_in_arrow(with_numbered_columns(for_sinks), writer, MESSAGE), written)
             reads_all = len(written) == len(self.targets) or len(self.parts.branches) == 1
             is_computed = reads_all and self._is_read(for_sinks)
         if not is_computed:

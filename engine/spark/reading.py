@@ -13,18 +13,18 @@ See docs/decisions/watermarks-travel-in-offsets.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.arrow.evaluate import evaluate
 from engine.arrow.merging import MergingRows
-from engine.connectors.base import Chunk, Position, Slice
+from engine.connectors.base import Chunk
 from engine.connectors.dead_letters import DeadLetterFile
 from engine.formats.row_ids import row_ids
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, RETRACT, WATERMARK
 from engine.plan.nodes import Fused, Partials
 from engine.schema import arrow_schema
 from engine.spark import notes
+from engine.spark.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.dead_letters import DeadLetterNotes
 from engine.spark.scan_spec import ScanSpec
 
@@ -34,24 +34,6 @@ if TYPE_CHECKING:
 LAST_ROWS = 8192
 """How many of the last rows of a partition's range say what its watermark is: as many as a chunk has. The least of the
 whole range would be that of rows which those behind them overtook long ago."""
-
-
-@dataclass(frozen=True, slots=True)
-class AssignedSlice:
-    """A slice to read, which slice of its partition it is, and where that partition's range ends."""
-
-    slice: Slice
-    index: int
-    end: Position
-
-
-@dataclass(frozen=True, slots=True)
-class EpochMoment:
-    """What the plan of an epoch says to all that read for it, in microseconds: the watermark that its rows are measured
-    by, and when it was planned, which is the event time of rows that have none."""
-
-    watermark: int
-    planned: int
 
 
 class SliceReading:

@@ -23,7 +23,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from engine.connectors.base import Slice
 from engine.errors import MissingPackageError
-from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading
+from engine.spark.assigned_slices import AssignedSlice, EpochMoment
+from engine.spark.map_in_arrow import map_in_arrow
+from engine.spark.reading import SliceReading
 from engine.spark.scan_spec import ScanSpec
 from engine.spark.source import Reader, Task, source_class, streamed
 from engine.spark.spark_types import spark_schema
@@ -116,7 +118,7 @@ def _rows_of(spark: SparkSession, spec: ScanSpec, read: SparkRead, rows: Sequenc
     decode = _decoder(spec, read, slices, EpochMoment(rows[0].watermark, rows[0].planned))
     # pyspark cannot pass on every name that users give
     numbered = StructType([StructField(f"c{index}", field.dataType) for index, field in enumerate(schema)])
-    return columns.mapInArrow(decode, numbered).toDF(*schema.names)
+    return map_in_arrow(columns, decode, numbered).toDF(*schema.names)
 
 
 def slices_of(rows: Sequence[Row]) -> Mapping[str, AssignedSlice]:

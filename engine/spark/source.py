@@ -23,10 +23,10 @@ from pyspark.sql.types import StructType
 
 from engine.connectors.base import CommitListener, HasClock, HasPatience, Json, Position, Source
 from engine.plan.delays import fixed_delay
+from engine.spark.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.pace_file import PaceFile, PlannerPause
 from engine.spark.planner import Offset, Planner
 from engine.spark.pulses import announce, beat
-from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading, heartbeat
 from engine.spark.scan_spec import ScanSpec, format_name
 from engine.spark.spark_types import spark_schema
 from engine.spark.watermarks import Activity, Silence
@@ -105,6 +105,8 @@ class Reader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task, then a note for the planner about each slice."""
+        from engine.spark.reading import heartbeat  # noqa: PLC0415 - planners begin sooner without what decodes rows
+
         task = cast("Task", partition)
         if task.heartbeat is not None:
             yield heartbeat(self.spec, task.heartbeat)
@@ -124,6 +126,8 @@ class Reader(DataSourceStreamReader):
         return assigned
 
     def _read_slice(self, source: Source, assigned: AssignedSlice, moment: EpochMoment) -> Iterator[pa.RecordBatch]:
+        from engine.spark.reading import SliceReading  # noqa: PLC0415 - see `read`
+
         reading = SliceReading(self.spec, assigned, moment)
         for chunk in source.read(assigned.slice):
             rows = reading.take(chunk)

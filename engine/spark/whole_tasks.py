@@ -23,7 +23,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from engine.arrow.evaluate import evaluate
 from engine.connectors.base import Epoch, Slice
 from engine.plan.whole import WholeBranch
-from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading
+from engine.spark.assigned_slices import AssignedSlice, EpochMoment
+from engine.spark.reading import SliceReading
 from engine.spark.scan_spec import ScanSpec
 from engine.spark.source import Reader, Task, source_class, streamed
 from engine.spark.targets import Target

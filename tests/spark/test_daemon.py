@@ -15,7 +15,7 @@ def test_a_worker_has_imported_what_it_needs_and_need_not_look_through_it_for_ga
         import gc
         import sys
 
-        are_loaded = {"pandas", "engine.updating.aggregate"} <= sys.modules.keys()
+        are_loaded = {"engine.spark.source", "engine.updating.aggregate"} <= sys.modules.keys()
         collected = gc.get_count()[0] + sum(len(gc.get_objects(generation)) for generation in range(3))
 
         import pyarrow as pa

@@ -12,8 +12,9 @@ from engine.compile import compile_script
 from engine.connectors.base import Chunk, Slice
 from engine.plan.fuse import fused_tables
 from engine.spark import notes
+from engine.spark.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.planner import PlanSpec
-from engine.spark.reading import AssignedSlice, EpochMoment, SliceReading, heartbeat
+from engine.spark.reading import SliceReading, heartbeat
 from engine.spark.scan_spec import WITH_WATERMARK, ScanSpec
 
 SQL = """

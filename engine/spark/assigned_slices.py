@@ -1,0 +1,25 @@
+"""What the plan of an epoch tells a task: which slices it reads, and of which moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.connectors.base import Position, Slice
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedSlice:
+    """A slice to read, which slice of its partition it is, and where that partition's range ends."""
+
+    slice: Slice
+    index: int
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class EpochMoment:
+    """What the plan of an epoch says to all that read for it, in microseconds: the watermark that its rows are measured
+    by, and when it was planned, which is the event time of rows that have none."""
+
+    watermark: int
+    planned: int
