@@ -20,13 +20,17 @@ _MOST_BYTES = 4 * 2**30
 _LATE = ("Invocation", 50_000), ("MinInvocation", 6_000), ("Compile", 150_000), ("BackEdge", 400_000)
 """Ten times Java's own numbers of calls and rounds after which the compiler that optimises takes a method: what rows
 are computed with comes there in its first seconds, what is run some times in an epoch later or never."""
+_RARE = ("Invocation", 2_000), ("MinInvocation", 1_000), ("Compile", 20_000), ("BackEdge", 600_000)
+"""The same for the compiler that counts: most methods that a start calls some hundred times are not called again."""
 
 
 def economy_options(*, master: str, memory: str, quick: bool) -> Sequence[str]:
     """The options of a JVM in which Spark has that master, and which has so much heap."""
     if quick:
         return ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    late = [f"-XX:Tier4{name}Threshold={count}" for name, count in _LATE]
+    late = [
+        f"-XX:Tier{tier}{name}Threshold={count}" for tier, kinds in ((3, _RARE), (4, _LATE)) for name, count in kinds
+    ]
     return [*late, "-XX:+UseSerialGC"] if _is_small(master, memory) else late
 
 
