@@ -24,7 +24,7 @@ from engine.start_steps import StartStep
 
 if TYPE_CHECKING:
     from engine.epoch_report import EpochReport
-    from engine.spark.run import RunSpec
+    from engine.spark.run_spec import RunSpec
     from engine.spark.stop_control import Control
     from engine.spark.warm_session import TakeOver
 
@@ -99,7 +99,7 @@ def _run(arguments: Namespace) -> int:
         return 2
     state_dir = arguments.state_dir
     with nullcontext(str(state_dir)) if state_dir else tempfile.TemporaryDirectory(prefix="arroyo-") as directory:
-        from engine.spark.run import RunSpec  # noqa: PLC0415 - nothing of Spark is imported for a refused script
+        from engine.spark.run_spec import RunSpec  # noqa: PLC0415 - nothing of Spark is imported for a refused script
 
         spec = RunSpec(
             name=arguments.name or (Path(arguments.file).stem if arguments.file != "-" else "stdin"),

@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
-from engine.spark.run import RunSpec
+from engine.spark.run_spec import RunSpec
 from engine.udf.declared import UdfFile
 
 _USUAL = RunSpec("", "", Path())

@@ -18,7 +18,7 @@ from engine.driver.surroundings import digest_of_surroundings
 from engine.errors import DriverCrashedError
 from engine.jobs import processes
 from engine.jobs.free_memory import free_memory
-from engine.spark.run import RunSpec
+from engine.spark.run_spec import RunSpec
 
 SPARE_COMMAND = (sys.executable, "-m", "engine.commands.run_spare")
 _MEMORY = 3 * 2**30

@@ -12,8 +12,9 @@ from engine.driver.home import StopMode
 from engine.driver.run_listener import RunListener
 from engine.jobs.assignment import Assignment
 from engine.jobs.spec import read_run_settings
-from engine.spark.run import RunSpec, run
-from engine.spark.session import close_session, open_session
+from engine.spark.run import run
+from engine.spark.run_spec import RunSpec
+from engine.spark.session import close_session, closing_session, open_session
 from engine.spark.stop_control import Control
 from engine.spark.warm_session import WarmSession
 from engine.udf.declared import name_files
@@ -69,8 +70,10 @@ class SparkWork:
             owner=assignment.pipeline_id,
             predecessors=assignment.predecessors,
         )
-        take_over = None if self._warm is None else self._warm.take_over
-        return run(spec, self._control, listener.report, listener.started, listener.sign, take_over)
+        if self._warm is None:
+            return run(spec, self._control, listener.report, listener.started, listener.sign)
+        with closing_session(self._warm.spark):
+            return run(spec, self._control, listener.report, listener.started, listener.sign, self._warm.take_over)
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Lay the state out for that many tasks, on a copy that then takes its place."""

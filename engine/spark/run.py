@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -51,14 +51,16 @@ from engine.spark.planned_epoch import planned_epoch
 from engine.spark.progress import WrittenEpoch
 from engine.spark.pulses import Pulses
 from engine.spark.reports import Reporter
+from engine.spark.run_spec import RunSpec
 from engine.spark.scan_spec import format_name
-from engine.spark.session import close_session, death_explained, open_session
+from engine.spark.session import close_session, death_explained, leave_state, open_session
 from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import EpochLimits, StreamPart, stream_part
 from engine.spark.targets import Target, sink_directory
 from engine.start_steps import StartStep
-from engine.udf.declared import UdfFile
 from engine.udf.requirements import check_requirements
+
+__all__ = ("Outcome", "RunSpec", "run", "run_in")
 
 Outcome = Literal["finished", "stopped"]
 OnSign: TypeAlias = Callable[[StartStep | None], None]
@@ -76,39 +78,6 @@ _PARTITIONS = "spark.sql.shuffle.partitions"
 """The number of partitions of state. It cannot change under a checkpoint, so it comes from the claim of the state."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunSpec:
-    """What is to be run, and where. `max_epoch_rows` limits each source table's rows in an epoch; `epoch_interval` is
-    the least time from the start of one epoch to that of the next; without it, `linger` is that from end to start."""
-
-    name: str
-    sql: str
-    state_dir: Path
-    parallelism: int = 1
-    generation: int | None = None
-    force: bool = False
-    max_epoch_rows: int | None = None
-    epoch_interval: timedelta = timedelta(0)
-    linger: timedelta = timedelta(0)
-    master: str | None = None
-    quick: bool = False
-    fuse: bool = False
-    """Whether the tasks of the sources do what they can of the plan. It is no part of the state, which is the same."""
-    count_state: bool = False
-    """Whether the rows that windows keep are counted: exact, and a look-up before each is written."""
-    memory: str = "2g"
-    default_sink: str = "stdout"
-    conf: Mapping[str, str] = field(default_factory=dict)
-    udfs: tuple[UdfFile, ...] = ()
-    connections: str = field(default="", repr=False)
-    owner: str | None = None
-    """What the pipeline is called among the owners of targets; without one, its state directory gets a name."""
-    predecessors: tuple[str, ...] = ()
-    """Owners that have left its targets to it."""
-    keeps_state: bool = True
-    """Whether the state directory outlives the run."""
-
-
 def run(
     spec: RunSpec,
     control: Control,
@@ -118,14 +87,15 @@ def run(
     warm: Callable[[Path], SparkSession] | None = None,
 ) -> Outcome:
     """Run until the input ends or a stop is asked for, in a session of its own, or in that which `warm` gives for a
-    directory of logs. Raises EngineError. It has started once an epoch is committed, or nothing is there to be read."""
+    directory of logs, and whose giver closes it. Raises EngineError. It has started once an epoch is committed, or
+    nothing is there to be read."""
     on_sign(StartStep.READING)
     prepared = _prepare(spec)
     with ExitStack() as opened:
         opened.callback(prepared.claim.release)
         on_sign(StartStep.JAVA)
         spark = _open(prepared) if warm is None else warm(prepared.paths.logs)
-        opened.callback(close_session, spark)
+        opened.callback(close_session if warm is None else leave_state, spark)
         with death_explained():
             return _run(spark, prepared, control, _Listeners(on_epoch, on_started, on_sign))
 

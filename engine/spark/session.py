@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -96,6 +96,23 @@ def close_session(spark: SparkSession) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+@contextmanager
+def closing_session(spark: SparkSession) -> Iterator[None]:
+    """Close the session in the end."""
+    try:
+        yield
+    finally:
+        close_session(spark)
+
+
+def leave_state(spark: SparkSession) -> None:
+    """Have Spark close the state of all queries that have ended: from then on it touches none of its files."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    with suppress(Py4JError, OSError):  # a Java that has ended holds nothing
+        jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+
+
 def gateway_of_session() -> java_process.Gateway:
     """The JVM behind the session of this process."""
     gateway: java_process.Gateway = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
@@ -108,9 +125,16 @@ def set_gateway_of_session(gateway: java_process.Gateway) -> None:
 
 
 def _import_what_spark_will() -> None:
-    """At its first call pyspark asks this module whether there is numpy, and so imports pandas as well: 0.3 s, spent
-    while the JVM is still starting."""
-    importlib.import_module("pyspark.testing.utils")
+    """At its first call pyspark asks this module whether there is numpy; that is imported while the JVM is still
+    starting. The module also looks for pandas, for Spark's own tests only, and that would be 0.3 s for nothing."""
+    hidden = "pandas" not in sys.modules
+    if hidden:
+        sys.modules["pandas"] = None  # type: ignore[assignment]  # Python's sign that there is none
+    try:
+        importlib.import_module("pyspark.testing.utils")
+    finally:
+        if hidden:
+            del sys.modules["pandas"]
 
 
 def _attach(gateway: java_process.Gateway) -> SparkSession:

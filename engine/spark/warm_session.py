@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 
 from engine.errors import EngineError
 from engine.spark.jvm.start import JvmLog, noise_of
-from engine.spark.run import RunSpec, run_in
+from engine.spark.run import run_in
+from engine.spark.run_spec import RunSpec
 from engine.spark.session import gateway_of_session, open_session, set_gateway_of_session
 from engine.spark.stop_control import Control
 

@@ -1,0 +1,43 @@
+"""What a run is told: what is to be run, and where. Nothing of Spark is imported to say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from engine.udf.declared import UdfFile
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """What is to be run, and where. `max_epoch_rows` limits each source table's rows in an epoch; `epoch_interval` is
+    the least time from the start of one epoch to that of the next; without it, `linger` is that from end to start."""
+
+    name: str
+    sql: str
+    state_dir: Path
+    parallelism: int = 1
+    generation: int | None = None
+    force: bool = False
+    max_epoch_rows: int | None = None
+    epoch_interval: timedelta = timedelta(0)
+    linger: timedelta = timedelta(0)
+    master: str | None = None
+    quick: bool = False
+    fuse: bool = False
+    """Whether the tasks of the sources do what they can of the plan. It is no part of the state, which is the same."""
+    count_state: bool = False
+    """Whether the rows that windows keep are counted: exact, and a look-up before each is written."""
+    memory: str = "2g"
+    default_sink: str = "stdout"
+    conf: Mapping[str, str] = field(default_factory=dict)
+    udfs: tuple[UdfFile, ...] = ()
+    connections: str = field(default="", repr=False)
+    owner: str | None = None
+    """What the pipeline is called among the owners of targets; without one, its state directory gets a name."""
+    predecessors: tuple[str, ...] = ()
+    """Owners that have left its targets to it."""
+    keeps_state: bool = True
+    """Whether the state directory outlives the run."""
