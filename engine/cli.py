@@ -22,13 +22,14 @@ from engine.commands.terminal import (
     complain,
     is_text,
 )
+from engine.commands.warm import WARM
 from engine.errors import EngineError, RunError, StateError
 
 REFUSED = 2
 FAILED = 3
 INTERRUPTED = 130
 
-COMMANDS: tuple[Command, ...] = (RUN, CHECK, EXPLAIN, *REMOTE, BACKUP, RESTORE_BACKUP, COMPLETION)
+COMMANDS: tuple[Command, ...] = (RUN, WARM, CHECK, EXPLAIN, *REMOTE, BACKUP, RESTORE_BACKUP, COMPLETION)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -78,6 +78,7 @@ class RunSpare:
         lock = processes.try_lock(self.directory / LOCK)
         if lock is None or not is_private(self.directory):
             return 1
+        _say_who(lock)
         _remove_leavings(self.directory)
         self._home.mkdir()
         home_lock = processes.try_lock(self._home / LOCK)
@@ -200,6 +201,14 @@ def _write_to(outputs: list[int]) -> None:
         errors=err.errors,
         line_buffering=True,
     )
+
+
+def _say_who(lock: IO[str]) -> None:
+    """Write into the lock whose it is."""
+    lock.seek(0)
+    lock.truncate()
+    lock.write(str(os.getpid()))
+    lock.flush()
 
 
 def _remove_leavings(directory: Path) -> None:

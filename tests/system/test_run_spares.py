@@ -19,6 +19,7 @@ import pytest
 from engine.commands.run_order import fits_spare, read_order, write_order
 from engine.commands.warm_run import hand_over, leave_spare
 from engine.driver.handover import SOCKET, TOKEN, Line, call, is_private
+from engine.driver.left_spares import end_spare, find_spare
 from engine.driver.surroundings import digest_of_surroundings
 from engine.errors import DriverCrashedError
 from engine.jobs import processes
@@ -45,6 +46,7 @@ CALLER = """
 import os, pathlib, sys
 from engine.commands.warm_run import hand_over
 from engine.driver.handover import call
+from engine.driver.left_spares import end_spare, find_spare
 from engine.driver.surroundings import digest_of_surroundings
 line = call(pathlib.Path(sys.argv[1]), digest_of_surroundings(os.environ))
 assert line is not None
@@ -302,3 +304,54 @@ def test_a_run_of_another_kind_does_its_work_itself(change: dict[str, object]) -
     spec = RunSpec("n", "", Path())
     assert fits_spare(spec)
     assert not fits_spare(replace(spec, **change))
+
+
+def warm(left: Left, action: str) -> str:
+    """What `arroyo warm` says."""
+    environment = {**os.environ, "ARROYO_CACHE": str(left.directory.parent)}
+    command = [sys.executable, "-m", "engine", "warm", action]
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    return answer.stdout
+
+
+def test_who_waits_is_shown_and_can_be_ended(left: Left) -> None:
+    spare = left.spare()
+
+    assert warm(left, "show").startswith(f"spare {spare.pid} waits since ")
+    assert spare.poll() is None
+    assert warm(left, "stop") == f"ended: spare {spare.pid}\n"
+    assert spare.wait(120) == -signal.SIGKILL
+    assert warm(left, "show") == warm(left, "stop") == "no spare waits for a run\n"
+
+
+def test_a_spare_that_has_a_run_is_not_ended(left: Left) -> None:
+    spare = left.spare()
+    caller = left.caller("waits")
+    assert caller.stdout is not None
+    assert caller.stdout.readline() == "waits\n"
+
+    assert warm(left, "stop") == "no spare waits for a run\n"
+
+    assert spare.poll() is None
+    caller.kill()
+    caller.communicate()
+
+
+def test_a_spare_that_does_not_obey_is_killed(left: Left) -> None:
+    spare = left.spare()
+    spare.send_signal(signal.SIGSTOP)
+    seconds = iter(range(0, 10_000, 100))
+
+    ended = end_spare(left.directory, lambda: next(seconds))
+
+    assert ended is not None
+    assert ended.pid == spare.pid
+    assert spare.wait(120) == -signal.SIGKILL
+
+
+def test_nobody_looks_into_a_directory_that_others_can_enter(left: Left) -> None:
+    left.spare()
+    left.directory.chmod(0o755)
+
+    assert find_spare(left.directory) is None
+    assert end_spare(left.directory) is None

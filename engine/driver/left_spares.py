@@ -1,0 +1,53 @@
+"""The spare that a run has left, as others see it: whether one waits, and that it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from engine.driver.handover import LOCK, TOKEN, is_private
+from engine.jobs import processes
+
+_LOOK = 0.05
+_PATIENCE = 10.0
+"""Seconds for a spare to notice that its token is gone: it looks once a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftSpare:
+    """A spare that waits; `pid` is None where an earlier version has left it, which does not say."""
+
+    pid: int | None
+    since: datetime
+
+
+def find_spare(directory: Path) -> LeftSpare | None:
+    """The spare that waits for a run; one that has a run is none any more."""
+    lock = directory / LOCK
+    if not is_private(directory) or not processes.is_locked(lock):
+        return None
+    try:
+        text, since = lock.read_text(), datetime.fromtimestamp(lock.stat().st_mtime, UTC)
+    except OSError:
+        return None
+    return LeftSpare(int(text) if text.isdigit() else None, since)
+
+
+def end_spare(directory: Path, clock: Callable[[], float] = time.monotonic) -> LeftSpare | None:
+    """End the spare that waits, and wait until it has ended; which it was. One that does not obey is killed."""
+    spare = find_spare(directory)
+    if spare is None:
+        return None
+    give_up = clock() + _PATIENCE
+    while processes.is_locked(directory / LOCK):
+        # again and again: one that is just starting writes its token down later
+        with suppress(OSError):
+            (directory / TOKEN).unlink(missing_ok=True)
+        if clock() > give_up and spare.pid is not None:
+            processes.kill_group(spare.pid)
+        time.sleep(_LOOK)
+    return spare
