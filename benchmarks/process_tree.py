@@ -130,7 +130,7 @@ class ProcessTree:
 
 def _read(number: int, root: int) -> tuple[Key, Process] | None:
     try:
-        head, _, tail = Path(f"/proc/{number}/stat").read_text().rpartition(")")
+        head, _, tail = Path(f"/proc/{number}/stat").read_text(errors="replace").rpartition(")")
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = tail.split()

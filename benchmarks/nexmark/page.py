@@ -54,6 +54,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _runs(results: Sequence[Result]) -> str:
+    if not results:
+        return "No run is kept yet, so the tables and charts below are empty."
     return _table(
         ("run", "commit", "events", "input", "epochs", "rounds", "load in the end", "machine"),
         (

@@ -57,6 +57,10 @@ def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_results(tmp_path)[0].plays == run.plays
 
 
+def test_the_page_says_that_there_are_no_runs() -> None:
+    assert files([], "{{runs}}")["benchmarks.md"].startswith("No run is kept yet")
+
+
 def test_the_page_says_what_is_not_measured() -> None:
     page = files([result("2024-01-01", q0={"ours": [1], "spark": [4]})], "{{goals}}\n{{ratios}}\n{{seconds}}")
 
