@@ -16,7 +16,8 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api format constraints clean
+.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-latency \
+	bench-startup bench-state bench-scale format constraints clean
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || grep '##' $(MAKEFILE_LIST)
@@ -94,6 +95,18 @@ bench-nexmark: $(READY) ## Nexmark through the engine and its peers: QUERIES=q0,
 
 bench-api: $(READY) ## The control plane under load: 1,000 pipelines, 20 drivers, 500 held requests: SECONDS=60
 	$(BIN)/python -m benchmarks.api $(or $(SECONDS),60)
+
+bench-latency: $(READY) ## From an event that is produced to its row before a reader: RATE=1000 SECONDS=30
+	$(BIN)/python -m benchmarks.latency $(or $(RATE),1000) $(or $(SECONDS),30)
+
+bench-startup: $(READY) ## From a command to its first epoch: ours and spark-submit: ROUNDS=3
+	$(BIN)/python -m benchmarks.startup $(or $(ROUNDS),3)
+
+bench-state: $(READY) ## Throughput and memory by the number of keys in state: KEYS=10000,100000,1000000,10000000
+	$(BIN)/python -m benchmarks.state $(or $(KEYS),10000,100000,1000000,10000000)
+
+bench-scale: $(READY) ## Time against events, start not counted: ROWS=500000, times 1, 4 and 16
+	$(BIN)/python -m benchmarks.scale $(or $(ROWS),500000)
 
 format: $(READY) ## Format the code
 	$(BIN)/ruff check --fix-only --quiet .
