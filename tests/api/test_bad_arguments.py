@@ -42,6 +42,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "delete": ["orders"],
     "token": ["create", "ann"],
     "sweep": [],
+    "warm": ["show"],
     "backup": ["{script}.backup"],
     "restore-backup": ["{script}"],
     "completion": ["bash"],
