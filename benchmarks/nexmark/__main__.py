@@ -121,7 +121,7 @@ def main(arguments: Sequence[str]) -> int:
     cache = CACHE / "bench"
     events = Events(cache, options.events, options.epochs)
     names = [name for name in PEERS if name in options.peers]
-    began = datetime.now(UTC)
+    began, commit = datetime.now(UTC), _commit()
     logs = Path(tempfile.mkdtemp(prefix="nexmark-logs-"))
     with ExitStack() as opened:
         peers: dict[str, Peer] = {}
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str]) -> int:
         benchmark = Benchmark(names, peers, events, options.input, options.rounds)
         for query in options.queries:
             benchmark.play(QUERIES[query])
-            result = _result(benchmark, began, names)
+            result = _result(benchmark, began, commit)
             result.save(ROOT / "benchmarks" / "results" / f"nexmark-{began:%Y-%m-%d-%H%M}.json")
     return _show(result, names)
 
@@ -173,12 +173,17 @@ def _peers(text: str) -> list[str]:
     return names
 
 
-def _result(benchmark: Benchmark, began: datetime, names: Sequence[str]) -> Result:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+def _commit() -> str:
+    """What is checked out; asked before the peers start, since it may change under a long run."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
+
+
+def _result(benchmark: Benchmark, began: datetime, commit: str) -> Result:
     events = benchmark.events
     return Result(
         date=began.date().isoformat(),
-        commit=commit.stdout.strip(),
+        commit=commit,
         machine=describe_machine(),
         load=os.getloadavg(),
         events=events.count,
