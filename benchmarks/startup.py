@@ -121,12 +121,12 @@ def _kind(command: bytes) -> str:
 
 
 def follow(command: Sequence[str], state: Path, meter: Meter, environment: Mapping[str, str]) -> Mapping[str, Moment]:
-    """Play a command, and look at it from outside until it has ended."""
+    """Play a command, and look at it from outside until it has ended. All begin in one directory, as a spare wants."""
     meter.look()
     before = meter.used()
     begin, moments = time.monotonic(), dict[str, Moment]()
     with (state.parent / "output").open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, cwd=state.parent)
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, cwd=tempfile.gettempdir())
     while process.poll() is None:
         meter.look()
         for name, file in MOMENTS.items():
