@@ -23,16 +23,18 @@ from engine.driver.left_spares import end_spare, find_spare
 from engine.driver.surroundings import digest_of_surroundings
 from engine.errors import DriverCrashedError
 from engine.jobs import processes
-from engine.spark.run import RunSpec
+from engine.spark.run_spec import RunSpec
 from engine.udf.declared import UdfFile
 
 SPARE = """
 import pathlib, signal, sys, time
 from engine.commands import run_spare
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
+
 def run(order):
-    print(order, flush=True)
     print("to standard error", file=sys.stderr)
+    print(order, flush=True)  # last: whoever reads it interrupts at once
     if order == "waits":
         time.sleep(60)
     if order == "fails":
@@ -46,7 +48,6 @@ CALLER = """
 import os, pathlib, sys
 from engine.commands.warm_run import hand_over
 from engine.driver.handover import call
-from engine.driver.left_spares import end_spare, find_spare
 from engine.driver.surroundings import digest_of_surroundings
 line = call(pathlib.Path(sys.argv[1]), digest_of_surroundings(os.environ))
 assert line is not None
