@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -30,7 +31,7 @@ from tests.kafka.broker import Broker, running
 
 WARM = 15.0
 """Seconds of events that do not count: Java is still compiling."""
-_START = 180.0
+_START = 300.0
 """Seconds until the first row must be there."""
 _TICK = 0.02
 """Seconds between two bursts of events."""
@@ -109,7 +110,9 @@ class KafkaWay:
     """A topic in, and a topic out that is written exactly once and read with `read_committed`."""
 
     def __init__(self, broker: Broker) -> None:
-        source, sink = broker.create_topic("events", 2, retention_ms=-1), broker.create_topic("output", 1)
+        source, sink = (f"{topic}-{uuid.uuid4().hex[:8]}" for topic in ("events", "output"))
+        broker.create_topic(source, 2, retention_ms=-1)
+        broker.create_topic(sink, 1)
         self.tables = f"""
 CREATE TABLE events ({_EVENTS}) WITH (connector = 'kafka', type = 'source', format = 'json',
   bootstrap_servers = '{broker.address}', topic = '{source}', source.offset = 'earliest');
@@ -220,9 +223,9 @@ def _durations(reports: Path, since: float) -> list[float]:
     """How long the epochs took that were committed from an instant on."""
     contents = (json.loads(line) for line in reports.read_text().splitlines() if line.startswith("{"))
     return [
-        float(content["duration"])
+        float(content["duration_seconds"])
         for content in contents
-        if "duration" in content and datetime.fromisoformat(content["at"]).timestamp() >= since
+        if "duration_seconds" in content and datetime.fromisoformat(content["at"]).timestamp() >= since
     ]
 
 
