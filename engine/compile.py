@@ -6,7 +6,7 @@ parse -> translate -> optimize -> check -> split; what follows (lower, run) need
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from engine.connectors import connector_of
@@ -18,6 +18,7 @@ from engine.plan.check import check
 from engine.plan.fingerprint import fingerprint
 from engine.plan.fuse import fuse
 from engine.plan.nodes import Scan, Write
+from engine.plan.operators import Operator, operators_of
 from engine.plan.rules import optimize
 from engine.plan.split import Parts, split
 from engine.plan.stable_text import stable_text
@@ -44,6 +45,8 @@ class Program:
     udfs: Udfs = NO_UDFS
     is_fused: bool = False
     """Whether the tasks of its sources do what they can of it."""
+    declared: Mapping[str, Table] = field(default_factory=dict)
+    """The tables with all the columns that they are declared with."""
 
     @property
     def running_parts(self) -> Parts:
@@ -63,6 +66,16 @@ class Program:
     def scans(self) -> Mapping[str, Scan]:
         """The source tables that are read, each with what is read of it."""
         return {node.table: node for write in self.writes for node in walk(write) if isinstance(node, Scan)}
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """What keeps state between epochs, by what it means; in the order of Spark's operator numbers."""
+        return operators_of(self.parts, self.digests)
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """A text for the code of each of the user's functions, by name."""
+        return {name: udf.file.digest for name, udf in self.udfs.by_name.items()}
 
     @property
     def dead_letter_tables(self) -> Mapping[str, frozenset[str]]:
@@ -104,7 +117,8 @@ def compile_script(
     # where a lookup table is, and how it is read, can change under a state: nothing that it said is kept
     described = {name: _describe(table) for name, table in translation.tables.items() if table.direction != "lookup"}
     described |= {f"function {name}": udf.file.digest for name, udf in called.by_name.items()}
-    program = Program(writes, translation.tables, split(writes), fingerprint(writes, described), called)
+    parts, text = split(writes), fingerprint(writes, described)
+    program = Program(writes, translation.tables, parts, text, called, declared=translation.tables)
     _check_readers(program)
     _check_targets(program)
     return replace(program, tables={name: _narrow(table, program.scans) for name, table in program.tables.items()})

@@ -286,6 +286,24 @@ class StateError(EngineError):
     code = "state.error"
 
 
+class UnknownSubjectError(StateError):
+    """What is to be kept or given up in a change of scripts is in neither of them."""
+
+    code = "state.unknown_subject"
+
+
+class NoStateError(StateError):
+    """There is no state to compare a script with."""
+
+    code = "state.missing"
+
+
+class RecompiledError(StateError):
+    """The script of a state does not give the query that the state is of, and cannot be compared with another."""
+
+    code = "state.recompiled"
+
+
 class OtherQueryError(StateError):
     """The state belongs to another query."""
 

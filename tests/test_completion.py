@@ -28,6 +28,8 @@ def completed(words: list[str], folder: Path) -> list[str]:
     ("words", "offers"),
     [
         (["exp"], ["explain"]),
+        (["pla"], ["plan"]),
+        (["plan", "orders.sql", "--for"], ["--format"]),
         (["run", "--sta"], ["--state-dir"]),
         (["run", "orders.sql", "--js"], ["--json-progress"]),
         (["stop", "--mode", "gr"], ["graceful"]),

@@ -22,4 +22,5 @@ def plan_query(
     check_requirements(files)
     program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
     names = tuple(name for names in program.target_names.values() for name in names)
-    return PlannedQuery(program.fingerprint, explain(program.parts, "json"), meaning_of(program, files), names)
+    graph = explain(program.parts, "json", ids=[operator.id for operator in program.operators])
+    return PlannedQuery(program.fingerprint, graph, meaning_of(program, files), names)

@@ -38,9 +38,10 @@ def _run(arguments: Namespace) -> int:
         complain(error, script)
         return 2
     program = replace(program, is_fused=arguments.fuse == "on")
-    shown = explain(program.running_parts, arguments.format, is_whole=program.whole is not None)
+    ids = [operator.id for operator in program.operators]
+    shown = explain(program.running_parts, arguments.format, is_whole=program.whole is not None, ids=ids)
     if arguments.format == "text":
-        shown += explain_state(program.parts)
+        shown += explain_state(program.parts, ids)
     print(shown, end="")  # noqa: T201 - the command's answer
     return 0
 

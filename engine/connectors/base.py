@@ -331,6 +331,8 @@ class Connector:
     """Whether its rows are for people to look at, who see changes as changes whatever the format."""
     may_refuse_rows: bool = False
     """Whether what its sink writes to can refuse a single row, so that `bad_data` has a meaning there."""
+    records_stand_alone: bool = False
+    """Whether each record that its sink writes is read by itself, so that those that come later may look different."""
     drops_all: bool = False
     """Whether rows for it need not even leave Spark."""
 

@@ -41,6 +41,7 @@ BLACKHOLE = Connector(
     name="blackhole",
     summary="Drops every row; useful for measurements and for trying things out.",
     options={"sink": BlackholeOptions},
+    records_stand_alone=True,
     open_sink=_open_sink,
     drops_all=True,
 )

@@ -133,6 +133,7 @@ PREVIEW = Connector(
     options={"sink": PreviewOptions},
     carries=frozenset({RecordKind.JSON}),
     default_format="json",
+    records_stand_alone=True,
     open_sink=Preview,
     hidden=True,
     only_shows=True,

@@ -53,5 +53,6 @@ STDOUT = Connector(
     options={"sink": StdoutOptions},
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     default_format="json",
+    records_stand_alone=True,
     open_sink=Stdout,
 )

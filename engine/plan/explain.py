@@ -49,20 +49,26 @@ from engine.plan.tree import Node, inputs_of
 Format = Literal["text", "json", "dot"]
 
 
-def explain(parts: Parts, form: Format = "text", *, is_whole: bool = False) -> str:
-    """The two halves of a plan, the top of each tree first; `is_whole` when the tasks of the source do all of it."""
+def explain(parts: Parts, form: Format = "text", *, is_whole: bool = False, ids: Sequence[str] = ()) -> str:
+    """The two halves of a plan, the top of each tree first; `is_whole` when the tasks of the source do all of it. `ids`
+    are those of the operators that keep state, in the order of their numbers; without them none are shown."""
     match form:
         case "text":
-            return "".join(f"{line}\n" for line in _text(parts, is_whole=is_whole))
+            return "".join(f"{line}\n" for line in _text(parts, is_whole=is_whole, ids=ids))
         case "json":
-            return json.dumps(to_graph(parts), indent=2) + "\n"
+            return json.dumps(to_graph(parts, ids), indent=2) + "\n"
         case "dot":
             return _dot(parts)
 
 
-def explain_state(parts: Parts) -> str:
+def explain_state(parts: Parts, ids: Sequence[str] = ()) -> str:
     """What is kept between epochs and for how long, a line for each operator that keeps something."""
-    lines = [f"  branch {branch}, {type(node).__name__}: {state}\n" for branch, node, state in retained_states(parts)]
+    states = retained_states(parts)
+    names = _names([node for _, node, _ in states], ids)
+    lines = [
+        f"  branch {branch}, {type(node).__name__}{_with_id(name)}: {state}\n"
+        for (branch, node, state), name in zip(states, names, strict=True)
+    ]
     return "kept between epochs\n" + "".join(lines or ["  nothing but how far the sources were read\n"])
 
 
@@ -115,6 +121,24 @@ def describe(node: Node) -> str:
     raise AssertionError(type(node).__name__)
 
 
+def grouping(node: Node) -> str:
+    """What takes rows together, and by what; whatever is computed of them."""
+    match node:
+        case WindowAggregate(_, window, _, keys):
+            return _by(_window(window), [key.expr for key in keys])
+        case UpdatingAggregate(_, keys):
+            return _by("GROUP", [key.expr for key in keys])
+        case UpdatingTop(_, _, partition):
+            return _by("ranking", partition)
+        case UpdatingJoin(kind=kind):
+            return f"{kind} join by {' and '.join(_conditions(node))}"
+    raise AssertionError(type(node).__name__)
+
+
+def _by(kind: str, keys: Sequence[Expr]) -> str:
+    return f"{kind} by {', '.join(map(show, keys))}" if keys else kind
+
+
 def _scan(scan: Scan) -> str:
     times = "" if scan.event_time is None else f", event time {show(scan.event_time)}"
     table = f"{'changes of ' if scan.is_changes else ''}{scan.table}"
@@ -124,20 +148,36 @@ def _scan(scan: Scan) -> str:
 def _top(top: Top) -> str:
     count = "all rows" if top.limit is None else f"{top.limit} rows"
     skipped = f" after {top.offset}" if top.offset else ""
-    return f"Top {count}{skipped} of each {top.window} by {_orders(top.order)}, within an epoch"
+    return f"Top {count}{skipped} of each {top.window} by {orders(top.order)}, within an epoch"
 
 
 def _updating_top(top: UpdatingTop) -> str:
     some = "all rows" if top.limit is None else f"{top.limit} row{'s' * (top.limit > 1)}"
     per_partition = f" of each {', '.join(map(show, top.partition))}" if top.partition else ""
     shown = f" as {top.number}" if top.number else ""
-    by = f" by {_orders(top.order)}" if top.order else ""
+    by = f" by {orders(top.order)}" if top.order else ""
     state = f"keeps them for {spell(top.ttl)} after its last change"
     return f"UpdatingTop {some}{per_partition}{by}, {top.function}{shown}, {state}"
 
 
+def aggregate_name(aggregate: Aggregate) -> str:
+    """An aggregate as a person would write it."""
+    inside = ", ".join(show(argument) for argument in aggregate.arguments) or "*"
+    distinct = "DISTINCT " if aggregate.distinct else ""
+    condition = "" if aggregate.condition is None else f" FILTER {show(aggregate.condition)}"
+    order = f" ORDER BY {orders(aggregate.order)}" if aggregate.order else ""
+    return f"{aggregate.function}({distinct}{inside}{order}){condition}"
+
+
+def orders(order: Sequence[Order]) -> str:
+    """An order as a person would write it."""
+    return ", ".join(
+        f"{show(key.expr)}{' DESC' * key.descending} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for key in order
+    )
+
+
 def _aggregates(aggregates: Iterable[NamedAggregate]) -> str:
-    return ", ".join(_aggregate(named.aggregate) for named in aggregates) or "distinct"
+    return ", ".join(aggregate_name(named.aggregate) for named in aggregates) or "distinct"
 
 
 def show(expr: Expr) -> str:
@@ -180,9 +220,10 @@ class _Vertex:
     above: int | None
 
 
-def to_graph(parts: Parts) -> dict[str, list[dict[str, object]]]:
-    """Nodes and edges, for drawing."""
+def to_graph(parts: Parts, ids: Sequence[str] = ()) -> dict[str, list[dict[str, object]]]:
+    """Nodes and edges, for drawing. What keeps state has its id among them, if `ids` has it."""
     vertices = list(_vertices(parts))
+    names = _names([vertex.node for vertex in vertices], ids)
     nodes: list[dict[str, object]] = [
         {
             "node_id": vertex.number,
@@ -190,9 +231,10 @@ def to_graph(parts: Parts) -> dict[str, list[dict[str, object]]]:
             "description": describe(vertex.node),
             "part": vertex.part,
             "state": state_of(vertex.node),
+            "operator_id": name,
             "parallelism": 1,
         }
-        for vertex in vertices
+        for vertex, name in zip(vertices, names, strict=True)
     ]
     tops = {
         int(vertex.part.split()[1]): vertex.number
@@ -225,19 +267,30 @@ def _vertices(parts: Parts) -> Iterator[_Vertex]:
             number += 1
 
 
-def _text(parts: Parts, *, is_whole: bool) -> Iterator[str]:
+def _text(parts: Parts, *, is_whole: bool, ids: Sequence[str]) -> Iterator[str]:
+    names = iter(ids)
     yield "epoch part, once per epoch over what the stream part released"
     for write in parts.writes:
-        yield from _tree(write, 1)
+        yield from _tree(write, 1, names)
     for index, branch in enumerate(parts.branches):
         yield f"stream part, branch {index}{', read, computed and written in the task of the source' * is_whole}"
-        yield from _tree(branch, 1)
+        yield from _tree(branch, 1, names)
 
 
-def _tree(node: Node, depth: int) -> Iterator[str]:
-    yield f"{'  ' * depth}{describe(node)}"
+def _tree(node: Node, depth: int, names: Iterator[str]) -> Iterator[str]:
+    yield f"{'  ' * depth}{describe(node)}{_with_id(next(names, None) if state_of(node) else None)}"
     for below in inputs_of(node):
-        yield from _tree(below, depth + 1)
+        yield from _tree(below, depth + 1, names)
+
+
+def _names(nodes: Iterable[Node], ids: Sequence[str]) -> list[str | None]:
+    """The ids of the nodes that keep state, which are in the order of their numbers; None for all others."""
+    names = iter(ids)
+    return [next(names, None) if state_of(node) else None for node in nodes]
+
+
+def _with_id(name: str | None) -> str:
+    return "" if name is None else f" [{name}]"
 
 
 def _dot(parts: Parts) -> str:
@@ -257,16 +310,8 @@ def _with_name(name: str, text: str) -> str:
     return text if text == name else f"{text} AS {name}"
 
 
-def _aggregate(aggregate: Aggregate) -> str:
-    inside = ", ".join(show(argument) for argument in aggregate.arguments) or "*"
-    distinct = "DISTINCT " if aggregate.distinct else ""
-    condition = "" if aggregate.condition is None else f" FILTER {show(aggregate.condition)}"
-    order = f" ORDER BY {_orders(aggregate.order)}" if aggregate.order else ""
-    return f"{aggregate.function}({distinct}{inside}{order}){condition}"
-
-
 def _partials(node: Partials) -> str:
-    results = ", ".join(["count(*)", *(_aggregate(named.aggregate) for named in node.aggregates)])
+    results = ", ".join(["count(*)", *(aggregate_name(named.aggregate) for named in node.aggregates)])
     by = ", ".join([*_stretch(node.stretch), *map(show, node.keys)])
     return f"partial {results}" + (f" by {by}" if by else "")
 
@@ -280,15 +325,9 @@ def _stretch(stretch: Pane | Burst | None) -> tuple[str, ...]:
     return ()
 
 
-def _orders(order: Sequence[Order]) -> str:
-    return ", ".join(
-        f"{show(key.expr)}{' DESC' * key.descending} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for key in order
-    )
-
-
 def _over(call: NamedOver) -> str:
     partition = ", ".join(show(part) for part in call.partition)
-    order = f" ORDER BY {_orders(call.order)}" if call.order else ""
+    order = f" ORDER BY {orders(call.order)}" if call.order else ""
     frame = "" if call.frame is None else f" {_frame(call.frame)}"
     inside = ", ".join(show(argument) for argument in call.arguments)
     nulls = " IGNORE NULLS" * call.ignore_nulls

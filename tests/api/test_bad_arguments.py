@@ -24,6 +24,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "run": ["{script}"],
     "check": ["{script}"],
     "explain": ["{script}"],
+    "plan": ["{script}", "--state-dir", "{script}"],
     "serve": ["--port", "0"],
     "deploy": ["{script}"],
     "list": [],
@@ -108,9 +109,10 @@ def broken_files(folder: Path) -> dict[str, Path]:
 @pytest.mark.parametrize(
     ("verb", "option"),
     [
-        *((verb, None) for verb in ("run", "check", "explain", "deploy")),
-        *((verb, "--udf") for verb in ("run", "check", "explain", "deploy")),
-        *((verb, "--connections") for verb in ("run", "check", "explain")),
+        *((verb, None) for verb in ("run", "check", "explain", "plan", "deploy")),
+        *((verb, "--udf") for verb in ("run", "check", "explain", "plan", "deploy")),
+        *((verb, "--connections") for verb in ("run", "check", "explain", "plan")),
+        ("plan", "--old-udf"),
         ("deploy", "--secret"),
         ("serve", "--config"),
     ],

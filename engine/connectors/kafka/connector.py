@@ -69,6 +69,7 @@ KAFKA = Connector(
     target_names=_target_names,
     open_source=_open_source,
     spark_read=_spark_read,
+    records_stand_alone=True,
     open_sink=_open_sink,
     guarantee="exactly-once",
     limits=(

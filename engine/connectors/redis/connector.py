@@ -48,6 +48,7 @@ REDIS = Connector(
     carries_changes=False,
     metadata={"key": Field("key", types.TEXT, nullable=False)},
     check=_check,
+    records_stand_alone=True,
     open_sink=_open_sink,
     open_lookup=_open_lookup,
     guarantee="at-least-once",

@@ -47,6 +47,7 @@ SINGLE_FILE = Connector(
     },
     target_names=_target_names,
     open_source=_open_source,
+    records_stand_alone=True,
     open_sink=_open_sink,
     guarantee="exactly-once",
     limits=("Readers may see a part of an epoch while it is written; after a crash that part is cut off again.",),

@@ -25,6 +25,7 @@ WEBHOOK = Connector(
     options={"sink": WebhookOptions},
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     default_format="json",
+    records_stand_alone=True,
     open_sink=_open_sink,
     guarantee="at-least-once",
     limits=(

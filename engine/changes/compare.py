@@ -1,0 +1,89 @@
+"""Two scripts compared: what becomes of the state of the first when the second takes its place.
+
+    before   tumble-3f0c of clicks into counts
+    after    session-77aa of clicks into sessions, tumble-3f0c of clicks into counts
+
+    clicks         SAME         it is read on from where it was
+    tumble-3f0c    STATE_KEPT   Spark's number 1 goes on with the state of number 0
+    session-77aa   STATE_NEW
+    counts         SAME
+    sessions       STATE_NEW    it has the rows from the change on
+
+See docs/decisions/operators-are-known-by-what-they-mean.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from engine.changes.operators import Consent, Pair, keeps_state, operator_verdicts, pairs_of
+from engine.changes.positions import source_numbers
+from engine.changes.sinks import sink_verdicts
+from engine.changes.sources import new_sources, source_verdicts
+from engine.changes.verdict import Change, UpgradePlan, Verdict
+from engine.compile import Program
+from engine.errors import UnknownSubjectError
+
+
+def compare(
+    before: Program,
+    after: Program,
+    *,
+    keep_state: Collection[str] = (),
+    reset: Collection[str] = (),
+    parallelism: tuple[int, int] | None = None,
+) -> UpgradePlan:
+    """What becomes of the state of `before` when `after` takes its place. The operators in `keep_state` keep what they
+    have though the rows that come to them have changed; operators, sources and sinks in `reset` begin anew, or go.
+    `parallelism` is that of both, where it is known. Nothing is read or written."""
+    consent = Consent(frozenset(keep_state), frozenset(reset))
+    pairs = pairs_of(before.operators, after.operators)
+    _check_names(consent, pairs, before, after)
+    is_same = before.fingerprint == after.fingerprint
+    fresh = new_sources(before, after, consent.reset)
+    verdicts = [
+        *source_verdicts(before, after, consent.reset),
+        *operator_verdicts(pairs, consent, fresh, is_same=is_same),
+        *sink_verdicts(before, after, consent.reset),
+        *_lookup_verdicts(before, after),
+        *_rescale(parallelism),
+    ]
+    kept = {
+        pair.new.number: pair.old.number
+        for pair in pairs
+        if pair.old is not None and pair.new is not None and keeps_state(pair, consent)
+    }
+    plan = UpgradePlan(before.fingerprint, after.fingerprint, tuple(verdicts), kept)
+    return replace(plan, sources=source_numbers(before, after, kept, plan.dropped_sources))
+
+
+def _check_names(consent: Consent, pairs: Collection[Pair], before: Program, after: Program) -> None:
+    operators = {name for pair in pairs for name in pair.names}
+    tables = {*before.scans, *after.scans}
+    tables |= {write.table for program in (before, after) for write in program.writes}
+    tables |= {*before.dead_letter_tables, *after.dead_letter_tables}
+    for option, names, known in (
+        ("keep-state", consent.keep_state, operators),
+        ("reset", consent.reset, operators | tables),
+    ):
+        for name in sorted(names - known):
+            raise UnknownSubjectError(
+                f"--{option} {name}: neither script has anything of that name",
+                hint=f"it may name {', '.join(sorted(known)) or 'nothing: there is no state'}",
+            )
+
+
+def _lookup_verdicts(before: Program, after: Program) -> Iterator[Verdict]:
+    """Lookup tables are asked anew for each row, so nothing of them is kept."""
+    for name in sorted(before.declared.keys() & after.declared.keys()):
+        old, new = before.declared[name], after.declared[name]
+        if (old.direction, new.direction) == ("lookup", "lookup") and old != new:
+            shown = "rows from the change on are looked up there, results of those before stay"
+            yield Verdict("lookup", name, Change.RESTART, "where or how it is looked up differs", shown)
+
+
+def _rescale(parallelism: tuple[int, int] | None) -> Iterator[Verdict]:
+    if parallelism is not None and parallelism[0] != parallelism[1]:
+        reason = f"the state is cut into {parallelism[1]} parts instead of {parallelism[0]}"
+        yield Verdict("pipeline", "parallelism", Change.RESCALE, reason)

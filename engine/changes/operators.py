@@ -1,0 +1,211 @@
+"""What becomes of operators that keep state.
+
+    before   tumble-3f0c of page = '/'    keeps user, count(*)
+    after    tumble-3f0c of page = '/a'   keeps user, count(*)     REFUSED: which rows come to it has changed
+             session-77aa of page = '/'   keeps user, count(*)     STATE_NEW
+
+The same id means the same source, keys and window. Where rows and columns are the same as well, the state is right as
+it is; where they differ, it is not guessed what the old one is good for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from engine.changes.verdict import Change, Verdict
+from engine.plan.explain import grouping
+from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate
+from engine.plan.operators import Operator, Part
+from engine.plan.retained_state import spell
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What somebody has agreed to: the operators in `keep_state` keep rows that would not come to them any more, what
+    is in `reset` begins anew."""
+
+    keep_state: frozenset[str] = frozenset()
+    reset: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An operator of the old script with the one of the new that means the same; None where there is none."""
+
+    old: Operator | None
+    new: Operator | None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What it may be called: either script's id."""
+        return frozenset(operator.id for operator in (self.old, self.new) if operator is not None)
+
+    @property
+    def name(self) -> str:
+        """What it is called: by what runs, if it runs."""
+        operator = self.old or self.new
+        assert operator is not None
+        return operator.id
+
+
+def pairs_of(before: Sequence[Operator], after: Sequence[Operator]) -> list[Pair]:
+    """Which operators belong together: those that mean the same, first where rows and columns are the same, then where
+    only the columns are, then in the order in which they stand. New ones in their order, then what is gone."""
+    partners: dict[int, Operator] = {}
+    unpaired = list(before)
+    for matches in (_same, _same_columns, _same_identity):
+        for new in after:
+            if new.number in partners:
+                continue
+            old = next((old for old in unpaired if matches(old, new)), None)
+            if old is not None:
+                partners[new.number] = old
+                unpaired.remove(old)
+    return [*(Pair(partners.get(new.number), new) for new in after), *(Pair(old, None) for old in unpaired)]
+
+
+def _same(old: Operator, new: Operator) -> bool:
+    return _same_columns(old, new) and old.rows == new.rows
+
+
+def _same_columns(old: Operator, new: Operator) -> bool:
+    return _same_identity(old, new) and _meanings(old.columns) == _meanings(new.columns)
+
+
+def _same_identity(old: Operator, new: Operator) -> bool:
+    return old.identity == new.identity
+
+
+def keeps_state(pair: Pair, consent: Consent) -> bool:
+    """Whether the new operator goes on with the state of the old one."""
+    if pair.old is None or pair.new is None or pair.names & consent.reset:
+        return False
+    if not _same_columns(pair.old, pair.new):
+        return False
+    return pair.old.rows == pair.new.rows or bool(pair.names & consent.keep_state)
+
+
+def verdict_of(pair: Pair, consent: Consent, pairs: Collection[Pair], new_sources: frozenset[str]) -> Verdict:
+    """What becomes of an operator. `new_sources` are the tables that are not read yet."""
+    match pair:
+        case Pair(None, Operator() as new):
+            return Verdict("operator", new.id, Change.STATE_NEW, _reason_of_new(new), _shown_of_new(new, new_sources))
+        case Pair(Operator() as old, None):
+            return _gone(pair, old, consent, pairs)
+        case Pair(Operator() as old, Operator() as new):
+            return _of_both(pair, old, new, consent)
+    raise AssertionError(pair)
+
+
+def _of_both(pair: Pair, old: Operator, new: Operator, consent: Consent) -> Verdict:
+    if pair.names & consent.reset:
+        return Verdict(
+            "operator", old.id, Change.STATE_DROPPED, "it is to begin anew", _shown_of_new(new, frozenset()), loses=True
+        )
+    if keeps_state(pair, consent):
+        reason = "; ".join(filter(None, (_difference_of_rows(old, new), _difference_of_ttl(old, new))))
+        shown = "rows that it has kept from before stay in its results" if old.rows != new.rows else ""
+        return Verdict("operator", old.id, Change.STATE_KEPT, reason, shown)
+    reasons, ways = [], [f"--reset {old.id} gives up its state"]
+    if not _same_columns(old, new):
+        reasons.append(_difference_of_columns(old.columns, new.columns))
+    if old.rows != new.rows:
+        reasons.append(_difference_of_rows(old, new))
+        if _same_columns(old, new):
+            ways.insert(0, f"--keep-state {old.id} lets the rows that it has kept stay")
+    return Verdict("operator", old.id, Change.REFUSED, f"{'; '.join(reasons)}: {', '.join(ways)}")
+
+
+def _gone(pair: Pair, old: Operator, consent: Consent, pairs: Collection[Pair]) -> Verdict:
+    reason = f"nothing in the new script is {grouping(old.node)} of {_tables(old)}"
+    others = [
+        other.new
+        for other in pairs
+        if other.old is None and other.new is not None
+        and (other.new.kind, other.new.sources) == (old.kind, old.sources)
+    ]  # fmt: skip
+    if others:
+        instead = f"{grouping(others[0].node)} ({others[0].id})"
+        reason = f"it is {grouping(old.node)}, and the new script has {instead} instead"
+    if pair.names & consent.reset:
+        return Verdict(
+            "operator", old.id, Change.STATE_DROPPED, reason, "what it has not given out yet is lost", loses=True
+        )
+    return Verdict("operator", old.id, Change.REFUSED, f"{reason}: --reset {old.id} gives up its state")
+
+
+def _reason_of_new(new: Operator) -> str:
+    return f"{grouping(new.node)} of {_tables(new)} is not kept yet"
+
+
+def _shown_of_new(new: Operator, new_sources: frozenset[str]) -> str:
+    if new.sources and new_sources.issuperset(new.sources):
+        return "it begins with its sources"
+    if isinstance(new.node, WindowAggregate):
+        return "it has only the rows from the change on: windows that are open at that time are incomplete"
+    return "it has only the rows from the change on, and nothing of those before"
+
+
+def _difference_of_rows(old: Operator, new: Operator) -> str:
+    """In words, what of the rows that come to an operator has changed; nothing if that is nothing."""
+    if old.rows == new.rows:
+        return ""
+    came, went = _came_and_went(old.conditions, new.conditions)
+    if came or went:
+        return f"which rows come to it has changed ({_listed(came, went)})"
+    changed = sorted({text.split()[0] for text in {*old.functions} ^ {*new.functions}})
+    if changed:
+        return f"the code of {', '.join(changed)} has changed, which makes its rows"
+    return "the event time of its rows, or what is below it, has changed"
+
+
+def _difference_of_columns(old: Sequence[Part], new: Sequence[Part]) -> str:
+    came, went = _came_and_went(old, new)
+    if came or went:
+        return f"what it keeps has changed ({_listed(came, went)})"
+    return f"what it keeps has another order: {', '.join(part.name for part in new)}"
+
+
+def _difference_of_ttl(old: Operator, new: Operator) -> str:
+    before, after = _ttl(old), _ttl(new)
+    if before == after or before is None or after is None:
+        return ""
+    return f"it is kept for {spell(after)} after its last change instead of {spell(before)}; what is forgotten stays so"
+
+
+def _ttl(operator: Operator) -> timedelta | None:
+    match operator.node:
+        case UpdatingAggregate(ttl=ttl) | UpdatingJoin(ttl=ttl) | UpdatingTop(ttl=ttl):
+            return ttl
+    return None
+
+
+def _came_and_went(old: Sequence[Part], new: Sequence[Part]) -> tuple[list[str], list[str]]:
+    came = [part.name for part in new if part.meaning not in _meanings(old)]
+    went = [part.name for part in old if part.meaning not in _meanings(new)]
+    return came, went
+
+
+def _listed(came: Sequence[str], went: Sequence[str]) -> str:
+    return ", ".join([*(f"+ {name}" for name in came), *(f"- {name}" for name in went)])
+
+
+def _meanings(parts: Sequence[Part]) -> list[str]:
+    return [part.meaning for part in parts]
+
+
+def _tables(operator: Operator) -> str:
+    return " and ".join(operator.sources)
+
+
+def operator_verdicts(
+    pairs: Sequence[Pair], consent: Consent, new_sources: frozenset[str], *, is_same: bool
+) -> Iterator[Verdict]:
+    """What becomes of all operators; of two scripts that mean the same, nothing."""
+    for pair in pairs:
+        verdict = verdict_of(pair, consent, pairs, new_sources)
+        if is_same and verdict.change is Change.STATE_KEPT:
+            verdict = Verdict("operator", verdict.name, Change.SAME)
+        yield verdict

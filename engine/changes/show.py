@@ -1,0 +1,85 @@
+"""The plan of a change for people: a table on a terminal, JSON for programs, Markdown for a comment on a change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Literal
+
+from engine.changes.verdict import UpgradePlan, Verdict
+
+Form = Literal["text", "json", "markdown"]
+
+
+def show(plan: UpgradePlan, form: Form = "text") -> str:
+    """The plan as a text that ends with a line break."""
+    match form:
+        case "text":
+            return _text(plan)
+        case "json":
+            return json.dumps(to_json(plan), indent=2) + "\n"
+        case "markdown":
+            return _markdown(plan)
+
+
+def summary(plan: UpgradePlan) -> str:
+    """What it comes to, in a sentence."""
+    refused = [verdict.name for verdict in plan.verdicts if verdict.change == "REFUSED"]
+    if refused:
+        return f"refused because of {', '.join(refused)}; nothing of it is done"
+    if plan.is_same:
+        return "nothing changes"
+    lost = [verdict.name for verdict in plan.verdicts if verdict.loses]
+    return f"what {', '.join(lost)} has kept is given up" if lost else "nothing is lost"
+
+
+def to_json(plan: UpgradePlan) -> dict[str, object]:
+    """The plan in plain values."""
+    return {
+        "id": plan.id,
+        "is_same": plan.is_same,
+        "is_refused": plan.is_refused,
+        "loses_nothing": plan.loses_nothing,
+        "summary": summary(plan),
+        "verdicts": [asdict(verdict) for verdict in plan.verdicts],
+    }
+
+
+def _text(plan: UpgradePlan) -> str:
+    rows = [("", "NAME", "CHANGE"), *((verdict.subject, verdict.name, verdict.change) for verdict in plan.verdicts)]
+    widths = [max(len(row[place]) for row in rows) for place in range(3)]
+    lines = [_line(rows[0], widths)]
+    for verdict, row in zip(plan.verdicts, rows[1:], strict=True):
+        lines.append(_line(row, widths))
+        lines += [f"    {text}" for text in _remarks(verdict)]
+    return "\n".join([*lines, "", f"plan {plan.id}: {summary(plan)}", ""])
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _markdown(plan: UpgradePlan) -> str:
+    lines = [
+        f"**Plan `{plan.id}`**: {_escaped(summary(plan))}.",
+        "",
+        "| | name | change | |",
+        "| --- | --- | --- | --- |",
+    ]
+    for verdict in plan.verdicts:
+        remarks = "<br>".join(map(_escaped, _remarks(verdict)))
+        name, change = _escaped(verdict.name), _escaped(verdict.change)
+        lines.append(f"| {verdict.subject} | {name} | {change} | {remarks} |")
+    return "\n".join(lines) + "\n"
+
+
+def _remarks(verdict: Verdict) -> list[str]:
+    return [text for text in (verdict.reason, verdict.shown) if text]
+
+
+def _escaped(text: str) -> str:
+    """Text that a cell of a table shows as it is."""
+    for sign in "\\|<>*_`":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())

@@ -1,0 +1,114 @@
+"""What becomes of what sinks have written, and of what they have not published yet. A table is known by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from engine.changes.sources import changed_options, differing
+from engine.changes.verdict import Change, Verdict
+from engine.compile import Program
+from engine.connectors import connector_of
+from engine.connectors.base import Table
+from engine.connectors.files.sink_options import FileSinkOptions
+from engine.plan.meaning import written_by
+from engine.plan.nodes import is_updating
+
+_LOGIN = {
+    "auth_type", "auth_protocol", "auth_mechanism", "auth_username", "auth_password", "auth_region", "ssl_ca",
+    "ssl_certificate", "ssl_key",
+}  # fmt: skip
+"""How a sink shows who it is says nothing about where it writes."""
+_OF_TEXT = ("json", "debezium_json", "raw_string")
+"""Formats whose records need no schema to be read."""
+
+
+def sink_verdicts(before: Program, after: Program, reset: frozenset[str]) -> Iterator[Verdict]:
+    """What becomes of every table that either script writes, in the order of their names."""
+    old_tables, new_tables = _written(before), _written(after)
+    old_rows, new_rows = written_by(before.parts, before.digests), written_by(after.parts, after.digests)
+    for name in sorted({*old_tables, *new_tables}):
+        old, new = old_tables.get(name), new_tables.get(name)
+        if old is None:
+            yield Verdict("sink", name, Change.STATE_NEW, "it is not written yet", "it has the rows from the change on")
+        elif new is None:
+            yield _of_gone(old, reset)
+        else:
+            yield _of_both(old, new, after, reset, has_same_rows=old_rows.get(name) == new_rows.get(name))
+
+
+def _written(program: Program) -> Mapping[str, Table]:
+    """The tables that a script writes, those of dead letters among them."""
+    names = {*(write.table for write in program.writes), *program.dead_letter_tables}
+    return {name: program.declared[name] for name in names}
+
+
+def _of_gone(old: Table, reset: frozenset[str]) -> Verdict:
+    reason = "the new script does not write it"
+    if not isinstance(old.options, FileSinkOptions):
+        return Verdict("sink", old.name, Change.STATE_DROPPED, reason, "what it has written stays as it is")
+    shown = "what it has published stays as it is; rows in its open files are never published"
+    if old.name in reset:
+        return Verdict("sink", old.name, Change.STATE_DROPPED, reason, shown, loses=True)
+    return Verdict(
+        "sink", old.name, Change.REFUSED, f"{reason}: --reset {old.name} gives up the rows in its open files"
+    )
+
+
+def _of_both(old: Table, new: Table, after: Program, reset: frozenset[str], *, has_same_rows: bool) -> Verdict:
+    name = new.name
+    if name in reset:
+        shown = "what it has written stays where it is; rows in its open files are never published"
+        return Verdict("sink", name, Change.STATE_DROPPED, "it is to begin anew", shown, loses=True)
+    if (place := _other_place(old, new)) is not None:
+        return Verdict("sink", name, Change.REFUSED, f"{place}: --reset {name} begins anew there")
+    shapes = list(_other_shape(old, new))
+    if shapes and not (_stands_alone(old) and _stands_alone(new)):
+        reason = f"{' and '.join(shapes)}, and what is written before and after has to have the same columns"
+        return Verdict("sink", name, Change.REFUSED, f"{reason}: write into another table")
+    reasons = [*shapes, *([] if has_same_rows else ["its rows are computed otherwise"])]
+    if changed := changed_options(old, new):
+        reasons.append(f"{', '.join(changed)} changed")
+    if not reasons:
+        return Verdict("sink", name, Change.SAME)
+    shown = "rows from the change on are as the new script says, those before stay as they were written"
+    if any(write.table == name and _changes(after, write.table) for write in after.writes):
+        shown += "; a row that was written before and should not be there any more goes when it changes next"
+    return Verdict("sink", name, Change.RESTART, "; ".join(reasons), shown)
+
+
+def _changes(program: Program, table: str) -> bool:
+    return any(is_updating(write.input) for write in program.writes if write.table == table)
+
+
+def _other_place(old: Table, new: Table) -> str | None:
+    """In words, why two tables are not the same place."""
+    if old.connector != new.connector:
+        return f"its connector is {new.connector} instead of {old.connector}"
+    fields = [field for field in differing(old.options, new.options) if field not in _LOGIN | new.options.changeable]
+    if fields:
+        return f"its options {', '.join(fields)} differ"
+    return None if old.primary_key == new.primary_key else "its primary key differs"
+
+
+def _other_shape(old: Table, new: Table) -> Iterator[str]:
+    """In words, what of the records of a table differs."""
+    if old.format != new.format:
+        yield "its format differs"
+    before, after = (
+        [f"{field.name} {field.type}{'' if field.nullable else ' NOT NULL'}" for field in table.schema]
+        + [f"{column} METADATA FROM '{key}'" for column, key in table.metadata]
+        for table in (old, new)
+    )
+    if before != after:
+        came, went = (
+            [column for column in one if column not in other] for one, other in ((after, before), (before, after))
+        )
+        changes = [*(f"+ {column}" for column in came), *(f"- {column}" for column in went)]
+        yield f"its columns differ ({', '.join(changes) or 'in their order'})"
+
+
+def _stands_alone(table: Table) -> bool:
+    """Whether each record can be read without any other, and without a schema that somebody else keeps."""
+    has_registry = getattr(table.format, "confluent_schema_registry", False)
+    is_text = table.format is None or table.format.format in _OF_TEXT
+    return connector_of(table).records_stand_alone and is_text and not has_registry

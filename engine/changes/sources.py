@@ -1,0 +1,119 @@
+"""What becomes of the positions up to which source tables are read. A table is known by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.changes.verdict import Change, Verdict
+from engine.compile import Program
+from engine.connectors.base import Options, Table
+from engine.plan.expr import Expr
+from engine.plan.stable_text import stable_text
+
+
+def source_verdicts(before: Program, after: Program, reset: frozenset[str]) -> Iterator[Verdict]:
+    """What becomes of every table that either script reads, in the order of their names."""
+    for name in sorted({*before.scans, *after.scans}):
+        if name not in before.scans:
+            yield _of_new(name, after)
+        elif name not in after.scans:
+            yield _of_gone(name, reset)
+        else:
+            yield _of_both(name, before, after, reset)
+
+
+def new_sources(before: Program, after: Program, reset: frozenset[str]) -> frozenset[str]:
+    """The tables whose positions begin anew."""
+    return frozenset(name for name in after.scans if name not in before.scans or name in reset)
+
+
+def _of_new(name: str, after: Program) -> Verdict:
+    if after.parts.closes_windows:
+        reason = (
+            "it is not read yet, and its times may be older than the watermark, which its rows would be too late for"
+        )
+        return Verdict("source", name, Change.REFUSED, f"{reason}: give it to a pipeline of its own")
+    return Verdict("source", name, Change.STATE_NEW, "it is not read yet", "it is read from where its options say")
+
+
+def _of_gone(name: str, reset: frozenset[str]) -> Verdict:
+    reason = "the new script does not read it"
+    if name in reset:
+        shown = "how far it was read is forgotten"
+        return Verdict("source", name, Change.STATE_DROPPED, reason, shown, loses=True)
+    return Verdict("source", name, Change.REFUSED, f"{reason}: --reset {name} gives up how far it was read")
+
+
+def _of_both(name: str, before: Program, after: Program, reset: frozenset[str]) -> Verdict:
+    differences = list(_differences(before, after, name))
+    if name in reset:
+        shown = "it is read from where its options say: rows may come again, or be left out"
+        return Verdict("source", name, Change.STATE_DROPPED, "it is to begin anew", shown, loses=True)
+    if differences:
+        reason = f"{' and '.join(differences)}: what was read would be something else"
+        return Verdict("source", name, Change.REFUSED, f"{reason}: --reset {name} reads it from where its options say")
+    return _of_same_rows(name, before, after)
+
+
+def _of_same_rows(name: str, before: Program, after: Program) -> Verdict:
+    changed = changed_options(before.declared[name], after.declared[name])
+    old, new = before.scans[name].decoded, after.scans[name].decoded
+    reasons = [f"{', '.join(changed)} changed"] if changed else []
+    reasons += [f"it reads {', '.join(sorted(new - old))} as well"] if new - old else []
+    if not reasons:
+        return Verdict("source", name, Change.SAME)
+    return Verdict("source", name, Change.RESTART, "; ".join(reasons), "it is read on from where it was")
+
+
+def changed_options(old: Table, new: Table) -> list[str]:
+    """The settings of a table that differ, though they do not say which rows there are."""
+    fields = ("bad_data", "idle_time", "quiet_after", "framing", "framing_max_length", "cache", "dead_letter_table")
+    changed = [name for name in fields if getattr(old, name) != getattr(new, name)]
+    return sorted([*changed, *differing(old.options, new.options)])
+
+
+def _differences(before: Program, after: Program, name: str) -> Iterator[str]:
+    """In words, what of a table says that its rows are other ones."""
+    old, new = before.declared[name], after.declared[name]
+    if old.connector != new.connector:
+        yield f"its connector is {new.connector} instead of {old.connector}"
+        return
+    fixed = [field for field in differing(old.options, new.options) if field not in new.options.changeable]
+    if fixed:
+        yield f"its options {', '.join(fixed)} differ"
+    if old.format != new.format:
+        yield "its format differs"
+    if old.primary_key != new.primary_key:
+        yield "its primary key differs"
+    yield from _differing_columns(before, after, name)
+    old_scan, new_scan = before.scans[name], after.scans[name]
+    if _text(old_scan.event_time) != _text(new_scan.event_time):
+        yield "the event time of its rows differs"
+    if _text(old_scan.watermark) != _text(new_scan.watermark):
+        yield "its watermark differs"
+
+
+def _differing_columns(before: Program, after: Program, name: str) -> Iterator[str]:
+    """The columns that both scripts read, and that are others by now. What only one reads cannot be in both states."""
+    old, new = _declared_columns(before, name), _declared_columns(after, name)
+    for column in sorted(before.scans[name].decoded & after.scans[name].decoded):
+        if old.get(column) != new.get(column):
+            yield f"column {column} is {new.get(column, 'not there')} instead of {old.get(column, 'not there')}"
+
+
+def _declared_columns(program: Program, name: str) -> dict[str, str]:
+    """The columns of a table: their types, or from where they are filled."""
+    table: Table = program.declared[name]
+    columns = {field.name: f"{field.type}{'' if field.nullable else ' NOT NULL'}" for field in table.schema}
+    return columns | {column: f"METADATA FROM '{key}'" for column, key in table.metadata}
+
+
+def differing(old: Options, new: Options) -> list[str]:
+    """The names of the options that differ."""
+    if type(old) is not type(new):
+        return ["type"]
+    return [name for name in type(new).model_fields if getattr(old, name) != getattr(new, name)]
+
+
+def _text(expr: Expr | None) -> str:
+    return "" if expr is None else stable_text(expr)

@@ -1,0 +1,89 @@
+"""The plan of a change: a verdict for each operator, source and sink."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+Subject: TypeAlias = Literal["operator", "source", "sink", "lookup", "pipeline"]
+
+
+class Change(StrEnum):
+    """What becomes of something."""
+
+    SAME = "SAME"
+    """It is as it was."""
+    LIVE = "LIVE"
+    """It changes while the pipeline runs."""
+    RESTART = "RESTART"
+    """It changes when the pipeline starts again, and keeps nothing that could be lost."""
+    RESCALE = "RESCALE"
+    """Its state is cut into another number of parts."""
+    STATE_KEPT = "STATE_KEPT"
+    """It goes on with the state that there is."""
+    STATE_MIGRATED = "STATE_MIGRATED"
+    """It goes on with the state that there is, in another form."""
+    STATE_DROPPED = "STATE_DROPPED"
+    """What it has kept goes."""
+    STATE_NEW = "STATE_NEW"
+    """It begins with nothing."""
+    REFUSED = "REFUSED"
+    """It cannot be done without losing something, or without a wrong answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of an operator, a source or a sink, and why; `shown` is what its output looks like meanwhile. It
+    `loses` what nobody gets back, which somebody has named."""
+
+    subject: Subject
+    name: str
+    change: Change
+    reason: str = ""
+    shown: str = ""
+    loses: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradePlan:
+    """What becomes of a pipeline's state. `kept` says for Spark's number of an operator of the new script which number
+    of the old one has its state, and `sources` for one of a source which of the old ones has its position; `before` and
+    `after` are the fingerprints of both scripts."""
+
+    before: str
+    after: str
+    verdicts: tuple[Verdict, ...]
+    kept: Mapping[int, int]
+    sources: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The same text for plans that say the same: who accepts it accepts all that was shown, and nothing else."""
+        verdicts = [asdict(verdict) for verdict in self.verdicts]
+        content = [self.before, self.after, verdicts, sorted(self.kept.items()), sorted(self.sources.items())]
+        return hashlib.sha256(json.dumps(content).encode(errors="surrogatepass")).hexdigest()[:12]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing changes."""
+        return all(verdict.change is Change.SAME for verdict in self.verdicts)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether any of it is refused, so that none of it is done."""
+        return any(verdict.change is Change.REFUSED for verdict in self.verdicts)
+
+    @property
+    def loses_nothing(self) -> bool:
+        """Whether it can be done, and nothing is lost by it."""
+        return not self.is_refused and not any(verdict.loses for verdict in self.verdicts)
+
+    @property
+    def dropped_sources(self) -> frozenset[str]:
+        """The source tables that are read from where they begin, though the old script has read them."""
+        dropped = (v for v in self.verdicts if v.subject == "source" and v.change is Change.STATE_DROPPED)
+        return frozenset(verdict.name for verdict in dropped)

@@ -1,0 +1,73 @@
+"""The query that a state or a savepoint is of, compiled anew: what a new script is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.checkpoints.layout import StatePaths, read_json, unreadable
+from engine.checkpoints.manifest import read_manifest
+from engine.compile import Program, compile_script
+from engine.errors import NoStateError, OtherFormatError, RecompiledError, ScriptRefused
+from engine.plan.fingerprint import differ_in_format
+from engine.udf.declared import UdfFile
+
+
+@dataclass(frozen=True, slots=True)
+class RunningQuery:
+    """A script, the fingerprint that it had when it was run, and the width of its state, which is at `place`."""
+
+    sql: str
+    fingerprint: str
+    parallelism: int
+    place: Path
+
+
+def query_of_state(state: Path) -> RunningQuery:
+    """The query of a state directory; nothing is claimed or changed, so it may be running."""
+    path = StatePaths(state).pipeline
+    recorded = read_json(path)
+    if recorded is None:
+        raise NoStateError(
+            f"{state} holds no state of a pipeline", hint="name the directory that a run was given as --state-dir"
+        )
+    match recorded:
+        case {"sql": str(sql), "fingerprint": str(fingerprint), "parallelism": int(parallelism)}:
+            return RunningQuery(sql, fingerprint, parallelism, state)
+    raise unreadable(path)
+
+
+def query_of_savepoint(savepoint: Path) -> RunningQuery:
+    """The query of a savepoint."""
+    manifest = read_manifest(savepoint)
+    if manifest.sql is None:
+        raise NoStateError(
+            f"the savepoint {savepoint.name} does not say of which script it is",
+            hint="it was taken before that was written down: restore it, and name the state directory",
+        )
+    return RunningQuery(manifest.sql, manifest.fingerprint, manifest.parallelism, savepoint)
+
+
+def compile_running(query: RunningQuery, *, udfs: Sequence[UdfFile] = (), connections: str = "") -> Program:
+    """The program that the state is of. Refused where the script does not give it any more: what its operators keep
+    would be told from something else."""
+    try:
+        program = compile_script(query.sql, udfs=udfs, connections=connections)
+    except ScriptRefused as error:
+        raise RecompiledError(
+            f"the script of {query.place} is refused by now: {error.complaints[0].message}",
+            hint="give its functions with --old-udf and its connections with --connections",
+        ) from error
+    if program.fingerprint == query.fingerprint:
+        return program
+    if differ_in_format(query.fingerprint, program.fingerprint):
+        raise OtherFormatError(
+            f"the state in {query.place} was written by another version of the engine",
+            hint="go on with that version, or start empty with --force, which keeps the old state aside",
+        )
+    raise RecompiledError(
+        f"the script of {query.place} does not give the query that its state is of: "
+        "it was run with other functions or connections, or by another version of the engine",
+        hint="give the functions that it was run with as --old-udf, and its connections as --connections",
+    )

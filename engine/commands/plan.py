@@ -1,0 +1,78 @@
+"""`arroyo plan`: what becomes of the state if this script takes the place of the one that runs?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from engine.commands.base import Command, path
+from engine.commands.connection_file import add_connections_argument, connections_text
+from engine.commands.terminal import complain, read_script
+from engine.commands.udf_files import add_udf_argument, read_udf_files
+from engine.errors import ScriptRefused
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="Read the new script from this file; - is standard input")
+    running = parser.add_mutually_exclusive_group(required=True)
+    running.add_argument(
+        "--state-dir", metavar="DIR", type=path, help="Compare with the script whose state this directory holds"
+    )
+    running.add_argument(
+        "--savepoint", metavar="DIR", type=path, help="Compare with the script whose savepoint is in this directory"
+    )
+    add_udf_argument(parser)
+    parser.add_argument(
+        "--old-udf",
+        metavar="FILE.py",
+        action="append",
+        default=[],
+        help="Take this as a file of functions of the old script; may be repeated (default: those of --udf)",
+    )
+    add_connections_argument(parser)
+    parser.add_argument(
+        "--keep-state",
+        metavar="OPERATOR",
+        action="append",
+        default=[],
+        help="Let this operator keep its state though other rows come to it now; may be repeated",
+    )
+    parser.add_argument(
+        "--reset",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="Give up what this operator, source or sink has kept; may be repeated",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "markdown"),
+        default="text",
+        help="Show the plan in this form (default: text)",
+    )
+
+
+def _run(arguments: Namespace) -> int:
+    from engine.changes.compare import compare  # noqa: PLC0415 - `--help` must not pay for the parser
+    from engine.changes.show import show  # noqa: PLC0415
+    from engine.checkpoints.running_query import (  # noqa: PLC0415
+        compile_running,
+        query_of_savepoint,
+        query_of_state,
+    )
+    from engine.compile import compile_script  # noqa: PLC0415
+
+    script, udfs, connections = read_script(arguments.file), read_udf_files(arguments.udf), connections_text(arguments)
+    old_udfs = read_udf_files(arguments.old_udf) or udfs
+    try:
+        after = compile_script(script, udfs=udfs, connections=connections)
+    except ScriptRefused as error:
+        complain(error, script)
+        return 2
+    query = query_of_savepoint(arguments.savepoint) if arguments.savepoint else query_of_state(arguments.state_dir)
+    before = compile_running(query, udfs=old_udfs, connections=connections)
+    plan = compare(before, after, keep_state=arguments.keep_state, reset=arguments.reset)
+    print(show(plan, arguments.format), end="")  # noqa: T201 - the command's answer
+    return 2 if plan.is_refused else 0
+
+
+PLAN = Command("plan", "Show what becomes of the state if a script takes the place of another", _arguments, _run)

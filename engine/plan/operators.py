@@ -1,0 +1,210 @@
+"""The operators that keep state, each known by what it means: so that another script's operator can be told to be the
+same, wherever it stands and whatever its columns are called.
+
+    SELECT tumble('1 minute'), user, count(*) FROM clicks WHERE page = '/' GROUP BY 1, 2
+
+    id        tumble-3f0c9a12   the window, the keys, and where the rows come from
+    rows      page = '/'        which of the rows come to it
+    columns   user, count(*)    what it keeps of them, in the order in which it keeps it
+
+Operators with the same id keep the same thing of the same source; whether the state of the first is right for the
+second is a matter of `rows` and `columns`. See docs/decisions/operators-are-known-by-what-they-mean.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeGuard
+
+from engine.plan.conditions import split_condition
+from engine.plan.explain import aggregate_name, orders, show
+from engine.plan.expr import Expr
+from engine.plan.meaning import Columns, Meanings, aggregate_text, digest, order_text, text_of
+from engine.plan.nodes import (
+    Aggregate,
+    Hop,
+    Scan,
+    Session,
+    Tumble,
+    UpdatingAggregate,
+    UpdatingJoin,
+    UpdatingTop,
+    WindowAggregate,
+)
+from engine.plan.split import Parts
+from engine.plan.stable_text import stable_text
+from engine.plan.tree import Node, walk
+from engine.schema import Schema
+from engine.types import Type
+
+Stateful: TypeAlias = WindowAggregate | UpdatingAggregate | UpdatingJoin | UpdatingTop
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something of an operator: how a script says it, and a short text for what it means."""
+
+    name: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator that keeps state. `identity` is what it shares with all that keep the same thing of the same source;
+    where a program has several of them, `id` tells them apart. `number` is the one that Spark's checkpoint has for it.
+    `rows` is a text for which rows come to it; `conditions` are what is known of that, `functions` the user's functions
+    that have made them. `columns` are what it keeps."""
+
+    id: str
+    identity: str
+    kind: str
+    number: int
+    branch: int
+    node: Stateful
+    sources: tuple[str, ...]
+    rows: str
+    conditions: tuple[Part, ...]
+    functions: tuple[str, ...]
+    columns: tuple[Part, ...]
+
+
+def stateful_nodes(parts: Parts) -> Iterator[tuple[int, Stateful]]:
+    """Every node that keeps state between epochs, with its branch, in the order of Spark's operator numbers: those of
+    a branch after those of the branches before, a node before all below it, the left before the right."""
+    for index, branch in enumerate(parts.branches):
+        for node in walk(branch):
+            if is_stateful(node):
+                yield index, node
+
+
+def is_stateful(node: Node) -> TypeGuard[Stateful]:
+    """Whether a node of the stream part keeps state between epochs."""
+    return isinstance(node, Stateful) and not (isinstance(node, WindowAggregate) and not node.is_incremental)
+
+
+def operators_of(parts: Parts, digests: Mapping[str, str]) -> tuple[Operator, ...]:
+    """The operators of a plan, before anything was moved into the tasks of its sources. `digests` are those of the code
+    of the user's functions, by their names."""
+    meanings = Meanings(digests, parts.branches)
+    nodes = enumerate(stateful_nodes(parts))
+    return tuple(_told_apart([_operator(meanings, number, branch, node) for number, (branch, node) in nodes]))
+
+
+def _operator(meanings: Meanings, number: int, branch: int, node: Stateful) -> Operator:
+    kind = kind_of(node)
+    identity = f"{kind}-{digest(meanings.origin_of(node))}"
+    sides = ("left ", "right ") if isinstance(node, UpdatingJoin) else ("",)
+    inputs = meanings.inputs(node)
+    conditions = [
+        Part(f"{side}{shown}", digest(side, text))
+        for side, below in zip(sides, inputs, strict=True)
+        for text, shown in sorted(below.rows.items())
+    ]
+    functions = meanings.functions_in(_exprs(node)).union(*(below.functions for below in inputs))
+    return Operator(
+        id=identity,
+        identity=identity,
+        kind=kind,
+        number=number,
+        branch=branch,
+        node=node,
+        sources=tuple(sorted({part.table for part in walk(node) if isinstance(part, Scan)})),
+        rows=digest(*(below.row_digest for below in inputs), *sorted(functions)),
+        conditions=tuple(conditions),
+        functions=tuple(sorted(functions)),
+        columns=tuple(_columns(meanings, node)),
+    )
+
+
+def kind_of(node: Stateful) -> str:
+    """What an operator is called in its id."""
+    match node:
+        case WindowAggregate(window=Tumble()):
+            return "tumble"
+        case WindowAggregate(window=Hop()):
+            return "hop"
+        case WindowAggregate(window=Session()):
+            return "session"
+        case UpdatingAggregate():
+            return "updating-aggregate"
+        case UpdatingJoin():
+            return "updating-join"
+        case UpdatingTop():
+            return "updating-top"
+    raise TypeError(type(node).__name__)
+
+
+def _exprs(node: Stateful) -> list[Expr]:
+    """What an operator reads of its rows itself."""
+    match node:
+        case WindowAggregate() | UpdatingAggregate():
+            return [
+                *(key.expr for key in node.keys),
+                *(expr for named in node.aggregates for expr in named.aggregate.expressions),
+            ]
+        case UpdatingJoin():
+            condition = [] if node.condition is None else [node.condition]
+            return [*(expr for pair in node.equal for expr in pair), *condition]
+        case UpdatingTop():
+            return [*node.partition, *(order.expr for order in node.order)]
+
+
+def _columns(meanings: Meanings, node: Stateful) -> Iterator[Part]:
+    """What an operator keeps of its rows, in the order in which it does. Spark keeps what windows add up by position,
+    our own operators keep columns by their numbers."""
+    match node:
+        case WindowAggregate() | UpdatingAggregate():
+            below = meanings.of(node.input).columns
+            for key in node.keys:
+                yield _column(show(key.expr), text_of(key.expr, below), key.expr.type)
+            for column in node.aggregates:
+                yield _aggregate(meanings, column.aggregate, below)
+        case UpdatingTop(source, function, partition, order, number, limit):
+            below = meanings.of(source).columns
+            yield from _kept(source.schema, below)
+            for part in partition:
+                yield _column(f"PARTITION BY {show(part)}", text_of(part, below), part.type)
+            for by in order:
+                yield _column(f"ORDER BY {orders([by])}", order_text([by], below), by.expr.type)
+            shown = "all places" if limit is None else f"the first {limit}"
+            yield Part(f"{function}, {shown}", digest(function, str(limit), str(number is not None)))
+        case UpdatingJoin(left, right):
+            sides = meanings.columns_of_sides(node)
+            split = None if node.condition is None else split_condition(node.condition, left.schema, right.schema)
+            for side, extra in ((left, split.left if split else ()), (right, split.right if split else ())):
+                yield from _kept(side.schema, sides)
+                for named in extra:
+                    yield _column(show(named.expr), text_of(named.expr, sides), named.expr.type)
+
+
+def _kept(schema: Schema, columns: Columns) -> Iterator[Part]:
+    """The columns of rows that are kept as they are. Where one is a column of a table, it is called by that."""
+    for field in schema:
+        text = columns[field.name]
+        yield _column(text if text.count("(") == 0 else field.name, text, field.type)
+
+
+def _column(name: str, text: str, kind: Type) -> Part:
+    return Part(f"{name} {kind}", digest(text, stable_text(kind)))
+
+
+def _aggregate(meanings: Meanings, aggregate: Aggregate, below: Columns) -> Part:
+    code = meanings.code_of([aggregate.function])
+    text = aggregate_text(aggregate, below)
+    return Part(aggregate_name(aggregate), digest(text, stable_text(aggregate.type), aggregate.takes, *code))
+
+
+def _told_apart(operators: list[Operator]) -> Iterator[Operator]:
+    """The operators with ids that differ: those that only differ in their rows have a text for these in their id, and
+    those that do not even do that are counted."""
+    shared = Counter(operator.identity for operator in operators)
+    counted: Counter[str] = Counter()
+    for operator in operators:
+        name = operator.identity
+        if shared[name] > 1:
+            name = f"{name}-{operator.rows[:4]}"
+            counted[name] += 1
+            name += f"-{counted[name]}" * (counted[name] > 1)
+        yield replace(operator, id=name)

@@ -1,0 +1,71 @@
+"""A plan is shown as a table, as JSON and as Markdown, and its id stands for all that is shown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from engine.changes.show import show
+from engine.changes.verdict import Change, UpgradePlan, Verdict
+
+KEPT = Verdict("operator", "tumble-7cae092f", Change.STATE_KEPT)
+NEW = Verdict("sink", "late|rows", Change.STATE_NEW, "it is not written yet", "it has the rows from the change on")
+LOST = Verdict("source", "orders", Change.STATE_DROPPED, "the new script does not read it", "gone", loses=True)
+REFUSED = Verdict("operator", "session-1f0b77aa", Change.REFUSED, "what it keeps has changed (+ max(n))")
+PLAN = UpgradePlan("f1", "f2", (KEPT, NEW), {0: 1})
+
+
+def test_a_terminal_has_a_table_with_the_reasons_below() -> None:
+    assert show(PLAN).splitlines() == [
+        "          NAME             CHANGE",
+        "operator  tumble-7cae092f  STATE_KEPT",
+        "sink      late|rows        STATE_NEW",
+        "    it is not written yet",
+        "    it has the rows from the change on",
+        "",
+        f"plan {PLAN.id}: nothing is lost",
+    ]
+
+
+def test_a_program_has_all_of_it() -> None:
+    content = json.loads(show(replace(PLAN, verdicts=(KEPT, LOST)), "json"))
+
+    assert content["loses_nothing"] is False
+    assert content["is_refused"] is False
+    assert content["summary"] == "what orders has kept is given up"
+    assert content["verdicts"][1] == {
+        "subject": "source",
+        "name": "orders",
+        "change": "STATE_DROPPED",
+        "reason": "the new script does not read it",
+        "shown": "gone",
+        "loses": True,
+    }
+
+
+def test_a_comment_has_a_table_in_which_nothing_is_markup() -> None:
+    lines = show(replace(PLAN, verdicts=(NEW, REFUSED)), "markdown").splitlines()
+
+    assert "refused because of session-1f0b77aa" in lines[0]
+    assert lines[-2] == (
+        r"| sink | late\|rows | STATE\_NEW | it is not written yet<br>it has the rows from the change on |"
+    )
+    assert lines[-1].count("|") == 5
+
+
+def test_whoever_accepts_a_plan_accepts_every_word_of_it() -> None:
+    others = [
+        replace(PLAN, before="f0"),
+        replace(PLAN, after="f3"),
+        replace(PLAN, kept={0: 0}),
+        replace(PLAN, verdicts=(NEW, KEPT)),
+        replace(PLAN, verdicts=(KEPT, replace(NEW, shown="it has all rows"))),
+        replace(PLAN, verdicts=(KEPT, replace(NEW, loses=True))),
+    ]
+
+    assert replace(PLAN, verdicts=(KEPT, replace(NEW))).id == PLAN.id
+    assert len({PLAN.id, *(other.id for other in others)}) == len(others) + 1
+
+
+def test_a_plan_without_changes_says_so() -> None:
+    assert show(UpgradePlan("f", "f", (Verdict("source", "a", Change.SAME),), {})).endswith(": nothing changes\n")

@@ -1,0 +1,203 @@
+"""What becomes of sources and sinks, which are known by their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.changes.compare import compare
+from engine.changes.verdict import Change, UpgradePlan
+from engine.compile import Program, compile_script
+
+SOURCE = """
+CREATE TABLE clicks (at TIMESTAMP NOT NULL, user TEXT, n BIGINT, WATERMARK FOR at AS at - INTERVAL '1 minute')
+WITH (connector = 'kafka', bootstrap_servers = 'k:9092', topic = 'clicks', format = 'json', type = 'source');
+"""
+MORE = SOURCE.replace("clicks", "orders")
+SINK = """
+CREATE TABLE out
+WITH (connector = 'kafka', bootstrap_servers = 'k:9092', topic = 'out', format = 'json', type = 'sink');
+"""
+LAKE = "CREATE TABLE out WITH (connector = 'delta', path = '/lake');"
+FILES = "CREATE TABLE out WITH (connector = 'filesystem', path = '/files', format = 'json', type = 'sink');"
+FILE = "CREATE TABLE out WITH (connector = 'single_file', path = '/out.json', format = 'json', type = 'sink');"
+INSERT = "INSERT INTO out SELECT user, n FROM clicks;"
+WINDOW = "INSERT INTO out SELECT tumble('1 minute') AS w, count(*) AS n FROM clicks GROUP BY 1;"
+SCRIPT = SOURCE + SINK + INSERT
+
+
+def program(script: str) -> Program:
+    return compile_script(script)
+
+
+def verdicts(plan: UpgradePlan, subject: str) -> dict[str, Change]:
+    return {verdict.name: verdict.change for verdict in plan.verdicts if verdict.subject == subject}
+
+
+def reasons(plan: UpgradePlan) -> str:
+    return "; ".join(verdict.reason for verdict in plan.verdicts)
+
+
+def plan(before: str, after: str, **consent: object) -> UpgradePlan:
+    return compare(program(before), program(after), **consent)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("'k:9092', topic = 'clicks'", "'other:9092', topic = 'clicks'"),
+        ("type = 'source'", "type = 'source', source.max_rows_per_epoch = 5"),
+        ("type = 'source'", "type = 'source', bad_data = 'drop'"),
+    ],
+)
+def test_brokers_and_rates_of_a_source_change_with_a_restart(old: str, new: str) -> None:
+    assert old in SCRIPT
+
+    changed = plan(SCRIPT, SCRIPT.replace(old, new))
+
+    assert verdicts(changed, "source") == {"clicks": Change.RESTART}
+    assert changed.loses_nothing
+
+
+def test_a_source_of_which_more_is_read_is_read_on() -> None:
+    wider = SCRIPT.replace("n BIGINT,", "n BIGINT, page TEXT,").replace("SELECT user", "SELECT page AS user")
+    changed = plan(SCRIPT, wider)
+
+    assert verdicts(changed, "source") == {"clicks": Change.RESTART}
+    assert "it reads page as well" in reasons(changed)
+    assert verdicts(plan(SCRIPT, SCRIPT.replace("n BIGINT,", "n BIGINT, page TEXT,")), "source") == {
+        "clicks": Change.SAME
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("topic = 'clicks'", "topic = 'others'", "its options topic differ"),
+        ("type = 'source'", "type = 'source', json.confluent_schema_registry = true", "its format differs"),
+        ("n BIGINT", "n INT", "column n is INT instead of BIGINT"),
+        ("user TEXT", "user TEXT NOT NULL", "column user is TEXT NOT NULL instead of TEXT"),
+        ("INTERVAL '1 minute')", "INTERVAL '2 minutes')", "its watermark differs"),
+        (
+            "WATERMARK FOR at AS at",
+            "born TIMESTAMP NOT NULL, WATERMARK FOR born AS born",
+            "the event time of its rows differs",
+        ),
+    ],
+)
+def test_a_source_with_other_rows_is_refused_until_it_is_to_begin_anew(old: str, new: str, words: str) -> None:
+    after = SCRIPT.replace(old, new)
+    refused = plan(SCRIPT, after)
+    anew = plan(SCRIPT, after, reset=["clicks"])
+
+    assert verdicts(refused, "source") == {"clicks": Change.REFUSED}
+    assert words in reasons(refused)
+    assert verdicts(anew, "source") == {"clicks": Change.STATE_DROPPED}
+    assert anew.dropped_sources == {"clicks"}
+    assert not anew.loses_nothing
+
+
+def test_a_new_source_begins_where_its_options_say() -> None:
+    added = plan(SCRIPT, SCRIPT + MORE + INSERT.replace("clicks", "orders"))
+
+    assert verdicts(added, "source") == {"clicks": Change.SAME, "orders": Change.STATE_NEW}
+    assert added.loses_nothing
+
+
+def test_a_new_source_beside_windows_is_refused() -> None:
+    before = SOURCE + SINK + WINDOW
+    added = plan(before, before + MORE + FILE.replace("out ", "more ") + "INSERT INTO more SELECT user FROM orders;")
+
+    assert verdicts(added, "source") == {"clicks": Change.SAME, "orders": Change.REFUSED}
+    assert "older than the watermark" in reasons(added)
+
+
+def test_a_source_that_is_gone_is_refused_until_it_is_named() -> None:
+    before = SCRIPT + MORE + INSERT.replace("clicks", "orders")
+
+    assert verdicts(plan(before, SCRIPT), "source") == {"clicks": Change.SAME, "orders": Change.REFUSED}
+    dropped = plan(before, SCRIPT, reset=["orders"])
+    assert verdicts(dropped, "source") == {"clicks": Change.SAME, "orders": Change.STATE_DROPPED}
+    assert dropped.dropped_sources == {"orders"}
+    assert not dropped.is_refused
+
+
+@pytest.mark.parametrize(
+    ("sink", "change"),
+    [
+        (SINK, Change.RESTART),
+        (FILE, Change.RESTART),
+        (FILES, Change.REFUSED),
+        (LAKE, Change.REFUSED),
+    ],
+)
+def test_columns_of_a_sink_change_where_each_record_stands_alone(sink: str, change: Change) -> None:
+    wider = plan(SOURCE + sink + INSERT, SOURCE + sink + INSERT.replace("user, n", "user, n, at"))
+
+    assert verdicts(wider, "sink") == {"out": change}
+    assert "+ at TIMESTAMP" in reasons(wider)
+
+
+def test_records_of_a_registry_do_not_stand_alone() -> None:
+    registry = SINK.replace(
+        "'json', type", "'json', json.confluent_schema_registry = true, schema_registry.endpoint = 'http://r:1', type"
+    )
+    wider = plan(SOURCE + registry + INSERT, SOURCE + registry + INSERT.replace("user, n", "user, n, at"))
+
+    assert verdicts(wider, "sink") == {"out": Change.REFUSED}
+
+
+@pytest.mark.parametrize("sink", [SINK, FILES, LAKE])
+def test_rows_that_are_computed_otherwise_restart_a_sink_of_any_kind(sink: str) -> None:
+    other = plan(SOURCE + sink + INSERT, SOURCE + sink + INSERT.replace("FROM clicks", "FROM clicks WHERE n > 1"))
+
+    assert verdicts(other, "sink") == {"out": Change.RESTART}
+    assert other.loses_nothing
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(SINK, SINK.replace("'out', format", "'elsewhere', format")), (SINK, FILE), (FILE, FILE.replace("/out", "/o"))],
+)
+def test_another_place_of_a_sink_is_refused_until_it_is_to_begin_anew(old: str, new: str) -> None:
+    before, after = SOURCE + old + INSERT, SOURCE + new + INSERT
+
+    assert verdicts(plan(before, after), "sink") == {"out": Change.REFUSED}
+    assert verdicts(plan(before, after, reset=["out"]), "sink") == {"out": Change.STATE_DROPPED}
+
+
+def test_another_login_of_a_sink_is_the_same_place() -> None:
+    login = "'out', auth.type = 'sasl', auth.username = 'u', auth.password = 'p', format"
+    changed = plan(SCRIPT, SCRIPT.replace("'out', format", login))
+
+    assert verdicts(changed, "sink") == {"out": Change.RESTART}
+    assert changed.loses_nothing
+
+
+@pytest.mark.parametrize(("sink", "change"), [(SINK, Change.STATE_DROPPED), (LAKE, Change.REFUSED)])
+def test_a_sink_that_is_gone_loses_what_only_it_knows(sink: str, change: Change) -> None:
+    other = "CREATE TABLE rest WITH (connector = 'blackhole', type = 'sink'); INSERT INTO rest SELECT n FROM clicks;"
+    gone = plan(SOURCE + sink + INSERT + other, SOURCE + other)
+
+    assert verdicts(gone, "sink") == {"out": change, "rest": Change.SAME}
+    assert gone.loses_nothing == (change is Change.STATE_DROPPED)
+
+
+def test_a_row_that_should_not_be_there_any_more_is_spoken_of() -> None:
+    changes = SINK.replace("'json'", "'debezium_json'")
+    group = "INSERT INTO out SELECT user, count(*) AS n FROM clicks GROUP BY user"
+    having = plan(SOURCE + changes + group, f"{SOURCE}{changes}{group} HAVING count(*) > 3")
+
+    assert verdicts(having, "sink") == {"out": Change.RESTART}
+    assert any("goes when it changes next" in verdict.shown for verdict in having.verdicts)
+
+
+def test_lookup_tables_may_move() -> None:
+    table = (
+        "CREATE TABLE names (user TEXT METADATA FROM 'key' PRIMARY KEY, name TEXT) "
+        "WITH (connector = 'redis', address = 'redis://{}', format = 'json', type = 'lookup');"
+    )
+    query = "INSERT INTO out SELECT name, n FROM clicks JOIN names ON clicks.user = names.user;"
+    moved = plan(SOURCE + SINK + table.format("a:1") + query, SOURCE + SINK + table.format("b:1") + query)
+
+    assert verdicts(moved, "lookup") == {"names": Change.RESTART}
+    assert moved.loses_nothing
