@@ -322,6 +322,12 @@ class OtherFormatError(StateError):
     code = "state.other_format"
 
 
+class StateNotKeptError(StateError):
+    """A part of the state that a new query is to keep does not fit it."""
+
+    code = "state.not_kept"
+
+
 class ForeignStateError(StateError):
     """The directory named as the state directory holds something else."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from engine.checkpoints.layout import unreadable
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_STATE_IDS = "stateUniqueIds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,12 @@ class PlannedEpoch:
     @property
     def positions(self) -> dict[str, object]:
         """How far each source table is read."""
-        contents = [content for content in map(_content, self.sources) if content is not None and "table" in content]
-        return {str(content["table"]): content.get("at") for content in contents}
+        return {str(content["table"]): content.get("at") for content in self.contents if "table" in content}
+
+    @property
+    def contents(self) -> tuple[Mapping[str, object], ...]:
+        """What each source has put into its offset; nothing for one that has none yet."""
+        return tuple(_content(line) or {} for line in self.sources)
 
     def cut_into(self, parallelism: int) -> PlannedEpoch:
         """The same epoch, for a state of another width."""
@@ -57,10 +63,29 @@ class PlannedEpoch:
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
-    """A committed epoch as the commit log has it. `state_ids` has the ids in the names of the state files it made,
-    all together for each operator; empty in the old format."""
+    """A committed epoch as the commit log has it: a version line, and a line about the epoch."""
 
-    state_ids: frozenset[str]
+    version: str
+    about: Mapping[str, object]
+
+    @property
+    def state_ids(self) -> frozenset[str]:
+        """The ids in the names of the state files it made; empty in the old format."""
+        return frozenset(_texts(self.about.get(_STATE_IDS)))
+
+    @property
+    def state_ids_of(self) -> Mapping[int, object]:
+        """The same for each operator, by its number, as Spark has given them: a list for each partition."""
+        ids = self.about.get(_STATE_IDS)
+        return {int(number): part for number, part in ids.items()} if isinstance(ids, dict) else {}
+
+    def with_state_ids(self, ids: Mapping[int, object]) -> CommitRecord:
+        """The same epoch, with the state of other operators."""
+        return CommitRecord(self.version, {**self.about, _STATE_IDS: {str(number): ids[number] for number in ids}})
+
+    def text(self) -> str:
+        """As the commit log has it."""
+        return "\n".join([self.version, json.dumps(self.about, separators=(",", ":"))])
 
 
 def newest_commit(checkpoint: Path) -> int | None:
@@ -87,8 +112,7 @@ def read_committed(checkpoint: Path, epoch: int) -> CommitRecord:
     """The commit log's entry of an epoch; refused when it is damaged."""
     path = checkpoint / "commits" / str(epoch)
     lines = _lines(path)
-    content = _json(lines[1] if len(lines) > 1 else "", path)
-    return CommitRecord(frozenset(_texts(content.get("stateUniqueIds"))))
+    return CommitRecord(lines[0], _json(lines[1] if len(lines) > 1 else "", path))
 
 
 def _lines(path: Path) -> list[str]:
@@ -125,11 +149,18 @@ def _texts(value: object) -> list[str]:
 def operators_of(checkpoint: Path) -> tuple[str, ...]:
     """The names of the operators that keep state, as Spark calls them, in the order of their numbers."""
     operators = []
-    for path in (checkpoint / "state").glob("*/_metadata/metadata"):
+    for folder in (checkpoint / "state").glob("[0-9]*"):
         with suppress(ValueError, KeyError, TypeError, OSError, IndexError):
-            about = json.loads(path.read_text().splitlines()[1])["operatorInfo"]
+            about = json.loads(operator_metadata(folder).read_text().splitlines()[1])["operatorInfo"]
             operators.append((int(about["operatorId"]), str(about["operatorName"])))
     return tuple(name for _, name in sorted(operators))
+
+
+def operator_metadata(folder: Path) -> Path:
+    """Where Spark says what the operator is that keeps its state in a folder: of some it says so in several epochs, and
+    the newest counts."""
+    numbered = [path for path in (folder / "_metadata" / "v2").glob("*") if path.name.isdigit()]
+    return max(numbered, key=lambda path: int(path.name), default=folder / "_metadata" / "metadata")
 
 
 def _watermark(line: str) -> int | None:

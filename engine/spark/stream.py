@@ -22,7 +22,7 @@ from engine.spark.register_kernels import register_kernels
 from engine.spark.register_udfs import register_udfs
 from engine.spark.scan_spec import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name
 from engine.spark.slices_read_by_spark import stream_slices, tables_of
-from engine.spark.source import source_class, streamed
+from engine.spark.source import Reader, source_class, streamed
 from engine.spark.tagged_frames import tag
 from engine.spark.whole_tasks import WholeTasks
 
@@ -53,31 +53,40 @@ def stream_part(
     spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: EpochLimits, job: str = ""
 ) -> StreamPart:
     """The stream part, ready to be started. A table that several branches read is one source to Spark."""
-    register_kernels(spark, (*program.parts.branches, *program.parts.writes))
-    branches_run = program.running_parts.branches
+    register_functions(spark, program)
     specs = scan_specs(program, epoch, notes, limits, job)
-    register_udfs(spark, program.udfs)
-
-    def branches(tables: Mapping[str, DataFrame]) -> DataFrame:
-        lowering = stream_lowering(tables, program.tables, program.udfs)
-        frames = [
-            lowering.lower(branch).select(*map(quoted, schema.names))
-            for branch, schema in zip(branches_run, epoch.branch_schemas, strict=True)
-        ]
-        return frames[0] if len(frames) == 1 else tag(frames, epoch.branch_schemas)
-
     if any(spec.spark_read for spec in specs.values()):
-        return StreamPart(stream_slices(spark, specs), lambda rows: branches(tables_of(spark, specs, rows)))
+        return StreamPart(
+            stream_slices(spark, specs), lambda rows: lowered(program, epoch, tables_of(spark, specs, rows))
+        )
     if (branch := program.whole) is not None:
         whole = WholeTasks(specs[branch.table], branch)
         return StreamPart(whole.stream(spark), lambda rows: rows, whole)
-    return StreamPart(branches(open_tables(spark, specs)), lambda rows: rows)
+    return StreamPart(lowered(program, epoch, open_tables(spark, specs)), lambda rows: rows)
 
 
-def open_tables(spark: SparkSession, specs: Mapping[str, ScanSpec]) -> Mapping[str, DataFrame]:
-    """The source tables, each opened once."""
+def register_functions(spark: SparkSession, program: Program) -> None:
+    """Let the session know every function of ours and of the user's that a program calls."""
+    register_kernels(spark, (*program.parts.branches, *program.parts.writes))
+    register_udfs(spark, program.udfs)
+
+
+def lowered(program: Program, epoch: EpochPart, tables: Mapping[str, DataFrame]) -> DataFrame:
+    """The branches of the stream part as one frame, over the tables."""
+    lowering = stream_lowering(tables, program.tables, program.udfs)
+    frames = [
+        lowering.lower(branch).select(*map(quoted, schema.names))
+        for branch, schema in zip(program.running_parts.branches, epoch.branch_schemas, strict=True)
+    ]
+    return frames[0] if len(frames) == 1 else tag(frames, epoch.branch_schemas)
+
+
+def open_tables(
+    spark: SparkSession, specs: Mapping[str, ScanSpec], reader: type[Reader] = Reader
+) -> Mapping[str, DataFrame]:
+    """The source tables, each opened once; the `reader` plans and reads them."""
     for spec in specs.values():
-        spark.dataSource.register(source_class(spec))
+        spark.dataSource.register(source_class(spec, reader))
     return {name: open_table(streamed(spark, name)) for name in specs}
 
 

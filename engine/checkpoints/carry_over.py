@@ -1,0 +1,261 @@
+"""The state of an old query becomes that of a new one: what means the same in both is kept, all else begins empty.
+
+The old query counts clicks by window (operator 0) and joins orders (1); epoch 41 is committed and 42 is planned. The
+new query has a session (0) before the same windows (1), reads another table beside, and joins no more:
+
+    operators      {1: 0}: operator 1 of the new query means what operator 0 of the old one does
+    the skeleton   is the checkpoint of the new query after an epoch without rows (`spark/skeleton.py`)
+
+    offsets/40, 41, 42   as they were, with the sources in the order of the new query; a new table at its beginning
+    commits/40, 41       as they were, with the ids of the state files under the new numbers
+    state/0              all of the skeleton's; its empty snapshot of version 1 is called 42_....zip
+    state/1              names and schemas of the skeleton, the data of the old state/0 under their own names
+    watermarks           the notes of tables that are still read
+    lineage              a new history that goes on from epoch 41 of the old one
+
+The history is a new one since a sink that is new has an empty ledger, which is right only in the first epoch of a
+history, and since a sink may have taken epoch 42 of the old query already: where it can, it goes back, and takes that
+of the new one.
+
+Whoever calls knows that what is kept means the same; here it is only seen that it has the same form. The pipeline must
+not be running. See docs/decisions/a-state-is-carried-over-on-a-skeleton.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from engine.checkpoints import contents, spark_log
+from engine.checkpoints.carried_sources import SourceChoice, in_order_of, predecessors
+from engine.checkpoints.claim import StatefulQuery
+from engine.checkpoints.doctor import examine
+from engine.checkpoints.layout import StatePaths, write_json, write_text
+from engine.checkpoints.lineage import new_id, read_lineage, write_lineage
+from engine.checkpoints.operator_form import is_data, operator_numbers, read_form
+from engine.checkpoints.savepoints import link
+from engine.checkpoints.spark_log import CommitRecord, PlannedEpoch
+from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
+from engine.delivery.durable import replace_durably
+from engine.errors import StateNotKeptError
+
+_FIRST_SNAPSHOT = re.compile(r"1_([0-9a-f-]+)\.zip")
+_NO_CHOICE = SourceChoice()
+_TABLES = {"SSTs", "logs"}
+"""The folders of what snapshots name, under names that no two have."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Skeleton:
+    """What the new query would begin with. Of the table that each source reads `notes` has the folder of its notes, and
+    `first` the offset before anything was read."""
+
+    checkpoint: Path
+    planned: PlannedEpoch
+    committed: CommitRecord
+    tables: tuple[str, ...]
+    notes: tuple[str, ...]
+    first: tuple[str, ...]
+    operators: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """The state there is: its newest epoch, and the epochs that count: that one, the one before, and a planned one."""
+
+    paths: StatePaths
+    epoch: int
+    plans: Mapping[int, PlannedEpoch]
+    commits: Mapping[int, CommitRecord]
+    operators: tuple[int, ...]
+
+
+def carry_over(
+    paths: StatePaths,
+    skeleton: Path,
+    operators: Mapping[int, int],
+    query: StatefulQuery,
+    *,
+    sources: SourceChoice = _NO_CHOICE,
+    new_lineage: Callable[[], str] = new_id,
+) -> None:
+    """The next run is one of the new query. `operators` has for each operator of it that keeps its state the number
+    of the old one; all others begin empty. `sources` says which sources are meant where a table has several, and which
+    tables are read anew. Raises StateNotKeptError, with nothing changed, when that cannot be. Killed in the middle it
+    has changed nothing, or all."""
+    finish_swap(paths)
+    if findings := examine(paths):
+        raise findings[0].error()
+    new = _read_skeleton(skeleton)
+    query = replace(query, parallelism=new.planned.parallelism)
+    if spark_log.newest_commit(paths.checkpoint) is None:
+        _begin_empty(paths, operators, query)
+        return
+    old = _fitted(_read_old(paths), new)
+    _check_forms(old, new, operators)
+    order = predecessors(new.tables, list(old.plans.values()), sources)
+    staging = begin_swap(paths)
+    checkpoint = staging / paths.checkpoint.name
+    link(paths.checkpoint / "metadata", checkpoint / "metadata")
+    _write_logs(checkpoint, old, new, operators, order)
+    for number in new.operators:
+        _put_operator(checkpoint, old, new, number, operators.get(number))
+    _put_notes(staging, paths, {name for name, source in zip(new.notes, order, strict=True) if source is not None})
+    write_json(staging / paths.pipeline.name, asdict(query))
+    write_lineage(staging / paths.lineage.name, read_lineage(paths.lineage).forked_at(old.epoch, new_lineage()))
+    commit_swap(paths)
+
+
+def _begin_empty(paths: StatePaths, operators: Mapping[int, int], query: StatefulQuery) -> None:
+    """Nothing is committed, so nothing is lost. The history stays: a sink that has taken the first epoch all the same
+    sees whether that of the new query covers the same input."""
+    if operators:
+        raise _not_as_expected(f"operator {min(operators)} is to be kept, and no epoch was committed")
+    staging = begin_swap(paths)
+    for folder in (paths.checkpoint, paths.watermarks):
+        (staging / folder.name).mkdir()
+    write_json(staging / paths.pipeline.name, asdict(query))
+    commit_swap(paths)
+
+
+def _read_skeleton(folder: Path) -> _Skeleton:
+    if spark_log.newest_commit(folder) != 0:
+        raise _not_as_expected(f"{folder} has not exactly one epoch")
+    planned = spark_log.read_planned(folder, 0)
+    if not all({"table", "notes", "first"} <= content.keys() for content in planned.contents):
+        raise _not_as_expected(f"{folder} does not say which tables it reads")
+    tables = tuple(str(content["table"]) for content in planned.contents)
+    notes = tuple(str(content["notes"]) for content in planned.contents)
+    first = tuple(json.dumps(content["first"]) for content in planned.contents)
+    committed, numbers = spark_log.read_committed(folder, 0), tuple(operator_numbers(folder))
+    if set(committed.state_ids_of) != set(numbers):
+        raise _not_as_expected(f"{folder} has state of which its commit does not speak")
+    return _Skeleton(folder, planned, committed, tables, notes, first, numbers)
+
+
+def _read_old(paths: StatePaths) -> _Old:
+    checkpoint = paths.checkpoint
+    epoch = max(spark_log.numbers(checkpoint / "commits"))
+    numbers = [number for number in (epoch - 1, epoch, epoch + 1) if (checkpoint / "offsets" / str(number)).exists()]
+    plans = {number: spark_log.read_planned(checkpoint, number) for number in numbers}
+    commits = {number: spark_log.read_committed(checkpoint, number) for number in numbers if number <= epoch}
+    operators = tuple(operator_numbers(checkpoint))
+    if set(commits[epoch].state_ids_of) != set(operators):
+        raise StateNotKeptError(
+            "the state was written in an old form, in which its files have no ids",
+            hint="start empty with --force, which keeps the old state aside",
+        )
+    if len({len(plan.sources) for plan in plans.values()}) != 1:
+        raise _not_as_expected("the epochs of the state have not the same number of sources")
+    if any((checkpoint / "sources").rglob("[!.]*.*")) or any((checkpoint / "sources").rglob("[0-9]*/*")):
+        raise _not_as_expected(f"{checkpoint / 'sources'} is not empty")
+    return _Old(paths, epoch, plans, commits, operators)
+
+
+def _fitted(old: _Old, new: _Skeleton) -> _Old:
+    """The old state as one of the width of the new; it must be, where it has operators. All else that Spark has noted
+    about how it keeps state must be the same."""
+    width = new.planned.parallelism
+    newest = old.plans[old.epoch]
+    if old.operators and newest.parallelism != width:
+        raise StateNotKeptError(
+            f"the state is laid out for {newest.parallelism} tasks, and the new query for {width}",
+            hint="carry the state over first, and change the parallelism afterwards",
+        )
+    fitted = {number: plan.cut_into(width) for number, plan in old.plans.items()}
+    for plan in fitted.values():
+        if (plan.version, plan.about.get("conf")) != (new.planned.version, new.planned.about.get("conf")):
+            raise StateNotKeptError(
+                "another version of Spark, or other settings of it, have written the state",
+                hint="run the old query with this version until it has committed two epochs, then try again",
+            )
+    if any(commit.version != new.committed.version for commit in old.commits.values()):
+        raise _not_as_expected("the commits of the state are written in another form")
+    return replace(old, plans=fitted)
+
+
+def _check_forms(old: _Old, new: _Skeleton, operators: Mapping[int, int]) -> None:
+    """What is kept must look the same in both, whatever it means, and is kept once."""
+    if len(set(operators.values())) != len(operators):
+        raise _not_as_expected("two operators of the new query are to keep one and the same state")
+    for number, before in operators.items():
+        if number not in new.operators or before not in old.operators:
+            raise _not_as_expected(f"operator {number} is to keep the state of {before}, and there is none")
+        old_form, new_form = read_form(old.paths.checkpoint, before), read_form(new.checkpoint, number)
+        if old_form != new_form:
+            aspect = "is of another kind" if old_form.name != new_form.name else "has other keys or values"
+            raise StateNotKeptError(
+                f"the state of operator {before} ({old_form.name}) cannot be kept: operator {number} of the new query "
+                f"{aspect}",
+                hint="let that operator begin empty, or leave the query as it is",
+            )
+
+
+def _write_logs(
+    checkpoint: Path, old: _Old, new: _Skeleton, operators: Mapping[int, int], order: Sequence[int | None]
+) -> None:
+    for number, plan in old.plans.items():
+        # a plan of tables that are all gone binds nobody
+        if number <= old.epoch or any(source is not None for source in order):
+            write_text(checkpoint / "offsets" / str(number), in_order_of(order, new.first, plan).text())
+    for number, commit in old.commits.items():
+        old_ids = commit.state_ids_of
+        ids = {kept: old_ids[before] for kept, before in sorted(operators.items()) if before in old_ids}
+        if number == old.epoch:
+            ids |= {empty: new.committed.state_ids_of[empty] for empty in new.operators if empty not in operators}
+        write_text(checkpoint / "commits" / str(number), commit.with_state_ids(ids).text())
+
+
+def _put_operator(checkpoint: Path, old: _Old, new: _Skeleton, number: int, before: int | None) -> None:
+    """An operator of the new query: what Spark says of it, and its data."""
+    target, about = checkpoint / "state" / str(number), new.checkpoint / "state" / str(number)
+    for path in _files_of_operator(new.checkpoint, 0, number):
+        if not is_data(path):
+            replace_durably(target / path, (about / path).read_bytes())
+    partitions: set[str] = set()
+    if before is None:
+        for path in filter(is_data, _files_of_operator(new.checkpoint, 0, number)):
+            partitions.add(path.parts[0])
+            replace_durably(target / _at_version(path, old.epoch + 1), (about / path).read_bytes())
+    else:
+        for path in filter(is_data, _files_of_operator(old.paths.checkpoint, old.epoch, before)):
+            partitions.add(path.parts[0])
+            link(old.paths.checkpoint / "state" / str(before) / path, target / path)
+    if partitions != {str(partition) for partition in range(new.planned.parallelism)}:
+        raise _not_as_expected(f"operator {number} has the partitions {', '.join(sorted(partitions))}")
+
+
+def _files_of_operator(checkpoint: Path, epoch: int, number: int) -> Iterator[Path]:
+    """The files that an epoch needs of an operator, by their paths within its folder."""
+    folder = Path("state") / str(number)
+    for path in contents.files_of(checkpoint, epoch):
+        if path.is_relative_to(folder):
+            yield path.relative_to(folder)
+
+
+def _at_version(path: Path, version: int) -> Path:
+    """What a file of an empty state is called as the state of another version."""
+    if path.parent.name in _TABLES:
+        return path
+    if (match := _FIRST_SNAPSHOT.fullmatch(path.name)) is None:
+        raise _not_as_expected(f"the empty state of an operator has a file {path}")
+    return path.with_name(f"{version}_{match[1]}.zip")
+
+
+def _put_notes(staging: Path, paths: StatePaths, folders: set[str]) -> None:
+    """The notes that readers have left of the tables that are still read."""
+    (staging / paths.watermarks.name).mkdir()
+    for folder in sorted(folders):
+        for path in sorted((paths.watermarks / folder).glob("*")):
+            if path.is_file() and path.suffix != ".tmp":
+                link(path, staging / path.relative_to(paths.root))
+
+
+def _not_as_expected(fault: str) -> StateNotKeptError:
+    return StateNotKeptError(
+        f"the state cannot be carried over to the new query: {fault}",
+        hint="give the new query another --state-dir, or start empty with --force, which keeps the old state aside",
+    )

@@ -1,0 +1,69 @@
+"""What the state of an operator looks like, as Spark's files say it: by this two operators are held to have one form.
+
+    state/0/_metadata/metadata   windows: name "stateStoreSave", one store "default" in 2 partitions
+    state/0/0/_metadata/schema   its keys are (_window, _key0_of_group), its values (count)
+
+    state/1/_metadata/v2/0       buckets: name "transformWithState...", the variables "head" and "chunks", and where the
+                                 schemas are: file:/states/a/checkpoint/state/1/_stateSchema/default/0_99a6
+
+Where a schema lies, and the number of the operator, are no part of the form. Whether two operators of one form *mean*
+the same is not to be seen here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.checkpoints.layout import read_text, unreadable
+from engine.checkpoints.spark_log import operator_metadata
+
+_SCHEMA_PATHS = "stateSchemaFilePaths"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorForm:
+    """The name of an operator, what Spark notes of its stores, and the schemas of each of them, as they are written."""
+
+    name: str
+    stores: str
+    schemas: Mapping[str, tuple[bytes, ...]]
+
+
+def operator_numbers(checkpoint: Path) -> list[int]:
+    """The numbers of the operators that keep state, in order."""
+    folder = checkpoint / "state"
+    names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+    return sorted(int(name) for name in names if name.isdigit())
+
+
+def read_form(checkpoint: Path, number: int) -> OperatorForm:
+    """The form of an operator's state; refused when it is not written down, or damaged."""
+    folder = checkpoint / "state" / str(number)
+    path = operator_metadata(folder)
+    try:
+        about = json.loads(read_text(path).partition("\n")[2])
+        name, stores = str(about["operatorInfo"]["operatorName"]), about["stateStoreInfo"]
+        listed = {str(store["storeName"]): store.get(_SCHEMA_PATHS, ()) for store in stores}
+        noted = [{**store, _SCHEMA_PATHS: len(store.get(_SCHEMA_PATHS, ()))} for store in stores]
+        others = {key: value for key, value in about.items() if key not in ("operatorInfo", "stateStoreInfo")}
+        schemas = {store: tuple(_listed_schema(folder, str(file)) for file in files) for store, files in listed.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise unreadable(path) from error
+    own = {str(file.relative_to(folder)): (file.read_bytes(),) for file in sorted(folder.glob("[0-9]*/**/schema"))}
+    return OperatorForm(name, json.dumps([noted, others], sort_keys=True), schemas | own)
+
+
+def is_data(within: Path) -> bool:
+    """Whether a file of an operator, by its path within the operator's folder, belongs to the data of a partition."""
+    return within.parts[0].isdigit() and "_metadata" not in within.parts
+
+
+def _listed_schema(folder: Path, file: str) -> bytes:
+    """A schema, wherever the checkpoint lay when it was listed."""
+    _, separator, within = file.rpartition(f"/state/{folder.name}/")
+    if not separator:
+        raise ValueError(file)
+    return (folder / within).read_bytes()
