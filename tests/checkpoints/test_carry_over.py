@@ -167,6 +167,7 @@ def test_an_operator_keeps_its_data_under_another_number(tmp_path: Path) -> None
         "operatorId": 1,
         "operatorName": "stateStoreSave",
     }
+    assert spark_log.operators_of(paths.checkpoint) == ("python", "stateStoreSave")
     assert examine(paths) == []
 
 

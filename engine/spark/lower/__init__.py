@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import count
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.connectors.base import Table
 from engine.plan.nodes import (
@@ -34,12 +33,11 @@ from engine.plan.tree import Node, walk
 from engine.spark.lower.joins import lower_window_join
 from engine.spark.lower.lookup import lower_lookup_join
 from engine.spark.lower.over import lower_over, lower_top
-from engine.spark.lower.rows import lower_project, lower_scan, lower_union
+from engine.spark.lower.rows import lower_filter, lower_project, lower_scan, lower_union
 from engine.spark.lower.unnest import lower_unnest
 from engine.spark.lower.updating import lower_updating_aggregate, lower_updating_join
 from engine.spark.lower.updating_ranking import lower_updating_top
 from engine.spark.lower.windowed import lower_late_rows, lower_window_aggregate
-from engine.spark.printers.expressions import to_sql
 from engine.udf.declared import NO_UDFS, Udfs
 
 
@@ -64,8 +62,8 @@ class Lowering:
                 return lower_scan(node, self.tables[scan.table])
             case Branch(index):
                 return self.branches[index]
-            case Filter(source, condition):
-                return self.lower(source).filter(F.expr(to_sql(condition)))
+            case Filter(source):
+                return lower_filter(node, self.lower(source), is_streamed=self.late is not None)
             case Project(source):
                 return lower_project(node, self.lower(source))
             case Unnest(source):

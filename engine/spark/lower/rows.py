@@ -9,7 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from engine.plan.expr import Column
 from engine.plan.hidden import EVENT_TIME, HEARTBEAT, HIDDEN, RETRACT, ROW_ID, WATERMARK, hidden_in
-from engine.plan.nodes import Fused, Partials, Project, Scan, Union
+from engine.plan.nodes import Filter, Fused, Partials, Project, Scan, Union, WindowAggregate
+from engine.plan.tree import walk
 from engine.spark.lower.udf_calls import with_calls
 from engine.spark.printers.expressions import hash_to_sql, to_sql
 
@@ -26,12 +27,26 @@ def open_table(raw: DataFrame) -> DataFrame:
     """A source's rows without its heartbeats, and with its watermark as Spark's, when it has them."""
     if HEARTBEAT not in raw.columns:
         return raw
-    # One conjunct that is not deterministic: user filters, and the loss of the heartbeats, then stay above the
-    # watermark. Were they pushed below it, the rows they remove would no longer move it.
-    barred = raw.withWatermark(WATERMARK, "0 seconds").filter(f"(NOT {HEARTBEAT}) = (spark_partition_id() >= 0)")
+    # User filters, and the loss of the heartbeats, stay above the watermark. Were they pushed below it, the rows they
+    # remove would no longer move it.
+    barred = raw.withWatermark(WATERMARK, "0 seconds").filter(_barred(f"NOT {HEARTBEAT}"))
     columns = [quoted(name) for name in raw.columns if name not in (EVENT_TIME, HEARTBEAT, WATERMARK)]
     event_time = F.col(EVENT_TIME).alias(EVENT_TIME, metadata=EVENT_TIME_MARK)
     return barred.select(*columns, event_time, F.col(WATERMARK).alias(WATERMARK, metadata={}))
+
+
+def lower_filter(node: Filter, rows: DataFrame, *, is_streamed: bool) -> DataFrame:
+    """The rows for which a condition is true. Spark would push one that looks at keys only below the windows of the
+    stream part, and what they keep would depend on what is done with their rows."""
+    condition = to_sql(node.condition)
+    if is_streamed and any(isinstance(below, WindowAggregate) for below in walk(node.input)):
+        return rows.filter(_barred(condition))
+    return rows.filter(F.expr(condition))
+
+
+def _barred(condition: str) -> str:
+    """A condition that is one conjunct and not deterministic: it stays where it is, and others stay above it."""
+    return f"({condition}) = (spark_partition_id() >= 0)"
 
 
 def lower_project(node: Project, rows: DataFrame) -> DataFrame:
