@@ -163,7 +163,7 @@ def _fitted(old: _Old, new: _Skeleton) -> _Old:
     if old.operators and newest.parallelism != width:
         raise StateNotKeptError(
             f"the state is laid out for {newest.parallelism} tasks, and the new query for {width}",
-            hint="carry the state over first, and change the parallelism afterwards",
+            hint="change the parallelism of the old query first",
         )
     fitted = {number: plan.cut_into(width) for number, plan in old.plans.items()}
     for plan in fitted.values():
