@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from engine.changes.operators import Consent, Pair, keeps_state, operator_verdicts, pairs_of
+from engine.changes.operators import Consent, Pair, kept_by, operator_verdicts, pairs_of
 from engine.changes.positions import source_numbers
 from engine.changes.sinks import sink_verdicts
 from engine.changes.sources import new_sources, source_verdicts
@@ -49,11 +49,7 @@ def compare(
         *_lookup_verdicts(before, after),
         *_rescale(parallelism),
     ]
-    kept = {
-        pair.new.number: pair.old.number
-        for pair in pairs
-        if pair.old is not None and pair.new is not None and keeps_state(pair, consent)
-    }
+    kept = kept_by(pairs, consent)
     plan = UpgradePlan(before.fingerprint, after.fingerprint, tuple(verdicts), kept)
     return replace(plan, sources=source_numbers(before, after, kept, plan.dropped_sources))
 

@@ -10,15 +10,16 @@ it is; where they differ, it is not guessed what the old one is good for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from engine.changes.verdict import Change, Verdict
 from engine.plan.explain import grouping
-from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate
+from engine.plan.nodes import Scan, UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate, is_updating
 from engine.plan.operators import Operator, Part
 from engine.plan.retained_state import spell
+from engine.plan.tree import inputs_of, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +53,31 @@ class Pair:
 
 def pairs_of(before: Sequence[Operator], after: Sequence[Operator]) -> list[Pair]:
     """Which operators belong together: those that mean the same, first where rows and columns are the same, then where
-    only the columns are, then in the order in which they stand. New ones in their order, then what is gone."""
+    only the columns are, then in the order in which they stand; of several those below the same operator, or for the
+    same sinks. New ones in their order, then what is gone."""
     partners: dict[int, Operator] = {}
     unpaired = list(before)
+    # an operator comes before all below it, so the nearest above one is the last of those
+    above = {number: operator for operator in after for number in operator.below}
+
+    def is_in_place(old: Operator, new: Operator) -> bool:
+        if new.number not in above:
+            return old.sinks == new.sinks
+        reader = partners.get(above[new.number].number)
+        return reader is not None and old.number in reader.below
+
     for matches in (_same, _same_columns, _same_identity):
-        for new in after:
-            if new.number in partners:
-                continue
-            old = next((old for old in unpaired if matches(old, new)), None)
-            if old is not None:
-                partners[new.number] = old
-                unpaired.remove(old)
+        for is_suitable in (is_in_place, _anywhere):
+            for new in after:
+                suitable = (old for old in unpaired if matches(old, new) and is_suitable(old, new))
+                if new.number not in partners and (old := next(suitable, None)) is not None:
+                    partners[new.number] = old
+                    unpaired.remove(old)
     return [*(Pair(partners.get(new.number), new) for new in after), *(Pair(old, None) for old in unpaired)]
+
+
+def _anywhere(_old: Operator, _new: Operator) -> bool:
+    return True
 
 
 def _same(old: Operator, new: Operator) -> bool:
@@ -78,33 +92,55 @@ def _same_identity(old: Operator, new: Operator) -> bool:
     return old.identity == new.identity
 
 
-def keeps_state(pair: Pair, consent: Consent) -> bool:
-    """Whether the new operator goes on with the state of the old one."""
-    if pair.old is None or pair.new is None or pair.names & consent.reset:
-        return False
-    if not _same_columns(pair.old, pair.new):
-        return False
-    return pair.old.rows == pair.new.rows or bool(pair.names & consent.keep_state)
+def kept_by(pairs: Sequence[Pair], consent: Consent) -> Mapping[int, int]:
+    """For the number of a new operator that of the old one whose state it goes on with. None goes on above operators
+    that do not: it would wait for changes of rows that nobody knows any more."""
+    kept: dict[int, int] = {}
+    # what is below an operator has larger numbers
+    for pair in reversed(pairs):
+        if pair.old is not None and pair.new is not None and not _missing_below(pair.old, pair.new, kept):
+            kept |= {pair.new.number: pair.old.number} if _may_keep(pair.old, pair.new, consent) else {}
+    return kept
 
 
-def verdict_of(pair: Pair, consent: Consent, pairs: Collection[Pair], new_sources: frozenset[str]) -> Verdict:
-    """What becomes of an operator. `new_sources` are the tables that are not read yet."""
+def _may_keep(old: Operator, new: Operator, consent: Consent) -> bool:
+    """Whether the state of an operator is right for another one, or is to be kept all the same."""
+    names = {old.id, new.id}
+    if names & consent.reset or not _same_columns(old, new):
+        return False
+    has_same_rows = old.rows == new.rows and consent.reset.isdisjoint(old.sources)
+    return has_same_rows or bool(names & consent.keep_state)
+
+
+def _missing_below(old: Operator, new: Operator, kept: Mapping[int, int]) -> bool:
+    """Whether any operator that the rows of an operator come through does not go on from where it was."""
+    return {kept.get(number) for number in new.below} != {*old.below}
+
+
+def _verdict_of(
+    pair: Pair, consent: Consent, pairs: Sequence[Pair], kept: Mapping[int, int], new_sources: frozenset[str]
+) -> Verdict:
+    if pair.new is not None and (pair.old is None or pair.names & consent.reset):
+        known = ", ".join(_givers_of_changes(pair.new, pairs, kept, new_sources))
+        if known:
+            reason = f"it would begin with changes of rows that it has never had, from {known}"
+            return Verdict("operator", pair.name, Change.REFUSED, f"{reason}: --reset {known} as well")
     match pair:
         case Pair(None, Operator() as new):
             return Verdict("operator", new.id, Change.STATE_NEW, _reason_of_new(new), _shown_of_new(new, new_sources))
         case Pair(Operator() as old, None):
             return _gone(pair, old, consent, pairs)
         case Pair(Operator() as old, Operator() as new):
-            return _of_both(pair, old, new, consent)
+            return _of_both(pair, old, new, consent, kept)
     raise AssertionError(pair)
 
 
-def _of_both(pair: Pair, old: Operator, new: Operator, consent: Consent) -> Verdict:
+def _of_both(pair: Pair, old: Operator, new: Operator, consent: Consent, kept: Mapping[int, int]) -> Verdict:
     if pair.names & consent.reset:
         return Verdict(
             "operator", old.id, Change.STATE_DROPPED, "it is to begin anew", _shown_of_new(new, frozenset()), loses=True
         )
-    if keeps_state(pair, consent):
+    if new.number in kept:
         reason = "; ".join(filter(None, (_difference_of_rows(old, new), _difference_of_ttl(old, new))))
         shown = "rows that it has kept from before stay in its results" if old.rows != new.rows else ""
         return Verdict("operator", old.id, Change.STATE_KEPT, reason, shown)
@@ -113,12 +149,34 @@ def _of_both(pair: Pair, old: Operator, new: Operator, consent: Consent) -> Verd
         reasons.append(_difference_of_columns(old.columns, new.columns))
     if old.rows != new.rows:
         reasons.append(_difference_of_rows(old, new))
-        if _same_columns(old, new):
-            ways.insert(0, f"--keep-state {old.id} lets the rows that it has kept stay")
+    anew = sorted(consent.reset.intersection(old.sources))
+    if anew:
+        reasons.append(f"its source {', '.join(anew)} begins anew, and rows may come again")
+    if (old.rows != new.rows or anew) and _same_columns(old, new):
+        ways.insert(0, f"--keep-state {old.id} lets the rows that it has kept stay")
+    if _missing_below(old, new, kept):
+        reasons.append("what is below it does not go on from where it was")
+        ways = ways[-1:]
     return Verdict("operator", old.id, Change.REFUSED, f"{'; '.join(reasons)}: {', '.join(ways)}")
 
 
-def _gone(pair: Pair, old: Operator, consent: Consent, pairs: Collection[Pair]) -> Verdict:
+def _givers_of_changes(
+    new: Operator, pairs: Sequence[Pair], kept: Mapping[int, int], new_sources: frozenset[str]
+) -> list[str]:
+    """Whatever goes on below an operator and takes back rows that it gave out before."""
+    if not any(map(is_updating, inputs_of(new.node))):
+        return []
+    operators = [
+        pair.name
+        for pair in pairs
+        if pair.new is not None and pair.new.number in kept and pair.new.number in new.below
+        and is_updating(pair.new.node)
+    ]  # fmt: skip
+    scans = (node for node in walk(new.node) if isinstance(node, Scan) and node.is_changes)
+    return [*operators, *sorted({scan.table for scan in scans} - new_sources)]
+
+
+def _gone(pair: Pair, old: Operator, consent: Consent, pairs: Sequence[Pair]) -> Verdict:
     reason = f"nothing in the new script is {grouping(old.node)} of {_tables(old)}"
     others = [
         other.new
@@ -203,9 +261,11 @@ def _tables(operator: Operator) -> str:
 def operator_verdicts(
     pairs: Sequence[Pair], consent: Consent, new_sources: frozenset[str], *, is_same: bool
 ) -> Iterator[Verdict]:
-    """What becomes of all operators; of two scripts that mean the same, nothing."""
+    """What becomes of all operators; of two scripts that mean the same, nothing. `new_sources` are the tables that are
+    not read yet."""
+    kept = kept_by(pairs, consent)
     for pair in pairs:
-        verdict = verdict_of(pair, consent, pairs, new_sources)
+        verdict = _verdict_of(pair, consent, pairs, kept, new_sources)
         if is_same and verdict.change is Change.STATE_KEPT:
             verdict = Verdict("operator", verdict.name, Change.SAME)
         yield verdict

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from engine.compile import Program
 from engine.plan.meaning import Meanings
-from engine.plan.nodes import Branch, Scan
-from engine.plan.operators import is_stateful
-from engine.plan.tree import Node, inputs_of, walk
+from engine.plan.nodes import Scan
+from engine.plan.operators import is_stateful, sinks_of
+from engine.plan.tree import Node, inputs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +85,6 @@ def places_of(program: Program) -> list[Place]:
             yield from places(part, part if is_stateful(node) or len(inputs) > 1 else alone, below, sinks)
 
     branches = enumerate(program.parts.branches)
-    return [place for index, branch in branches for place in places(branch, branch, None, _sinks_of(program, index))]
-
-
-def _sinks_of(program: Program, branch: int) -> frozenset[str]:
-    """The tables that rows of a branch go to."""
-    return frozenset(
-        write.table
-        for write in program.parts.writes
-        if any(isinstance(node, Branch) and node.index == branch for node in walk(write))
-    )
+    return [
+        place for index, branch in branches for place in places(branch, branch, None, sinks_of(program.parts, index))
+    ]

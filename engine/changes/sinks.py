@@ -29,7 +29,9 @@ def sink_verdicts(before: Program, after: Program, reset: frozenset[str]) -> Ite
     for name in sorted({*old_tables, *new_tables}):
         old, new = old_tables.get(name), new_tables.get(name)
         if old is None:
-            yield Verdict("sink", name, Change.STATE_NEW, "it is not written yet", "it has the rows from the change on")
+            shown = "it has the rows from the change on"
+            shown += "; a row that was there before comes when it changes next" * _changes(after, name)
+            yield Verdict("sink", name, Change.STATE_NEW, "it is not written yet", shown)
         elif new is None:
             yield _of_gone(old, reset)
         else:
@@ -71,7 +73,7 @@ def _of_both(old: Table, new: Table, after: Program, reset: frozenset[str], *, h
     if not reasons:
         return Verdict("sink", name, Change.SAME)
     shown = "rows from the change on are as the new script says, those before stay as they were written"
-    if any(write.table == name and _changes(after, write.table) for write in after.writes):
+    if _changes(after, name):
         shown += "; a row that was written before and should not be there any more goes when it changes next"
     return Verdict("sink", name, Change.RESTART, "; ".join(reasons), shown)
 

@@ -27,12 +27,13 @@ def new_sources(before: Program, after: Program, reset: frozenset[str]) -> froze
     return frozenset(name for name in after.scans if name not in before.scans or name in reset)
 
 
+_TOO_LATE = "its times may be older than the watermark, so that windows would leave its rows out as late"
+
+
 def _of_new(name: str, after: Program) -> Verdict:
     if after.parts.closes_windows:
-        reason = (
-            "it is not read yet, and its times may be older than the watermark, which its rows would be too late for"
-        )
-        return Verdict("source", name, Change.REFUSED, f"{reason}: give it to a pipeline of its own")
+        reason = f"it is not read yet, and {_TOO_LATE}: give it to a pipeline of its own"
+        return Verdict("source", name, Change.REFUSED, reason)
     return Verdict("source", name, Change.STATE_NEW, "it is not read yet", "it is read from where its options say")
 
 
@@ -46,12 +47,15 @@ def _of_gone(name: str, reset: frozenset[str]) -> Verdict:
 
 def _of_both(name: str, before: Program, after: Program, reset: frozenset[str]) -> Verdict:
     differences = list(_differences(before, after, name))
-    if name in reset:
+    if name in reset and not after.parts.closes_windows:
         shown = "it is read from where its options say: rows may come again, or be left out"
         return Verdict("source", name, Change.STATE_DROPPED, "it is to begin anew", shown, loses=True)
+    if name in reset:
+        return Verdict("source", name, Change.REFUSED, f"it is to begin anew, but {_TOO_LATE}")
     if differences:
         reason = f"{' and '.join(differences)}: what was read would be something else"
-        return Verdict("source", name, Change.REFUSED, f"{reason}: --reset {name} reads it from where its options say")
+        way = f": --reset {name} reads it from where its options say" * (not after.parts.closes_windows)
+        return Verdict("source", name, Change.REFUSED, f"{reason}{way}")
     return _of_same_rows(name, before, after)
 
 

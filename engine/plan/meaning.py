@@ -94,7 +94,12 @@ def text_of(expr: Expr, columns: Columns) -> str:
             tests = " ".join(f"when {text_of(a, columns)} then {text_of(b, columns)}" for a, b in branches)
             return f"case {tests} else {'null' if default is None else text_of(default, columns)} end"
         case Member(inner, name):
-            return f"{text_of(inner, columns)}.{name}"
+            return f"{text_of(inner, columns)}.{_quoted(name)}"
+
+
+def _quoted(name: str) -> str:
+    """A name that cannot be taken for anything else in a text."""
+    return name if name.isidentifier() else repr(name)
 
 
 def order_text(order: Sequence[Order], columns: Columns) -> str:
@@ -177,9 +182,9 @@ class Meanings:
                 return self._further(below, {element: f"unnest({show(array)})"}, {name: element}, [array])
             case LookupJoin(source, table, looked_up, kind, key):
                 below = self.of(source)
-                row = f"row of {table} by {text_of(key, below.columns)}"
+                row = f"row of {_quoted(table)} by {text_of(key, below.columns)}"
                 rows = {row: f"JOIN {table}"} if kind == "inner" else {}
-                return self._further(below, rows, {name: f"{row}.{name}" for name in looked_up.names}, [key])
+                return self._further(below, rows, {name: f"{row}.{_quoted(name)}" for name in looked_up.names}, [key])
             case LateRows(source, window):
                 below = self.of(source)
                 times = {column.name: column.name for column in (LATE_TIME, LATE_WATERMARK)}
@@ -271,9 +276,10 @@ def written_by(parts: Parts, digests: Mapping[str, str]) -> Mapping[str, str]:
 
 def _of_scan(scan: Scan) -> Meaning:
     kind = "changes of" if scan.is_changes else "rows of"
-    columns = {name: f"{scan.table}.{name}" for name in scan.decoded}
+    table = _quoted(scan.table)
+    columns = {name: f"{table}.{_quoted(name)}" for name in scan.decoded}
     time = "reading" if scan.event_time is None else text_of(scan.event_time, columns)
-    return Meaning(f"{kind} {scan.table}", {}, {**columns, EVENT_TIME: f"time {time} of {scan.table}"})
+    return Meaning(f"{kind} {table}", {}, {**columns, EVENT_TIME: f"time {time} of {table}"})
 
 
 def _of_union(union: Union, parts: Sequence[Meaning]) -> Meaning:

@@ -24,6 +24,7 @@ from engine.plan.expr import Expr
 from engine.plan.meaning import Columns, Meanings, aggregate_text, digest, order_text, text_of
 from engine.plan.nodes import (
     Aggregate,
+    Branch,
     Hop,
     Scan,
     Session,
@@ -55,7 +56,8 @@ class Operator:
     """An operator that keeps state. `identity` is what it shares with all that keep the same thing of the same source;
     where a program has several of them, `id` tells them apart. `number` is the one that Spark's checkpoint has for it.
     `rows` is a text for which rows come to it; `conditions` are what is known of that, `functions` the user's functions
-    that have made them. `columns` are what it keeps."""
+    that have made them. `columns` are what it keeps. `below` are the numbers of all operators that its rows come
+    through, `sinks` the tables that get what its branch releases."""
 
     id: str
     identity: str
@@ -68,6 +70,8 @@ class Operator:
     conditions: tuple[Part, ...]
     functions: tuple[str, ...]
     columns: tuple[Part, ...]
+    below: tuple[int, ...]
+    sinks: tuple[str, ...]
 
 
 def stateful_nodes(parts: Parts) -> Iterator[tuple[int, Stateful]]:
@@ -89,10 +93,19 @@ def operators_of(parts: Parts, digests: Mapping[str, str]) -> tuple[Operator, ..
     of the user's functions, by their names."""
     meanings = Meanings(digests, parts.branches)
     nodes = enumerate(stateful_nodes(parts))
-    return tuple(_told_apart([_operator(meanings, number, branch, node) for number, (branch, node) in nodes]))
+    operators = [_operator(meanings, number, branch, node, sinks_of(parts, branch)) for number, (branch, node) in nodes]
+    return tuple(_told_apart(operators))
 
 
-def _operator(meanings: Meanings, number: int, branch: int, node: Stateful) -> Operator:
+def sinks_of(parts: Parts, branch: int) -> frozenset[str]:
+    """The tables that get what a branch releases."""
+    reads = (
+        write for write in parts.writes for node in walk(write) if isinstance(node, Branch) and node.index == branch
+    )
+    return frozenset(write.table for write in reads)
+
+
+def _operator(meanings: Meanings, number: int, branch: int, node: Stateful, sinks: frozenset[str]) -> Operator:
     kind = kind_of(node)
     identity = f"{kind}-{digest(meanings.origin_of(node))}"
     sides = ("left ", "right ") if isinstance(node, UpdatingJoin) else ("",)
@@ -115,6 +128,8 @@ def _operator(meanings: Meanings, number: int, branch: int, node: Stateful) -> O
         conditions=tuple(conditions),
         functions=tuple(sorted(functions)),
         columns=tuple(_columns(meanings, node)),
+        below=tuple(range(number + 1, number + sum(map(is_stateful, walk(node))))),
+        sinks=tuple(sorted(sinks)),
     )
 
 

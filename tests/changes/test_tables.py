@@ -111,6 +111,16 @@ def test_a_new_source_beside_windows_is_refused() -> None:
     assert "older than the watermark" in reasons(added)
 
 
+def test_a_source_below_windows_does_not_begin_anew() -> None:
+    before = SOURCE + SINK + WINDOW
+    other = before.replace("topic = 'clicks'", "topic = 'others'")
+
+    assert verdicts(plan(before, other), "source") == {"clicks": Change.REFUSED}
+    assert "--reset" not in reasons(plan(before, other))
+    assert verdicts(plan(before, other, reset=["clicks"]), "source") == {"clicks": Change.REFUSED}
+    assert "older than the watermark" in reasons(plan(before, other, reset=["clicks"]))
+
+
 def test_a_source_that_is_gone_is_refused_until_it_is_named() -> None:
     before = SCRIPT + MORE + INSERT.replace("clicks", "orders")
 

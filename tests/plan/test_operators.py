@@ -149,6 +149,21 @@ def test_keys_in_another_order_are_the_same_keys_kept_otherwise() -> None:
     assert old.columns == new.columns[1::-1] + new.columns[2:]
 
 
+def test_names_with_signs_in_them_are_not_taken_for_others() -> None:
+    table = (
+        'CREATE TABLE odd (a TEXT, b TEXT, "a, odd.b" TEXT) '
+        "WITH (connector = 'single_file', path = '/odd', format = 'json', type = 'source');"
+    )
+    (both,), (odd,) = (
+        operators(
+            f"{table} INSERT INTO changes SELECT k, count(*) FROM (SELECT concat({those}) AS k FROM odd) GROUP BY k"
+        )
+        for those in ("a, b", '"a, odd.b"')
+    )
+
+    assert both.id != odd.id
+
+
 def test_the_time_to_live_is_no_part_of_it() -> None:
     assert all_of(COUNT) == all_of(f"SET updating_ttl = '2 hours'; {COUNT}")
 
@@ -188,11 +203,11 @@ def middle(values: list[int]) -> int: return sorted(values)[len(values) // {}]
 """
 
 
-def test_the_code_of_functions_below_it_is_part_of_its_rows() -> None:
-    old, new = (
-        operators(COUNT.replace("FROM clicks", "FROM clicks WHERE half(n) > 1"), FUNCTION.format(two, 2))[0]
-        for two in (2, 3)
-    )
+@pytest.mark.parametrize(
+    "query", [COUNT.replace("FROM clicks", "FROM clicks WHERE half(n) > 1"), COUNT.replace("count(*)", "sum(half(n))")]
+)
+def test_the_code_of_functions_below_it_is_part_of_its_rows(query: str) -> None:
+    old, new = (operators(query, FUNCTION.format(two, 2))[0] for two in (2, 3))
 
     assert (old.id, old.conditions, old.columns) == (new.id, new.conditions, new.columns)
     assert old.rows != new.rows
