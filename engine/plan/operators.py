@@ -34,9 +34,10 @@ from engine.plan.nodes import (
     UpdatingTop,
     WindowAggregate,
 )
+from engine.plan.reading_orders import Path, reading_orders
 from engine.plan.split import Parts
 from engine.plan.stable_text import stable_text
-from engine.plan.tree import Node, walk
+from engine.plan.tree import Node, inputs_of, walk
 from engine.schema import Schema
 from engine.types import Type
 
@@ -74,13 +75,21 @@ class Operator:
     sinks: tuple[str, ...]
 
 
-def stateful_nodes(parts: Parts) -> Iterator[tuple[int, Stateful]]:
+def _stateful_nodes(parts: Parts) -> Iterator[tuple[int, Stateful, Path]]:
     """Every node that keeps state between epochs, with its branch, in the order of Spark's operator numbers: those of
-    a branch after those of the branches before, a node before all below it, the left before the right."""
+    a branch after those of the branches before, a node before all below it, the left before the right. Beside it is all
+    that stands above it, up to the next of them."""
+
+    def nodes(node: Node, path: Path) -> Iterator[tuple[Stateful, Path]]:
+        if is_stateful(node):
+            yield node, path
+            path = ()
+        for below in inputs_of(node):
+            yield from nodes(below, ((node, below), *path))
+
     for index, branch in enumerate(parts.branches):
-        for node in walk(branch):
-            if is_stateful(node):
-                yield index, node
+        for node, path in nodes(branch, ()):
+            yield index, node, path
 
 
 def is_stateful(node: Node) -> TypeGuard[Stateful]:
@@ -92,8 +101,10 @@ def operators_of(parts: Parts, digests: Mapping[str, str]) -> tuple[Operator, ..
     """The operators of a plan, before anything was moved into the tasks of its sources. `digests` are those of the code
     of the user's functions, by their names."""
     meanings = Meanings(digests, parts.branches)
-    nodes = enumerate(stateful_nodes(parts))
-    operators = [_operator(meanings, number, branch, node, sinks_of(parts, branch)) for number, (branch, node) in nodes]
+    operators = [
+        _operator(meanings, number, branch, node, path, sinks_of(parts, branch))
+        for number, (branch, node, path) in enumerate(_stateful_nodes(parts))
+    ]
     return tuple(_told_apart(operators))
 
 
@@ -105,7 +116,9 @@ def sinks_of(parts: Parts, branch: int) -> frozenset[str]:
     return frozenset(write.table for write in reads)
 
 
-def _operator(meanings: Meanings, number: int, branch: int, node: Stateful, sinks: frozenset[str]) -> Operator:
+def _operator(
+    meanings: Meanings, number: int, branch: int, node: Stateful, path: Path, sinks: frozenset[str]
+) -> Operator:
     kind = kind_of(node)
     identity = f"{kind}-{digest(meanings.origin_of(node))}"
     sides = ("left ", "right ") if isinstance(node, UpdatingJoin) else ("",)
@@ -127,7 +140,7 @@ def _operator(meanings: Meanings, number: int, branch: int, node: Stateful, sink
         rows=digest(*(below.row_digest for below in inputs), *sorted(functions)),
         conditions=tuple(conditions),
         functions=tuple(sorted(functions)),
-        columns=tuple(_columns(meanings, node)),
+        columns=(*_columns(meanings, node), *_read_above(meanings, node, path)),
         below=tuple(range(number + 1, number + sum(map(is_stateful, walk(node))))),
         sinks=tuple(sorted(sinks)),
     )
@@ -192,6 +205,19 @@ def _columns(meanings: Meanings, node: Stateful) -> Iterator[Part]:
                 yield from _kept(side.schema, sides)
                 for named in extra:
                     yield _column(show(named.expr), text_of(named.expr, sides), named.expr.type)
+
+
+def _read_above(meanings: Meanings, node: Stateful, path: Path) -> Iterator[Part]:
+    """What the state of a window owes to what reads it: the order of its aggregates, and which of them are kept."""
+    if not isinstance(node, WindowAggregate):
+        return
+    for order in reading_orders(node, path)[1:]:
+        names = [aggregate_name(node.aggregates[place].aggregate) for place in order]
+        yield Part(f"read as {', '.join(names) or 'nothing'}", digest("read", *map(str, order)))
+    reader = path[-1][0] if path else None
+    if reader is not None and is_stateful(reader):
+        columns = (column.meaning for column in _columns(meanings, reader))
+        yield Part(f"read by {kind_of(reader)}", digest(meanings.origin_of(reader), *columns))
 
 
 def _kept(schema: Schema, columns: Columns) -> Iterator[Part]:

@@ -140,6 +140,29 @@ def test_what_it_keeps_is_said_column_by_column(before: str, after: str) -> None
     assert [column.meaning for column in old.columns] != [column.meaning for column in new.columns]
 
 
+SUMS = "SELECT tumble('1 minute') AS w, user, sum(n) AS a, sum(n + 1) AS b FROM clicks GROUP BY 1, 2"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        (SUMS, f"SELECT b, a FROM ({SUMS})", False),
+        (SUMS, f"SELECT a FROM ({SUMS})", False),
+        (f"SELECT a FROM ({SUMS})", f"SELECT b FROM ({SUMS})", False),
+        (f"SELECT b, a FROM ({SUMS})", f"SELECT a, b FROM (SELECT b, a FROM ({SUMS}))", False),
+        (SUMS, f"SELECT a FROM ({SUMS}) WHERE user <> ''", False),
+        (SUMS, f"SELECT a + 1, user, 7, b * a FROM ({SUMS})", True),
+        (SUMS, f"SELECT b, a FROM ({SUMS}) WHERE user <> ''", True),
+        (SUMS, f"SELECT a FROM ({SUMS}) WHERE b > 3", True),
+    ],
+)
+def test_what_reads_a_window_says_in_which_order_spark_keeps_it(before: str, after: str, is_same: bool) -> None:
+    (old,), (new,) = operators(before), operators(after)
+
+    assert (old.id, old.rows) == (new.id, new.rows)
+    assert ([part.meaning for part in old.columns] == [part.meaning for part in new.columns]) == is_same
+
+
 def test_keys_in_another_order_are_the_same_keys_kept_otherwise() -> None:
     before, after = (f"INSERT INTO changes SELECT user, count(*) FROM clicks GROUP BY {keys}"
                      for keys in ("user, page", "page, user"))  # fmt: skip
