@@ -75,7 +75,7 @@ class Meaning:
 
 def digest(*texts: str) -> str:
     """A short text that stands for some long ones."""
-    return hashlib.sha256("\n".join(texts).encode(errors="surrogatepass")).hexdigest()[:8]
+    return hashlib.sha256("\n".join(texts).encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def text_of(expr: Expr, columns: Columns) -> str:

@@ -34,7 +34,7 @@ from engine.plan.nodes import (
     UpdatingTop,
     WindowAggregate,
 )
-from engine.plan.reading_orders import Path, reading_orders
+from engine.plan.reading_orders import Path, reading_steps
 from engine.plan.split import Parts
 from engine.plan.stable_text import stable_text
 from engine.plan.tree import Node, inputs_of, walk
@@ -120,7 +120,7 @@ def _operator(
     meanings: Meanings, number: int, branch: int, node: Stateful, path: Path, sinks: frozenset[str]
 ) -> Operator:
     kind = kind_of(node)
-    identity = f"{kind}-{digest(meanings.origin_of(node))}"
+    identity = digest(meanings.origin_of(node))
     sides = ("left ", "right ") if isinstance(node, UpdatingJoin) else ("",)
     inputs = meanings.inputs(node)
     conditions = [
@@ -130,7 +130,7 @@ def _operator(
     ]
     functions = meanings.functions_in(_exprs(node)).union(*(below.functions for below in inputs))
     return Operator(
-        id=identity,
+        id=f"{kind}-{identity[:8]}",
         identity=identity,
         kind=kind,
         number=number,
@@ -211,9 +211,9 @@ def _read_above(meanings: Meanings, node: Stateful, path: Path) -> Iterator[Part
     """What the state of a window owes to what reads it: the order of its aggregates, and which of them are kept."""
     if not isinstance(node, WindowAggregate):
         return
-    for order in reading_orders(node, path)[1:]:
-        names = [aggregate_name(node.aggregates[place].aggregate) for place in order]
-        yield Part(f"read as {', '.join(names) or 'nothing'}", digest("read", *map(str, order)))
+    if steps := reading_steps(node, path):
+        names = [aggregate_name(node.aggregates[place].aggregate) for place in steps[-1][1]]
+        yield Part(f"read as {', '.join(names) or 'nothing'}", digest("read", *map(str, steps)))
     reader = path[-1][0] if path else None
     if reader is not None and is_stateful(reader):
         columns = (column.meaning for column in _columns(meanings, reader))
@@ -240,10 +240,10 @@ def _aggregate(meanings: Meanings, aggregate: Aggregate, below: Columns) -> Part
 def _told_apart(operators: list[Operator]) -> Iterator[Operator]:
     """The operators with ids that differ: those that only differ in their rows have a text for these in their id, and
     those that do not even do that are counted."""
-    shared = Counter(operator.identity for operator in operators)
+    shared = Counter(operator.id for operator in operators)
     counted: Counter[str] = Counter()
     for operator in operators:
-        name = operator.identity
+        name = operator.id
         if shared[name] > 1:
             name = f"{name}-{operator.rows[:4]}"
             counted[name] += 1

@@ -7,7 +7,8 @@
 So a projection above a window is a matter of its state: one that leaves out an aggregate has Spark not keep it, and
 one that turns two of them round has Spark keep them so, with the same types. No projection is folded through a filter,
 since ours are barred (`spark/lower/rows.py`): above one it only matters which aggregates are read. Whether Spark does
-fold a projection is not guessed: all orders count.
+fold a projection, or moves a filter below it first, is not guessed: wherever an order differs, all that stands above
+the window counts.
 """
 
 from __future__ import annotations
@@ -24,11 +25,16 @@ _Read = Mapping[str, tuple[int, ...]]
 """Which aggregates are in each column, by their places in the window."""
 
 
-def reading_orders(node: WindowAggregate, path: Path) -> list[tuple[int, ...]]:
-    """The places of the aggregates in the order in which each projection reads them, beginning with their own; one that
-    reads them like the one below it is not told."""
+Step = tuple[str, tuple[int, ...]]
+"""A relation above a window, and the places of the aggregates in the order in which it has them."""
+
+
+def reading_steps(node: WindowAggregate, path: Path) -> Sequence[Step]:
+    """How the aggregates of a window are read up to where its branch ends, or another operator takes its rows; nothing
+    where all relations have them as the window has: then Spark keeps them so, whatever it does."""
     columns: _Read = {named.name: (place,) for place, named in enumerate(node.aggregates)}
-    orders = [tuple(range(len(node.aggregates)))]
+    order = tuple(range(len(node.aggregates)))
+    steps: list[Step] = []
     tested: set[int] | None = None
     for parent, child in path:
         match parent:
@@ -36,14 +42,15 @@ def reading_orders(node: WindowAggregate, path: Path) -> list[tuple[int, ...]]:
                 tested = {*(tested or ()), *_read(condition, columns)}
             case Project():
                 columns = {named.name: tuple(_read(named.expr, columns)) for named in parent.columns}
-                order = tuple(dict.fromkeys(place for places in columns.values() for place in places))
-                if tested is not None:
-                    order = tuple(place for place in orders[-1] if place in {*order, *tested})
-                orders += [order] if order != orders[-1] else []
+                read = tuple(dict.fromkeys(place for places in columns.values() for place in places))
+                order = read if tested is None else tuple(place for place in order if place in {*read, *tested})
             case Union():
                 names = zip(parent.schema.names, child.schema.names, strict=True)
                 columns = {name: columns.get(below, ()) for name, below in names}
-    return orders
+        steps.append((type(parent).__name__, order))
+    return (
+        steps if any(len(order) < len(node.aggregates) or order != tuple(sorted(order)) for _, order in steps) else ()
+    )
 
 
 def _read(expr: Expr, columns: _Read) -> Iterator[int]:

@@ -213,7 +213,7 @@ def test_operators_of_one_id_are_told_apart_by_their_rows_and_then_counted() -> 
     swapped = operators(sinks + branch.format("b", "WHERE n > 1") + branch.format("a", ""))
 
     assert first.identity == second.identity
-    assert {first.id, second.id} == {f"{first.identity}-{operator.rows[:4]}" for operator in (first, second)}
+    assert {first.id, second.id} == {f"tumble-{first.identity[:8]}-{operator.rows[:4]}" for operator in (first, second)}
     assert {(operator.id, operator.rows) for operator in swapped} == {(first.id, first.rows), (second.id, second.rows)}
 
 
