@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.changes.compare import compare
+from engine.changes.verdict import UpgradePlan
 from engine.checkpoints import spark_log
+from engine.checkpoints.carried_sources import SourceChoice
 from engine.checkpoints.carry_over import carry_over
 from engine.checkpoints.claim import StatefulQuery
 from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.compile import compile_script
 from engine.epoch_report import EpochReport
 from engine.spark.run import RunSpec
@@ -87,14 +91,18 @@ class Pipeline:
     def paths(self) -> StatePaths:
         return StatePaths(self.folder / "state")
 
-    def change(self, sql: str, operators: Mapping[int, int]) -> None:
-        """Carry the state over to another query."""
+    def change(self, sql: str, operators: Mapping[int, int]) -> UpgradePlan:
+        """Carry the state over to another query, as the plan of the change says; it must keep these operators."""
         spec = self.spec(sql)
-        program = compile_script(spec.sql)
+        program, before = compile_script(spec.sql), compile_running(query_of_state(spec.state_dir))
+        plan = compare(before, program)
+        assert plan.kept == operators
         skeleton = self.folder / f"skeleton {program.fingerprint}"
         build_skeleton(self.spark, program, self.parallelism, skeleton)
         query = StatefulQuery("job", spec.sql, program.fingerprint, self.parallelism)
-        carry_over(self.paths, skeleton, operators, query)
+        sources = SourceChoice(plan.sources, plan.dropped_sources)
+        carry_over(self.paths, skeleton, plan.kept, query, sources=sources)
+        return plan
 
     def run(self, sql: str, stop_after: int | None = None) -> list[EpochReport]:
         outcome, reports = play(self.spark, self.spec(sql), stop_after=stop_after)
@@ -218,9 +226,10 @@ def test_a_table_that_is_new_and_older_than_the_watermark_would_lose_its_rows(pi
     new = COUNTS + f"INSERT INTO sessions SELECT key, n FROM ({older});"
     pipeline.run(COUNTS, LAST + 1)
 
-    pipeline.change(new, {0: 0})
+    plan = pipeline.change(new, {0: 0})
     reports = pipeline.run(new)
 
+    assert plan.is_refused
     assert sum(pipeline.rows("sessions").values()) < STEPS
     assert sum(report.late_rows for report in reports) == 0
 
