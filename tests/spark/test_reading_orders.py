@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from engine.compile import compile_script
 from engine.spark.lower import stream_lowering
 from engine.udf.declared import NO_UDFS
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 TABLE = """
 CREATE TABLE t (at TIMESTAMP NOT NULL, k TEXT, a BIGINT, b BIGINT, c BIGINT, WATERMARK FOR at)
@@ -43,8 +45,7 @@ def test_operators_with_the_same_columns_are_kept_alike_by_spark(spark: SparkSes
     for query in QUERIES:
         program = compile_script(TABLE + query)
         (operator,), (branch,) = program.operators, program.parts.branches
-        table = spark.sql("SELECT 'k' AS k, 1L AS a, 2L AS b, 3L AS c, now() AS _timestamp, now() AS _wm FROM range(9)")
-        frame = stream_lowering({"t": table}, {}, NO_UDFS).lower(branch)
+        frame = stream_lowering({"t": rows_of_t(spark)}, {}, NO_UDFS).lower(branch)
         optimized = frame._jdf.queryExecution().optimizedPlan().toString()
         (aggregate,) = re.findall(r"^\W*Aggregate .*$", optimized, re.MULTILINE)
         meanings = tuple(column.meaning for column in operator.columns)
@@ -54,3 +55,22 @@ def test_operators_with_the_same_columns_are_kept_alike_by_spark(spark: SparkSes
     assert len({order for orders in kept.values() for order in orders}) > 3
     plain = tuple(column.meaning for column in compile_script(TABLE + SUMS).operators[0].columns)
     assert kept[plain] == {("a", "b", "c")}
+
+
+@pytest.mark.parametrize(
+    "condition", ["k = 'a'", "upper(k) = 'A'", "k > 'a' AND x > 3", "w.start > TIMESTAMP '2026-01-01 00:00:00'"]
+)
+def test_nothing_that_is_asked_behind_a_window_is_asked_in_front_of_it(spark: SparkSession, condition: str) -> None:
+    def below_the_window(query: str) -> int:
+        (branch,) = compile_script(TABLE + query).parts.branches
+        frame = stream_lowering({"t": rows_of_t(spark)}, {}, NO_UDFS).lower(branch)
+        plan = frame._jdf.queryExecution().optimizedPlan().toString()
+        return plan[plan.index("Aggregate") :].count("isnotnull") + plan[plan.index("Aggregate") :].count(" AND ")
+
+    assert below_the_window(f"SELECT x, y, z, k, w FROM ({SUMS}) WHERE {condition}") == below_the_window(SUMS)
+
+
+def rows_of_t(spark: SparkSession) -> DataFrame:
+    """Rows of the table as its source opens them; any column may be NULL."""
+    values = ", ".join(f"nullif({number}L, id) AS {name}" for number, name in enumerate("abc"))
+    return spark.sql(f"SELECT nullif('k', id) AS k, {values}, now() AS _timestamp, now() AS _wm FROM range(9)")

@@ -37,10 +37,11 @@ def open_table(raw: DataFrame) -> DataFrame:
 
 def lower_filter(node: Filter, rows: DataFrame, *, is_streamed: bool) -> DataFrame:
     """The rows for which a condition is true. Spark would push one that looks at keys only below the windows of the
-    stream part, and what they keep would depend on what is done with their rows."""
+    stream part, and what they keep would depend on what is done with their rows; of one that NULL cannot pass it would
+    push that much."""
     condition = to_sql(node.condition)
     if is_streamed and any(isinstance(below, WindowAggregate) for below in walk(node.input)):
-        return rows.filter(_barred(condition))
+        return rows.filter(_barred(f"coalesce({condition}, false)"))
     return rows.filter(F.expr(condition))
 
 
