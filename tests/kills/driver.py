@@ -1,8 +1,8 @@
 """A driver without Spark whose state, savepoints, restores and sink are real: it keeps Spark's rules for the logs of
 offsets and commits, and takes every epoch through the code of ours that Spark's driver and tasks run.
 
-It writes numbered events into the file that its query names, until the file `end` beside it says where they end, and
-notes every epoch that it begins in the file `writers`.
+It writes numbered events into the file that its query names. Once there is a file `end` beside it, it writes into that
+where they end, a few epochs on, and comes to it. It notes every epoch that it begins in the file `writers`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engine.checkpoints.claim import Claim, StatefulQuery, claim
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.spark_log import newest_commit
 from engine.connectors.base import SinkContext
-from engine.delivery.durable import create_durably
+from engine.delivery.durable import create_durably, replace_durably
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
@@ -44,6 +44,7 @@ from tests.connectors.tables import table
 from tests.quick_reports import quick_report
 
 EPOCH_ROWS = 50
+EPOCHS_TO_THE_END = 4
 PACE = 0.2
 
 
@@ -107,7 +108,7 @@ class _Writing:
         """Take the next epoch; None when there are no more events."""
         newest = newest_commit(self._checkpoint)
         number, first = (0, 0) if newest is None else (newest + 1, self._end_of(newest))
-        limit = int(self._end.read_text()) if self._end.exists() else None
+        limit = self._limit(first) if self._end.exists() else None
         if limit is not None and first >= limit:
             return None
         self._plan(number, first, limit)
@@ -121,6 +122,13 @@ class _Writing:
             raise SupersededError("another run has committed the epoch")
         reach(Point.AFTER_COMMIT, number)
         return number
+
+    def _limit(self, first: int) -> int:
+        """Where the events end. The first driver that is asked chooses it: nobody else knows how far it is by now."""
+        if not (text := self._end.read_text()):
+            text = str(first + EPOCHS_TO_THE_END * EPOCH_ROWS + 7)
+            replace_durably(self._end, text.encode())
+        return int(text)
 
     def report(self, number: int) -> EpochReport:
         """What is said of an epoch."""
