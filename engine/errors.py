@@ -310,6 +310,12 @@ class OtherQueryError(StateError):
     code = "state.other_query"
 
 
+class UpgradeRefusedError(StateError):
+    """The query cannot take over the state that is there, or something would be lost that nobody has accepted."""
+
+    code = "state.upgrade_refused"
+
+
 class UnreadableStateError(StateError):
     """A file of the state directory is missing or damaged."""
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.checkpoints import contents, spark_log
@@ -104,7 +104,7 @@ def carry_over(
     for number in new.operators:
         _put_operator(checkpoint, old, new, number, operators.get(number))
     _put_notes(staging, paths, {name for name, source in zip(new.notes, order, strict=True) if source is not None})
-    write_json(staging / paths.pipeline.name, asdict(query))
+    write_json(staging / paths.pipeline.name, query.to_json())
     write_lineage(staging / paths.lineage.name, read_lineage(paths.lineage).forked_at(old.epoch, new_lineage()))
     commit_swap(paths)
 
@@ -117,7 +117,7 @@ def _begin_empty(paths: StatePaths, operators: Mapping[int, int], query: Statefu
     staging = begin_swap(paths)
     for folder in (paths.checkpoint, paths.watermarks):
         (staging / folder.name).mkdir()
-    write_json(staging / paths.pipeline.name, asdict(query))
+    write_json(staging / paths.pipeline.name, query.to_json())
     commit_swap(paths)
 
 

@@ -3,7 +3,8 @@
 A driver starts with --state-dir=/state, where pipeline.json says fingerprint f1 and `generation` says 3:
 
     query f1              waits for nobody, writes 4 into `generation`, and goes on from the last epoch
-    query f2              refused; with --force the state goes to replaced/, and an empty one of a new history begins
+    query f2              refused; who `takes_over` is let in, to carry over what it can (`carry_over.py`); with --force
+                          the state goes to replaced/, and an empty one of a new history begins
     another run has it    refused, since that holds the lock; but a control plane that has raised the generation itself
                           comes in, and the other run is stopped by the fence (`delivery/fence.py`)
     a half-done swap      is finished first (docs/decisions/states-are-swapped-whole.md)
@@ -16,6 +17,7 @@ import fcntl
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from typing import Literal
 
 from engine.checkpoints.doctor import examine
 from engine.checkpoints.home import bring_home
@@ -48,12 +50,19 @@ class StateLock:
 
 @dataclass(frozen=True, slots=True)
 class StatefulQuery:
-    """The query that a state belongs to, as its directory says it."""
+    """The query that a state belongs to, as its directory says it. `udfs` are the files of functions that it may call,
+    by what they are called in errors."""
 
     name: str
     sql: str
     fingerprint: str
     parallelism: int
+    udfs: tuple[tuple[str, str], ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """As `pipeline.json` has it; states of earlier versions have no functions in it."""
+        described = {**asdict(self), "udfs": [list(file) for file in self.udfs]}
+        return described if self.udfs else {name: part for name, part in described.items() if name != "udfs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,8 @@ class Claim:
     parallelism: int
     owner: str = field(default="", compare=False)
     """The id that this state directory has among the owners of targets."""
+    is_foreign: bool = field(default=False, compare=False)
+    """Whether the state is still another query's, and has to be carried over before anything runs."""
     lock: StateLock | None = field(default=None, compare=False, repr=False)
 
     def release(self) -> None:
@@ -80,29 +91,32 @@ def claim(
     *,
     generation: int | None = None,
     force: bool = False,
+    takes_over: bool = False,
     owner: str | None = None,
     new_lineage: Callable[[], str] = new_id,
 ) -> Claim:
     """Hold the state for one more run. Without a generation it is one above the last, and another run that is still at
     work is an error; who gives one has seen to that. With `force` another query, or a damaged state, starts empty, and
-    the old state is kept aside. `owner` is what a new directory is called among the owners of targets."""
+    the old state is kept aside; who `takes_over` is let in to it, and nothing is changed yet. `owner` is what a new
+    directory is called among the owners of targets."""
     _check_is_state(paths)
     paths.root.mkdir(parents=True, exist_ok=True)
     lock = _lock(paths, is_fenced=generation is not None)
     try:
         finish_swap(paths)
-        is_to_start_empty = _is_to_start_empty(paths, query.fingerprint, force=force)
+        relation = _relation(paths, query.fingerprint, force=force, takes_over=takes_over)
         run_generation = _take_generation(paths, generation)
-        if is_to_start_empty:
+        if relation == "given up":
             _start_empty(paths, query, Lineage(new_lineage()))
-        history, width = _settle(paths, query, new_lineage)
+        is_foreign = relation == "taken over"
+        history, width = _as_it_is(paths, query.parallelism) if is_foreign else _settle(paths, query, new_lineage)
         bring_home(paths.checkpoint)
         owner_id = _owner(paths, owner or new_id())
     except BaseException:
         if lock:
             lock.release()
         raise
-    return Claim(history.id, history.parents, run_generation, width, owner_id, lock)
+    return Claim(history.id, history.parents, run_generation, width, owner_id, is_foreign, lock)
 
 
 def _owner(paths: StatePaths, new_owner: str) -> str:
@@ -122,8 +136,8 @@ def _settle(paths: StatePaths, query: StatefulQuery, new_lineage: Callable[[], s
     width = recorded.get("parallelism")
     if isinstance(width, int):
         query = replace(query, parallelism=width)
-    if recorded != asdict(query):
-        write_json(paths.pipeline, asdict(query))
+    if recorded != query.to_json():
+        write_json(paths.pipeline, query.to_json())
     if not paths.lineage.exists():
         write_lineage(paths.lineage, Lineage(new_lineage()))
     return read_lineage(paths.lineage), query.parallelism
@@ -172,15 +186,26 @@ def _take_generation(paths: StatePaths, assigned: int | None) -> int:
     return generation
 
 
-def _is_to_start_empty(paths: StatePaths, fingerprint: str, *, force: bool) -> bool:
+def _as_it_is(paths: StatePaths, width: int) -> tuple[Lineage, int]:
+    """What the state of another query is of, which stays written down as its own; `width` where it has none yet."""
+    recorded = (read_json(paths.pipeline) or {}).get("parallelism")
+    return read_lineage(paths.lineage), recorded if isinstance(recorded, int) else width
+
+
+def _relation(
+    paths: StatePaths, fingerprint: str, *, force: bool, takes_over: bool
+) -> Literal["own", "given up", "taken over"]:
+    """What the state that is there is to the query."""
     findings = examine(paths)
     if findings and not force:
         raise findings[0].error()
     if findings:
-        return True
+        return "given up"
     recorded = read_json(paths.pipeline)
     if recorded is None or recorded.get("fingerprint") == fingerprint:
-        return False
+        return "own"
+    if takes_over:
+        return "taken over"
     if not force and differ_in_format(str(recorded.get("fingerprint")), fingerprint):
         raise OtherFormatError(
             f"the state in {paths.root} was written by another version of the engine",
@@ -189,15 +214,16 @@ def _is_to_start_empty(paths: StatePaths, fingerprint: str, *, force: bool) -> b
     if not force:
         raise OtherQueryError(
             f"the state in {paths.root} belongs to another query, that of {recorded.get('name')!r}",
-            hint="give another --state-dir, or start empty with --force, which keeps the old state aside",
+            hint="see with `arroyo plan` what can be kept, and go on with --upgrade; or give another --state-dir, or "
+            "start empty with --force, which keeps the old state aside",
         )
-    return True
+    return "given up"
 
 
 def _start_empty(paths: StatePaths, query: StatefulQuery, lineage: Lineage) -> None:
     staging = begin_swap(paths)
     for folder in (paths.checkpoint, paths.sinks, paths.watermarks):
         (staging / folder.name).mkdir()
-    write_json(staging / paths.pipeline.name, asdict(query))
+    write_json(staging / paths.pipeline.name, query.to_json())
     write_lineage(staging / paths.lineage.name, lineage)
     commit_swap(paths)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +16,14 @@ from engine.udf.declared import UdfFile
 
 @dataclass(frozen=True, slots=True)
 class RunningQuery:
-    """A script, the fingerprint that it had when it was run, and the width of its state, which is at `place`."""
+    """A script, the fingerprint that it had when it was run, and the width of its state, which is at `place`. `udfs`
+    are the files of functions that it was run with, as far as that was written down."""
 
     sql: str
     fingerprint: str
     parallelism: int
     place: Path
+    udfs: tuple[UdfFile, ...] = ()
 
 
 def query_of_state(state: Path) -> RunningQuery:
@@ -34,8 +36,16 @@ def query_of_state(state: Path) -> RunningQuery:
         )
     match recorded:
         case {"sql": str(sql), "fingerprint": str(fingerprint), "parallelism": int(parallelism)}:
-            return RunningQuery(sql, fingerprint, parallelism, state)
+            return RunningQuery(sql, fingerprint, parallelism, state, _functions(recorded, path))
     raise unreadable(path)
+
+
+def _functions(recorded: Mapping[str, object], path: Path) -> tuple[UdfFile, ...]:
+    """The files of functions that a state names; states of earlier versions of the engine name none."""
+    files = recorded.get("udfs", [])
+    if not isinstance(files, list) or not all(isinstance(file, list) and len(file) == 2 for file in files):
+        raise unreadable(path)
+    return tuple(UdfFile(str(name), str(text)) for name, text in files)
 
 
 def query_of_savepoint(savepoint: Path) -> RunningQuery:
@@ -46,14 +56,16 @@ def query_of_savepoint(savepoint: Path) -> RunningQuery:
             f"the savepoint {savepoint.name} does not say of which script it is",
             hint="it was taken before that was written down: restore it, and name the state directory",
         )
-    return RunningQuery(manifest.sql, manifest.fingerprint, manifest.parallelism, savepoint)
+    path = savepoint / StatePaths(savepoint).pipeline.name
+    functions = _functions(read_json(path) or {}, path)
+    return RunningQuery(manifest.sql, manifest.fingerprint, manifest.parallelism, savepoint, functions)
 
 
 def compile_running(query: RunningQuery, *, udfs: Sequence[UdfFile] = (), connections: str = "") -> Program:
-    """The program that the state is of. Refused where the script does not give it any more: what its operators keep
-    would be told from something else."""
+    """The program that the state is of, with its functions if it names them, and else with `udfs`. Refused where the
+    script does not give it any more: what its operators keep would be told from something else."""
     try:
-        program = compile_script(query.sql, udfs=udfs, connections=connections)
+        program = compile_script(query.sql, udfs=query.udfs or udfs, connections=connections)
     except ScriptRefused as error:
         raise RecompiledError(
             f"the script of {query.place} is refused by now: {error.complaints[0].message}",

@@ -17,6 +17,7 @@ from engine.commands.base import Command, path
 from engine.commands.connection_file import add_connections_argument, connections_text
 from engine.commands.terminal import bold, complain, dim, read_script, say
 from engine.commands.udf_files import add_udf_argument, read_udf_files
+from engine.commands.upgrade_arguments import add_upgrade_arguments
 from engine.durations import read_duration
 from engine.errors import ScriptRefused, SettingError
 from engine.jobs.spec import RUN_SETTINGS, read_run_settings
@@ -24,7 +25,7 @@ from engine.start_steps import StartStep
 
 if TYPE_CHECKING:
     from engine.epoch_report import EpochReport
-    from engine.spark.run_spec import RunSpec
+    from engine.spark.run_spec import RunSpec, StateUpgrade
     from engine.spark.stop_control import Control
     from engine.spark.warm_session import TakeOver
 
@@ -70,6 +71,12 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="Start empty when the state belongs to another script")
     parser.add_argument(
+        "--upgrade",
+        action="store_true",
+        help="Take over the state of another script: `arroyo plan` says what is kept of it",
+    )
+    add_upgrade_arguments(parser)
+    parser.add_argument(
         "--warm",
         action="store_true",
         help="Start on the Java and Spark that the last run with --warm from this directory has left, and leave some "
@@ -107,6 +114,7 @@ def _run(arguments: Namespace) -> int:
             state_dir=Path(directory),
             parallelism=arguments.parallelism,
             force=arguments.force,
+            upgrade=_upgrade(arguments),
             max_epoch_rows=arguments.max_epoch_rows,
             epoch_interval=read_duration(settings.get("epoch_interval", "0 seconds")),
             linger=run_settings.linger,
@@ -124,6 +132,19 @@ def _run(arguments: Namespace) -> int:
 
             return run_warm(spec, as_json=arguments.json_progress, run_cold=until_end)
         return until_end(spec, as_json=arguments.json_progress)
+
+
+def _upgrade(arguments: Namespace) -> StateUpgrade | None:
+    """How the run takes over the state of another script; None when it does not."""
+    from engine.spark.run_spec import StateUpgrade  # noqa: PLC0415 - as above
+
+    if not arguments.upgrade:
+        if arguments.keep_state or arguments.reset or arguments.accept_loss:
+            raise SettingError("--keep-state, --reset and --accept-loss belong to --upgrade")
+        return None
+    if arguments.state_dir is None:
+        raise SettingError("--upgrade needs the --state-dir whose state is to be taken over")
+    return StateUpgrade(tuple(arguments.keep_state), tuple(arguments.reset), arguments.accept_loss)
 
 
 def _settings(texts: list[str]) -> dict[str, str]:

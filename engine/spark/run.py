@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -36,6 +36,7 @@ from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.epoch_report import EpochReport
+from engine.instants import now
 from engine.process_endings import count_memory_kills
 from engine.spark.begun_epochs import BegunEpochs
 from engine.spark.dead_letter_tables import DeadLetterTable
@@ -56,6 +57,7 @@ from engine.spark.scan_spec import format_name
 from engine.spark.session import close_session, death_explained, leave_state, open_session
 from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import EpochLimits, StreamPart, stream_part
+from engine.spark.take_over import take_over
 from engine.spark.targets import Target, sink_directory
 from engine.start_steps import StartStep
 from engine.udf.requirements import check_requirements
@@ -97,7 +99,8 @@ def run(
         spark = _open(prepared) if warm is None else warm(prepared.paths.logs)
         opened.callback(close_session if warm is None else leave_state, spark)
         with death_explained():
-            return _run(spark, prepared, control, _Listeners(on_epoch, on_started, on_sign))
+            listeners = _Listeners(on_epoch, on_started, on_sign)
+            return _run(spark, _with_own_state(spark, prepared, listeners), control, listeners)
 
 
 def _open(prepared: _PreparedRun) -> SparkSession:
@@ -124,7 +127,8 @@ def run_in(
     """The same in a session that is there already, which stays open."""
     before = {name: str(spark.conf.get(name)) for name in (_PARTITIONS, _COUNTS_STATE)}
     try:
-        return _run(spark, _prepare(spec), control, _Listeners(on_epoch, on_started, on_sign))
+        listeners = _Listeners(on_epoch, on_started, on_sign)
+        return _run(spark, _with_own_state(spark, _prepare(spec), listeners), control, listeners)
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
@@ -146,6 +150,8 @@ class _PreparedRun:
     spec: RunSpec
     program: Program
     claim: Claim
+    only_finishes: bool = False
+    """Whether it ends once the epoch that was begun is committed."""
 
     @property
     def paths(self) -> StatePaths:
@@ -156,16 +162,42 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
     check_requirements(spec.udfs)
     program = compile_script(spec.sql, default_sink=spec.default_sink, udfs=spec.udfs, connections=spec.connections)
     # after the script was compiled: what is in the environment is in no fingerprint, and in no file
-    tables = {name: _filled_in(table) for name, table in program.tables.items()}
-    program = replace(program, tables=tables, is_fused=spec.fuse)
+    program = replace(program, tables=_with_secrets(program), is_fused=spec.fuse)
     claimed = claim(
         StatePaths(spec.state_dir.absolute()),
-        StatefulQuery(spec.name, spec.sql, program.fingerprint, spec.parallelism),
+        _query(spec, program),
         generation=spec.generation,
         force=spec.force,
+        takes_over=spec.upgrade is not None,
         owner=spec.owner,
     )
     return _PreparedRun(spec, program, claimed)
+
+
+def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Listeners) -> _PreparedRun:
+    """The run once the state is its own: that of another query is taken over first."""
+    spec, held = prepared.spec, prepared.claim
+    if not held.is_foreign or spec.upgrade is None:
+        return prepared
+    query = _query(spec, prepared.program)
+
+    def finish(before: Program) -> None:
+        filled = replace(before, tables=_with_secrets(before), is_fused=spec.fuse)
+        # the lock stays with the run that follows
+        rest = replace(prepared, program=filled, claim=replace(held, lock=None), only_finishes=True)
+        _run(spark, rest, Control(), _Listeners(listeners.on_epoch, lambda: None, listeners.on_sign))
+
+    fresh = take_over(spark, prepared.paths, prepared.program, query, held, spec.upgrade, spec.connections, now, finish)
+    return replace(prepared, claim=fresh)
+
+
+def _query(spec: RunSpec, program: Program) -> StatefulQuery:
+    files = tuple((file.name, file.text) for file in spec.udfs)
+    return StatefulQuery(spec.name, spec.sql, program.fingerprint, spec.parallelism, files)
+
+
+def _with_secrets(program: Program) -> Mapping[str, Table]:
+    return {name: _filled_in(table) for name, table in program.tables.items()}
 
 
 def _filled_in(table: Table) -> Table:
@@ -263,14 +295,15 @@ class _Running:
                 self.closes_by_plan = True
             self._run_epoch(steps, rows, number)
 
-        return (
+        query = (
             steps.stream.frame.writeStream.foreachBatch(run_epoch)
             .option("checkpointLocation", str(self.prepared.paths.checkpoint))
             .outputMode("append")
-            .trigger(processingTime=f"{interval // timedelta(milliseconds=1)} milliseconds")
             .queryName(self.prepared.spec.name)
-            .start()
         )
+        if self.prepared.only_finishes:
+            return query.trigger(once=True).start()
+        return query.trigger(processingTime=f"{interval // timedelta(milliseconds=1)} milliseconds").start()
 
     def _steps(self, spark: SparkSession) -> _EpochSteps:
         spec, program = self.prepared.spec, self.prepared.program

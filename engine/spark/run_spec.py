@@ -11,6 +11,19 @@ from engine.udf.declared import UdfFile
 
 
 @dataclass(frozen=True, slots=True)
+class StateUpgrade:
+    """That the run takes over the state of another query. `keep_state` and `reset` name what is given up of it, and
+    `accept_loss` the plan whose losses are accepted; `savepoint_id` is what the old state is saved as before, of which
+    `from_version` is the number."""
+
+    keep_state: tuple[str, ...] = ()
+    reset: tuple[str, ...] = ()
+    accept_loss: str | None = None
+    savepoint_id: str | None = None
+    from_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """What is to be run, and where. `max_epoch_rows` limits each source table's rows in an epoch; `epoch_interval` is
     the least time from the start of one epoch to that of the next; without it, `linger` is that from end to start."""
@@ -21,6 +34,8 @@ class RunSpec:
     parallelism: int = 1
     generation: int | None = None
     force: bool = False
+    upgrade: StateUpgrade | None = None
+    """How it takes over the state of another query, which is refused otherwise."""
     max_epoch_rows: int | None = None
     epoch_interval: timedelta = timedelta(0)
     linger: timedelta = timedelta(0)

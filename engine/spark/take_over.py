@@ -1,0 +1,101 @@
+"""Taking over the state of another query before a run begins: what means the same goes on, the rest begins anew.
+
+    state of version 1        tumble of clicks by user, filter behind it, into table hourly
+    version 2                 the same tumble, another filter, into hourly; and a second tumble, by page, into pages
+
+    compare                   tumble by user STATE_KEPT, tumble by page STATE_NEW; nothing is lost
+    savepoint                 the old state as it is, to go back to
+    skeleton                  version 2 once over no rows at all, in scratch: what its operators are called
+    carry over                the old positions, and the kept state under its new number, swapped in whole
+
+Whoever is killed in the middle leaves the old state or the new one, and the next run begins again here or goes on.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from engine.changes.compare import compare
+from engine.changes.show import show
+from engine.changes.verdict import UpgradePlan
+from engine.checkpoints import spark_log
+from engine.checkpoints.carried_sources import SourceChoice
+from engine.checkpoints.carry_over import carry_over
+from engine.checkpoints.claim import Claim, StatefulQuery
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage import read_lineage
+from engine.checkpoints.running_query import compile_running, query_of_state
+from engine.checkpoints.savepoints import Request, take_requested
+from engine.compile import Program
+from engine.errors import UpgradeRefusedError
+from engine.spark.run_spec import StateUpgrade
+from engine.spark.skeleton import build_skeleton
+from engine.udf.declared import UdfFile
+
+
+def take_over(
+    spark: SparkSession,
+    paths: StatePaths,
+    program: Program,
+    query: StatefulQuery,
+    held: Claim,
+    upgrade: StateUpgrade,
+    connections: str,
+    clock: Callable[[], datetime],
+    finish: Callable[[Program], None],
+) -> Claim:
+    """Make the state that is held the query's own. An epoch of the old query that was begun is finished first: `finish`
+    runs a program until it has committed it. Refused, with the old state as it was, when something would be lost that
+    the upgrade does not accept."""
+    before = compile_running(query_of_state(paths.root), udfs=_files(query), connections=connections)
+    plan = compare(before, program, keep_state=upgrade.keep_state, reset=upgrade.reset)
+    _refuse_loss(plan, upgrade)
+    if is_unfinished(paths):
+        # some sinks may have the old query's rows of that epoch, and others not
+        finish(before)
+        if is_unfinished(paths):
+            raise UpgradeRefusedError(
+                "an epoch of the old query was begun, and it has not come to its end",
+                hint="let the old query run until it has committed it; then upgrade",
+            )
+    if upgrade.savepoint_id is not None:
+        versions = {} if upgrade.from_version is None else {before.fingerprint: upgrade.from_version}
+        take_requested(paths.root, Request(upgrade.savepoint_id, reason="upgrade", versions=versions), clock)
+    paths.logs.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="skeleton-", dir=paths.logs) as scratch:
+        skeleton = Path(scratch) / "checkpoint"
+        build_skeleton(spark, program, held.parallelism, skeleton)
+        sources = SourceChoice(plan.sources, plan.dropped_sources)
+        carry_over(paths, skeleton, plan.kept, query, sources=sources)
+    lineage = read_lineage(paths.lineage)
+    return replace(held, lineage=lineage.id, parents=lineage.parents, is_foreign=False)
+
+
+def _files(query: StatefulQuery) -> tuple[UdfFile, ...]:
+    """The functions of the new query, which are those of the old one where its state does not say."""
+    return tuple(UdfFile(name, text) for name, text in query.udfs)
+
+
+def _refuse_loss(plan: UpgradePlan, upgrade: StateUpgrade) -> None:
+    if plan.is_refused:
+        raise UpgradeRefusedError(
+            f"the query cannot take over the state that is there\n{show(plan)}",
+            hint="name with --reset what may be given up, or give another --state-dir; --force gives up all state",
+        )
+    if not plan.loses_nothing and upgrade.accept_loss != plan.id:
+        raise UpgradeRefusedError(
+            f"something would be lost that nobody has accepted\n{show(plan)}",
+            hint=f"--accept-loss {plan.id} accepts all that this plan says is lost",
+        )
+
+
+def is_unfinished(paths: StatePaths) -> bool:
+    """Whether an epoch was begun and is not committed."""
+    planned = max(spark_log.numbers(paths.checkpoint / "offsets"), default=None)
+    return planned is not None and planned != spark_log.newest_commit(paths.checkpoint)

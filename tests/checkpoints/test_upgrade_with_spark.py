@@ -1,0 +1,118 @@
+"""A run takes over the state of another query by itself: what is kept goes on, and what would be lost is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from engine.changes.compare import compare
+from engine.checkpoints import savepoints
+from engine.checkpoints.layout import read_json
+from engine.checkpoints.lineage import read_lineage
+from engine.checkpoints.restore import restore
+from engine.compile import compile_script
+from engine.errors import OtherQueryError, UpgradeRefusedError
+from engine.spark.run_spec import StateUpgrade
+from tests.checkpoints.test_carry_over_with_spark import (
+    COUNTS,
+    LAST,
+    PLAIN,
+    SESSIONS,
+    WINDOWS,
+    Pipeline,
+    all_events,
+    counts,
+    pipeline,
+)
+from tests.streams.play import play
+
+__all__ = ["pipeline"]
+pytestmark = pytest.mark.spark
+
+SUMS = f"INSERT INTO counts SELECT w.start, key, n FROM ({WINDOWS.replace('count(*)', 'sum(number)')});"
+
+
+def upgrade(story: Pipeline, sql: str, wish: StateUpgrade | None = None, stop_after: int | None = None) -> list[int]:
+    """Run a query that takes over the state that is there; the epochs that it commits."""
+    spec = replace(story.spec(sql), upgrade=wish or StateUpgrade())
+    outcome, reports = play(story.spark, spec, stop_after=stop_after)
+    assert outcome == ("finished" if stop_after is None else "stopped")
+    return [report.epoch for report in reports]
+
+
+def last_of_old(story: Pipeline) -> int:
+    """The last epoch of the query whose state was taken over: the one that was planned when it was stopped."""
+    return read_lineage(story.paths.lineage).parents[0][1]
+
+
+def test_windows_go_on_beside_a_new_branch_and_a_savepoint_leads_back(pipeline: Pipeline) -> None:
+    pipeline.run(COUNTS, LAST)
+
+    wish = StateUpgrade(savepoint_id="before-2", from_version=1)
+    upgrade(pipeline, SESSIONS + COUNTS, wish)
+
+    assert pipeline.rows("counts") == counts(all_events())
+    first = last_of_old(pipeline) + 1
+    assert pipeline.rows("sessions") == Counter(Counter(key for _, key, _ in all_events(first)).items())
+    manifest = savepoints.verify(pipeline.paths.savepoints / "before-2")
+    assert (manifest.epoch, manifest.origin.version) == (first - 1, 1)
+
+    restore(pipeline.paths.savepoints / "before-2", pipeline.paths.root, allow_replay=True)
+    pipeline.run(COUNTS)
+
+    assert pipeline.rows("counts") == counts(all_events())
+
+
+def test_an_epoch_that_was_begun_is_finished_by_the_query_that_has_begun_it(pipeline: Pipeline) -> None:
+    pipeline.run(PLAIN + COUNTS, LAST)
+    pipeline.uncommit()
+
+    epochs = upgrade(pipeline, COUNTS + SESSIONS + PLAIN)
+
+    assert epochs[:2] == [LAST, LAST + 1]
+    assert pipeline.rows("plain") == Counter((key, number) for _, key, number in all_events())
+    assert pipeline.rows("counts") == counts(all_events())
+    assert pipeline.rows("sessions") == Counter(Counter(key for _, key, _ in all_events(LAST + 1)).items())
+
+
+def test_what_cannot_be_kept_is_refused_and_the_old_query_goes_on(pipeline: Pipeline) -> None:
+    pipeline.run(COUNTS, LAST)
+    before = read_json(pipeline.paths.pipeline)
+
+    with pytest.raises(UpgradeRefusedError, match="REFUSED"):
+        upgrade(pipeline, SUMS)
+    with pytest.raises(OtherQueryError):
+        pipeline.run(SUMS)
+
+    assert read_json(pipeline.paths.pipeline) == before
+    pipeline.run(COUNTS)
+    assert pipeline.rows("counts") == counts(all_events())
+
+
+def test_a_loss_is_accepted_by_the_plan_that_says_it(pipeline: Pipeline) -> None:
+    pipeline.run(COUNTS + PLAIN, LAST)
+    programs = [compile_script(pipeline.spec(sql).sql) for sql in (COUNTS + PLAIN, SUMS + PLAIN)]
+    (operator,) = programs[0].operators
+    plan = compare(*programs, reset=[operator.id])
+    assert not plan.loses_nothing
+
+    with pytest.raises(UpgradeRefusedError, match="nobody has accepted"):
+        upgrade(pipeline, SUMS + PLAIN, StateUpgrade(reset=(operator.id,)))
+    upgrade(pipeline, SUMS + PLAIN, StateUpgrade(reset=(operator.id,), accept_loss=plan.id))
+
+    assert pipeline.rows("plain") == Counter((key, number) for _, key, number in all_events())
+    assert sum(int(str(row[2])) for row in pipeline.rows("counts").elements()) == sum(
+        number for _, _, number in all_events(last_of_old(pipeline) + 1)
+    )
+
+
+def test_a_run_of_the_same_query_takes_over_nothing(pipeline: Pipeline) -> None:
+    pipeline.run(COUNTS, LAST)
+    history = pipeline.paths.lineage.read_text()
+
+    upgrade(pipeline, COUNTS)
+
+    assert pipeline.paths.lineage.read_text() == history
+    assert pipeline.rows("counts") == counts(all_events())
