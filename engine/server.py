@@ -23,11 +23,12 @@ import uvicorn
 from sqlalchemy.exc import OperationalError
 
 from engine import __version__
-from engine.api import deletions, savepoints
+from engine.api import deletions, go_back, savepoints
 from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls
 from engine.api.plan_query import plan_query
+from engine.api.plan_upgrade import plan_upgrade
 from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
 from engine.api.target_registry import read_unread
@@ -140,6 +141,7 @@ def _serve(
         """A job has taken a step: tell those who wait for it."""
         changes.notify(pipeline_id)
         savepoints.take_due(context, pipeline_id)
+        go_back.go_back_if_failed(context, pipeline_id)
 
     spares = _spares(settings.pipeline, directory)
     controller = Controller(
@@ -170,6 +172,7 @@ def _serve(
         changes=changes,
         last_calls=last_calls,
         plan=partial(plan_query, connections=connections, may_hold_secrets=settings.literal_secrets),
+        plan_upgrade=partial(plan_upgrade, connections=connections, may_hold_secrets=settings.literal_secrets),
         take=take_savepoint,
         version=__version__,
         instance=instance,
@@ -185,6 +188,7 @@ def _serve(
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
     read_unread(context)
     savepoints.resume(context)
+    go_back.resume(context)
     deletions.resume(context)
     sweeper = Sweeper(context, settings.sweep.interval)
     threads = [

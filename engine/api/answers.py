@@ -16,7 +16,7 @@ from engine.jobs.desired import is_settled
 from engine.jobs.effects import Effects as WhatHappens
 from engine.jobs.gates import Gate, GateTime, is_passed, least_complete, promised
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Version
+from engine.jobs.spec import ShownUpgrade, Version
 from engine.jobs.states import STATES, State, StopMode
 from engine.jobs.status import JobEvent
 from engine.store.certificates import Certificate as StoredCertificate
@@ -197,6 +197,20 @@ class Effects(BaseModel):
     lost: list[str] = Field(description="What is given up.")
     repeated: list[str] = Field(description="What is computed, and perhaps written, again.")
     voided: list[str] = Field(description="The gate certificates that hold no more.")
+    upgrade: UpgradePlan | None = Field(
+        default=None, description="What becomes of the state, where another query takes it over."
+    )
+
+
+class UpgradePlan(BaseModel):
+    """What becomes of a pipeline's state when another query takes its place; nothing was done."""
+
+    id: str | None = Field(description="Stands for all that the plan shows; null where there is no state.")
+    is_refused: bool = Field(description="Whether the query cannot take over the state.")
+    loses_nothing: bool = Field(description="Whether a deployment does it without `accept_loss`.")
+    text: str = Field(description="The plan for people.")
+    markdown: str = Field(description="The same for the comment on a change.")
+    plan: dict[str, Any] = Field(description="The plan for programs: a verdict for each operator, source and sink.")
 
 
 class Watermark(BaseModel):
@@ -375,7 +389,19 @@ def certificate(stored: StoredCertificate) -> Certificate:
     )
 
 
-def effects(expected: WhatHappens) -> Effects:
+def upgrade_plan(shown: ShownUpgrade) -> UpgradePlan:
+    """What becomes of a state."""
+    return UpgradePlan(
+        id=shown.id,
+        is_refused=shown.is_refused,
+        loses_nothing=shown.loses_nothing,
+        text=shown.text,
+        markdown=shown.markdown,
+        plan=json.loads(shown.content),
+    )
+
+
+def effects(expected: WhatHappens, upgrade: ShownUpgrade | None = None) -> Effects:
     """What a change would do."""
     return Effects(
         stops=expected.stops,
@@ -385,6 +411,7 @@ def effects(expected: WhatHappens) -> Effects:
         lost=list(expected.lost),
         repeated=list(expected.repeated),
         voided=list(expected.voided),
+        upgrade=None if upgrade is None else upgrade_plan(upgrade),
     )
 
 

@@ -25,6 +25,7 @@ from engine.api import (
     savepoints,
     sweep,
     tokens,
+    upgrades,
     validate_query,
     watermark,
 )
@@ -57,6 +58,7 @@ ROUTERS = (
     watermark.ROUTER,
     watermark.CERTIFICATES,
     savepoints.ROUTER,
+    upgrades.ROUTER,
     tokens.ROUTER,
     sweep.ROUTER,
     runs.ROUTER,

@@ -19,7 +19,7 @@ from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.leaks import Limits
 from engine.jobs.process_usage import RunUsage
-from engine.jobs.spec import PlannedQuery
+from engine.jobs.spec import PlannedQuery, ShownUpgrade, Upgrade
 from engine.store.database import Database
 from engine.store.savepoints import Savepoint
 
@@ -38,6 +38,9 @@ class SavepointContent:
 
 PlanQuery = Callable[[str, Sequence[str]], PlannedQuery]
 """Plans a query with its UDFs; raises ScriptRefused."""
+PlanUpgrade = Callable[[Path, str, Sequence[str], Upgrade], ShownUpgrade | None]
+"""Says what it comes to when a query with its UDFs takes over the state in a directory; None when there is none. Raises
+EngineError when nobody can say."""
 TakeSavepoint = Callable[[Path, Savepoint, Mapping[str, int]], SavepointContent]
 """Takes a savepoint of a state directory, given the pipeline's versions by fingerprint; raises EngineError."""
 
@@ -143,6 +146,7 @@ class Context:
     take: TakeSavepoint
     version: str
     instance: str
+    plan_upgrade: PlanUpgrade = lambda *_: None
     max_query_bytes: int = 1024 * 1024
     long_poll_max: timedelta = timedelta(seconds=55)
     settle_wait: timedelta = timedelta(seconds=5)

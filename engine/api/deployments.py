@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Response
@@ -21,16 +21,26 @@ from engine.api.problems import refusals
 from engine.api.traces.asked_starts import asks_for_start
 from engine.api.traces.spans import SpanId, watch
 from engine.delivery.faults import reach
-from engine.errors import RequestError, RequestTooLargeError, StaleWriteError
+from engine.errors import PipelineIncompatibleError, RequestError, RequestTooLargeError, StaleWriteError
 from engine.jobs import desired, ids
 from engine.jobs.address import LONGEST_NAME, NAME
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Pipeline, PlannedQuery, Spec, StopRequest, Version, read_run_settings
+from engine.jobs.spec import (
+    Pipeline,
+    PlannedQuery,
+    ShownUpgrade,
+    Spec,
+    StopRequest,
+    Upgrade,
+    Version,
+    read_run_settings,
+)
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
-from engine.store import jobs, pipeline_secrets, pipelines, targets, versions
+from engine.store import jobs, pipeline_secrets, pipelines, savepoints, targets, versions
 from engine.store.records import read_record, read_version
+from engine.store.savepoints import Savepoint
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
@@ -46,6 +56,7 @@ def _without_null(secret: SecretStr) -> SecretStr:
 
 SecretName = Annotated[str, Field(max_length=128, pattern=rf"^{secret_references.NAME}$")]
 SecretValue = Annotated[SecretStr, Field(max_length=16_384), AfterValidator(_without_null)]
+Names = Annotated[tuple[Annotated[str, Field(max_length=256)], ...], Field(max_length=256)]
 Secrets = Annotated[dict[SecretName, SecretValue], Field(max_length=32)]
 
 
@@ -85,6 +96,19 @@ class Deployment(Body):
         default=None, max_length=256, description="Makes a deployment that is sent twice happen once."
     )
     force: bool = Field(default=False, description="Whether to give up the state that another query has left.")
+    upgrade: Literal["auto", "never"] = Field(
+        default="auto",
+        description="Whether the state that another query has left is taken over, as `POST .../plan` says; with "
+        "`never` another query is refused.",
+    )
+    keep_state: Names = Field(
+        default=(),
+        description="Operators whose state stays although the rows before it have changed their meaning.",
+    )
+    reset: Names = Field(default=(), description="Operators, sources and sinks that may lose their state or place.")
+    accept_loss: str | None = Field(
+        default=None, max_length=64, description="The id of a plan: what it says is lost may be lost."
+    )
 
     def to_spec(self, before: Spec) -> Spec:
         """The part that makes a version, on top of the one before."""
@@ -116,9 +140,11 @@ def deploy(
                 return again(answer)
             spec = body.to_spec(_spec_before(connection, name))
         with stopwatch.step("plan"):
-            intended = _Deployment(body, spec, _plan(spec, context), request)
+            intended = _Deployment(body, spec, _plan(spec, context), request, _upgrade(name, body, spec, context))
         if dry_run:
-            return rehearse(context, lambda connection: _rehearsed(connection, name, intended, context))
+            return rehearse(
+                context, lambda connection: _rehearsed(connection, name, intended, context), intended.upgrade
+            )
         with stopwatch.step("store"):
             return _store(name, intended, context, stopwatch.id)
 
@@ -152,6 +178,8 @@ class _Deployment:
     spec: Spec
     planned: PlannedQuery
     request: ChangeRequest
+    upgrade: ShownUpgrade | None = None
+    """What becomes of the state that is there; None where there is none, or it is given up."""
 
 
 def _spec_before(connection: Connection, name: str) -> Spec:
@@ -169,6 +197,36 @@ def _plan(spec: Spec, context: Context) -> PlannedQuery:
         )
     read_run_settings(spec.settings)  # refuses what no run would heed
     return context.plan(spec.query, spec.udfs)
+
+
+def _upgrade(name: str, body: Deployment, spec: Spec, context: Context) -> ShownUpgrade | None:
+    """What becomes of the state that a pipeline has; None where it has none, or that does not matter."""
+    if body.force or body.upgrade == "never":
+        return None
+    with context.database.reading() as connection:
+        pipeline = pipelines.find(connection, name)
+    if pipeline is None:
+        return None
+    wish = Upgrade(body.keep_state, body.reset)
+    return context.plan_upgrade(context.directory.state(pipeline.id), spec.query, spec.udfs, wish)
+
+
+def _allowed_upgrade(deployment: _Deployment) -> Upgrade | None:
+    """How the state that is there is taken over; refused where something would be lost that nobody has accepted."""
+    shown, body = deployment.upgrade, deployment.body
+    if shown is None:
+        return None
+    if shown.is_refused:
+        raise PipelineIncompatibleError(
+            f"the query cannot take over the state that the pipeline has\n{shown.text}",
+            hint="name what may be given up in `reset`, or deploy under another name; `force` gives up all state",
+        )
+    if not shown.loses_nothing and body.accept_loss != shown.id:
+        raise PipelineIncompatibleError(
+            f"something would be lost that nobody has accepted\n{shown.text}",
+            hint=f"accept plan {shown.id} with `accept_loss`, if all that it says may be lost",
+        )
+    return Upgrade(body.keep_state, body.reset, shown.id)
 
 
 def _make(
@@ -231,7 +289,12 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
     is_refused_its_state = body.force and desired.has_foreign_state(current, planned, record.status)
     if is_refused_its_state or not desired.means_the_same(current, spec, planned):
         has_state = record.status.progress.epoch is not None or context.directory.has_state(changed.id)
-        version = desired.next_version(current, spec, planned, now, force=body.force, has_state=has_state)
+        upgrade = None if current.fingerprint == planned.fingerprint else _allowed_upgrade(deployment)
+        if upgrade is not None:
+            upgrade = _with_savepoint(connection, record.pipeline, upgrade, deployment, now)
+        version = desired.next_version(
+            current, spec, planned, now, force=body.force, has_state=has_state, upgrade=upgrade
+        )
         versions.add(connection, version)
         targets.claim(connection, changed.id, version.number, planned.targets)
         changed = desired.ask_version(changed, version)
@@ -239,6 +302,26 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
     if not has_other_secrets and changed == earlier:
         return changed
     return pipelines.update(connection, replace(changed, asked_by=deployment.request.who))
+
+
+def _with_savepoint(
+    connection: Connection, pipeline: Pipeline, upgrade: Upgrade, deployment: _Deployment, now: datetime
+) -> Upgrade:
+    """The same with a savepoint of the state before, which the driver takes before it changes anything."""
+    number = pipeline.version + 1
+    savepoint = Savepoint(
+        ids.make("sp"),
+        pipeline.id,
+        f"before version {number}",
+        now,
+        creator=deployment.request.caller,
+        reason=f"upgrade to version {number}",
+        before_version=number,
+    )
+    savepoints.add(connection, savepoint)
+    numbers = versions.by_fingerprint(connection, pipeline.id, pipeline.version)
+    before = None if deployment.upgrade is None else numbers.get(deployment.upgrade.fingerprint)
+    return replace(upgrade, savepoint_id=savepoint.id, from_version=before)
 
 
 def _set_secrets(connection: Connection, pipeline: Pipeline, body: Deployment, context: Context) -> bool:

@@ -13,7 +13,7 @@ from engine.api import answers
 from engine.api.context import Context
 from engine.jobs.effects import Effects, Facts, effects_of
 from engine.jobs.records import JobRecord
-from engine.jobs.spec import Pipeline
+from engine.jobs.spec import Pipeline, ShownUpgrade
 from engine.store import certificates, checkpoints, runs, savepoints, versions
 from engine.store.lineages import voided_by_request
 from engine.store.records import read_record
@@ -22,18 +22,22 @@ DryRun = Annotated[bool, Query(description="Whether only to say what the request
 _STARTS = 5
 
 
-def rehearse(context: Context, change: Callable[[Connection], tuple[JobRecord | None, Pipeline]]) -> Response:
+def rehearse(
+    context: Context,
+    change: Callable[[Connection], tuple[JobRecord | None, Pipeline]],
+    upgrade: ShownUpgrade | None = None,
+) -> Response:
     """Make a change, say what it comes to, and undo it; refused as the change itself would be. `change` gives what was
-    there before, and what is desired afterwards."""
+    there before, and what is desired afterwards; `upgrade` is what becomes of the state, where that is known."""
     with context.database.rehearsing() as connection:
         before, after = change(connection)
         effects = Effects(starts=after.stop == "none") if before is None else effects_between(connection, before, after)
-    return answer_with(effects)
+    return answer_with(effects, upgrade)
 
 
-def answer_with(effects: Effects) -> Response:
+def answer_with(effects: Effects, upgrade: ShownUpgrade | None = None) -> Response:
     """Effects as they are sent."""
-    return JSONResponse(answers.effects(effects).model_dump(mode="json"))
+    return JSONResponse(answers.effects(effects, upgrade).model_dump(mode="json"))
 
 
 def facts_of(connection: Connection, record: JobRecord, *, is_deleted: bool = False) -> Facts:

@@ -22,6 +22,7 @@ from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, answer_with, effects_between
+from engine.api.go_back import go_back_if_failed
 from engine.api.pipelines import update
 from engine.api.plan_restore import plan_restore
 from engine.api.problems import refusals
@@ -246,6 +247,8 @@ def _settle(context: Context, settled: Savepoint) -> None:
     context.in_hand.pop(settled.id, None)
     # a job that is to start again has waited for it
     context.changed(settled.pipeline_id)
+    if settled.before_version is not None:
+        go_back_if_failed(context, settled.pipeline_id)
 
 
 def resume(context: Context) -> None:

@@ -14,6 +14,7 @@ from engine.commands.client import Json, segment
 from engine.commands.dry_run import add_dry_run
 from engine.commands.remote import add_connection, errors_shown
 from engine.commands.terminal import why_unreadable
+from engine.commands.upgrade_arguments import add_upgrade_arguments, upgrade_part
 from engine.commands.waiting import add_wait, change
 from engine.errors import RequestError
 from engine.jobs.spec import RUN_SETTINGS
@@ -38,6 +39,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--defaults", action="store_true", help="Reset what is left out to its default")
     parser.add_argument("--key", help="Deploy once, however often the command runs with this idempotency key")
     parser.add_argument("--force", action="store_true", help="Give up the state that another query has left")
+    no_upgrade = "Refuse another query instead of taking over the state that is there"
+    parser.add_argument("--no-upgrade", action="store_true", help=no_upgrade)
+    add_upgrade_arguments(parser)
     add_wait(parser, "running", "finished")
     add_dry_run(parser)
     add_connection(parser)
@@ -61,7 +65,8 @@ def run(args: Namespace) -> int:
     }
     left_out = _DEFAULTS if args.defaults else {}
     parts = {name: part for name, part in options.items() if part is not None}
-    body: dict[str, Json] = {"query": query, "force": args.force, **left_out, **parts, **interval_part(args)}
+    upgrade: dict[str, Json] = {**upgrade_part(args), **({"upgrade": "never"} if args.no_upgrade else {})}
+    body: dict[str, Json] = {"query": query, "force": args.force, **left_out, **parts, **interval_part(args), **upgrade}
     return change(args, "PUT", f"/pipelines/by-name/{segment(name)}", body, key=args.key)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, Namespace
 
 from engine.commands.base import Command, path
+from engine.commands.client import Json, segment
 from engine.commands.connection_file import add_connections_argument, connections_text
+from engine.commands.remote import add_connection, connect, errors_shown
 from engine.commands.terminal import complain, read_script
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import ScriptRefused
@@ -20,6 +23,7 @@ def _arguments(parser: ArgumentParser) -> None:
     running.add_argument(
         "--savepoint", metavar="DIR", type=path, help="Compare with the script whose savepoint is in this directory"
     )
+    running.add_argument("--pipeline", metavar="NAME", help="Compare with what this pipeline of a control plane runs")
     add_udf_argument(parser)
     parser.add_argument(
         "--old-udf",
@@ -49,9 +53,33 @@ def _arguments(parser: ArgumentParser) -> None:
         default="text",
         help="Show the plan in this form (default: text)",
     )
+    add_connection(parser)
 
 
+@errors_shown
 def _run(arguments: Namespace) -> int:
+    if arguments.pipeline is not None:
+        return _of_pipeline(arguments)
+    return _of_state(arguments)
+
+
+def _of_pipeline(arguments: Namespace) -> int:
+    """The control plane compares, which has the state."""
+    body: dict[str, Json] = {
+        "query": read_script(arguments.file),
+        "keep_state": arguments.keep_state,
+        "reset": arguments.reset,
+    }
+    if arguments.udf:
+        body["udfs"] = [file.text for file in read_udf_files(arguments.udf)]
+    answer = connect(arguments).send("POST", f"/pipelines/{segment(arguments.pipeline)}/plan", body)
+    shown = answer if isinstance(answer, dict) else {}
+    as_json = json.dumps(shown["plan"], indent=2) + "\n"
+    print({**shown, "json": as_json}[arguments.format], end="")  # noqa: T201 - the command's answer
+    return 2 if shown["is_refused"] else 0
+
+
+def _of_state(arguments: Namespace) -> int:
     from engine.changes.compare import compare  # noqa: PLC0415 - `--help` must not pay for the parser
     from engine.changes.show import show  # noqa: PLC0415
     from engine.checkpoints.running_query import (  # noqa: PLC0415

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +14,7 @@ from engine.driver.run_listener import RunListener
 from engine.jobs.assignment import Assignment
 from engine.jobs.spec import read_run_settings
 from engine.spark.run import run
-from engine.spark.run_spec import RunSpec
+from engine.spark.run_spec import RunSpec, StateUpgrade
 from engine.spark.session import close_session, closing_session, open_session
 from engine.spark.stop_control import Control
 from engine.spark.warm_session import WarmSession
@@ -49,7 +50,7 @@ class SparkWork:
 
     def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped."""
-        settings = read_run_settings(assignment.settings)
+        settings, wish = read_run_settings(assignment.settings), assignment.upgrade
         spec = RunSpec(
             name=assignment.name,
             sql=assignment.query,
@@ -57,6 +58,7 @@ class SparkWork:
             parallelism=assignment.parallelism,
             generation=assignment.generation,
             force=assignment.force,
+            upgrade=None if wish is None else StateUpgrade(**asdict(wish)),
             epoch_interval=timedelta(seconds=assignment.checkpoint_interval_seconds or 0),
             linger=settings.linger,
             max_epoch_rows=settings.max_epoch_rows,

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from engine.jobs.spec import Upgrade
+
 
 class Assignment(BaseModel):
     """One run of one job, and how to call home."""
@@ -30,6 +32,7 @@ class Assignment(BaseModel):
     settings: dict[str, str] = {}
     parallelism: int = 1
     force: bool = False
+    upgrade: Upgrade | None = None
     predecessors: tuple[str, ...] = Field(default=(), description="Pipelines that do not write its targets any more.")
     checkpoint_interval_seconds: float | None = None
     heartbeat_seconds: float = 1.0

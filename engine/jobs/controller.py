@@ -309,6 +309,7 @@ class Controller:
             settings=dict(version.spec.settings),
             parallelism=run.parallelism,
             force=version.force,
+            upgrade=version.upgrade,
             predecessors=version.predecessors,
             checkpoint_interval_seconds=None if interval is None else interval.total_seconds(),
             heartbeat_seconds=self.driver_settings.heartbeat.total_seconds(),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from engine.errors import OtherFormatError, OtherQueryError, PipelineBusyError, PipelineIncompatibleError
-from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Spec, StopRequest, Version
+from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Spec, StopRequest, Upgrade, Version
 from engine.jobs.states import State, StopMode
 from engine.jobs.status import Status
 
@@ -101,12 +101,21 @@ def describe_change(before: Pipeline | None, after: Pipeline) -> str:
 
 
 def next_version(
-    current: Version, spec: Spec, plan: PlannedQuery, now: datetime, *, force: bool, has_state: bool
+    current: Version,
+    spec: Spec,
+    plan: PlannedQuery,
+    now: datetime,
+    *,
+    force: bool,
+    has_state: bool,
+    upgrade: Upgrade | None = None,
 ) -> Version:
-    """The version that another spec makes. Refused when the state of the old plan does not fit the new one. It gives up
-    the state that the current one has not given up yet."""
+    """The version that another spec makes. Refused when the state of the old plan does not fit the new one, and no
+    `upgrade` says how it is taken over. It gives up, or takes over, the state that the current one has not yet."""
     fits = plan.fingerprint == current.fingerprint
-    if not (fits or force) and has_state:
+    if upgrade is None and not force and fits:
+        upgrade = current.upgrade
+    if not (fits or force or upgrade) and has_state:
         raise PipelineIncompatibleError(
             "the pipeline has state that belongs to another plan than this query's",
             hint="deploy the query under another name, or use force to give up the state",
@@ -118,8 +127,9 @@ def next_version(
         plan.fingerprint,
         plan.graph,
         now,
-        force=force or not fits or current.force,
+        force=upgrade is None and (force or not fits or current.force),
         meaning=plan.meaning,
+        upgrade=None if force else upgrade,
     )
 
 

@@ -47,7 +47,8 @@ def effects_of(before: JobRecord, after: Pipeline, current: Version, following: 
     """What happens when `after` is desired, which has the version `following`, in the place of what `before` says."""
     stops = not before.status.state.is_terminal and _leaves(before, after)
     starts = after.stop == "none" and (stops or before.status.state.is_terminal) and after != before.pipeline
-    gives_up_state = following.fingerprint != current.fingerprint and after.restore is None
+    is_other_query = following.fingerprint != current.fingerprint
+    gives_up_state = is_other_query and following.upgrade is None and after.restore is None
     return Effects(
         stops=stops,
         starts=starts,

@@ -26,8 +26,8 @@ class Records(Protocol):
         """Those in which something may be to do."""
 
     def version(self, pipeline_id: str, number: int) -> Version:
-        """A version of a pipeline. It has `force` only until a run of it was up: then the state is its own, and what it
-        would give up is not the other query's any more."""
+        """A version of a pipeline. It has `force` and `upgrade` only until a run of it was up: then the state is its
+        own, and what it would give up or take over is not the other query's any more."""
 
     def secrets(self, pipeline_id: str) -> Mapping[str, str]:
         """The secrets that a pipeline was deployed with, by their names."""

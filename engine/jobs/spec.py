@@ -127,6 +127,35 @@ class PlannedQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class Upgrade:
+    """That a version takes over the state of the query before it. `keep_state` and `reset` name operators, sources and
+    sinks: those whose state stays although its rows have changed their meaning, and those that may lose theirs."""
+
+    keep_state: tuple[str, ...] = ()
+    reset: tuple[str, ...] = ()
+    accept_loss: str | None = None
+    """The plan that was shown, and whose losses are accepted."""
+    savepoint_id: str | None = None
+    """The savepoint that is taken of the old state before anything is changed."""
+    from_version: int | None = None
+    """The version that the old state belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownUpgrade:
+    """What it comes to when a query takes over the state of the one before it: as text for people, as JSON text for
+    programs. `id` stands for all that is shown; `fingerprint` is that of the query before it."""
+
+    id: str
+    fingerprint: str
+    is_refused: bool
+    loses_nothing: bool
+    text: str
+    markdown: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
 class Version:
     """A spec once it was accepted: numbered from one, never changed. `graph` is the plan's picture as JSON text."""
 
@@ -142,6 +171,8 @@ class Version:
     """The pipelines that have written its targets before, and do not any more."""
     meaning: str | None = None
     """The same for queries that run alike; None where it was not written down yet."""
+    upgrade: Upgrade | None = None
+    """How it comes by the state that another query has left; None where that is refused, or given up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,13 @@ from sqlalchemy.types import TypeDecorator
 from engine.epoch_report import Length as MicrosLength
 from engine.epoch_report import SinkProgress, TableFigures
 from engine.instants import from_micros, to_micros
+from engine.jobs.spec import Upgrade
 
 RowValues: TypeAlias = RowMapping | Mapping[str, Any]
 """What is in a row, by the names of the columns."""
 _SINKS: TypeAdapter[Mapping[str, SinkProgress]] = TypeAdapter(Mapping[str, SinkProgress])
 _TABLES: TypeAdapter[Mapping[str, TableFigures]] = TypeAdapter(Mapping[str, TableFigures])
+_UPGRADE: TypeAdapter[Upgrade] = TypeAdapter(Upgrade)
 _LENGTHS: TypeAdapter[Mapping[str, timedelta]] = TypeAdapter(Mapping[str, MicrosLength])
 
 
@@ -158,6 +160,21 @@ class Offsets(TypeDecorator[Mapping[str, object]]):
         """From JSON text."""
         offsets: dict[str, object] | None = None if value is None else json.loads(value)
         return offsets
+
+
+class Upgrades(TypeDecorator[Upgrade]):
+    """How a version takes over the state of the one before it, as JSON text; None where it does not."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Upgrade | None, dialect: Dialect) -> str | None:
+        """To JSON text."""
+        return None if value is None else _UPGRADE.dump_json(value).decode()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Upgrade | None:
+        """From JSON text."""
+        return None if value is None else _UPGRADE.validate_json(value)
 
 
 class Texts(TypeDecorator[tuple[str, ...]]):

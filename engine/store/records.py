@@ -92,9 +92,12 @@ def read_record(connection: Connection, id_or_name: str) -> JobRecord:
 
 
 def read_version(connection: Connection, pipeline_id: str, number: int) -> Version:
-    """A version of a pipeline, with `force` only until a run of it was up."""
+    """A version of a pipeline, with `force` and `upgrade` only until a run of it was up."""
     version = versions.get(connection, pipeline_id, number)
-    return replace(version, force=version.force and not runs.was_up(connection, pipeline_id, number))
+    if not version.force and version.upgrade is None:
+        return version
+    is_up = runs.was_up(connection, pipeline_id, number)
+    return replace(version, force=version.force and not is_up, upgrade=None if is_up else version.upgrade)
 
 
 def read_page(connection: Connection, after: Pipeline | None, limit: int | None) -> Sequence[JobRecord]:

@@ -50,6 +50,7 @@ SAVEPOINTS = Table(
     Column("creator", Text),
     Column("reason", Text),
     Column("after_stop", Boolean, nullable=False),
+    Column("before_version", Integer),
 )
 
 
@@ -73,6 +74,8 @@ class Savepoint:
     reason: str | None = None
     after_stop: bool = False
     """Whether it is to be of the last epoch before the job stops."""
+    before_version: int | None = None
+    """The version whose driver takes it, before it changes the state of the version before."""
 
 
 def add(connection: Connection, savepoint: Savepoint) -> None:
@@ -128,12 +131,15 @@ def waiting_for_stop() -> ColumnElement[bool]:
 
 def due(connection: Connection, pipeline_id: str | None = None) -> Sequence[Savepoint]:
     """Those that can be taken now, of a pipeline or of all: one that is to come after a stop waits until the job rests,
-    or nobody wants it to stop any more."""
+    or nobody wants it to stop any more; one that a driver takes until that has taken it, or the job rests."""
     rows = SAVEPOINTS.join(PIPELINES, PIPELINES.c.id == SAVEPOINTS.c.pipeline_id)
     rows = rows.join(JOBS, JOBS.c.id == PIPELINES.c.job_id)
-    rests = or_(JOBS.c.state.in_([state.value for state in State if state.is_terminal]), PIPELINES.c.stop == "none")
+    is_at_rest = JOBS.c.state.in_([state.value for state in State if state.is_terminal])
+    may_be_last = or_(not_(SAVEPOINTS.c.after_stop), is_at_rest, PIPELINES.c.stop == "none")
+    is_up = and_(JOBS.c.state == State.RUNNING.value, JOBS.c.version >= SAVEPOINTS.c.before_version)
+    is_taken = or_(SAVEPOINTS.c.before_version.is_(None), is_at_rest, is_up)
     query = select(SAVEPOINTS).select_from(rows)
-    query = query.where(SAVEPOINTS.c.state == "pending", or_(not_(SAVEPOINTS.c.after_stop), rests))
+    query = query.where(SAVEPOINTS.c.state == "pending", may_be_last, is_taken)
     if pipeline_id is not None:
         query = query.where(SAVEPOINTS.c.pipeline_id == pipeline_id)
     return [_from_row(row) for row in connection.execute(query).mappings()]
@@ -155,6 +161,7 @@ def _from_row(row: RowMapping) -> Savepoint:
         creator=row["creator"],
         reason=row["reason"],
         after_stop=row["after_stop"],
+        before_version=row["before_version"],
     )
 
 
@@ -174,4 +181,5 @@ def _row(savepoint: Savepoint) -> Mapping[str, object]:
         "creator": savepoint.creator,
         "reason": savepoint.reason,
         "after_stop": savepoint.after_stop,
+        "before_version": savepoint.before_version,
     }

@@ -9,7 +9,7 @@ from datetime import timedelta
 from sqlalchemy import Boolean, Column, Connection, Integer, Table, Text, and_, insert, null, select, tuple_
 
 from engine.jobs.spec import Spec, Version
-from engine.store.columns import Instant, Length, TextMap, Texts
+from engine.store.columns import Instant, Length, TextMap, Texts, Upgrades
 from engine.store.database import METADATA
 
 VERSIONS = Table(
@@ -27,6 +27,7 @@ VERSIONS = Table(
     Column("force", Boolean, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("meaning", Text),
+    Column("upgrade", Upgrades),
 )
 
 
@@ -81,6 +82,7 @@ def add(connection: Connection, version: Version) -> None:
             force=version.force,
             created_at=version.created_at,
             meaning=version.meaning,
+            upgrade=version.upgrade,
         )
     )
 
@@ -130,4 +132,5 @@ def get(connection: Connection, pipeline_id: str, number: int) -> Version:
         created_at=row["created_at"],
         force=row["force"],
         meaning=row["meaning"],
+        upgrade=row["upgrade"],
     )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from engine.api import savepoints
+from engine.api import go_back, savepoints
 from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls, SavepointContent
@@ -26,7 +26,7 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.runner import Holder
-from engine.jobs.spec import PlannedQuery
+from engine.jobs.spec import PlannedQuery, ShownUpgrade
 from engine.jobs.status import Failure, Run
 from engine.store.records import StoredRecords
 from engine.store.savepoints import Savepoint
@@ -91,6 +91,8 @@ class Plane:
     runner: FakeRunner
     context: Context
     now: datetime = T0
+    upgrade: ShownUpgrade | None = None
+    """What is said of every query that is to take over the state; None when there is none."""
 
     def deploy(self, name: str = "orders", query: str = "SELECT 1", **body: Any) -> dict[str, Any]:
         answer = self.http.put(f"/api/v1/pipelines/by-name/{name}", json={"query": query, **body})
@@ -188,10 +190,11 @@ def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
 
 
 def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> SavepointContent:
-    """A savepoint of epoch seven and of the newest version, unless the label is `broken`."""
+    """A savepoint of epoch seven and of the newest version, or that before an upgrade, unless the label is `broken`."""
     if stored.label == "broken":
         raise UnknownTableError("cannot be saved")
-    fingerprint, version = max(versions.items(), key=lambda item: item[1])
+    known = [item for item in versions.items() if stored.before_version is None or item[1] < stored.before_version]
+    fingerprint, version = max(known, key=lambda item: item[1])
     folder = state / "savepoints" / stored.id
     folder.mkdir(parents=True, exist_ok=True)
     manifest = SavepointManifest(stored.id, stored.label, 7, None, "one", (), 2, fingerprint, T0, ())
@@ -211,6 +214,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
     def stepped(pipeline_id: str) -> None:
         changes.notify(pipeline_id)
         savepoints.take_due(context, pipeline_id)
+        go_back.go_back_if_failed(context, pipeline_id)
 
     controller = Controller(
         StoredRecords(database),
@@ -222,7 +226,17 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         on_change=stepped,
     )
     context = Context(
-        database, DataDirectory(tmp_path), clock, lambda: None, changes, last_calls, fake_plan, fake_take, "1.2.3", "me"
+        database,
+        DataDirectory(tmp_path),
+        clock,
+        lambda: None,
+        changes,
+        last_calls,
+        fake_plan,
+        fake_take,
+        "1.2.3",
+        "me",
+        plan_upgrade=lambda *_: planes[0].upgrade,
     )
     rules = Rules(frozenset({hash_key(TOKEN)}), frozenset({"testserver"}), 2 * 1024 * 1024)
     headers = {"Authorization": f"Bearer {TOKEN}"}

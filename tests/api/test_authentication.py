@@ -67,6 +67,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/jobs/{job}/errors",
             "/pipelines/{pipeline}/logs",
             "/pipelines/{pipeline}/output",
+            "/pipelines/{pipeline}/plan",
             "/pipelines/{pipeline}/restart",
             "/pipelines/{pipeline}/restore",
             "/pipelines/{pipeline}/savepoints",

@@ -23,6 +23,7 @@ from engine.store.migrations import (
     m0018_wire_versions,
     m0019_askers,
     m0020_state_rows,
+    m0021_upgrades,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -46,4 +47,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0018_wire_versions.STATEMENTS,
     m0019_askers.STATEMENTS,
     m0020_state_rows.STATEMENTS,
+    m0021_upgrades.STATEMENTS,
 )

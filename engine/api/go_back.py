@@ -1,0 +1,88 @@
+"""Going back by itself: an upgrade whose query has failed before its first epoch is undone.
+
+    version 1 runs, version 2 takes over its state and fails at its first epoch, again and again, until it is given up
+    the savepoint that version 2's driver has taken of the old state is restored, and version 3 is version 1 again
+
+Nothing was committed since that savepoint, so nothing is read or written twice.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from sqlalchemy import Connection
+
+from engine.api.context import Context
+from engine.api.plan_restore import plan_restore
+from engine.errors import EngineError
+from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.records import JobRecord
+from engine.jobs.states import State
+from engine.jobs.status import JobEvent
+from engine.store import events, pipelines, savepoints, versions
+from engine.store.records import read_page, read_record
+from engine.store.savepoints import Savepoint
+
+LOG = logging.getLogger(__name__)
+
+
+def go_back_if_failed(context: Context, pipeline_id: str) -> None:
+    """Undo the upgrade of a pipeline, if it has one that has failed before it has committed anything."""
+    with context.database.reading() as connection:
+        record = read_record(connection, pipeline_id)
+        saved = _to_go_back_to(connection, record)
+    if saved is None:
+        return
+    try:
+        plan = plan_restore(context, record, saved, with_version=True, allow_replay=False)
+        with context.database.writing() as connection:
+            current = read_record(connection, pipeline_id)
+            if _to_go_back_to(connection, current) != saved:
+                return
+            pipelines.update(connection, plan.ask(connection, current))
+            _tell(connection, context, record, f"version {record.pipeline.version} goes back to savepoint {saved.id}")
+    except EngineError as error:
+        LOG.error("pipeline %s cannot go back to savepoint %s: %s", record.pipeline.name, saved.id, error)
+        return
+    context.changed(pipeline_id)
+
+
+def resume(context: Context) -> None:
+    """Undo what failed while no control plane was there."""
+    with context.database.reading() as connection:
+        failed = [r.pipeline.id for r in read_page(connection, None, None) if r.status.state is State.FAILED]
+    for pipeline_id in failed:
+        go_back_if_failed(context, pipeline_id)
+
+
+def _to_go_back_to(connection: Connection, record: JobRecord) -> Savepoint | None:
+    """The savepoint from before the upgrade that a job has failed in; None when it has not, or somebody has asked for
+    something since."""
+    pipeline, status = record.pipeline, record.status
+    if status.state is not State.FAILED or status.version != pipeline.version or pipeline.restore is not None:
+        return None
+    if pipeline.stop != "none" or pipeline.restarts_asked > status.restarts_done:
+        return None
+    upgrade = versions.get(connection, pipeline.id, pipeline.version).upgrade
+    if upgrade is None or upgrade.savepoint_id is None:
+        return None
+    saved = savepoints.find(connection, pipeline.id, upgrade.savepoint_id)
+    if saved is None or saved.state != "completed" or saved.epoch is None or saved.before_version != pipeline.version:
+        return None
+    has_committed = status.progress.epoch is not None and status.progress.epoch > saved.epoch
+    return None if has_committed else saved
+
+
+def _tell(connection: Connection, context: Context, record: JobRecord, message: str) -> None:
+    status = record.status
+    event = JobEvent(
+        status.job_id,
+        context.clock(),
+        "warn",
+        message,
+        "upgrade.undone",
+        "its failure is said above; mend the query and deploy it again",
+        status.generation,
+        who=CONTROL_PLANE,
+    )
+    events.add(connection, event)

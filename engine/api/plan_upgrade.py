@@ -1,0 +1,45 @@
+"""What it comes to when a query takes over the state of a pipeline, as the API says it. Nothing is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.jobs.spec import ShownUpgrade, Upgrade
+
+
+def plan_upgrade(
+    state: Path,
+    query: str,
+    udfs: Sequence[str],
+    wish: Upgrade,
+    connections: str = "",
+    *,
+    may_hold_secrets: bool = False,
+) -> ShownUpgrade | None:
+    """Compare a query with that whose state lies in a directory; None when there is no state. The compiler is loaded
+    late: the server is there sooner."""
+    from engine.changes.compare import compare  # noqa: PLC0415
+    from engine.changes.show import show  # noqa: PLC0415
+    from engine.checkpoints.layout import StatePaths  # noqa: PLC0415
+    from engine.checkpoints.running_query import compile_running, query_of_state  # noqa: PLC0415
+    from engine.checkpoints.spark_log import newest_commit  # noqa: PLC0415
+    from engine.compile import compile_script  # noqa: PLC0415
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    paths = StatePaths(state)
+    if not paths.pipeline.exists() or newest_commit(paths.checkpoint) is None:
+        return None
+    files = name_files(udfs)
+    before = compile_running(query_of_state(state), udfs=files, connections=connections)
+    after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
+    plan = compare(before, after, keep_state=wish.keep_state, reset=wish.reset)
+    return ShownUpgrade(
+        plan.id,
+        before.fingerprint,
+        plan.is_refused,
+        plan.loses_nothing,
+        show(plan),
+        show(plan, "markdown"),
+        show(plan, "json"),
+    )

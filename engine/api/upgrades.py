@@ -1,0 +1,55 @@
+"""The plan of an upgrade: what becomes of a pipeline's state when another query takes its place. Nothing is touched."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from engine.api import answers
+from engine.api.bodies import Body
+from engine.api.context import ContextDep
+from engine.api.deployments import Names, Udf
+from engine.api.problems import refusals
+from engine.jobs.spec import ShownUpgrade, Upgrade
+from engine.store import versions
+from engine.store.records import read_record
+
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses=refusals(404))
+
+
+class PlanRequest(Body):
+    """Another query for a pipeline; what may be given up of its state is said as in a deployment."""
+
+    query: str = Field(min_length=1, description="The SQL text.")
+    udfs: tuple[str | Udf, ...] | None = Field(
+        default=None, description="Files of Python functions that the query may use; those of the pipeline by default."
+    )
+    keep_state: Names = Field(
+        default=(), description="Operators whose state stays although the rows before it have changed their meaning."
+    )
+    reset: Names = Field(default=(), description="Operators, sources and sinks that may lose their state or place.")
+
+
+@ROUTER.post("/plan", response_model=answers.UpgradePlan, responses=refusals(400, 409))
+def plan(pipeline: str, body: PlanRequest, context: ContextDep) -> Response:
+    """Say what becomes of the pipeline's state when this query takes its place. Nothing is changed; a deployment that
+    loses something names the id of this plan."""
+    with context.database.reading() as connection:
+        record = read_record(connection, pipeline)
+        udfs = versions.get(connection, record.pipeline.id, record.pipeline.version).spec.udfs
+    if body.udfs is not None:
+        udfs = tuple(udf if isinstance(udf, str) else udf.definition for udf in body.udfs)
+    context.plan(body.query, udfs)  # refuses what cannot be run, with every complaint
+    wish = Upgrade(body.keep_state, body.reset)
+    shown = context.plan_upgrade(context.directory.state(record.pipeline.id), body.query, udfs, wish)
+    return JSONResponse(_answer(shown).model_dump(mode="json"))
+
+
+def _answer(shown: ShownUpgrade | None) -> answers.UpgradePlan:
+    if shown is None:
+        nothing = "there is no state yet\n"
+        return answers.UpgradePlan(
+            id=None, is_refused=False, loses_nothing=True, text=nothing, markdown=nothing, plan={"verdicts": []}
+        )
+    return answers.upgrade_plan(shown)

@@ -1,0 +1,204 @@
+"""Another query takes over the state of the one before it: what is shown, what is refused, what its driver is told."""
+
+from __future__ import annotations
+
+from threading import Barrier
+
+import pytest
+
+from engine.jobs.spec import ShownUpgrade
+from engine.jobs.states import State
+from tests.api.conftest import Plane, report
+
+KEPT = ShownUpgrade("3f0c", "SELECT 1", False, True, "tumble-77 STATE_KEPT\n", "**plan**", '{"verdicts": []}')
+LOSES = ShownUpgrade("88aa", "SELECT 1", False, False, "tumble-77 STATE_DROPPED\n", "**plan**", '{"verdicts": []}')
+REFUSED = ShownUpgrade("99bb", "SELECT 1", True, False, "tumble-77 REFUSED\n", "**plan**", '{"verdicts": []}')
+
+
+@pytest.fixture
+def running(plane: Plane) -> Plane:
+    """A pipeline with state."""
+    plane.run(query="SELECT 1")
+    plane.call("heartbeat", {"state": "running", "reports": [report(1, 5)]})
+    return plane
+
+
+def redeploy(plane: Plane, **body: object) -> tuple[int, str]:
+    answer = plane.http.put("/api/v1/pipelines/by-name/orders", json={"query": "SELECT 2", **body})
+    return answer.status_code, answer.text
+
+
+def let_savepoints_settle(plane: Plane) -> None:
+    """Wait until both workers have ended what they had in hand."""
+    barrier = Barrier(2)
+    for free in [plane.context.workers.submit(barrier.wait) for _ in range(2)]:
+        free.result()
+    plane.settle()
+
+
+def test_a_query_that_keeps_the_state_is_deployed_without_a_word(running: Plane) -> None:
+    running.upgrade = KEPT
+
+    assert redeploy(running)[0] == 200
+    running.settle()
+    running.end()
+
+    upgrade = running.runner.launched[-1].upgrade
+    assert upgrade is not None
+    assert (upgrade.from_version, upgrade.accept_loss) == (1, "3f0c")
+    assert not running.runner.launched[-1].force
+
+
+def test_one_that_cannot_take_it_over_is_refused_with_the_plan_and_changes_nothing(running: Plane) -> None:
+    running.upgrade = REFUSED
+
+    status, text = redeploy(running)
+
+    assert status == 409
+    assert "tumble-77 REFUSED" in text
+    assert running.get("/pipelines/orders")["version"] == 1
+    assert running.get("/pipelines/orders/savepoints")["data"] == []
+
+
+def test_a_loss_must_be_accepted_by_the_id_of_the_very_plan(running: Plane) -> None:
+    running.upgrade = LOSES
+
+    assert redeploy(running)[0] == 409
+    assert redeploy(running, accept_loss="3f0c")[0] == 409
+    assert redeploy(running, accept_loss="88aa", reset=["tumble-77"])[0] == 200
+    running.settle()
+    running.end()
+
+    upgrade = running.runner.launched[-1].upgrade
+    assert upgrade is not None
+    assert (upgrade.accept_loss, upgrade.reset) == ("88aa", ("tumble-77",))
+
+
+def test_who_never_wants_an_upgrade_is_refused_as_before(running: Plane) -> None:
+    running.upgrade = KEPT
+
+    assert redeploy(running, upgrade="never")[0] == 409
+
+
+def test_force_asks_for_no_plan_and_gives_the_state_up(running: Plane) -> None:
+    running.upgrade = REFUSED
+
+    assert redeploy(running, force=True)[0] == 200
+    running.settle()
+    running.end()
+
+    assert running.runner.launched[-1].upgrade is None
+    assert running.runner.launched[-1].force
+
+
+def test_the_savepoint_before_an_upgrade_is_completed_once_its_run_is_up(running: Plane) -> None:
+    running.upgrade = KEPT
+    redeploy(running)
+    running.settle()
+    savepoint = running.get("/pipelines/orders/savepoints")["data"][0]
+    assert (savepoint["state"], savepoint["label"]) == ("pending", "before version 2")
+
+    running.end()
+    assert running.state() == State.SCHEDULING.value
+    assert running.get("/pipelines/orders/savepoints")["data"][0]["state"] == "pending"
+
+    running.come_up()
+    let_savepoints_settle(running)
+
+    upgrade = running.runner.launched[-1].upgrade
+    assert upgrade is not None
+    assert upgrade.savepoint_id == savepoint["id"]
+    assert running.get(f"/pipelines/orders/savepoints/{savepoint['id']}")["state"] == "completed"
+
+
+def test_a_run_after_the_first_one_that_was_up_takes_over_nothing_any_more(running: Plane) -> None:
+    running.upgrade = KEPT
+    redeploy(running)
+    running.settle()
+    running.end()
+    running.come_up()
+
+    running.end("failed", {"code": "x.y", "message": "oh", "hint": "", "cause": "unknown"})
+    running.let_pass(5)
+
+    assert running.runner.launched[-1].generation == 3
+    assert running.runner.launched[-1].upgrade is None
+
+
+def test_the_plan_can_be_seen_before_and_touches_nothing(running: Plane) -> None:
+    running.upgrade = LOSES
+
+    answer = running.http.post("/api/v1/pipelines/orders/plan", json={"query": "SELECT 2"})
+
+    assert answer.json() == {
+        "id": "88aa",
+        "is_refused": False,
+        "loses_nothing": False,
+        "text": "tumble-77 STATE_DROPPED\n",
+        "markdown": "**plan**",
+        "plan": {"verdicts": []},
+    }
+    assert running.get("/pipelines/orders")["version"] == 1
+
+
+def test_without_state_there_is_nothing_to_lose(running: Plane) -> None:
+    answer = running.http.post("/api/v1/pipelines/orders/plan", json={"query": "SELECT 2"})
+
+    assert answer.json()["id"] is None
+    assert answer.json()["loses_nothing"]
+
+
+def test_the_plan_of_a_query_that_cannot_be_run_is_refused_with_every_complaint(running: Plane) -> None:
+    answer = running.http.post("/api/v1/pipelines/orders/plan", json={"query": "bad"})
+
+    assert answer.status_code == 400
+    assert len(answer.json()["errors"]) == 2
+
+
+def test_a_rehearsed_upgrade_loses_nothing_and_takes_no_savepoint(running: Plane) -> None:
+    running.upgrade = KEPT
+
+    answer = running.http.put("/api/v1/pipelines/by-name/orders?dry_run=true", json={"query": "SELECT 2"})
+
+    assert (answer.json()["stops"], answer.json()["lost"]) == (True, [])
+    assert answer.json()["upgrade"]["id"] == "3f0c"
+    assert running.get("/pipelines/orders/savepoints")["data"] == []
+
+
+def fail_until_given_up(plane: Plane) -> None:
+    """The newest run fails, and so do those after it, until no other follows."""
+    for _ in range(3):
+        plane.call("hello", {"nonce": plane.runner.launched[-1].key, "pid": 1})
+        plane.end("failed", {"code": "x.y", "message": "oh", "hint": "", "cause": "unknown"})
+        plane.let_pass(5)
+    let_savepoints_settle(plane)
+
+
+def test_an_upgrade_that_fails_before_its_first_epoch_goes_back_by_itself(running: Plane) -> None:
+    running.call("heartbeat", {"state": "running", "reports": [report(7, 6)]})
+    running.upgrade = KEPT
+    redeploy(running)
+    running.settle()
+    running.end()
+
+    fail_until_given_up(running)
+
+    pipeline = running.get("/pipelines/orders")
+    assert (pipeline["version"], pipeline["query"]) == (3, "SELECT 1")
+    assert running.runner.launched[-1].query == "SELECT 1"
+    assert any(event["code"] == "upgrade.undone" for event in running.get("/pipelines/orders/events")["data"])
+
+
+def test_one_that_has_committed_an_epoch_fails_as_what_it_is(running: Plane) -> None:
+    running.call("heartbeat", {"state": "running", "reports": [report(7, 6)]})
+    running.upgrade = KEPT
+    redeploy(running)
+    running.settle()
+    running.end()
+    running.come_up()
+    running.call("heartbeat", {"state": "running", "reports": [report(8, 7)]})
+
+    fail_until_given_up(running)
+
+    assert running.state() == State.FAILED.value
+    assert running.get("/pipelines/orders")["version"] == 2
