@@ -129,6 +129,17 @@ class Savepoint:
 
 
 @dataclass(frozen=True, slots=True)
+class UpgradePlan:
+    """What becomes of a pipeline's state when another script takes its place; nothing was done."""
+
+    is_refused: bool
+    loses_nothing: bool
+    text: str
+    id: str | None = None
+    plan: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class SinkProgress:
     """How far the output of a sink is complete; `unknown` says why that cannot be known."""
 

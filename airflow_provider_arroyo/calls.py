@@ -21,6 +21,7 @@ from airflow_provider_arroyo.answers import (
     Pipeline,
     Problem,
     Savepoint,
+    UpgradePlan,
     Watermark,
     read,
     read_list,
@@ -85,16 +86,52 @@ class PipelineSpec:
         return {name: part for name, part in parts.items() if part is not None}
 
 
+@dataclass(frozen=True, slots=True)
+class UpgradeWish:
+    """Whether a script takes over the state of the one before it, and what may be given up of that."""
+
+    is_wanted: bool = True
+    keep_state: Sequence[str] = ()
+    reset: Sequence[str] = ()
+    accept_loss: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Its part of a deployment; nothing where all is as by default."""
+        parts: dict[str, Json] = {
+            "upgrade": None if self.is_wanted else "never",
+            "keep_state": list(self.keep_state),
+            "reset": list(self.reset),
+            "accept_loss": self.accept_loss,
+        }
+        return {name: part for name, part in parts.items() if part}
+
+
 def ping() -> ApiCall[Ping]:
     """Who is there? Needs no token."""
     return ApiCall("GET", "/ping", partial(read, Ping))
 
 
-def deploy(name: str, spec: PipelineSpec, *, key: str, force: bool = False) -> ApiCall[Pipeline]:
+def deploy(
+    name: str, spec: PipelineSpec, *, key: str, force: bool = False, upgrade: UpgradeWish | None = None
+) -> ApiCall[Pipeline]:
     """Let the pipeline of this name be as `spec` says, and run."""
+    wish = {} if upgrade is None else upgrade.to_json()
     secrets: dict[str, Json] = {} if spec.secrets is None else {"secrets": dict(spec.secrets)}
-    body = {**spec.to_json(), **secrets, "stop": "none", "idempotency_key": key, **({"force": True} if force else {})}
+    body = {**spec.to_json(), **secrets, "stop": "none", "idempotency_key": key, **wish}
+    if force:
+        body["force"] = True
     return ApiCall("PUT", f"/pipelines/by-name/{_segment(name)}", partial(read, Pipeline), body=body, key=key)
+
+
+def plan_upgrade(
+    pipeline: str, query: str, udfs: Sequence[str] | None = None, wish: UpgradeWish | None = None
+) -> ApiCall[UpgradePlan]:
+    """What would become of the pipeline's state if this script took its place."""
+    chosen = wish or UpgradeWish()
+    body: dict[str, Json] = {"query": query, "keep_state": list(chosen.keep_state), "reset": list(chosen.reset)}
+    if udfs is not None:
+        body["udfs"] = list(udfs)
+    return ApiCall("POST", f"{_at(pipeline)}/plan", partial(read, UpgradePlan), body=body)
 
 
 def list_pipelines() -> ApiCall[tuple[Pipeline, ...]]:

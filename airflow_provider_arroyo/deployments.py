@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.answers import Pipeline
-from airflow_provider_arroyo.calls import PipelineSpec
+from airflow_provider_arroyo.answers import Pipeline, UpgradePlan
+from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, ask, ask_until_answered
 from airflow_provider_arroyo.errors import ArroyoError, RefusedError, StoppedMeanwhileError
 from airflow_provider_arroyo.identity import AskedChange
@@ -22,6 +23,7 @@ class DesiredPipeline:
     digest: str
     key: str
     force: bool = False
+    upgrade: UpgradeWish | None = None
 
 
 _MOST_LOST_RESTARTS = 5
@@ -82,6 +84,15 @@ def deploy(desired: DesiredPipeline, earlier: AskedChange | None, now: Clock) ->
     return (yield from _submit(desired, pipeline, now))
 
 
+def shown_plan(
+    pipeline: str, query: str, udfs: Sequence[str] | None, wish: UpgradeWish, now: Clock
+) -> Conversation[UpgradePlan]:
+    """What becomes of the state of a pipeline when this script takes its place."""
+    if (yield from _find(pipeline, now)) is None:
+        return UpgradePlan(is_refused=False, loses_nothing=True, text=f"there is no pipeline {pipeline} yet")
+    return (yield from ask_until_answered(calls.plan_upgrade(pipeline, query, udfs, wish), now))
+
+
 def newest_run(pipeline: str, now: Clock) -> Conversation[int | None]:
     """The number of the newest run of a pipeline; None when it has no job."""
     jobs = yield from ask_until_answered(calls.list_jobs(pipeline), now)
@@ -101,7 +112,7 @@ def _find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
 def _submit(desired: DesiredPipeline, before: Pipeline | None, now: Clock) -> Conversation[Deployed]:
     """Deploy; the control plane sees to it that it happens once."""
     run = None if before is None else (yield from newest_run(before.id, now))
-    request = calls.deploy(desired.name, desired.spec, key=desired.key, force=desired.force)
+    request = calls.deploy(desired.name, desired.spec, key=desired.key, force=desired.force, upgrade=desired.upgrade)
     pipeline = yield from ask_until_answered(request, now)
     if before is None:
         return Deployed(pipeline)

@@ -126,6 +126,10 @@ class JobMistakeError(JobEndedError, AirflowFailException):
     """The job has failed at something that a person has to mend; until then it would fail again."""
 
 
+class UpgradeRefusedError(ArroyoError, AirflowFailException):
+    """The script cannot take over the state of the pipeline, or something would be lost; the hint is the plan."""
+
+
 class StoppedMeanwhileError(ArroyoError, AirflowFailException):
     """A person has stopped or deleted what this task has deployed; a retry does not undo that."""
 

@@ -23,7 +23,12 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "hooks": _modules("hooks.arroyo"),
         "operators": _modules(
-            "operators.base", "operators.rescale", "operators.savepoint", "operators.stop", "operators.streaming_sql"
+            "operators.base",
+            "operators.rescale",
+            "operators.savepoint",
+            "operators.stop",
+            "operators.streaming_sql",
+            "operators.upgrade_plan",
         ),
         "sensors": _modules("sensors.base", "sensors.checkpoint", "sensors.watermark"),
         "triggers": _modules("triggers.pipeline"),

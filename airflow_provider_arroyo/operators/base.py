@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from airflow.sdk import BaseOperator, conf
@@ -103,6 +104,12 @@ class PipelineOperator(BaseOperator):
             self._defer(wait, deadline, resume)
         poll = timedelta(seconds=self.poll_interval)
         return settle(self.hold(waits.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
+
+    def source_of(self, udf: str) -> str:
+        """The source of Python functions itself, or what is in the file of that name beside the DAG."""
+        if "\n" in udf or not udf.endswith(".py"):
+            return udf
+        return (Path(self.dag.folder) / udf).read_text()
 
     def on_kill(self) -> None:
         """The task is told to end, by a user or because its worker goes away: what it waits for goes on."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
 import jinja2
 
 from airflow_provider_arroyo import calls, conversations, secret_sources, templates
-from airflow_provider_arroyo.calls import PipelineSpec
+from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
-from airflow_provider_arroyo.deployments import DesiredPipeline, deploy
+from airflow_provider_arroyo.deployments import DesiredPipeline, deploy, shown_plan
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Reached
 from airflow_provider_arroyo.gate_instants import past_or_end_of_interval
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 WaitFor = Literal["running", "complete", "finished", "none"]
+
+UpgradeMode = Literal["auto", "plan_only", "never"]
 
 MEMORY = "arroyo_deployment"
 
@@ -54,7 +56,13 @@ class StreamingSqlOperator(PipelineOperator):
         itself), or `none`.
     :param past: with `wait_for="complete"`: the instant, as a datetime or in ISO form (templated); by default the end
         of the run's data interval.
-    :param force: take over the state that another script has left under this name.
+    :param upgrade: `auto` takes over the state that another script has left, and fails where something of it would be
+        lost; `plan_only` only says what would become of it, in the log and as the task's result; `never` fails.
+    :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
+    :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
+    :param accept_loss: the id of a plan, such as `UpgradePlanOperator` returns: all that it says is lost may be lost
+        (templated).
+    :param force: give up the state that another script has left under this name.
     :param on_kill: what becomes of the pipeline when a user ends the task while it waits: `detach` (it runs on),
         `stop`, or `savepoint_and_stop`. A worker that goes away never stops a pipeline of a deferrable task.
     """
@@ -66,6 +74,9 @@ class StreamingSqlOperator(PipelineOperator):
         "settings",
         "spark_conn_id",
         "past",
+        "keep_state",
+        "reset",
+        "accept_loss",
     )
     template_fields_renderers = {"sql": "sql", "settings": "json"}  # noqa: RUF012 - as Airflow declares it
     template_ext: Sequence[str] = (".sql",)
@@ -83,6 +94,10 @@ class StreamingSqlOperator(PipelineOperator):
         checkpoint_interval: timedelta | None = None,
         wait_for: WaitFor = "running",
         past: datetime | str | None = None,
+        upgrade: UpgradeMode = "auto",
+        keep_state: Sequence[str] = (),
+        reset: Sequence[str] = (),
+        accept_loss: str | None = None,
         force: bool = False,
         on_kill: OnKill = "detach",
         **kwargs: Any,
@@ -94,6 +109,8 @@ class StreamingSqlOperator(PipelineOperator):
             raise ValueError(f"past belongs to wait_for 'complete', not {wait_for!r}")
         if on_kill not in CHOICES:
             raise ValueError(f"on_kill is one of {', '.join(CHOICES)}, not {on_kill!r}")
+        if upgrade not in get_args(UpgradeMode):
+            raise ValueError(f"upgrade is {', '.join(get_args(UpgradeMode))}, not {upgrade!r}")
         secret_sources.read_sources(secrets or {})
         self.sql = sql
         self.secrets = secrets
@@ -104,6 +121,10 @@ class StreamingSqlOperator(PipelineOperator):
         self.checkpoint_interval = checkpoint_interval
         self.wait_for = wait_for
         self.past = past
+        self.upgrade = upgrade
+        self.keep_state = keep_state
+        self.reset = reset
+        self.accept_loss = accept_loss
         self.force = force
         self.kill_action = on_kill
 
@@ -123,14 +144,16 @@ class StreamingSqlOperator(PipelineOperator):
             raise templates.refusal(error) from error
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Deploy, publish what was deployed, and wait as asked."""
+        """Deploy, publish what was deployed, and wait as asked; or only say what would become of the state."""
+        if self.upgrade == "plan_only":
+            return self._plan()
         if self.wait_for == "complete":
             self._past(context)  # refuses, before anything is done, a run that has no such instant
         spec = self._spec()
         token = self.hook.get_conn().token if spec.secrets else None
         digest = spec_digest(self.pipeline, spec, token)
         key = idempotency_key(context, f"deploy {digest} force" if self.force else f"deploy {digest}")
-        desired = DesiredPipeline(self.pipeline, spec, digest, key, self.force)
+        desired = DesiredPipeline(self.pipeline, spec, digest, key, self.force, self._wish())
         deployed = self.hold(deploy(desired, recall(context, MEMORY, AskedChange), now))
         pipeline = deployed.pipeline.id
         before = None if deployed.before is None else str(deployed.before)
@@ -190,19 +213,23 @@ class StreamingSqlOperator(PipelineOperator):
             place = spark_place(self.spark_conn_id)
             settings = {**place.settings, **(settings or {})}
             interval = place.checkpoint_interval if interval is None else interval
-        sources = None if self.udfs is None else tuple(self._source(udf) for udf in self.udfs)
+        sources = None if self.udfs is None else tuple(self.source_of(udf) for udf in self.udfs)
         parallelism = None if self.parallelism is None else int(self.parallelism)
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
         return PipelineSpec(self.sql, parallelism, settings, sources, interval, secrets)
 
+    def _wish(self) -> UpgradeWish:
+        return UpgradeWish(self.upgrade != "never", tuple(self.keep_state), tuple(self.reset), self.accept_loss or None)
+
+    def _plan(self) -> dict[str, Any]:
+        """What would become of the state; there is none where there is no pipeline."""
+        sources = None if self.udfs is None else tuple(self.source_of(udf) for udf in self.udfs)
+        plan = self.hold(shown_plan(self.pipeline, self.sql, sources, self._wish(), now))
+        self.log.info("%s", plan.text)
+        return asdict(plan)
+
     def _settings(self) -> dict[str, str] | None:
         return None if self.settings is None else {name: str(value) for name, value in self.settings.items()}
-
-    def _source(self, udf: str) -> str:
-        """The source itself, or what is in the file of that name."""
-        if "\n" in udf or not udf.endswith(".py"):
-            return udf
-        return (Path(self.dag.folder) / udf).read_text()
 
     def _summary(self, pipeline_id: str, outcome: Reached | None = None) -> dict[str, Any]:
         """What the pipeline is now, as the control plane says and not as an event has said."""

@@ -1,0 +1,72 @@
+"""Say what would become of a pipeline's state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_arroyo.calls import UpgradeWish
+from airflow_provider_arroyo.deployments import shown_plan
+from airflow_provider_arroyo.errors import UpgradeRefusedError
+from airflow_provider_arroyo.operators.base import PipelineOperator, now
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class UpgradePlanOperator(PipelineOperator):
+    """Say what becomes of a pipeline's state when another script takes its place; change nothing.
+
+    The plan is in the log as a table, and is the task's result: `id`, `loses_nothing`, `is_refused`, `text`, `plan`.
+    The task fails when the script cannot take over the state, and, unless `on_loss` says otherwise, when something
+    would be lost: then a person may look at it and deploy with the plan's id as `accept_loss`.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
+    :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG, all of them; None
+        takes those of the pipeline.
+    :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
+    :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
+    :param on_loss: `fail`, or `report`: the task succeeds, and what follows it decides.
+    """
+
+    template_fields: Sequence[str] = (*PipelineOperator.template_fields, "sql", "keep_state", "reset")
+    template_fields_renderers = {"sql": "sql"}  # noqa: RUF012 - as Airflow declares it
+    template_ext: Sequence[str] = (".sql",)
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        sql: str,
+        udfs: Sequence[str] | None = None,
+        keep_state: Sequence[str] = (),
+        reset: Sequence[str] = (),
+        on_loss: str = "fail",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        if on_loss not in ("fail", "report"):
+            raise ValueError(f"on_loss is fail or report, not {on_loss!r}")
+        self.sql = sql
+        self.udfs = udfs
+        self.keep_state = keep_state
+        self.reset = reset
+        self.on_loss = on_loss
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Ask for the plan, and show it."""
+        wish = UpgradeWish(keep_state=tuple(self.keep_state), reset=tuple(self.reset))
+        sources = None if self.udfs is None else tuple(map(self.source_of, self.udfs))
+        plan = self.hold(shown_plan(self.pipeline, self.sql, sources, wish, now))
+        self.log.info("%s", plan.text)
+        if plan.is_refused:
+            raise UpgradeRefusedError(
+                "the script cannot take over the state of the pipeline", code="upgrade.refused", hint=plan.text
+            )
+        if not plan.loses_nothing and self.on_loss == "fail":
+            raise UpgradeRefusedError(
+                "the script would lose state of the pipeline", code="upgrade.loses", hint=plan.text
+            )
+        return asdict(plan)
