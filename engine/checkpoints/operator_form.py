@@ -6,8 +6,8 @@
     state/1/_metadata/v2/0       buckets: name "transformWithState...", the variables "head" and "chunks", and where the
                                  schemas are: file:/states/a/checkpoint/state/1/_stateSchema/default/0_99a6
 
-Where a schema lies, and the number of the operator, are no part of the form. Whether two operators of one form *mean*
-the same is not to be seen here.
+Where a schema lies, the number of the operator and the width of its state are no part of the form. Whether two
+operators of one form *mean* the same is not to be seen here.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from engine.checkpoints.layout import read_text, unreadable
 from engine.checkpoints.spark_log import operator_metadata
 
 _SCHEMA_PATHS = "stateSchemaFilePaths"
+_WIDTH = "numPartitions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,21 @@ def read_form(checkpoint: Path, number: int) -> OperatorForm:
         about = json.loads(read_text(path).partition("\n")[2])
         name, stores = str(about["operatorInfo"]["operatorName"]), about["stateStoreInfo"]
         listed = {str(store["storeName"]): store.get(_SCHEMA_PATHS, ()) for store in stores}
-        noted = [{**store, _SCHEMA_PATHS: len(store.get(_SCHEMA_PATHS, ()))} for store in stores]
+        noted = [_form_of_store(store) for store in stores]
         others = {key: value for key, value in about.items() if key not in ("operatorInfo", "stateStoreInfo")}
         schemas = {store: tuple(_listed_schema(folder, str(file)) for file in files) for store, files in listed.items()}
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise unreadable(path) from error
     own = {str(file.relative_to(folder)): (file.read_bytes(),) for file in sorted(folder.glob("[0-9]*/**/schema"))}
     return OperatorForm(name, json.dumps([noted, others], sort_keys=True), schemas | own)
+
+
+def _form_of_store(store: Mapping[str, object]) -> dict[str, object]:
+    """What is noted of a store, with how many schemas it has instead of where they are, and without its width: Spark
+    leaves that as it was when it lays a state out for another one."""
+    paths = store.get(_SCHEMA_PATHS, ())
+    noted = {key: value for key, value in store.items() if key != _WIDTH}
+    return {**noted, _SCHEMA_PATHS: len(paths) if isinstance(paths, list | tuple) else paths}
 
 
 def is_data(within: Path) -> bool:

@@ -28,6 +28,7 @@ from engine.checkpoints import spark_log
 from engine.checkpoints.carried_sources import SourceChoice
 from engine.checkpoints.carry_over import carry_over
 from engine.checkpoints.claim import Claim, StatefulQuery
+from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.running_query import compile_running, query_of_state
@@ -73,6 +74,7 @@ def take_over(
         build_skeleton(spark, program, held.parallelism, skeleton)
         sources = SourceChoice(plan.sources, plan.dropped_sources)
         carry_over(paths, skeleton, plan.kept, query, sources=sources)
+    bring_home(paths.checkpoint)
     lineage = read_lineage(paths.lineage)
     return replace(held, lineage=lineage.id, parents=lineage.parents, is_foreign=False)
 

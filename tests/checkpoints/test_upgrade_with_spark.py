@@ -11,6 +11,7 @@ from engine.changes.compare import compare
 from engine.checkpoints import savepoints
 from engine.checkpoints.layout import read_json
 from engine.checkpoints.lineage import read_lineage
+from engine.checkpoints.rescale import repartition
 from engine.checkpoints.restore import restore
 from engine.compile import compile_script
 from engine.errors import OtherQueryError, UpgradeRefusedError
@@ -20,11 +21,13 @@ from tests.checkpoints.test_carry_over_with_spark import (
     LAST,
     PLAIN,
     SESSIONS,
+    TOTALS,
     WINDOWS,
     Pipeline,
     all_events,
     counts,
     pipeline,
+    totals,
 )
 from tests.streams.play import play
 
@@ -106,6 +109,16 @@ def test_a_loss_is_accepted_by_the_plan_that_says_it(pipeline: Pipeline) -> None
     assert sum(int(str(row[2])) for row in pipeline.rows("counts").elements()) == sum(
         number for _, _, number in all_events(last_of_old(pipeline) + 1)
     )
+
+
+def test_a_state_that_was_laid_out_for_another_width_is_taken_over(pipeline: Pipeline) -> None:
+    pipeline.run(COUNTS + TOTALS, LAST)
+    repartition(pipeline.paths.root, 2, lambda: pipeline.spark)
+
+    upgrade(replace(pipeline, parallelism=2), TOTALS + COUNTS + PLAIN)
+
+    assert pipeline.rows("counts") == counts(all_events())
+    assert pipeline.folded("totals", "key") == totals(all_events())
 
 
 def test_a_run_of_the_same_query_takes_over_nothing(pipeline: Pipeline) -> None:
