@@ -37,7 +37,7 @@ LONG = (
     "checkpoints/test_carry_over_with_spark.py::test_what_keeps_changing_is_kept_under_other_numbers_beside_a_new_sink",
     "checkpoints/test_upgrade_with_spark.py::test_a_loss_is_accepted_by_the_plan_that_says_it",
     "checkpoints/test_upgrade_with_spark.py::test_a_state_that_was_laid_out_for_another_width_is_taken_over",
-    "checkpoints/test_upgrade_with_spark.py::test_an_epoch_that_was_begun_is_finished_by_the_query_that_has_begun_it",
+    "checkpoints/test_upgrade_with_spark.py::test_one_that_a_sink_may_have_taken_for_good_is_finished_by_the_old_query",
     "checkpoints/test_upgrade_with_spark.py::test_what_cannot_be_kept_is_refused_and_the_old_query_goes_on",
     "checkpoints/test_with_spark.py::test_a_savepoint_of_a_running_query_restores_with_identical_remaining_output",
     "checkpoints/test_with_spark.py::test_rescaling_from_one_to_two_to_three_changes_nothing_in_the_output",

@@ -324,6 +324,8 @@ class Connector:
     open_lookup: Callable[[Table], Lookup] | None = None
     guarantee: Literal["exactly-once", "at-least-once", "best effort"] = "best effort"
     """What holds of every row that its sink writes."""
+    takes_back: bool = True
+    """Whether an exactly-once sink can take back an epoch that another query or a restore puts in question."""
     limits: tuple[str, ...] = ()
     """What its sink cannot promise, or only under a condition: sentences for the reference page."""
     hidden: bool = False

@@ -4,6 +4,7 @@
     version 2                 the same tumble, another filter, into hourly; and a second tumble, by page, into pages
 
     compare                   tumble by user STATE_KEPT, tumble by page STATE_NEW; nothing is lost
+    finish                    epoch 42, if it was begun and a sink that takes nothing back may have it
     savepoint                 the old state as it is, to go back to
     skeleton                  version 2 once over no rows at all, in scratch: what its operators are called
     carry over                the old positions, and the kept state under its new number, swapped in whole
@@ -34,9 +35,12 @@ from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.checkpoints.savepoints import Request, take_requested
 from engine.compile import Program
+from engine.connectors import connector_of
+from engine.delivery.manifests import find_manifest
 from engine.errors import UpgradeRefusedError
 from engine.spark.run_spec import StateUpgrade
 from engine.spark.skeleton import build_skeleton
+from engine.spark.targets import sink_directory
 from engine.udf.declared import UdfFile
 
 
@@ -51,20 +55,14 @@ def take_over(
     clock: Callable[[], datetime],
     finish: Callable[[Program], None],
 ) -> Claim:
-    """Make the state that is held the query's own. An epoch of the old query that was begun is finished first: `finish`
-    runs a program until it has committed it. Refused, with the old state as it was, when something would be lost that
-    the upgrade does not accept."""
+    """Make the state that is held the query's own. An epoch that a sink may have taken for good is finished by the old
+    query first: `finish` runs a program until it has committed it. Any other that was begun is the new query's.
+    Refused, with the old state as it was, when something would be lost that the upgrade does not accept."""
     before = compile_running(query_of_state(paths.root), udfs=_files(query), connections=connections)
     plan = compare(before, program, keep_state=upgrade.keep_state, reset=upgrade.reset)
     _refuse_loss(plan, upgrade)
-    if is_unfinished(paths):
-        # some sinks may have the old query's rows of that epoch, and others not
+    if is_begun_for_good(paths, before, held.lineage):
         finish(before)
-        if is_unfinished(paths):
-            raise UpgradeRefusedError(
-                "an epoch of the old query was begun, and it has not come to its end",
-                hint="let the old query run until it has committed it; then upgrade",
-            )
     if upgrade.savepoint_id is not None:
         versions = {} if upgrade.from_version is None else {before.fingerprint: upgrade.from_version}
         take_requested(paths.root, Request(upgrade.savepoint_id, reason="upgrade", versions=versions), clock)
@@ -97,7 +95,11 @@ def _refuse_loss(plan: UpgradePlan, upgrade: StateUpgrade) -> None:
         )
 
 
-def is_unfinished(paths: StatePaths) -> bool:
-    """Whether an epoch was begun and is not committed."""
+def is_begun_for_good(paths: StatePaths, before: Program, lineage: str) -> bool:
+    """Whether some sink that cannot take anything back may have rows of an epoch that is not committed."""
     planned = max(spark_log.numbers(paths.checkpoint / "offsets"), default=None)
-    return planned is not None and planned != spark_log.newest_commit(paths.checkpoint)
+    if planned is None or planned == spark_log.newest_commit(paths.checkpoint):
+        return False
+    written = {*(write.table for write in before.writes), *before.dead_letter_tables}
+    tables = [name for name in sorted(written) if not connector_of(before.tables[name]).takes_back]
+    return any(find_manifest(sink_directory(paths.root, name), lineage, planned) for name in tables)

@@ -14,7 +14,7 @@ from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.rescale import repartition
 from engine.checkpoints.restore import restore
 from engine.compile import compile_script
-from engine.errors import OtherQueryError, UpgradeRefusedError
+from engine.errors import EngineError, OtherQueryError, UpgradeRefusedError
 from engine.spark.run_spec import StateUpgrade
 from tests.checkpoints.test_carry_over_with_spark import (
     COUNTS,
@@ -68,9 +68,24 @@ def test_windows_go_on_beside_a_new_branch_and_a_savepoint_leads_back(pipeline: 
     assert pipeline.rows("counts") == counts(all_events())
 
 
-def test_an_epoch_that_was_begun_is_finished_by_the_query_that_has_begun_it(pipeline: Pipeline) -> None:
+def test_an_epoch_that_was_begun_is_taken_by_the_new_query(pipeline: Pipeline) -> None:
     pipeline.run(PLAIN + COUNTS, LAST)
     pipeline.uncommit()
+
+    epochs = upgrade(pipeline, COUNTS + SESSIONS + PLAIN)
+
+    assert epochs[0] == LAST
+    assert pipeline.rows("plain") == Counter((key, number) for _, key, number in all_events())
+    assert pipeline.rows("counts") == counts(all_events())
+    assert pipeline.rows("sessions") == Counter(Counter(key for _, key, _ in all_events(LAST)).items())
+
+
+def test_one_that_a_sink_may_have_taken_for_good_is_finished_by_the_old_query(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline.run(PLAIN + COUNTS, LAST)
+    pipeline.uncommit()
+    monkeypatch.setattr("engine.spark.take_over.is_begun_for_good", lambda *_: True)
 
     epochs = upgrade(pipeline, COUNTS + SESSIONS + PLAIN)
 
@@ -78,6 +93,18 @@ def test_an_epoch_that_was_begun_is_finished_by_the_query_that_has_begun_it(pipe
     assert pipeline.rows("plain") == Counter((key, number) for _, key, number in all_events())
     assert pipeline.rows("counts") == counts(all_events())
     assert pipeline.rows("sessions") == Counter(Counter(key for _, key, _ in all_events(LAST + 1)).items())
+
+
+def test_a_query_that_fails_at_an_epoch_is_mended_by_the_next_version(pipeline: Pipeline) -> None:
+    broken = COUNTS.replace("w.start, key, n ", "w.start, key, n + CAST(key AS BIGINT) ")
+    pipeline.run(COUNTS, LAST)
+    upgrade(pipeline, broken, stop_after=LAST + 1)
+    with pytest.raises(EngineError):
+        pipeline.run(broken)
+
+    upgrade(pipeline, COUNTS)
+
+    assert pipeline.rows("counts") == counts(all_events())
 
 
 def test_what_cannot_be_kept_is_refused_and_the_old_query_goes_on(pipeline: Pipeline) -> None:

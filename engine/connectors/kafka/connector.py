@@ -72,6 +72,7 @@ KAFKA = Connector(
     records_stand_alone=True,
     open_sink=_open_sink,
     guarantee="exactly-once",
+    takes_back=False,
     limits=(
         "Without `sink.commit_mode = 'exactly_once'`, an epoch that is run again after a crash is written again.",
         "Exactly once holds for readers that use `read_committed`. An open transaction makes them "
