@@ -199,7 +199,7 @@ class Problem:
 
 
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {
-    kind: TypeAdapter(kind) for kind in (Ping, Pipeline, Job, Checkpoint, Savepoint, Watermark, Problem)
+    kind: TypeAdapter(kind) for kind in (Ping, Pipeline, Job, Checkpoint, Savepoint, UpgradePlan, Watermark, Problem)
 }
 
 

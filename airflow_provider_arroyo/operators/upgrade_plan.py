@@ -59,6 +59,7 @@ class UpgradePlanOperator(PipelineOperator):
         """Ask for the plan, and show it."""
         wish = UpgradeWish(keep_state=tuple(self.keep_state), reset=tuple(self.reset))
         sources = None if self.udfs is None else tuple(map(self.source_of, self.udfs))
+        self.note(context, self.pipeline)
         plan = self.hold(shown_plan(self.pipeline, self.sql, sources, wish, now))
         self.log.info("%s", plan.text)
         if plan.is_refused:

@@ -42,6 +42,7 @@ class FakePipeline:
     """Whether somebody has asked for another start of it where it is at rest."""
     checkpoints: list[dict[str, Any]] = field(default_factory=list)
     savepoints: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
+    plan: dict[str, Any] = field(default_factory=dict)
     savepoint_keys: dict[str, str] = field(default_factory=dict)
 
     def become(self, *states: str) -> None:
@@ -250,6 +251,8 @@ class FakeControlPlane:
                 return _list([pipeline.job()])
             case "GET", ["jobs", _, "checkpoints"]:
                 return _list(pipeline.checkpoints)
+            case "POST", ["plan"]:
+                return Answer(200, pipeline.plan)
             case "POST", ["savepoints"]:
                 assert request.key
                 savepoint_id = pipeline.savepoint_keys.setdefault(request.key, f"sp_{len(pipeline.savepoint_keys) + 1}")

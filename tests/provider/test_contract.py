@@ -15,7 +15,15 @@ from airflow_provider_arroyo.calls import ApiCall, PipelineSpec
 from airflow_provider_arroyo.states import JobState
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-KINDS = (answers.Ping, answers.Pipeline, answers.Job, answers.Checkpoint, answers.Savepoint, answers.Watermark)
+KINDS = (
+    answers.Ping,
+    answers.Pipeline,
+    answers.Job,
+    answers.Checkpoint,
+    answers.Savepoint,
+    answers.Watermark,
+    answers.UpgradePlan,
+)
 CALLS: list[ApiCall[Any]] = [
     calls.ping(),
     calls.deploy(
@@ -24,6 +32,8 @@ CALLS: list[ApiCall[Any]] = [
         key="k",
         force=True,
     ),
+    calls.deploy("clicks", PipelineSpec("SELECT 1"), key="k", upgrade=calls.UpgradeWish(False, ("a",), ("b",), "3f0c")),
+    calls.plan_upgrade("clicks", "SELECT 1", ("def f(): ...",), calls.UpgradeWish(True, ("a",), ("b",))),
     calls.list_pipelines(),
     calls.get_pipeline("clicks"),
     calls.stop_pipeline("clicks", "checkpoint"),
