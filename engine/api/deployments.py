@@ -18,8 +18,10 @@ from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import Interval, Parallelism, show
 from engine.api.problems import refusals
+from engine.api.savepoints import take_due
 from engine.api.traces.asked_starts import asks_for_start
 from engine.api.traces.spans import SpanId, watch
+from engine.changes.accepted import Wording, why_not
 from engine.delivery.faults import reach
 from engine.errors import PipelineIncompatibleError, RequestError, RequestTooLargeError, StaleWriteError
 from engine.jobs import desired, ids
@@ -43,6 +45,7 @@ from engine.store.records import read_record, read_version
 from engine.store.savepoints import Savepoint
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
+_WORDING = Wording("reset", "accept_loss", "deploy it under another name, or with force, which gives up all state")
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=rf"^{NAME}$")]
 
@@ -167,6 +170,7 @@ def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> 
             context.asked_starts.ask(pipeline.job_id, context.clock(), span)
     reach(ControlPoint.AFTER_CHANGE)
     context.changed(pipeline.id)
+    take_due(context, pipeline.id)  # of a job at rest, which starts when its state is saved
     return response
 
 
@@ -216,16 +220,8 @@ def _allowed_upgrade(deployment: _Deployment) -> Upgrade | None:
     shown, body = deployment.upgrade, deployment.body
     if shown is None:
         return None
-    if shown.is_refused:
-        raise PipelineIncompatibleError(
-            f"the query cannot take over the state that the pipeline has\n{shown.text}",
-            hint="name what may be given up in `reset`, or deploy under another name; `force` gives up all state",
-        )
-    if not shown.loses_nothing and body.accept_loss != shown.id:
-        raise PipelineIncompatibleError(
-            f"something would be lost that nobody has accepted\n{shown.text}",
-            hint=f"accept plan {shown.id} with `accept_loss`, if all that it says may be lost",
-        )
+    if (refused := why_not(shown, body.accept_loss, shown.text, _WORDING)) is not None:
+        raise PipelineIncompatibleError(refused.message, hint=refused.hint)
     return Upgrade(body.keep_state, body.reset, shown.id)
 
 

@@ -67,7 +67,7 @@ def _to_go_back_to(connection: Connection, record: JobRecord) -> Savepoint | Non
     if upgrade is None or upgrade.savepoint_id is None:
         return None
     saved = savepoints.find(connection, pipeline.id, upgrade.savepoint_id)
-    if saved is None or saved.state != "completed" or saved.epoch is None or saved.before_version != pipeline.version:
+    if saved is None or saved.state != "completed" or saved.epoch is None:
         return None
     has_committed = status.progress.epoch is not None and status.progress.epoch > saved.epoch
     return None if has_committed else saved

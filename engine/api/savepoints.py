@@ -27,8 +27,9 @@ from engine.api.pipelines import update
 from engine.api.plan_restore import plan_restore
 from engine.api.problems import refusals
 from engine.api.traces.spans import watch
+from engine.checkpoints import manifest
 from engine.delivery.faults import reach
-from engine.errors import EngineError, PipelineBusyError
+from engine.errors import EngineError, PipelineBusyError, SavepointError
 from engine.jobs import desired, ids
 from engine.jobs.effects import with_savepoint
 from engine.jobs.fault_points import ControlPoint
@@ -37,7 +38,7 @@ from engine.jobs.spec import Pipeline, StopRequest
 from engine.jobs.states import State, StopMode
 from engine.store import pipelines, savepoints, versions
 from engine.store.keys import KeptAnswer
-from engine.store.records import read_record
+from engine.store.records import read_record, read_version
 from engine.store.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
@@ -209,6 +210,7 @@ def _work(context: Context, savepoint: Savepoint) -> None:
     try:
         with context.database.reading() as connection:
             record = read_record(connection, savepoint.pipeline_id)
+            _refuse_another_state(connection, context, record, savepoint)
             numbers = versions.by_fingerprint(connection, savepoint.pipeline_id, record.status.version or 1)
         facts = {"pipeline": record.pipeline.name, "savepoint_id": savepoint.id}
         with watch(context.tell_span, context.clock, "savepoint", **facts) as stopwatch:
@@ -230,6 +232,22 @@ def _work(context: Context, savepoint: Savepoint) -> None:
         settled = replace(savepoint, state="failed", failure_message=f"{type(error).__name__}: {error}")
     reach(ControlPoint.AFTER_SAVEPOINT)
     _settle(context, settled)
+
+
+def _refuse_another_state(connection: Connection, context: Context, record: JobRecord, savepoint: Savepoint) -> None:
+    """Refuse to save another state than that before a version. The run of the version has saved that before it has
+    changed anything; where it has not come so far, the state is as it was as long as the job rests and nothing newer
+    was asked for."""
+    number = savepoint.before_version
+    if number is None or (context.directory.savepoint(savepoint.pipeline_id, savepoint.id) / manifest.NAME).exists():
+        return
+    upgrade = read_version(connection, savepoint.pipeline_id, record.pipeline.version).upgrade
+    is_wanted = upgrade is not None and upgrade.savepoint_id == savepoint.id
+    if not (is_wanted and record.status.state.is_terminal):
+        raise SavepointError(
+            f"it was called off: version {number} was replaced before it ran, and the state is not that of before it",
+            hint="the version after it has a savepoint of its own",
+        )
 
 
 def _settle(context: Context, settled: Savepoint) -> None:

@@ -57,7 +57,7 @@ from engine.spark.scan_spec import format_name
 from engine.spark.session import close_session, death_explained, leave_state, open_session
 from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import EpochLimits, StreamPart, stream_part
-from engine.spark.take_over import take_over
+from engine.spark.take_over import save_before, take_over
 from engine.spark.targets import Target, sink_directory
 from engine.start_steps import StartStep
 from engine.udf.requirements import check_requirements
@@ -177,7 +177,10 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
 def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Listeners) -> _PreparedRun:
     """The run once the state is its own: that of another query is taken over first."""
     spec, held = prepared.spec, prepared.claim
-    if not held.is_foreign or spec.upgrade is None:
+    if spec.upgrade is None:
+        return prepared
+    if not held.is_foreign:
+        save_before(prepared.paths, prepared.program.fingerprint, spec.upgrade, now)
         return prepared
     query = _query(spec, prepared.program)
 

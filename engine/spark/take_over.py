@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from engine.changes.accepted import Wording, why_not
 from engine.changes.compare import compare
 from engine.changes.show import show
 from engine.changes.verdict import UpgradePlan
@@ -37,11 +39,15 @@ from engine.checkpoints.savepoints import Request, take_requested
 from engine.compile import Program
 from engine.connectors import connector_of
 from engine.delivery.manifests import find_manifest
-from engine.errors import UpgradeRefusedError
+from engine.errors import NothingToSaveError, UpgradeRefusedError
 from engine.spark.run_spec import StateUpgrade
 from engine.spark.skeleton import build_skeleton
 from engine.spark.targets import sink_directory
 from engine.udf.declared import UdfFile
+
+_WORDING = Wording(
+    "--reset", "--accept-loss", "give another --state-dir, or start empty with --force, which gives up all state"
+)
 
 
 def take_over(
@@ -63,9 +69,7 @@ def take_over(
     _refuse_loss(plan, upgrade)
     if is_begun_for_good(paths, before, held.lineage):
         finish(before)
-    if upgrade.savepoint_id is not None:
-        versions = {} if upgrade.from_version is None else {before.fingerprint: upgrade.from_version}
-        take_requested(paths.root, Request(upgrade.savepoint_id, reason="upgrade", versions=versions), clock)
+    save_before(paths, before.fingerprint, upgrade, clock)
     paths.logs.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="skeleton-", dir=paths.logs) as scratch:
         skeleton = Path(scratch) / "checkpoint"
@@ -77,22 +81,25 @@ def take_over(
     return replace(held, lineage=lineage.id, parents=lineage.parents, is_foreign=False)
 
 
+def save_before(paths: StatePaths, fingerprint: str, upgrade: StateUpgrade, clock: Callable[[], datetime]) -> None:
+    """Take the savepoint that a version wants of the state before it, once: a later run finds it. Also where the state
+    is the query's own already, since that of a version in between was never run."""
+    if upgrade.savepoint_id is None:
+        return
+    versions = {} if upgrade.from_version is None else {fingerprint: upgrade.from_version}
+    request = Request(upgrade.savepoint_id, reason="upgrade", versions=versions)
+    with suppress(NothingToSaveError):
+        take_requested(paths.root, request, clock)
+
+
 def _files(query: StatefulQuery) -> tuple[UdfFile, ...]:
     """The functions of the new query, which are those of the old one where its state does not say."""
     return tuple(UdfFile(name, text) for name, text in query.udfs)
 
 
 def _refuse_loss(plan: UpgradePlan, upgrade: StateUpgrade) -> None:
-    if plan.is_refused:
-        raise UpgradeRefusedError(
-            f"the query cannot take over the state that is there\n{show(plan)}",
-            hint="name with --reset what may be given up, or give another --state-dir; --force gives up all state",
-        )
-    if not plan.loses_nothing and upgrade.accept_loss != plan.id:
-        raise UpgradeRefusedError(
-            f"something would be lost that nobody has accepted\n{show(plan)}",
-            hint=f"--accept-loss {plan.id} accepts all that this plan says is lost",
-        )
+    if (refused := why_not(plan, upgrade.accept_loss, show(plan), _WORDING)) is not None:
+        raise UpgradeRefusedError(refused.message, hint=refused.hint)
 
 
 def is_begun_for_good(paths: StatePaths, before: Program, lineage: str) -> bool:

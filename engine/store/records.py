@@ -19,7 +19,7 @@ from engine.store.database import Database
 from engine.store.jobs import JOBS
 from engine.store.pipelines import PIPELINES
 from engine.store.runs import RUNS
-from engine.store.savepoints import waiting_for_stop
+from engine.store.savepoints import waiting_for_rest
 
 _RESTING = [state.value for state in State if state.is_terminal]
 
@@ -128,8 +128,8 @@ _ACTIVE = _RECORDS.where(
         PIPELINES.c.version != JOBS.c.version,
         PIPELINES.c.restore_savepoint.is_not(None),
     ),
-    # the savepoint of its last epoch comes before anything else
-    not_(and_(JOBS.c.state.in_(_RESTING), waiting_for_stop())),
+    # the savepoint of its last epoch, or of the state before another version, comes before anything else
+    not_(and_(JOBS.c.state.in_(_RESTING), waiting_for_rest())),
 )
 _NAMED = _RECORDS.where(or_(PIPELINES.c.id == bindparam("asked"), PIPELINES.c.name == bindparam("asked")))
 _CALL = (

@@ -75,7 +75,8 @@ class Savepoint:
     after_stop: bool = False
     """Whether it is to be of the last epoch before the job stops."""
     before_version: int | None = None
-    """The version whose driver takes it, before it changes the state of the version before."""
+    """The version whose driver takes it, before it changes the state of the version before. Where that never runs, it
+    is called off: what it would be of is another state by then."""
 
 
 def add(connection: Connection, savepoint: Savepoint) -> None:
@@ -122,16 +123,17 @@ def states(connection: Connection, pipeline_id: str) -> Sequence[str]:
     return list(connection.execute(select(SAVEPOINTS.c.state).where(SAVEPOINTS.c.pipeline_id == pipeline_id)).scalars())
 
 
-def waiting_for_stop() -> ColumnElement[bool]:
-    """Of a pipeline: whether it has a savepoint that is to be taken before its job may start again."""
-    return exists().where(
-        SAVEPOINTS.c.pipeline_id == PIPELINES.c.id, SAVEPOINTS.c.state == "pending", SAVEPOINTS.c.after_stop
-    )
+def waiting_for_rest() -> ColumnElement[bool]:
+    """Of a pipeline at rest: whether it has a savepoint that is to be taken before its job may start again, since the
+    next run would change the state that it is of."""
+    is_of_now = or_(SAVEPOINTS.c.after_stop, SAVEPOINTS.c.before_version.is_not(None))
+    return exists().where(SAVEPOINTS.c.pipeline_id == PIPELINES.c.id, SAVEPOINTS.c.state == "pending", is_of_now)
 
 
 def due(connection: Connection, pipeline_id: str | None = None) -> Sequence[Savepoint]:
     """Those that can be taken now, of a pipeline or of all: one that is to come after a stop waits until the job rests,
-    or nobody wants it to stop any more; one that a driver takes until that has taken it, or the job rests."""
+    or nobody wants it to stop any more; one from before a version until a run of that or a later one is up, which has
+    taken it if it ever will, or the job rests."""
     rows = SAVEPOINTS.join(PIPELINES, PIPELINES.c.id == SAVEPOINTS.c.pipeline_id)
     rows = rows.join(JOBS, JOBS.c.id == PIPELINES.c.job_id)
     is_at_rest = JOBS.c.state.in_([state.value for state in State if state.is_terminal])

@@ -17,7 +17,7 @@ from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls, SavepointContent
 from engine.api.waiting_requests import Changes
-from engine.checkpoints.manifest import SavepointManifest, write_manifest
+from engine.checkpoints.manifest import NAME, Origin, SavepointManifest, read_manifest, write_manifest
 from engine.errors import ScriptRefused, TextPosition, UnknownColumnError, UnknownTableError
 from engine.jobs.actions import MaintenanceTask
 from engine.jobs.assignment import Assignment
@@ -30,6 +30,7 @@ from engine.jobs.spec import PlannedQuery, ShownUpgrade
 from engine.jobs.status import Failure, Run
 from engine.store.records import StoredRecords
 from engine.store.savepoints import Savepoint
+from engine.store.versions import by_fingerprint
 from tests.api.stand_in_server import StandInServer
 from tests.databases import new_database
 
@@ -148,8 +149,18 @@ class Plane:
     def come_up(self) -> None:
         """The newest driver says hello and runs."""
         assignment = self.runner.launched[-1]
+        self.save_before(assignment)
         self.call("hello", {"nonce": assignment.key, "pid": 1})
         self.call("heartbeat", {"state": "running", "reports": []})
+
+    def save_before(self, assignment: Assignment) -> None:
+        """The driver takes the savepoint that its version wants of the state before it."""
+        if (upgrade := assignment.upgrade) is not None and upgrade.savepoint_id is not None:
+            version = upgrade.from_version or 1
+            stored = Savepoint(upgrade.savepoint_id, assignment.pipeline_id, None, T0, before_version=version + 1)
+            with self.context.database.reading() as connection:
+                known = by_fingerprint(connection, assignment.pipeline_id, version)
+            fake_take(self.context.directory.state(assignment.pipeline_id), stored, known)
 
     def end(self, outcome: str | None = "stopped", error: dict[str, str] | None = None) -> None:
         """The newest driver says goodbye, or nothing, and is gone."""
@@ -190,14 +201,19 @@ def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
 
 
 def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> SavepointContent:
-    """A savepoint of epoch seven and of the newest version, or that before an upgrade, unless the label is `broken`."""
+    """A savepoint of epoch seven and the newest version, or that before an upgrade, unless the label is `broken`. One
+    that is there already is the answer."""
     if stored.label == "broken":
         raise UnknownTableError("cannot be saved")
+    if (state / "savepoints" / stored.id / NAME).exists():
+        return SavepointContent(7, T0, 2, 100, read_manifest(state / "savepoints" / stored.id).origin.version)
     known = [item for item in versions.items() if stored.before_version is None or item[1] < stored.before_version]
     fingerprint, version = max(known, key=lambda item: item[1])
     folder = state / "savepoints" / stored.id
     folder.mkdir(parents=True, exist_ok=True)
-    manifest = SavepointManifest(stored.id, stored.label, 7, None, "one", (), 2, fingerprint, T0, ())
+    manifest = SavepointManifest(
+        stored.id, stored.label, 7, None, "one", (), 2, fingerprint, T0, (), origin=Origin(version)
+    )
     write_manifest(folder, manifest)
     return SavepointContent(7, T0, 2, 100, version)
 

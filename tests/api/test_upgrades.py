@@ -202,3 +202,60 @@ def test_one_that_has_committed_an_epoch_fails_as_what_it_is(running: Plane) -> 
 
     assert running.state() == State.FAILED.value
     assert running.get("/pipelines/orders")["version"] == 2
+
+
+def savepoints_of(plane: Plane) -> dict[str, dict[str, object]]:
+    """The savepoints by their labels."""
+    return {savepoint["label"]: savepoint for savepoint in plane.get("/pipelines/orders/savepoints")["data"]}
+
+
+def test_a_savepoint_before_a_version_that_is_replaced_before_it_runs_is_called_off(running: Plane) -> None:
+    running.upgrade = KEPT
+    redeploy(running)
+    redeploy(running, query="SELECT 3")
+    running.settle()
+    running.end()
+    running.come_up()
+
+    let_savepoints_settle(running)
+
+    stored = savepoints_of(running)
+    assert stored["before version 3"]["state"] == "completed"
+    assert stored["before version 3"]["version"] == 1
+    assert stored["before version 2"]["state"] == "failed"
+    assert "version 2 was replaced before it ran" in str(stored["before version 2"]["failure_message"])
+
+
+def test_one_that_its_driver_has_taken_stays_whatever_comes_after(running: Plane) -> None:
+    running.upgrade = KEPT
+    redeploy(running)
+    running.settle()
+    running.end()
+    running.save_before(running.runner.launched[-1])
+    redeploy(running, query="SELECT 3")
+    running.settle()
+    running.end()
+    running.come_up()
+
+    let_savepoints_settle(running)
+
+    assert {stored["state"] for stored in savepoints_of(running).values()} == {"completed"}
+
+
+def test_the_state_of_a_job_at_rest_is_saved_before_another_query_starts_on_it(running: Plane) -> None:
+    running.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
+    running.settle()
+    running.end()
+    running.upgrade = KEPT
+    in_hand = Barrier(3)
+    for _ in range(2):
+        running.context.workers.submit(in_hand.wait)
+
+    redeploy(running)
+    running.settle()
+    assert len(running.runner.launched) == 1
+    in_hand.wait()
+    let_savepoints_settle(running)
+
+    assert savepoints_of(running)["before version 2"]["state"] == "completed"
+    assert len(running.runner.launched) == 2
