@@ -712,6 +712,25 @@ class DamagedSavepointError(SavepointError):
     code = "savepoint.damaged"
 
 
+class SavepointPinnedError(SavepointError):
+    """The savepoint is pinned, so nothing deletes it."""
+
+    code = "savepoint.pinned"
+
+
+class SavepointInUseError(SavepointError):
+    """Somebody reads the savepoint, or may still have to go back to it."""
+
+    code = "savepoint.in_use"
+    retryable = True
+
+
+class RetentionError(EngineError):
+    """A rule of what savepoints are kept, or when they are taken, makes no sense."""
+
+    code = "setting.savepoint_rule"
+
+
 class NothingToSaveError(SavepointError):
     """The pipeline has not committed an epoch yet."""
 

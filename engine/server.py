@@ -29,6 +29,7 @@ from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls
 from engine.api.plan_query import plan_query
 from engine.api.plan_upgrade import plan_upgrade
+from engine.api.savepoint_rules import Caretaker
 from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
 from engine.api.target_registry import read_unread
@@ -191,9 +192,15 @@ def _serve(
     go_back.resume(context)
     deletions.resume(context)
     sweeper = Sweeper(context, settings.sweep.interval)
+    caretaker = Caretaker(context)
     threads = [
         threading.Thread(target=work, name=name)
-        for name, work in (("controller", controller.run), ("sweeper", sweeper.run), ("spares", spares.run))
+        for name, work in (
+            ("controller", controller.run),
+            ("sweeper", sweeper.run),
+            ("caretaker", caretaker.run),
+            ("spares", spares.run),
+        )
     ]
     for thread in threads:
         thread.start()
@@ -202,6 +209,7 @@ def _serve(
     finally:
         controller.close()
         sweeper.close()
+        caretaker.close()
         spares.close()
         for thread in threads:
             thread.join()

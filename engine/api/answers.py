@@ -183,6 +183,10 @@ class Savepoint(BaseModel):
     version: int | None = Field(description="The version of the pipeline that its state belongs to.")
     creator: str | None = Field(description="Who has asked for it.")
     reason: str | None = Field(description="What it was taken for.")
+    pinned: bool = Field(description="Whether nothing deletes it.")
+    verified_at: int | None = Field(description="When all its files were last read and compared with its manifest.")
+    proven_at: int | None = Field(description="When its whole state was last restored and read.")
+    damage: str | None = Field(description="What was wrong with it when it was last verified.")
 
 
 class Effects(BaseModel):
@@ -366,6 +370,10 @@ def savepoint(stored: StoredSavepoint, directory: DataDirectory) -> Savepoint:
         version=stored.version,
         creator=stored.creator,
         reason=stored.reason,
+        pinned=stored.pinned,
+        verified_at=micros(stored.verified_at),
+        proven_at=micros(stored.proven_at),
+        damage=stored.damage,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from engine.api.admission import Admission
+from engine.api.savepoint_holds import Holds
 from engine.api.traces.asked_starts import AskedStarts
 from engine.api.traces.spans import TellSpan
 from engine.api.waiting_requests import Changes
@@ -153,6 +154,8 @@ class Context:
     """How long a request for a savepoint is held in the hope that it completes."""
     in_hand: dict[str, Savepoint] = field(default_factory=dict)
     """The savepoints that are being taken, by their ids."""
+    holds: Holds = field(default_factory=Holds)
+    """Who reads which savepoint in this process."""
     limits: Limits = field(default_factory=Limits)
     """What of the past is kept."""
     admission: Admission = field(default_factory=Admission)

@@ -19,7 +19,7 @@ from engine.errors import OtherVersionError, ReplayError, SavepointError, StaleW
 from engine.jobs import desired
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Version
-from engine.store import targets, versions
+from engine.store import savepoints, targets, versions
 from engine.store.savepoints import Savepoint
 
 
@@ -38,6 +38,7 @@ class RestorePlan:
         planned, current = self.record.pipeline, record.pipeline
         if (current.id, current.version) != (planned.id, planned.version):
             raise StaleWriteError(f"pipeline {current.name!r} has changed in between", hint="send the request again")
+        savepoints.get(connection, current.id, self.stored.id)  # it may have been deleted since
         if not self.restore.allow_replay:
             _refuse_epochs(record, self.stored)
         changed = desired.ask_restore(current, self.restore)

@@ -26,6 +26,7 @@ from engine.api.go_back import go_back_if_failed
 from engine.api.pipelines import update
 from engine.api.plan_restore import plan_restore
 from engine.api.problems import refusals
+from engine.api.savepoint_removal import finish, refuse_needed
 from engine.api.traces.spans import watch
 from engine.checkpoints import manifest
 from engine.delivery.faults import reach
@@ -134,6 +135,48 @@ def get(pipeline: str, savepoint: str, context: ContextDep) -> answers.Savepoint
     with context.database.reading() as connection:
         stored = savepoints.get(connection, pipelines.get(connection, pipeline).id, savepoint)
     return answers.savepoint(stored, context.directory)
+
+
+class SavepointChange(Body):
+    """What is to be kept of a savepoint, whatever the policy."""
+
+    pinned: bool = Field(description="Whether nothing may delete it, until it is unpinned.")
+
+
+@ROUTER.patch("/savepoints/{savepoint}", response_model=answers.Savepoint, responses=refusals(409, 412))
+def change(
+    pipeline: str, savepoint: str, body: SavepointChange, request: ChangeRequestDep, context: ContextDep
+) -> Response:
+    """Pin a savepoint, so that nothing deletes it, or unpin it."""
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        record = pipelines.get(connection, pipeline)
+        request.check(record)
+        stored = savepoints.get(connection, record.id, savepoint)
+        if stored.pinned != body.pinned:
+            savepoints.pin(connection, stored.id, body.pinned)
+            told = f"savepoint {stored.id} is {'pinned' if body.pinned else 'not pinned any more'}"
+            note(connection, context, request, record.job_id, told)
+        shown = answers.savepoint(replace(stored, pinned=body.pinned), context.directory)
+        return record_answer(connection, context, request, 200, shown)
+
+
+@ROUTER.delete("/savepoints/{savepoint}", status_code=204, response_class=Response, responses=refusals(409, 412))
+def delete(pipeline: str, savepoint: str, request: ChangeRequestDep, context: ContextDep) -> Response:
+    """Delete a savepoint. One that is pinned, in use or still being taken is refused."""
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        record = read_record(connection, pipeline)
+        request.check(record.pipeline)
+        stored = savepoints.get(connection, record.pipeline.id, savepoint)
+        refuse_needed(context, connection, record, stored)
+        savepoints.mark_deleting(connection, stored.id)
+        note(connection, context, request, record.pipeline.job_id, f"savepoint {stored.id} is deleted")
+        response = record_answer(connection, context, request, 204, None)
+    finish(context, record.pipeline.id, [stored.id])
+    return response
 
 
 @ROUTER.post(

@@ -12,10 +12,10 @@ from engine.commands.client import Json, field_of, is_away
 from engine.commands.dry_run import add_dry_run, send
 from engine.commands.remote import (
     FAILED,
+    add_connection,
     add_pipeline,
     connect,
     errors_shown,
-    facts,
     instant,
     path_of,
     rows_of,
@@ -24,7 +24,15 @@ from engine.commands.remote import (
     table,
     warn,
 )
-from engine.errors import EngineError
+from engine.commands.savepoint_actions import (
+    ACTIONS,
+    SavepointAction,
+    add_options,
+    check_options,
+    describe_savepoint,
+    restorable,
+)
+from engine.errors import EngineError, RequestError
 
 _PAUSE = 0.5
 _PATIENCE = 30.0
@@ -34,27 +42,47 @@ _MOST = 1000
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What the verb takes."""
-    add_pipeline(parser)
+    parser.add_argument("words", nargs="+", metavar="WORD", help=f"Take a savepoint of PIPELINE, or {_usages()}")
     parser.add_argument("--label", help="Label the savepoint for people; labels need not be unique")
     parser.add_argument("--reason", help="Say what the savepoint is taken for")
+    add_options(parser)
     add_dry_run(parser)
+    add_connection(parser)
+
+
+def _usages() -> str:
+    return ", ".join(" ".join((name, *action.words)) for name, action in ACTIONS.items())
 
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Take a savepoint and wait until it is settled. The job runs on."""
+    """Take a savepoint and wait until it is settled, while the job runs on; or do something else with savepoints."""
+    name, *words = args.words if args.words[0] in _ALL else ("take", *args.words)
+    action = _ALL[name]
+    if len(words) != len(action.words):
+        raise RequestError(
+            f"arroyo savepoint {name} needs {' '.join(action.words)}",
+            hint=" ".join(("arroyo savepoint", name, *action.words)),
+        )
+    check_options(args, name, action.options, _OPTIONS)
+    for spelling, word in zip(action.words, words, strict=True):
+        setattr(args, spelling.lower(), word)
+    return action.run(args)
+
+
+def _take(args: Namespace) -> int:
     return take(args, {"label": args.label, "reason": args.reason})
 
 
 def take(args: Namespace, body: Mapping[str, Json], timeout: float | None = None) -> int:
     """Ask for a savepoint, and show what came of it; with `--dry-run` what would."""
     if args.dry_run:
-        send(args, "POST", path_of(args, "savepoints"), body, _describe)
+        send(args, "POST", path_of(args, "savepoints"), body, describe_savepoint)
         return 0
     client = connect(args)
     begun = client.send("POST", path_of(args, "savepoints"), body)
     answer = until_settled(begun, lambda savepoint: client.get(path_of(args, "savepoints", savepoint)), timeout)
-    show(args, answer, _describe)
+    show(args, answer, describe_savepoint)
     if timeout is not None and _is_pending(answer):
         warn(f"cli.timeout: the savepoint is not complete after {timeout:g} s; it is taken all the same")
     return 0 if isinstance(answer, dict) and answer.get("state") == "completed" else FAILED
@@ -88,19 +116,6 @@ def _is_pending(answer: Json) -> bool:
     return isinstance(answer, dict) and answer.get("state") == "pending"
 
 
-def _describe(savepoint: Mapping[str, Json]) -> str:
-    return facts(
-        [
-            ("id", field_of(savepoint, "id")),
-            *((name, savepoint.get(name)) for name in ("label", "state", "epoch", "version")),
-            ("watermark", instant(savepoint.get("watermark"))),
-            ("bytes", savepoint.get("bytes")),
-            ("path", savepoint.get("path")),
-            ("failure", savepoint.get("failure_message")),
-        ]
-    )
-
-
 @errors_shown
 def run_list(args: Namespace) -> int:
     """The savepoints of a pipeline, a line each, newest first."""
@@ -108,8 +123,8 @@ def run_list(args: Namespace) -> int:
     if args.json:
         say(json.dumps(answer, indent=2))
         return 0
-    head = ("ID", "STATE", "EPOCH", "VERSION", "WATERMARK", "CREATED", "BY", "LABEL")
-    named = ("id", "state", "epoch", "version")
+    head = ("ID", "STATE", "EPOCH", "VERSION", "BYTES", "WATERMARK", "CREATED", "RESTORABLE", "PINNED", "BY", "LABEL")
+    named = ("id", "state", "epoch", "version", "bytes")
     say(
         table(
             head,
@@ -118,6 +133,8 @@ def run_list(args: Namespace) -> int:
                     *(row.get(name) for name in named),
                     instant(row.get("watermark")),
                     instant(row.get("created_at")),
+                    restorable(row),
+                    "yes" if row.get("pinned") else None,
                     row.get("creator"),
                     row.get("label"),
                 )
@@ -130,5 +147,8 @@ def run_list(args: Namespace) -> int:
     return 0
 
 
-SAVEPOINT = Command("savepoint", "Take a savepoint of a running pipeline", add_arguments, run)
+_ALL = {"take": SavepointAction(("PIPELINE",), ("label", "reason", "dry_run"), _take), **ACTIONS}
+_OPTIONS = tuple(sorted({option for action in _ALL.values() for option in action.options}))
+
+SAVEPOINT = Command("savepoint", "Take a savepoint of a pipeline, and look after those there are", add_arguments, run)
 SAVEPOINTS = Command("savepoints", "List the savepoints of a pipeline", add_pipeline, run_list)

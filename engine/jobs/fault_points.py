@@ -31,6 +31,17 @@ class ControlPoint(StrEnum):
     """All is gone, and the records say that it is still to go."""
 
 
+class SavepointPoint(StrEnum):
+    """A place in the removal of a savepoint at which the control plane may die."""
+
+    AFTER_MARK = "after_mark"
+    """It is written down that the savepoint goes, and all of it is there."""
+    AFTER_ASIDE = "after_aside"
+    """Its directory has lost its name, and the files are there."""
+    AFTER_FILES = "after_files"
+    """Its files are gone, and the records say that it is still to go."""
+
+
 class DriverPoint(StrEnum):
     """A place in the life of a driver, or of work on a state between two runs."""
 

@@ -18,8 +18,10 @@ from sqlalchemy import (
     Table,
     Text,
     and_,
+    delete,
     exists,
     insert,
+    literal_column,
     not_,
     or_,
     select,
@@ -51,7 +53,18 @@ SAVEPOINTS = Table(
     Column("reason", Text),
     Column("after_stop", Boolean, nullable=False),
     Column("before_version", Integer),
+    Column("pinned", Boolean, nullable=False),
+    Column("verified_at", Instant),
+    Column("proven_at", Instant),
+    Column("damage", Text),
 )
+_DELETING = "deleting"
+"""The state of one whose files go. It is not listed any more, and nobody can use it."""
+_IS_THERE = SAVEPOINTS.c.state != _DELETING
+_CARED_FOR = frozenset({"pinned", "verified_at", "proven_at", "damage"})
+"""What others write while it is being taken."""
+_ORDER: ColumnElement[int] = literal_column("savepoints.rowid")
+"""That in which they were asked for: a clock may be set back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +90,14 @@ class Savepoint:
     before_version: int | None = None
     """The version whose driver takes it, before it changes the state of the version before. Where that never runs, it
     is called off: what it would be of is another state by then."""
+    pinned: bool = False
+    """Whether nothing may delete it."""
+    verified_at: datetime | None = None
+    """When all its files were read and compared with its manifest."""
+    proven_at: datetime | None = None
+    """When its whole state was last restored and read."""
+    damage: str | None = None
+    """What was wrong with it then."""
 
 
 def add(connection: Connection, savepoint: Savepoint) -> None:
@@ -86,12 +107,13 @@ def add(connection: Connection, savepoint: Savepoint) -> None:
 
 def settle(connection: Connection, savepoint: Savepoint) -> None:
     """Write what came of it."""
-    connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint.id).values(_row(savepoint)))
+    outcome = {name: value for name, value in _row(savepoint).items() if name not in _CARED_FOR}
+    connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint.id).values(outcome))
 
 
 def find(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoint | None:
     """A savepoint of that pipeline, if there is one."""
-    same = and_(SAVEPOINTS.c.id == savepoint_id, SAVEPOINTS.c.pipeline_id == pipeline_id)
+    same = and_(SAVEPOINTS.c.id == savepoint_id, SAVEPOINTS.c.pipeline_id == pipeline_id, _IS_THERE)
     row = connection.execute(select(SAVEPOINTS).where(same)).mappings().one_or_none()
     return None if row is None else _from_row(row)
 
@@ -113,9 +135,36 @@ def epochs(connection: Connection, savepoint_ids: Sequence[str]) -> Mapping[str,
 
 def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Savepoint]:
     """The newest savepoints of a pipeline, newest first."""
-    query = select(SAVEPOINTS).where(SAVEPOINTS.c.pipeline_id == pipeline_id)
+    query = select(SAVEPOINTS).where(SAVEPOINTS.c.pipeline_id == pipeline_id, _IS_THERE)
     query = query.order_by(SAVEPOINTS.c.created_at.desc(), SAVEPOINTS.c.id).limit(limit)
     return [_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def in_order(connection: Connection, pipeline_id: str) -> Sequence[Savepoint]:
+    """The savepoints of a pipeline, in the order in which they were asked for."""
+    query = select(SAVEPOINTS).where(SAVEPOINTS.c.pipeline_id == pipeline_id, _IS_THERE).order_by(_ORDER)
+    return [_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def pin(connection: Connection, savepoint_id: str, pinned: bool) -> None:
+    """Keep everything from deleting it, or no more."""
+    connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id).values(pinned=pinned))
+
+
+def mark_deleting(connection: Connection, savepoint_id: str) -> None:
+    """Write down that its files are to go; from now on it is not there for anybody."""
+    connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id).values(state=_DELETING))
+
+
+def deleting(connection: Connection) -> Sequence[tuple[str, str]]:
+    """Those whose files are to go, each with its pipeline."""
+    query = select(SAVEPOINTS.c.pipeline_id, SAVEPOINTS.c.id).where(not_(_IS_THERE)).order_by(_ORDER)
+    return [(row.pipeline_id, row.id) for row in connection.execute(query)]
+
+
+def forget(connection: Connection, savepoint_id: str) -> None:
+    """Forget one whose files are gone."""
+    connection.execute(delete(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id, not_(_IS_THERE)))
 
 
 def states(connection: Connection, pipeline_id: str) -> Sequence[str]:
@@ -164,6 +213,10 @@ def _from_row(row: RowMapping) -> Savepoint:
         reason=row["reason"],
         after_stop=row["after_stop"],
         before_version=row["before_version"],
+        pinned=row["pinned"],
+        verified_at=row["verified_at"],
+        proven_at=row["proven_at"],
+        damage=row["damage"],
     )
 
 
@@ -184,4 +237,8 @@ def _row(savepoint: Savepoint) -> Mapping[str, object]:
         "reason": savepoint.reason,
         "after_stop": savepoint.after_stop,
         "before_version": savepoint.before_version,
+        "pinned": savepoint.pinned,
+        "verified_at": savepoint.verified_at,
+        "proven_at": savepoint.proven_at,
+        "damage": savepoint.damage,
     }

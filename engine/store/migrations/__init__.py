@@ -24,6 +24,7 @@ from engine.store.migrations import (
     m0019_askers,
     m0020_state_rows,
     m0021_upgrades,
+    m0022_lasting_savepoints,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -48,4 +49,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0019_askers.STATEMENTS,
     m0020_state_rows.STATEMENTS,
     m0021_upgrades.STATEMENTS,
+    m0022_lasting_savepoints.STATEMENTS,
 )

@@ -1,0 +1,93 @@
+"""Savepoints go: each is written down as one that goes before anything of it is removed.
+
+    write    sp_1 is `deleting`; nobody is shown it, and nobody can go back to it
+    rename   its directory loses its name in one step
+    remove   its files
+    write    sp_1 is forgotten
+
+A control plane that dies in between goes on at its next start. `engine/jobs/retention.py` says which go by themselves.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from engine.api.context import Context
+from engine.api.savepoint_use import use_of
+from engine.delivery.durable import sync_directory
+from engine.delivery.faults import reach
+from engine.errors import PipelineBusyError, SavepointInUseError, SavepointPinnedError
+from engine.jobs.fault_points import SavepointPoint
+from engine.jobs.records import JobRecord
+from engine.jobs.retention import Fate, HeldSavepoint, Retention, decide_fates
+from engine.store import savepoints
+from engine.store.savepoints import Savepoint
+
+LOG = logging.getLogger(__name__)
+
+
+def refuse_needed(context: Context, connection: Connection, record: JobRecord, savepoint: Savepoint) -> None:
+    """Refuse to delete a savepoint that somebody wants, or that is being taken."""
+    if savepoint.state == "pending":
+        raise PipelineBusyError(f"savepoint {savepoint.id} is being taken", hint="wait until it is complete")
+    if savepoint.pinned:
+        raise SavepointPinnedError(f"savepoint {savepoint.id} is pinned", hint="unpin it first, if it may go")
+    if (use := use_of(context, connection, record, savepoint)) is not None:
+        raise SavepointInUseError(f"savepoint {savepoint.id} is in use: {use}", hint="delete it later")
+
+
+def fates(context: Context, connection: Connection, record: JobRecord, policy: Retention) -> list[Fate]:
+    """What a policy makes of a pipeline's savepoints, oldest first."""
+    held = [
+        HeldSavepoint(
+            id=savepoint.id,
+            taken_at=savepoint.created_at,
+            state=savepoint.state,
+            is_pinned=savepoint.pinned,
+            in_use=use_of(context, connection, record, savepoint),
+            before_version=savepoint.before_version,
+            is_damaged=savepoint.damage is not None,
+        )
+        for savepoint in savepoints.in_order(connection, record.pipeline.id)
+    ]
+    return decide_fates(held, policy, context.clock())
+
+
+def finish(context: Context, pipeline_id: str, savepoint_ids: Sequence[str]) -> None:
+    """Remove the files of savepoints that are to go. What cannot be removed is left to the next time."""
+    for savepoint_id in savepoint_ids:
+        try:
+            with context.holds.removal:
+                _remove(context, pipeline_id, savepoint_id)
+        except (OSError, OperationalError) as error:
+            LOG.error("savepoint %s is not removed yet, and is tried again: %s", savepoint_id, error)
+
+
+def finish_all(context: Context) -> None:
+    """Go on with what was begun and is not done, also by a control plane before this one."""
+    with context.database.reading() as connection:
+        pending = savepoints.deleting(connection)
+    for pipeline_id, savepoint_id in pending:
+        finish(context, pipeline_id, [savepoint_id])
+
+
+def _remove(context: Context, pipeline_id: str, savepoint_id: str) -> None:
+    folder = context.directory.savepoint(pipeline_id, savepoint_id)
+    aside = folder.with_name(f".{savepoint_id}.deleted")
+    reach(SavepointPoint.AFTER_MARK)
+    if folder.exists():
+        if aside.exists():
+            shutil.rmtree(aside)
+        folder.rename(aside)
+        sync_directory(folder.parent)
+    reach(SavepointPoint.AFTER_ASIDE)
+    if aside.exists():
+        shutil.rmtree(aside)
+    reach(SavepointPoint.AFTER_FILES)
+    with context.database.writing() as connection:
+        savepoints.forget(connection, savepoint_id)

@@ -1,0 +1,176 @@
+"""`arroyo savepoint ACTION PIPELINE ...`: what can be done with savepoints beside taking one."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from engine.commands.client import Json, field_of
+from engine.commands.remote import connect, facts, instant, path_of, say, show, table
+from engine.durations import read_duration
+from engine.errors import RequestError
+
+_RULES = ("keep_last", "daily", "weekly", "max_age", "upgrades_for", "time_zone")
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointAction:
+    """Something to do: the words that it needs behind its name, the options that it knows, and what it does."""
+
+    words: tuple[str, ...]
+    options: tuple[str, ...]
+    run: Callable[[Namespace], int]
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """The options of all actions; `check_options` refuses those of another one."""
+    for name, what in (("--keep-last", "savepoints"), ("--daily", "days"), ("--weekly", "weeks")):
+        which = "the newest ones" if what == "savepoints" else f"the last one of each of so many {what} that have one"
+        parser.add_argument(name, type=int, metavar="N", help=f"Keep {which} (retention, prune)")
+    parser.add_argument(
+        "--max-age", metavar="DURATION", help="Delete what is older, for example '30 days' (retention, prune)"
+    )
+    parser.add_argument(
+        "--upgrades-for",
+        metavar="DURATION",
+        help="Keep those from before an upgrade this long (retention, prune; default: for ever)",
+    )
+    parser.add_argument("--time-zone", metavar="ZONE", help="Count the days and weeks of this zone (default: UTC)")
+    parser.add_argument("--keep-all", action="store_true", help="Have the control plane delete nothing (retention)")
+
+
+def check_options(args: Namespace, name: str, allowed: tuple[str, ...], names: tuple[str, ...]) -> None:
+    """Refuse an option that an action does not know: nobody means what would be done without it."""
+    for option in names:
+        if getattr(args, option) not in (None, False) and option not in allowed:
+            spelling = "--" + option.replace("_", "-")
+            raise RequestError(
+                f"{spelling} is not for arroyo savepoint {name}", hint="`arroyo savepoint --help` says what each is for"
+            )
+
+
+def describe_savepoint(savepoint: Mapping[str, Json]) -> str:
+    """A savepoint, a fact a line."""
+    return facts(
+        [
+            ("id", field_of(savepoint, "id")),
+            *((name, savepoint.get(name)) for name in ("label", "state", "epoch", "version")),
+            ("watermark", instant(savepoint.get("watermark"))),
+            ("bytes", savepoint.get("bytes")),
+            ("path", savepoint.get("path")),
+            ("created", instant(savepoint.get("created_at"))),
+            ("by", savepoint.get("creator")),
+            ("reason", savepoint.get("reason")),
+            ("pinned", "yes" if savepoint.get("pinned") else None),
+            ("restorable", restorable(savepoint)),
+            ("failure", savepoint.get("failure_message")),
+        ]
+    )
+
+
+def restorable(savepoint: Mapping[str, Json]) -> str | None:
+    """Whether a savepoint can be restored, as far as that was ever tried."""
+    if savepoint.get("state") != "completed":
+        return None
+    if damage := savepoint.get("damage"):
+        return f"damaged: {damage}"
+    if proven := instant(savepoint.get("proven_at")):
+        return f"proven {proven}"
+    if verified := instant(savepoint.get("verified_at")):
+        return f"whole {verified}"
+    return "unknown"
+
+
+def _savepoint_path(args: Namespace) -> str:
+    return path_of(args, "savepoints", args.savepoint)
+
+
+def _show(args: Namespace) -> int:
+    show(args, connect(args).get(_savepoint_path(args)), describe_savepoint)
+    return 0
+
+
+def _pin(args: Namespace) -> int:
+    show(args, connect(args).send("PATCH", _savepoint_path(args), {"pinned": True}), describe_savepoint)
+    return 0
+
+
+def _unpin(args: Namespace) -> int:
+    show(args, connect(args).send("PATCH", _savepoint_path(args), {"pinned": False}), describe_savepoint)
+    return 0
+
+
+def _delete(args: Namespace) -> int:
+    connect(args).send("DELETE", _savepoint_path(args), None)
+    if not args.json:
+        say(f"{args.savepoint} is deleted")
+    return 0
+
+
+def _prune(args: Namespace) -> int:
+    path = path_of(args, "savepoints", "prune") + ("?dry_run=true" if args.dry_run else "")
+    show(args, connect(args).send("POST", path, _rules(args) or None), _fates)
+    return 0
+
+
+def _retention(args: Namespace) -> int:
+    client, path, rules = connect(args), path_of(args, "savepoint-retention"), _rules(args)
+    if args.keep_all and rules:
+        raise RequestError("--keep-all leaves no rule", hint="leave it out, or the rules")
+    if args.keep_all:
+        answer = client.send("DELETE", path, None)
+    else:
+        answer = client.send("PUT", path, rules) if rules else client.get(path)
+    show(args, answer, _describe_rules)
+    return 0
+
+
+def _rules(args: Namespace) -> dict[str, Json]:
+    """The body that the options make."""
+    rules: dict[str, Json] = {
+        name: getattr(args, name)
+        for name in ("keep_last", "daily", "weekly", "time_zone")
+        if getattr(args, name) is not None
+    }
+    for name in ("max_age", "upgrades_for"):
+        if (text := getattr(args, name)) is not None:
+            rules[f"{name}_micros"] = read_duration(text) // timedelta(microseconds=1)
+    return rules
+
+
+def _describe_rules(rules: Mapping[str, Json]) -> str:
+    shown: list[tuple[str, object]] = [
+        ("keep last", rules.get("keep_last")),
+        ("daily", rules.get("daily")),
+        ("weekly", rules.get("weekly")),
+        ("max age", _length(rules.get("max_age_micros"))),
+        ("upgrades for", _length(rules.get("upgrades_for_micros"))),
+    ]
+    if all(value is None for _, value in shown):
+        return "all savepoints are kept"
+    return facts([*shown, ("time zone", rules.get("time_zone"))])
+
+
+def _length(micros: Json) -> str | None:
+    return str(timedelta(microseconds=micros)) if isinstance(micros, int) else None
+
+
+def _fates(answer: Mapping[str, Json]) -> str:
+    listed = answer.get("fates")
+    rows = [fate for fate in listed if isinstance(fate, dict)] if isinstance(listed, list) else []
+    goes = "would go" if answer.get("dry_run") else "is deleted"
+    lines = [(fate.get("id"), goes if fate.get("goes") else "stays", fate.get("reason")) for fate in rows]
+    return table(("ID", "", "WHY"), lines)
+
+
+ACTIONS: Mapping[str, SavepointAction] = {
+    "show": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _show),
+    "pin": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _pin),
+    "unpin": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _unpin),
+    "delete": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _delete),
+    "prune": SavepointAction(("PIPELINE",), (*_RULES, "dry_run"), _prune),
+    "retention": SavepointAction(("PIPELINE",), (*_RULES, "keep_all"), _retention),
+}
+"""Beside `take`, in the order in which the help names them."""
