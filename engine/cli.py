@@ -16,6 +16,7 @@ from engine.commands.complete import COMPLETION
 from engine.commands.explain import EXPLAIN
 from engine.commands.plan import PLAN
 from engine.commands.run import RUN
+from engine.commands.state import STATE
 from engine.commands.terminal import (
     EmptyArgumentError,
     UnreadableArgumentError,
@@ -30,7 +31,7 @@ REFUSED = 2
 FAILED = 3
 INTERRUPTED = 130
 
-COMMANDS: tuple[Command, ...] = (RUN, WARM, CHECK, EXPLAIN, PLAN, *REMOTE, BACKUP, RESTORE_BACKUP, COMPLETION)
+COMMANDS: tuple[Command, ...] = (RUN, WARM, CHECK, EXPLAIN, PLAN, STATE, *REMOTE, BACKUP, RESTORE_BACKUP, COMPLETION)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

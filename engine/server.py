@@ -175,6 +175,7 @@ def _serve(
         plan=partial(plan_query, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_upgrade=partial(plan_upgrade, connections=connections, may_hold_secrets=settings.literal_secrets),
         take=take_savepoint,
+        connections=connections,
         version=__version__,
         instance=instance,
         limits=read_section(Limits, settings.sweep),

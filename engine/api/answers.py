@@ -217,6 +217,72 @@ class UpgradePlan(BaseModel):
     plan: dict[str, Any] = Field(description="The plan for programs: a verdict for each operator, source and sink.")
 
 
+class StateSource(BaseModel):
+    """A place of the plan that reads a table, after the newest committed epoch."""
+
+    number: int = Field(description="Spark's number of it.")
+    table: str | None = Field(description="The source table.")
+    positions: Any = Field(description="How far each of its partitions is read.")
+    watermark: int | None = Field(description="Its watermark.")
+    unknown: dict[str, str] = Field(description="Why a field is not known.")
+
+
+class StatePartition(BaseModel):
+    """A part of an operator's state, which one task looks after."""
+
+    number: int = Field(description="Its number.")
+    bytes: int = Field(description="The length of the files that the newest committed epoch needs of it.")
+    rows: int | None = Field(description="The rows that are kept in it.")
+
+
+class StateOperator(BaseModel):
+    """An operator that keeps state."""
+
+    number: int = Field(description="Spark's number of it.")
+    id: str | None = Field(description="Its id, by which `reset` and `keep_state` name it.")
+    kind: str | None = Field(description="What kind of operator it is.")
+    spark_name: str | None = Field(description="What Spark calls it.")
+    bytes: int = Field(description="The length of the files that the newest committed epoch needs of it.")
+    rows: int | None = Field(description="The rows that it keeps.")
+    partitions: list[StatePartition] = Field(description="The parts that its state is cut into.")
+    skew: float | None = Field(description="The largest part's bytes, divided by the mean of all parts.")
+    unknown: dict[str, str] = Field(description="Why a field is not known.")
+
+
+class StateSink(BaseModel):
+    """A sink, and the newest entry of its ledger."""
+
+    name: str = Field(description="The table.")
+    lineage: str | None = Field(description="The history of the newest epoch that it has taken.")
+    epoch: int | None = Field(description="That epoch.")
+    generation: int | None = Field(description="The number of the run that wrote it.")
+    rows: int | None = Field(description="The rows that it had.")
+    refused: int | None = Field(description="The rows that were left out so far.")
+    unknown: dict[str, str] = Field(description="Why a field is not known.")
+
+
+class StateSummary(BaseModel):
+    """What the newest committed epoch of a state holds, as its files say it."""
+
+    directory: str = Field(description="Where it lies on the control plane's machine.")
+    name: str | None = Field(description="The pipeline.")
+    version: int | None = Field(description="The version of the pipeline whose state it is.")
+    fingerprint: str | None = Field(description="What of the plan the state is bound to.")
+    parallelism: int | None = Field(description="Into how many parts it is cut.")
+    lineage: str | None = Field(description="The history that it belongs to.")
+    parents: list[tuple[str, int]] = Field(
+        description="The histories before it, nearest first, each with the last epoch that was taken over."
+    )
+    epoch: int | None = Field(description="The newest committed epoch.")
+    begun: int | None = Field(description="An epoch that is planned and not committed.")
+    at: int | None = Field(description="When the newest epoch was committed.")
+    watermark: int | None = Field(description="That of committed output.")
+    sources: list[StateSource] = Field(description="The places of the plan that read tables.")
+    operators: list[StateOperator] = Field(description="What keeps state.")
+    sinks: list[StateSink] = Field(description="The tables that are written.")
+    unknown: dict[str, str] = Field(description="Why a field is not known.")
+
+
 class Watermark(BaseModel):
     """How far the committed output of a pipeline is complete; `passed` answers the instant that was asked about."""
 

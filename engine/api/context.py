@@ -148,6 +148,8 @@ class Context:
     version: str
     instance: str
     plan_upgrade: PlanUpgrade = lambda *_: None
+    connections: str = field(default="", repr=False)
+    """The administrator's CREATE CONNECTION statements."""
     max_query_bytes: int = 1024 * 1024
     long_poll_max: timedelta = timedelta(seconds=55)
     settle_wait: timedelta = timedelta(seconds=5)

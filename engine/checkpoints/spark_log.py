@@ -148,12 +148,16 @@ def _texts(value: object) -> list[str]:
 
 def operators_of(checkpoint: Path) -> tuple[str, ...]:
     """The names of the operators that keep state, as Spark calls them, in the order of their numbers."""
-    operators = []
-    for folder in (checkpoint / "state").glob("[0-9]*"):
-        with suppress(ValueError, KeyError, TypeError, OSError, IndexError):
-            about = json.loads(operator_metadata(folder).read_text().splitlines()[1])["operatorInfo"]
-            operators.append((int(about["operatorId"]), str(about["operatorName"])))
-    return tuple(name for _, name in sorted(operators))
+    folders = [folder for folder in (checkpoint / "state").glob("[0-9]*") if folder.name.isdigit()]
+    names = [operator_name(folder) for folder in sorted(folders, key=lambda folder: int(folder.name))]
+    return tuple(name for name in names if name is not None)
+
+
+def operator_name(folder: Path) -> str | None:
+    """What Spark calls the operator that keeps its state in a folder; None where that cannot be read."""
+    with suppress(ValueError, KeyError, TypeError, OSError, IndexError):
+        return str(json.loads(operator_metadata(folder).read_text().splitlines()[1])["operatorInfo"]["operatorName"])
+    return None
 
 
 def operator_metadata(folder: Path) -> Path:

@@ -73,6 +73,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/savepoints",
             "/pipelines/{pipeline}/savepoints/{savepoint}",
             "/pipelines/{pipeline}/secrets",
+            "/pipelines/{pipeline}/state",
             "/pipelines/{pipeline}/watermark",
             "/sweep",
             "/tokens",

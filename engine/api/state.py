@@ -1,0 +1,40 @@
+"""What is in the state of a pipeline: read where it lies, without Spark, while its job runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import JSONResponse
+
+from engine.api import answers
+from engine.api.context import ContextDep
+from engine.api.problems import refusals
+from engine.store import versions
+from engine.store.records import read_record
+
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}/state", tags=["pipelines"], responses=refusals(404))
+
+
+@ROUTER.get("", response_model=answers.StateSummary, responses=refusals(400, 409))
+def get(
+    pipeline: str,
+    context: ContextDep,
+    count: Annotated[bool, Query(description="Count rows however much state there is, which reads all of it.")] = False,
+) -> Response:
+    """Show what the newest committed epoch of the pipeline's state holds. What cannot be known is null, and `unknown`
+    says why."""
+    from engine.inspection.as_json import summary_to_json  # noqa: PLC0415 - the server is there sooner
+    from engine.inspection.summary import summarize_state  # noqa: PLC0415
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    with context.database.reading() as connection:
+        record = read_record(connection, pipeline)
+        version = versions.get(connection, record.pipeline.id, record.pipeline.version)
+    summary = summarize_state(
+        context.directory.state(record.pipeline.id),
+        counts_all=count,
+        udfs=name_files(version.spec.udfs),
+        connections=context.connections,
+    )
+    return JSONResponse({**summary_to_json(summary), "name": record.pipeline.name})

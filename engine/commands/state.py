@@ -1,0 +1,108 @@
+"""`arroyo state`: what is in a state or a savepoint. Nothing is written, and a run may be at work."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.commands.base import Command, path
+from engine.commands.client import Json, segment
+from engine.commands.connection_file import add_connections_argument, connections_text
+from engine.commands.remote import add_connection, connect, errors_shown, say
+from engine.commands.state_texts import listing_text, summary_text
+from engine.commands.udf_files import add_udf_argument, read_udf_files
+from engine.errors import NoStateError, RequestError
+
+_ACTIONS = ("ls", "show")
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action", choices=_ACTIONS, help="List the epochs and savepoints that are kept, or show what the newest holds"
+    )
+    parser.add_argument("subject", nargs="?", metavar="DIR", help="List what is in this directory or those below it")
+    parser.add_argument("--state-dir", metavar="DIR", type=path, help="Look into this state directory")
+    parser.add_argument(
+        "--savepoint",
+        metavar="ID",
+        type=path,
+        help="Look into the savepoint of this id in the state directory, or into the savepoint in this directory",
+    )
+    parser.add_argument("--pipeline", metavar="NAME", help="Ask a control plane about the state of this pipeline")
+    parser.add_argument(
+        "--count", action="store_true", help="Count rows however much state there is, which reads all of it"
+    )
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="Show it in this form (default: text)"
+    )
+    add_udf_argument(parser)
+    add_connections_argument(parser)
+    add_connection(parser)
+
+
+@errors_shown
+def _run(args: Namespace) -> int:
+    if args.json:
+        args.format = "json"
+    return _list(args) if args.action == "ls" else _show(args)
+
+
+def _list(args: Namespace) -> int:
+    from engine.inspection.as_json import listing_to_json  # noqa: PLC0415 - `--help` must not pay for it
+    from engine.inspection.epochs import list_state, states_in  # noqa: PLC0415
+
+    root = Path(args.subject) if args.subject else args.state_dir
+    if root is None:
+        raise RequestError("arroyo state ls needs a directory", hint="arroyo state ls DIR")
+    states = states_in(root)
+    if not states:
+        raise NoStateError(f"there is no state in {root}, nor below it", hint="name the directory given as --state-dir")
+    listings = [listing_to_json(list_state(state)) for state in states]
+    say(json.dumps(listings, indent=2) if args.format == "json" else "\n\n".join(map(listing_text, listings)))
+    return 0
+
+
+def _show(args: Namespace) -> int:
+    if args.subject is not None and args.state_dir is None:
+        args.state_dir = Path(args.subject)
+    answer = _of_pipeline(args) if args.pipeline is not None else _of_directory(args)
+    say(json.dumps(answer, indent=2) if args.format == "json" else summary_text(answer))
+    return 0
+
+
+def _of_pipeline(args: Namespace) -> Mapping[str, object]:
+    if args.state_dir is not None or args.savepoint is not None:
+        raise RequestError("--pipeline names a state by itself", hint="leave out --state-dir and --savepoint")
+    query: dict[str, str | int | float] = {"count": "true"} if args.count else {}
+    answer: Json = connect(args).get(f"/pipelines/{segment(args.pipeline)}/state", query)
+    return dict(answer) if isinstance(answer, dict) else {}
+
+
+def _of_directory(args: Namespace) -> Mapping[str, object]:
+    from engine.inspection.as_json import summary_to_json  # noqa: PLC0415 - `--help` must not pay for the parser
+    from engine.inspection.summary import summarize_savepoint, summarize_state  # noqa: PLC0415
+
+    directory, is_savepoint = _chosen(args)
+    summarize = summarize_savepoint if is_savepoint else summarize_state
+    summary = summarize(
+        directory, counts_all=args.count, udfs=read_udf_files(args.udf), connections=connections_text(args)
+    )
+    return summary_to_json(summary)
+
+
+def _chosen(args: Namespace) -> tuple[Path, bool]:
+    """The directory that is meant, and whether it is a savepoint's."""
+    if args.savepoint is not None:
+        folder: Path = args.savepoint
+        return (args.state_dir / "savepoints" / folder if args.state_dir is not None else folder), True
+    if args.state_dir is None:
+        raise RequestError(
+            f"arroyo state {args.action} needs to know which state",
+            hint="name it with --state-dir, --pipeline or --savepoint",
+        )
+    return args.state_dir, False
+
+
+STATE = Command("state", "Look into a state or a savepoint, whatever is at work on it", _arguments, _run)

@@ -1,0 +1,68 @@
+"""Bytes of a file, taken one after the other; what is not as it has to be is said in a few words."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class NotAsWrittenError(ValueError):
+    """The bytes are not what was written. Its text goes on a sentence with the file as its subject."""
+
+
+class BytesReader:
+    """A position in some bytes, which moves on with each reading; what ends too early is not as it was written."""
+
+    def __init__(self, content: bytes, at: int = 0) -> None:
+        self.content, self.at = content, at
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing is left."""
+        return self.at >= len(self.content)
+
+    def take(self, count: int) -> bytes:
+        """The next so many bytes."""
+        end = self.at + count
+        if count < 0 or end > len(self.content):
+            raise NotAsWrittenError("ends too early")
+        self.at, taken = end, self.content[self.at : end]
+        return taken
+
+    def number(self, count: int, *, is_signed: bool = False) -> int:
+        """A number whose highest byte comes first, as Java writes it."""
+        return int.from_bytes(self.take(count), "big", signed=is_signed)
+
+    def varint(self) -> int:
+        """A number of seven bits a byte, as RocksDB writes it."""
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            if (shift := shift + 7) > 63:
+                raise NotAsWrittenError("has a number that is too long")
+
+
+def unpack_lz4(packed: bytes, length: int) -> bytes:
+    """What was packed into a block of LZ4; `length` bytes of it."""
+    if length == 0:
+        return b""
+    if length > 255 * len(packed) + 64:  # no block can be that small, and nobody should make room for it
+        raise NotAsWrittenError("has a block that does not unpack")
+    try:
+        unpacked: bytes = _codec().decompress(packed, length).to_pybytes()
+    except (OSError, ValueError) as error:
+        raise NotAsWrittenError("has a block that does not unpack") from error
+    return unpacked
+
+
+@cache
+def _codec() -> pa.Codec:
+    import pyarrow as pa  # noqa: PLC0415 - most of what is inspected needs none
+
+    return pa.Codec("lz4_raw")

@@ -1,0 +1,136 @@
+"""What a partition of an operator's state holds after an epoch: a snapshot's tables, and the changelogs after it.
+
+    1_aa.zip            names the tables SSTs/8.sst, and "head" as the family 2 of keys
+    SSTs/8.sst          (2, bucket 3289): a head, (2, bucket 5168): a head
+    2_bb.changelog      (2, bucket 5168): another head
+
+Windows keep a row of Spark's for each window and key. Operators of our own keep a head for each bucket, with rows in it
+and in the chunks that it names: so they are counted in there.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.inspection.bytes_read import BytesReader, NotAsWrittenError
+from engine.inspection.changelog import read_changes
+from engine.inspection.table import read_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from engine.updating.head import LargeChunk
+
+_HEADS, _CHUNKS = "head", "chunks"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreContent:
+    """The keys of a partition with their values. `families` are the kinds of keys by their names, each with the number
+    that its keys begin with; empty where there is only one."""
+
+    values: Mapping[bytes, bytes]
+    families: Mapping[str, int] = field(default_factory=dict)
+
+    def of_family(self, name: str) -> Mapping[bytes, bytes]:
+        """The keys and values of a family."""
+        prefix = self.families[name].to_bytes(2, "little")
+        return {key: value for key, value in self.values.items() if key.startswith(prefix)}
+
+    @property
+    def rows(self) -> int:
+        """How many rows are kept."""
+        if _HEADS not in self.families:
+            return len(self.values)
+        return sum(map(self._rows_of_bucket, self.of_family(_HEADS).values()))
+
+    def _rows_of_bucket(self, head: bytes) -> int:
+        from engine.updating.head import read_head  # noqa: PLC0415 - windows need no Arrow
+
+        listing, small = binary_fields(head, 2)
+        try:
+            tables = read_head(listing.decode(), small, self._chunk).state.tables
+            rows = [chunks.all() for chunks in tables.values()]
+        except (ValueError, KeyError, TypeError, OSError, StopIteration) as error:
+            raise NotAsWrittenError("holds a bucket that cannot be read") from error
+        return sum(table.num_rows for table in rows if table is not None)
+
+    def _chunk(self, chunk: LargeChunk) -> pa.Table:
+        from engine.updating.serialization import from_bytes  # noqa: PLC0415 - see above
+
+        for value in self.of_family(_CHUNKS).values():
+            (content,) = binary_fields(value, 1)
+            if blake2b(content, digest_size=16).hexdigest() == chunk.digest:
+                return from_bytes(content)[0]
+        raise KeyError(chunk.digest)
+
+
+def read_store(files: Iterable[Path]) -> StoreContent:
+    """What is in a partition whose files these are, as `contents.files_of` names them; raises NotAsWrittenError."""
+    values: dict[bytes, bytes] = {}
+    families: Mapping[str, int] = {}
+    numbers: dict[bytes, int] = {}
+    paths = list(files)
+    for path in paths:
+        if path.suffix == ".zip":
+            families = _families(path)
+    for path in paths:
+        if path.suffix == ".sst":
+            for change in read_table(path):
+                if numbers.get(change.key, -1) < change.number:
+                    numbers[change.key] = change.number
+                    _put(values, change.key, change.value)
+    for path in sorted((path for path in paths if path.suffix == ".changelog"), key=_version):
+        for key, value in read_changes(path):
+            _put(values, key, value)
+    return StoreContent(values, families)
+
+
+def read_snapshot(path: Path) -> Mapping[str, object]:
+    """What a snapshot says of its tables; raises NotAsWrittenError."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if (broken := archive.testzip()) is not None:
+                raise NotAsWrittenError(f"holds a broken part, {broken}")
+            content = json.loads(archive.read("metadata").decode().split("\n", 1)[1])
+    except FileNotFoundError:
+        raise
+    except NotAsWrittenError:
+        raise
+    except Exception as error:  # the reader of archives fails in a dozen ways over broken ones
+        raise NotAsWrittenError("is a snapshot that cannot be read") from error
+    if not isinstance(content, dict):
+        raise NotAsWrittenError("is a snapshot that cannot be read")
+    return content
+
+
+def binary_fields(row: bytes, count: int) -> Sequence[bytes]:
+    """The fields of a row of Spark's, behind its version, all of which are texts or bytes."""
+    fields = []
+    for number in range(count):
+        place = BytesReader(row, 1 + 8 + 8 * number)
+        size, offset = (int.from_bytes(place.take(4), "little") for _ in range(2))
+        fields.append(BytesReader(row, 1 + offset).take(size))
+    return fields
+
+
+def _families(snapshot: Path) -> Mapping[str, int]:
+    mapping = read_snapshot(snapshot).get("columnFamilyMapping")
+    return {str(name): int(number) for name, number in mapping.items()} if isinstance(mapping, dict) else {}
+
+
+def _put(values: dict[bytes, bytes], key: bytes, value: bytes | None) -> None:
+    if value is None:
+        values.pop(key, None)
+    else:
+        values[key] = value
+
+
+def _version(path: Path) -> int:
+    return int(path.name.partition("_")[0].partition(".")[0])
