@@ -316,6 +316,12 @@ class UpgradeRefusedError(StateError):
     code = "state.upgrade_refused"
 
 
+class StartPositionError(StateError):
+    """A table cannot begin where it is told to: it goes on from a state, is not read, or has no such place."""
+
+    code = "state.start_position"
+
+
 class UnreadableStateError(StateError):
     """A file of the state directory is missing or damaged."""
 

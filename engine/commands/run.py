@@ -21,6 +21,7 @@ from engine.commands.upgrade_arguments import add_upgrade_arguments
 from engine.durations import read_duration
 from engine.errors import ScriptRefused, SettingError
 from engine.jobs.spec import RUN_SETTINGS, read_run_settings
+from engine.start_positions import read_starts
 from engine.start_steps import StartStep
 
 if TYPE_CHECKING:
@@ -68,6 +69,14 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--json-progress", action="store_true", help="Print one JSON object per epoch on standard error"
+    )
+    parser.add_argument(
+        "--start-from",
+        metavar="TABLE=POSITION",
+        action="append",
+        default=[],
+        help="Let this table, of which nothing was read yet, begin at earliest, latest, group, "
+        'timestamp:2026-01-31T00:00:00Z or offsets:{"0": 12}; may be repeated (default: where its options say)',
     )
     parser.add_argument("--force", action="store_true", help="Start empty when the state belongs to another script")
     parser.add_argument(
@@ -126,6 +135,7 @@ def _run(arguments: Namespace) -> int:
             fuse=run_settings.fuse,
             count_state=run_settings.count_state,
             keeps_state=state_dir is not None,
+            start_from=read_starts(arguments.start_from, "--start-from"),
         )
         if arguments.warm:
             from engine.commands.warm_run import run_warm  # noqa: PLC0415 - few runs need it

@@ -19,6 +19,7 @@ from engine.delivery.epoch import Epoch as Epoch  # noqa: PLC0414 - sinks speak 
 from engine.delivery.ownership import Owner
 from engine.formats import FORMATS
 from engine.schema import Field, Schema
+from engine.start_positions import EARLIEST_ONLY, StartPosition, StartWord
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +80,8 @@ class Table:
     dead_letter_directory: Path | None = None
     dead_letter_table: str | None = None
     """The table that takes what cannot be decoded or written; else it is `dead_letter_directory`."""
+    start: StartPosition | None = None
+    """Where it begins that was not read yet, instead of where its options say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +321,8 @@ class Connector:
     """The places that a sink with these options must have to itself, by `delivery.target_names`; none where many may
     write beside each other."""
     open_source: Callable[[Table], Source] | None = None
+    starts: Callable[[Options], frozenset[StartWord]] = lambda options: EARLIEST_ONLY
+    """Where a source with these options can begin."""
     spark_read: Callable[[Table], SparkRead | None] = lambda table: None
     """How Spark reads the table by a source of its own, where it is to; the source plans the epochs all the same."""
     open_sink: Callable[[Table, SinkContext], Sink] | None = None

@@ -42,6 +42,8 @@ class Offset:
     is_end: bool = False
     waiting: int | None = None
     is_by_clock: bool = False
+    start: str | None = None
+    """Where it was told to begin, by the run that has begun to read the table."""
 
     @property
     def promise(self) -> int | None:
@@ -63,6 +65,7 @@ class Offset:
             "waiting": self.waiting,
             # only where it is so: of all others the text stays as earlier versions have written it
             **({"clock": True} if self.is_by_clock else {}),
+            **({} if self.start is None else {"start": self.start}),
         }
 
     @classmethod
@@ -80,6 +83,7 @@ class Offset:
             is_end=bool(content["end"]),
             waiting=content.get("waiting"),  # type: ignore[arg-type]
             is_by_clock=bool(content.get("clock", False)),
+            start=None if content.get("start") is None else str(content["start"]),
         )
 
 
@@ -99,6 +103,8 @@ class PlanSpec:
     """Where it notes that it has answered."""
     linger: timedelta = timedelta(0)
     """How long it rests between two looks at an idle source."""
+    start: str | None = None
+    """Where the table is told to begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +172,7 @@ class Planner:
             is_end=look.is_end,
             waiting=None if look.waiting is None else sum(look.waiting.values()),
             is_by_clock=marks.source != shown or (start.is_by_clock and marks.source == start.watermark),
+            start=start.start if start.sequence else self.spec.start,
         )
 
     def _look(self, start: Offset) -> _Look:

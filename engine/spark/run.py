@@ -55,6 +55,7 @@ from engine.spark.reports import Reporter
 from engine.spark.run_spec import RunSpec
 from engine.spark.scan_spec import format_name
 from engine.spark.session import close_session, death_explained, leave_state, open_session
+from engine.spark.starts import begun_tables, counting_starts, with_starts
 from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import EpochLimits, StreamPart, stream_part
 from engine.spark.take_over import save_before, take_over
@@ -171,7 +172,20 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
         takes_over=spec.upgrade is not None,
         owner=spec.owner,
     )
-    return _PreparedRun(spec, program, claimed)
+    prepared = _PreparedRun(spec, program, claimed)
+    if claimed.is_foreign:
+        return prepared  # what the old query has read, and the new one goes on with, the upgrade says
+    try:
+        return _begun(prepared)
+    except BaseException:
+        claimed.release()
+        raise
+
+
+def _begun(prepared: _PreparedRun) -> _PreparedRun:
+    """The run with its tables told where they begin."""
+    starts = counting_starts(prepared.program, prepared.spec.start_from, begun_tables(prepared.paths.checkpoint))
+    return replace(prepared, program=with_starts(prepared.program, starts))
 
 
 def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Listeners) -> _PreparedRun:
@@ -190,8 +204,19 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
         rest = replace(prepared, program=filled, claim=replace(held, lock=None), only_finishes=True)
         _run(spark, rest, Control(), _Listeners(listeners.on_epoch, lambda: None, listeners.on_sign))
 
-    fresh = take_over(spark, prepared.paths, prepared.program, query, held, spec.upgrade, spec.connections, now, finish)
-    return replace(prepared, claim=fresh)
+    fresh = take_over(
+        spark,
+        prepared.paths,
+        prepared.program,
+        query,
+        held,
+        spec.upgrade,
+        spec.connections,
+        now,
+        finish,
+        spec.start_from,
+    )
+    return _begun(replace(prepared, claim=fresh))
 
 
 def _query(spec: RunSpec, program: Program) -> StatefulQuery:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from engine.start_positions import StartPosition
 from engine.udf.declared import UdfFile
 
 
@@ -54,5 +55,7 @@ class RunSpec:
     """What the pipeline is called among the owners of targets; without one, its state directory gets a name."""
     predecessors: tuple[str, ...] = ()
     """Owners that have left its targets to it."""
+    start_from: Mapping[str, StartPosition] = field(default_factory=dict)
+    """Where tables begin that the state has not read yet, instead of where their options say."""
     keeps_state: bool = True
     """Whether the state directory outlives the run."""

@@ -110,6 +110,7 @@ def scan_specs(
             epoch.wakes_after,
             pulse,
             limits.linger,
+            None if (start := program.tables[name].start) is None else str(start),
         )
         specs[name] = ScanSpec(replace(program.tables[name], job=job), scan, plan, hidden, fused.get(name))
     return specs

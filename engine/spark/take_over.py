@@ -15,7 +15,7 @@ Whoever is killed in the middle leaves the old state or the new one, and the nex
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -42,7 +42,9 @@ from engine.delivery.manifests import find_manifest
 from engine.errors import NothingToSaveError, UpgradeRefusedError
 from engine.spark.run_spec import StateUpgrade
 from engine.spark.skeleton import build_skeleton
+from engine.spark.starts import begun_after, begun_tables, counting_starts
 from engine.spark.targets import sink_directory
+from engine.start_positions import StartPosition
 from engine.udf.declared import UdfFile
 
 _WORDING = Wording(
@@ -60,13 +62,16 @@ def take_over(
     connections: str,
     clock: Callable[[], datetime],
     finish: Callable[[Program], None],
+    start_from: Mapping[str, StartPosition],
 ) -> Claim:
     """Make the state that is held the query's own. An epoch that a sink may have taken for good is finished by the old
     query first: `finish` runs a program until it has committed it. Any other that was begun is the new query's.
+    `start_from` must name tables only that the old query has not read, or that are read anew.
     Refused, with the old state as it was, when something would be lost that the upgrade does not accept."""
     before = compile_running(query_of_state(paths.root), udfs=_files(query), connections=connections)
     plan = compare(before, program, keep_state=upgrade.keep_state, reset=upgrade.reset)
     _refuse_loss(plan, upgrade)
+    counting_starts(program, start_from, begun_after(begun_tables(paths.checkpoint), plan.dropped_sources))
     if is_begun_for_good(paths, before, held.lineage):
         finish(before)
     save_before(paths, before.fingerprint, upgrade, clock)

@@ -15,6 +15,7 @@ from engine.connectors.filesystem.options import (
     FilesystemSourceOptions,
 )
 from engine.formats.base import RecordKind
+from engine.start_positions import EARLIEST_ONLY, StartWord
 
 if TYPE_CHECKING:
     from engine.connectors.files.rolling_sink import RollingFilesSink
@@ -24,9 +25,18 @@ if TYPE_CHECKING:
 
 def _open_source(table: Table) -> FilesystemSource:
     from engine.connectors.filesystem.source import FilesystemSource  # noqa: PLC0415 - checks must not pay for Arrow
+    from engine.connectors.filesystem.source_from import FilesystemSourceFrom  # noqa: PLC0415 - as above
 
     assert isinstance(table.options, FilesystemSourceOptions)
+    if table.start is not None and table.start.word != "earliest":
+        return FilesystemSourceFrom(table, table.options)
     return FilesystemSource(table, table.options)
+
+
+def _starts(options: Options) -> frozenset[StartWord]:
+    # files that are read by name have no order in time
+    watches = isinstance(options, FilesystemSourceOptions) and options.watch
+    return frozenset({"earliest", "latest", "timestamp"}) if watches else EARLIEST_ONLY
 
 
 def _open_sink(table: Table, context: SinkContext) -> RollingFilesSink:
@@ -79,6 +89,7 @@ FILESYSTEM = Connector(
     wakes_after=_wakes_after,
     target_names=_target_names,
     open_source=_open_source,
+    starts=_starts,
     open_sink=_open_sink,
     open_lookup=_open_lookup,
     guarantee="exactly-once",

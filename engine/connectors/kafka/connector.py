@@ -68,6 +68,7 @@ KAFKA = Connector(
     may_refuse_rows=True,
     target_names=_target_names,
     open_source=_open_source,
+    starts=lambda options: frozenset({"earliest", "latest", "group", "timestamp", "offsets"}),
     spark_read=_spark_read,
     records_stand_alone=True,
     open_sink=_open_sink,

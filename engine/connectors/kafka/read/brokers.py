@@ -83,6 +83,14 @@ class Brokers:
         """The first offset that each partition still has, in the same way."""
         return self._offsets(partitions, all_of_them, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
 
+    def starts_at(self, partitions: Collection[str], millis: int) -> dict[str, int]:
+        """The first offset of each partition whose record is not older, or where the partition ends. All of them must
+        be there."""
+        spec = OffsetSpec.for_timestamp(millis)
+        offsets = self._offsets(partitions, True, spec)
+        young = {name: offset for name, offset in offsets.items() if offset >= 0}
+        return {**self.ends([name for name in offsets if name not in young], all_of_them=True), **young}
+
     def committed(self, partitions: Collection[str]) -> dict[str, int]:
         """What the consumer group has committed; partitions without a commit are left out."""
         if not partitions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 from pydantic import Field as Option
 from pydantic import field_validator, model_validator
@@ -13,9 +13,7 @@ from engine import types
 from engine.connectors.kafka.options import KafkaOptions
 from engine.option_values import ByteCount, Pattern
 from engine.schema import Field
-
-FirstOffset: TypeAlias = Literal["latest", "earliest", "group"]
-"""Where a pipeline without a checkpoint begins."""
+from engine.start_positions import StartText
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -35,12 +33,14 @@ class KafkaSourceOptions(KafkaOptions):
         alias="source.topic_pattern",
         description="Regular expression, instead of `topic`: every topic whose whole name matches is read.",
     )
-    offset: FirstOffset = Option(
+    offset: StartText = Option(
         "latest",
         alias="source.offset",
-        description="Where a pipeline without a checkpoint begins: at the end of each partition, at its first "
-        "record, or at the offset that the consumer group has committed (the first record if it "
-        "has committed none). Partitions that appear later are read from their first record.",
+        description="Where a pipeline without a checkpoint begins: at the end of each partition (`latest`), at its "
+        "first record (`earliest`), at the offset that the consumer group has committed (`group`; the first record if "
+        "it has committed none), at the first record whose timestamp is not older "
+        '(`timestamp:2026-01-31T00:00:00Z`), or at an offset for each partition (`offsets:{"0": 12}`; with several '
+        'topics, `offsets:{"orders/0": 12}`). Partitions that appear later are read from their first record.',
     )
     read_mode: Literal["read_committed", "read_uncommitted"] = Option(
         "read_committed",

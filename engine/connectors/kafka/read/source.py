@@ -19,10 +19,12 @@ from itertools import pairwise
 from engine.connectors.base import Chunk, Position, Slice, Table
 from engine.connectors.kafka.read.brokers import Brokers
 from engine.connectors.kafka.read.fetch import reader_of
-from engine.connectors.kafka.read.options import FirstOffset, KafkaSourceOptions
+from engine.connectors.kafka.read.first_offsets import stated_offsets
+from engine.connectors.kafka.read.options import KafkaSourceOptions
 from engine.connectors.kafka.read.positions import ReadPosition, partition_name, share, split_name
 from engine.connectors.kafka.read.rows import RowMaker
 from engine.errors import MissingTopicError, RecordsLostError, TopicRecreatedError
+from engine.start_positions import EARLIEST, StartPosition, read_start, to_millis_up
 
 _LOOK_AGAIN = 0.02
 """How many seconds lie between two looks for new records at least; Spark asks a hundred times a second."""
@@ -72,25 +74,33 @@ class KafkaSource:
         return self.begin([partition], is_first=True)[partition]
 
     def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
-        """As `source.offset` says for those that are there when the pipeline starts, and at the first record for those
-        that come later."""
+        """As the run or `source.offset` says for those that are there when the pipeline starts, and at the first record
+        for those that come later."""
         missing = [name for name in self._options.topics if name not in self._topics]
         if is_first and missing:
             raise MissingTopicError(
                 f"there is no topic {missing[0]!r} at {self._options.bootstrap_servers}",
                 hint="create it, or check the option 'topic'",
             )
-        offsets = self._first_offsets(partitions, self._options.offset if is_first else "earliest")
+        stated = self._table.start or read_start(self._options.offset)
+        offsets = self._first_offsets(partitions, stated if is_first else EARLIEST)
         return {name: ReadPosition(offset, self._topic_id(name)).to_json() for name, offset in offsets.items()}
 
-    def _first_offsets(self, partitions: Collection[str], offset: FirstOffset) -> dict[str, int]:
-        if offset == "latest":
+    def _first_offsets(self, partitions: Collection[str], start: StartPosition) -> Mapping[str, int]:
+        if start.word == "latest":
             return self._brokers.ends(partitions, all_of_them=True)
+        if start.word == "timestamp":
+            assert start.instant is not None
+            return self._brokers.starts_at(partitions, to_millis_up(start.instant))
         offsets = self._brokers.starts(partitions, all_of_them=True)
-        if offset == "group":
-            ends = self._brokers.ends(partitions, all_of_them=True)
-            for name, committed in self._brokers.committed(partitions).items():
-                offsets[name] = min(max(committed, offsets[name]), ends[name])
+        if start.word == "earliest":
+            return offsets
+        ends = self._brokers.ends(partitions, all_of_them=True)
+        if start.word == "offsets":
+            ranges = {name: (offsets[name], ends[name]) for name in offsets}
+            return stated_offsets(self._table.name, dict(start.offsets), ranges)
+        for name, committed in self._brokers.committed(partitions).items():
+            offsets[name] = min(max(committed, offsets[name]), ends[name])
         return offsets
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:

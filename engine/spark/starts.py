@@ -1,0 +1,83 @@
+"""Which start positions of a run count, and which are refused: pure.
+
+    the script reads clicks and orders; the state has read clicks, from `earliest` on
+    clicks=earliest                     the state has begun there: said again, nothing happens
+    clicks=latest                       refused: clicks goes on from where the state has it
+    orders=timestamp:2026-01-01...      counts: nothing of orders was read yet
+    orders=savepoint                    refused: the state has no place of it
+
+What a table was told is in its offsets, so it goes wherever the state goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.checkpoints.spark_log import numbers
+from engine.compile import Program
+from engine.connectors import connector_of
+from engine.errors import StartPositionError
+from engine.spark.offset_log import read_ends
+from engine.start_positions import StartPosition
+
+
+@dataclass(frozen=True, slots=True)
+class BegunTable:
+    """A table of which the state has a place; `start` is what it was told when it began, if it was told anything."""
+
+    start: str | None
+
+
+def begun_tables(checkpoint: Path) -> Mapping[str, BegunTable]:
+    """The tables that a state has begun to read, by name."""
+    newest = max(numbers(checkpoint / "offsets"), default=None)
+    if newest is None:
+        return {}
+    return {end.table: BegunTable(end.start) for end in read_ends(checkpoint, newest) if end.sequence}
+
+
+def counting_starts(
+    program: Program, starts: Mapping[str, StartPosition], begun: Mapping[str, BegunTable]
+) -> Mapping[str, StartPosition]:
+    """The positions at which tables begin now. Raises StartPositionError for one that would be ignored, or that its
+    table does not have."""
+    return {name: start for name, start in starts.items() if _counts(program, name, start, begun.get(name))}
+
+
+def _counts(program: Program, name: str, start: StartPosition, begun: BegunTable | None) -> bool:
+    if name not in program.scans:
+        tables = ", ".join(sorted(program.scans)) or "none"
+        raise StartPositionError(f"the script does not read {name}", hint=f"the tables that it reads are {tables}")
+    if start.word == "savepoint" and begun is None:
+        raise StartPositionError(
+            f"{name} cannot go on from the state: the state has no place of it",
+            hint="restore a savepoint, name the state directory, or say where the table begins",
+        )
+    if start.word == "savepoint" or (begun is not None and begun.start == str(start)):
+        return False
+    if begun is not None:
+        raise StartPositionError(
+            f"{name} goes on from where its state has it, and cannot begin at {start}",
+            hint="leave the start position out; to read the table anew, give the run a new state directory",
+        )
+    table = program.tables[name]
+    words = connector_of(table).starts(table.options)
+    if start.word not in words:
+        raise StartPositionError(
+            f"{name} cannot begin at {start}: its connector {table.connector}, as it is set, has no such place",
+            hint=f"it can begin at {', '.join(sorted(words))}",
+        )
+    return True
+
+
+def with_starts(program: Program, starts: Mapping[str, StartPosition]) -> Program:
+    """The program with its tables told where they begin."""
+    told = {name: replace(program.tables[name], start=start) for name, start in starts.items()}
+    return replace(program, tables={**program.tables, **told})
+
+
+def begun_after(begun: Mapping[str, BegunTable], anew: Collection[str]) -> Mapping[str, BegunTable]:
+    """What the state has begun to read once another query has taken it over that reads some tables anew."""
+    return {name: table for name, table in begun.items() if name not in anew}

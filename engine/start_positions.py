@@ -1,0 +1,132 @@
+"""Where a table is first read, as people say it; pure.
+
+    earliest                            the first record there is
+    latest                              behind the last one
+    group                               where the consumer group is (Kafka)
+    timestamp:2026-01-01T00:00:00Z      the first record that is not older, by the time that the source itself gives it
+    offsets:{"0": 12, "1": 7}           record 12 of partition 0 and record 7 of partition 1 are the first
+    savepoint                           where the state has it: there must be one
+
+It counts where nothing of the table was read yet. A state says where its tables go on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal, TypeAlias, get_args
+
+from pydantic import AfterValidator
+
+from engine.errors import SettingError
+
+StartWord: TypeAlias = Literal["earliest", "latest", "group", "timestamp", "offsets", "savepoint"]
+"""How a start position is said."""
+
+EARLIEST_ONLY: frozenset[StartWord] = frozenset({"earliest"})
+"""What every source can do: begin at its beginning."""
+_DAY_OR_NUMBER = re.compile(r"-?[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class StartPosition:
+    """Where a table is first read. `instant` belongs to `timestamp`, and `offsets`, by partition, to `offsets`."""
+
+    word: StartWord
+    instant: datetime | None = None
+    offsets: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        match self.word:
+            case "timestamp":
+                assert self.instant is not None
+                return f"timestamp:{spell_instant(self.instant)}"
+            case "offsets":
+                return f"offsets:{json.dumps(dict(self.offsets))}"
+        return self.word
+
+
+EARLIEST, LATEST = StartPosition("earliest"), StartPosition("latest")
+
+
+def spell_instant(instant: datetime) -> str:
+    """An instant as it is read back: in UTC, with a Z."""
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def read_start(text: str) -> StartPosition:
+    """The position that a text names; ValueError, with what is wrong, when it names none."""
+    word, colon, rest = text.strip().partition(":")
+    if word == "timestamp" and colon:
+        return StartPosition("timestamp", read_time(rest.strip()))
+    if word == "offsets" and colon:
+        return StartPosition("offsets", offsets=_read_offsets(rest.strip()))
+    for plain in get_args(StartWord):
+        if plain == word and not colon and plain not in {"timestamp", "offsets"}:
+            return StartPosition(plain)
+    raise ValueError(
+        f"{text!r} is no start position: it is earliest, latest, group, timestamp:2026-01-31T00:00:00Z, "
+        'offsets:{"0": 12} or savepoint'
+    )
+
+
+def read_time(text: str) -> datetime:
+    """The instant that a text in ISO 8601 names, in UTC where it says no zone; ValueError when it names none."""
+    wrong = f"{text!r} is no instant: write one as 2026-01-31T00:00:00Z"
+    # of digits alone nobody can say whether they are a day or microseconds
+    if _DAY_OR_NUMBER.fullmatch(text):
+        raise ValueError(wrong)
+    try:
+        instant = datetime.fromisoformat(text)
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(wrong) from error
+
+
+def _read_offsets(text: str) -> tuple[tuple[str, int], ...]:
+    wrong = f'{text!r} names no offsets: write a number for each partition, as in {{"0": 12, "1": 7}}'
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise ValueError(wrong) from error
+    if not isinstance(content, dict) or not content:
+        raise ValueError(wrong)
+    for offset in content.values():
+        if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+            raise ValueError(wrong)
+    return tuple(sorted(content.items()))
+
+
+def _checked(text: str) -> str:
+    if (position := read_start(text)).word == "savepoint":
+        raise ValueError("'savepoint' is where a state has a table, which is no option of the table")
+    return str(position)
+
+
+StartText = Annotated[str, AfterValidator(_checked)]
+"""A start position as the option of a table."""
+
+
+def read_starts(texts: Sequence[str], name: str) -> Mapping[str, StartPosition]:
+    """The positions that texts of the form TABLE=POSITION name; `name` is what a person calls the list of them."""
+    starts: dict[str, StartPosition] = {}
+    for text in texts:
+        table, separator, position = text.partition("=")
+        if not separator or not table.strip():
+            raise SettingError(f"{name} {text!r} is not of the form TABLE=POSITION")
+        if table.strip() in starts:
+            raise SettingError(f"{name} names {table.strip()} twice")
+        try:
+            starts[table.strip()] = read_start(position)
+        except ValueError as error:
+            raise SettingError(f"{name} {table.strip()}: {error}") from error
+    return starts
+
+
+def to_millis_up(instant: datetime) -> int:
+    """Milliseconds since 1970; part of one counts as one, so that nothing older than the instant is as young as it."""
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    return -((epoch - instant) // timedelta(milliseconds=1))

@@ -1,0 +1,55 @@
+"""Where a directory that is watched begins."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from engine.connectors.base import HasMovingStart, Position
+from engine.connectors.filesystem.source import FilesystemSource
+from engine.start_positions import read_start
+from tests.connectors.tables import NUMBERS, between, connector, rows, table
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def changed_at(path: Path, moment: datetime, number: int) -> None:
+    path.write_text(f'{{"n": {number}, "name": "x"}}\n')
+    os.utime(path, ns=(int(moment.timestamp()) * 10**9,) * 2)
+
+
+@pytest.mark.parametrize(
+    ("start", "numbers"),
+    [
+        ("earliest", [1, 2, 3, 4]),
+        ("timestamp:2026-01-01T12:00:00Z", [2, 3, 4]),
+        ("timestamp:2026-01-01T12:00:00.000001Z", [3, 4]),
+        ("latest", [4]),
+    ],
+)
+def test_files_that_changed_before_are_passed_over(start: str, numbers: list[int], tmp_path: Path) -> None:
+    for number, moment in enumerate((NOON - timedelta(hours=1), NOON, NOON + timedelta(hours=1)), 1):
+        changed_at(tmp_path / f"{9 - number}.json", moment, number)
+    watched = table("filesystem", NUMBERS, path=tmp_path, type="source", format="json", source__watch=True)
+    told = replace(watched, start=read_start(start))
+    opener = connector("filesystem").open_source
+    assert opener is not None
+    source = cast("FilesystemSource", opener(told))
+    names = source.partitions()
+    moves = isinstance(source, HasMovingStart)
+    first: dict[str, Position] = dict(
+        source.begin(names, is_first=True)
+        if isinstance(source, HasMovingStart)
+        else {n: source.start(n) for n in names}
+    )
+    changed_at(tmp_path / "later.json", NOON + timedelta(hours=2), 4)
+
+    read = rows(list(between(source, first, source.advance(first, None))))
+
+    assert [row["n"] for row in read] == numbers
+    assert moves == (start != "earliest")
