@@ -651,6 +651,12 @@ class PipelineIncompatibleError(PipelineError):
     code = "pipeline.incompatible"
 
 
+class NoWayBackError(PipelineError):
+    """The pipeline cannot be rolled back to that version: it is no earlier one, or has left no savepoint."""
+
+    code = "pipeline.no_way_back"
+
+
 class PipelineBusyError(PipelineError):
     """The state of the pipeline does not allow this now."""
 

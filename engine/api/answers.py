@@ -204,6 +204,36 @@ class Effects(BaseModel):
     upgrade: UpgradePlan | None = Field(
         default=None, description="What becomes of the state, where another query takes it over."
     )
+    rollback: Rollback | None = Field(default=None, description="What a rollback goes back to.")
+
+
+class SinkAhead(BaseModel):
+    """A sink that keeps what it was given after the state that a pipeline goes back to; it is given that again."""
+
+    table: str = Field(description="The sink.")
+    connector: str = Field(description="What it writes with.")
+    epochs: int | None = Field(description="How many epochs it is ahead; null when nobody knows.")
+    rows: int | None = Field(description="How many rows; null when some of those epochs are not kept any more.")
+
+
+class Rollback(BaseModel):
+    """What a rollback goes back to."""
+
+    version: int = Field(description="The earlier version that comes back.")
+    savepoint_id: str | None = Field(
+        description="The savepoint whose state it goes on from; null where the state that is there is of its plan, and "
+        "goes on."
+    )
+    epoch: int | None = Field(description="The last epoch of that savepoint.")
+    ahead: list[SinkAhead] = Field(
+        description="The sinks that cannot take back what they were given since. All others go back with the state."
+    )
+
+
+class RolledBackPipeline(Pipeline):
+    """A pipeline after a rollback was asked for."""
+
+    rollback: Rollback = Field(description="What it goes back to.")
 
 
 class UpgradePlan(BaseModel):

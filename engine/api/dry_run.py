@@ -26,18 +26,22 @@ def rehearse(
     context: Context,
     change: Callable[[Connection], tuple[JobRecord | None, Pipeline]],
     upgrade: ShownUpgrade | None = None,
+    rollback: answers.Rollback | None = None,
 ) -> Response:
     """Make a change, say what it comes to, and undo it; refused as the change itself would be. `change` gives what was
     there before, and what is desired afterwards; `upgrade` is what becomes of the state, where that is known."""
     with context.database.rehearsing() as connection:
         before, after = change(connection)
         effects = Effects(starts=after.stop == "none") if before is None else effects_between(connection, before, after)
-    return answer_with(effects, upgrade)
+    return answer_with(effects, upgrade, rollback)
 
 
-def answer_with(effects: Effects, upgrade: ShownUpgrade | None = None) -> Response:
+def answer_with(
+    effects: Effects, upgrade: ShownUpgrade | None = None, rollback: answers.Rollback | None = None
+) -> Response:
     """Effects as they are sent."""
-    return JSONResponse(answers.effects(effects, upgrade).model_dump(mode="json"))
+    shown = answers.effects(effects, upgrade).model_copy(update={"rollback": rollback})
+    return JSONResponse(shown.model_dump(mode="json"))
 
 
 def facts_of(connection: Connection, record: JobRecord, *, is_deleted: bool = False) -> Facts:

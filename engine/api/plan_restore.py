@@ -32,6 +32,8 @@ class RestorePlan:
     restore: Restore
     version: Version | None = None
     targets: tuple[str, ...] = ()
+    before: Savepoint | None = None
+    """The savepoint that is taken of the state as it is before."""
 
     def ask(self, connection: Connection, record: JobRecord) -> Pipeline:
         """The pipeline of which this is desired; refused when it was changed since this was planned."""
@@ -42,6 +44,8 @@ class RestorePlan:
         if not self.restore.allow_replay:
             _refuse_epochs(record, self.stored)
         changed = desired.ask_restore(current, self.restore)
+        if self.before is not None:
+            savepoints.add(connection, self.before)
         if self.version is None:
             return changed
         versions.add(connection, self.version)
@@ -53,28 +57,34 @@ def plan_restore(
     context: Context, record: JobRecord, stored: Savepoint, *, with_version: bool, allow_replay: bool
 ) -> RestorePlan:
     """Check a restore wholly; refused with the reason why it cannot be done."""
-    if stored.state != "completed" or stored.parallelism is None:
-        raise SavepointError(
-            f"savepoint {stored.id} is {stored.state}", hint="only a completed savepoint can be restored"
-        )
-    folder = context.directory.savepoint(record.pipeline.id, stored.id)
-    manifest = read_manifest(folder)
-    check_files(folder, manifest)
+    manifest, parallelism = read_checked(context, stored)
     if not allow_replay:
         refuse_replay(StatePaths(context.directory.state(record.pipeline.id)), manifest)
         _refuse_epochs(record, stored)
-    restore = Restore(stored.id, stored.parallelism, allow_replay)
+    restore = Restore(stored.id, parallelism, allow_replay)
     with context.database.reading() as connection:
         current = versions.get(connection, record.pipeline.id, record.pipeline.version)
         origin = _origin(connection, manifest, stored, current)
     fits = _fits(context, manifest, current)
     if with_version and origin is not None and origin.spec.digest != current.spec.digest:
-        planned = _plan_origin(context, manifest, origin)
+        planned = plan_origin(context, manifest, origin)
         version = desired.earlier_version(current, origin, planned, context.clock())
         return RestorePlan(record, stored, restore, version, planned.targets)
     if not fits:
         raise _other_version(record, stored, current, origin)
     return RestorePlan(record, stored, restore)
+
+
+def read_checked(context: Context, stored: Savepoint) -> tuple[SavepointManifest, int]:
+    """What a savepoint holds, whose files are all there, and its parallelism."""
+    if stored.state != "completed" or stored.parallelism is None:
+        raise SavepointError(
+            f"savepoint {stored.id} is {stored.state}", hint="only a completed savepoint can be restored"
+        )
+    folder = context.directory.savepoint(stored.pipeline_id, stored.id)
+    manifest = read_manifest(folder)
+    check_files(folder, manifest)
+    return manifest, stored.parallelism
 
 
 def _refuse_epochs(record: JobRecord, stored: Savepoint) -> None:
@@ -108,7 +118,8 @@ def _fits(context: Context, manifest: SavepointManifest, current: Version) -> bo
     return context.plan(current.spec.query, current.spec.udfs).fingerprint == manifest.fingerprint
 
 
-def _plan_origin(context: Context, manifest: SavepointManifest, origin: Version) -> PlannedQuery:
+def plan_origin(context: Context, manifest: SavepointManifest, origin: Version) -> PlannedQuery:
+    """The plan of the version that a savepoint is to bring back; refused where it does not go on from that state."""
     planned = context.plan(origin.spec.query, origin.spec.udfs)
     if manifest.fingerprint not in ("", planned.fingerprint):
         raise OtherVersionError(

@@ -248,13 +248,27 @@ def take_due(context: Context, pipeline_id: str) -> list[Future[None]]:
     return _begin(context, due)
 
 
+def settle_taken(context: Context, pipeline_id: str) -> None:
+    """Write down those savepoints that drivers have taken already, and wait until that is done."""
+    with context.database.reading() as connection:
+        pending = savepoints.pending_before_versions(connection, pipeline_id)
+    wait(_begin(context, [savepoint for savepoint in pending if _is_taken(context, savepoint)]))
+
+
+def _is_taken(context: Context, savepoint: Savepoint) -> bool:
+    return (context.directory.savepoint(savepoint.pipeline_id, savepoint.id) / manifest.NAME).exists()
+
+
 def _work(context: Context, savepoint: Savepoint) -> None:
     """Take a savepoint and write down what came of it."""
     try:
         with context.database.reading() as connection:
             record = read_record(connection, savepoint.pipeline_id)
             _refuse_another_state(connection, context, record, savepoint)
-            numbers = versions.by_fingerprint(connection, savepoint.pipeline_id, record.status.version or 1)
+            newest = record.status.version or 1
+            if savepoint.before_version is not None:
+                newest = savepoint.before_version - 1
+            numbers = versions.by_fingerprint(connection, savepoint.pipeline_id, newest)
         facts = {"pipeline": record.pipeline.name, "savepoint_id": savepoint.id}
         with watch(context.tell_span, context.clock, "savepoint", **facts) as stopwatch:
             content = context.take(context.directory.state(savepoint.pipeline_id), savepoint, numbers)
@@ -282,10 +296,13 @@ def _refuse_another_state(connection: Connection, context: Context, record: JobR
     changed anything; where it has not come so far, the state is as it was as long as the job rests and nothing newer
     was asked for."""
     number = savepoint.before_version
-    if number is None or (context.directory.savepoint(savepoint.pipeline_id, savepoint.id) / manifest.NAME).exists():
+    if number is None or _is_taken(context, savepoint):
         return
-    upgrade = read_version(connection, savepoint.pipeline_id, record.pipeline.version).upgrade
-    is_wanted = upgrade is not None and upgrade.savepoint_id == savepoint.id
+    upgrade, restore = (
+        read_version(connection, savepoint.pipeline_id, record.pipeline.version).upgrade,
+        record.pipeline.restore,
+    )
+    is_wanted = savepoint.id in (upgrade and upgrade.savepoint_id, restore and restore.save_as)
     if not (is_wanted and record.status.state.is_terminal):
         raise SavepointError(
             f"it was called off: version {number} was replaced before it ran, and the state is not that of before it",

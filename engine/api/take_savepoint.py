@@ -21,5 +21,5 @@ def take_savepoint(state: Path, stored: Savepoint, versions: Mapping[str, int]) 
         watermark=None if manifest.watermark is None else from_micros(manifest.watermark),
         parallelism=manifest.parallelism,
         bytes=sum(file.bytes for file in manifest.files),
-        version=manifest.origin.version,
+        version=manifest.origin.version or versions.get(manifest.fingerprint),
     )

@@ -30,6 +30,17 @@ class Lineage:
         """A new history that goes on from an epoch of this one."""
         return Lineage(new_id, ((self.id, epoch), *self.parents)[:KEPT_PARENTS])
 
+    def left_at(self, other: Lineage, epoch: int) -> int | None:
+        """The last epoch of this history that another one has, too, which has come to an epoch; None when they have
+        nothing in common that is known any more.
+
+            c came from b at 9, which came from a at 4     c has of "a at 7" what came up to 4, of "b at 20" up to 9
+        """
+        theirs = {**dict(other.parents), other.id: epoch}
+        if self.id in theirs:
+            return theirs[self.id]
+        return next((min(last, theirs[parent]) for parent, last in self.parents if parent in theirs), None)
+
 
 def new_id() -> str:
     """An id that no other history has."""

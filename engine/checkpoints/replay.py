@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from engine.checkpoints import spark_log
-from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.layout import StatePaths, read_json
 from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.manifest import SavepointManifest
 from engine.errors import ReplayError
+
+
+def is_restored(paths: StatePaths, manifest: SavepointManifest) -> bool:
+    """Whether the state is that of the savepoint, put there by a restore, and has committed nothing since."""
+    if spark_log.newest_commit(paths.checkpoint) != manifest.epoch:
+        return False
+    fingerprint = (read_json(paths.pipeline) or {}).get("fingerprint", "")
+    comes_from_it = read_lineage(paths.lineage).parents[:1] == ((manifest.lineage, manifest.epoch),)
+    return comes_from_it and fingerprint == manifest.fingerprint
 
 
 def refuse_replay(paths: StatePaths, manifest: SavepointManifest) -> None:
@@ -15,10 +24,10 @@ def refuse_replay(paths: StatePaths, manifest: SavepointManifest) -> None:
     newest = spark_log.newest_commit(paths.checkpoint)
     if newest is None:
         return
+    if is_restored(paths, manifest):
+        return
     epochs = newest - manifest.epoch
     lineage = read_lineage(paths.lineage)
-    if epochs == 0 and lineage.parents[:1] == ((manifest.lineage, manifest.epoch),):
-        return
     if lineage.id != manifest.lineage:
         progress = "has begun another history"
     elif epochs > 0:

@@ -15,24 +15,38 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, new_id, write_lineage
 from engine.checkpoints.manifest import SavepointManifest
-from engine.checkpoints.replay import refuse_replay
-from engine.checkpoints.savepoints import check_file, verify
+from engine.checkpoints.replay import is_restored, refuse_replay
+from engine.checkpoints.savepoints import Request, check_file, take_requested, verify
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
+from engine.errors import NothingToSaveError, UnreadableStateError
+from engine.instants import now
 
 
 def restore(
-    savepoint: Path, state: Path, *, allow_replay: bool, new_lineage: Callable[[], str] = new_id
+    savepoint: Path,
+    state: Path,
+    *,
+    allow_replay: bool,
+    save_as: str | None = None,
+    new_lineage: Callable[[], str] = new_id,
 ) -> SavepointManifest:
     """The next run goes on from the savepoint, in a new history that remembers the old one; sinks keep what they have
-    and rewind to it where they can. A state that has gone on since then needs `allow_replay`."""
+    and rewind to it where they can. A state that has gone on since then needs `allow_replay`. With `save_as` the state
+    that is there is saved under that id before; one that has nothing to save, cannot be read, or is the savepoint's
+    already, since this was done before and cut short, is not."""
     paths = StatePaths(state)
     finish_swap(paths)
     manifest = verify(savepoint)
+    if save_as is not None:
+        with suppress(NothingToSaveError, UnreadableStateError):
+            if not is_restored(paths, manifest):
+                take_requested(state, Request(save_as, reason="rollback"), now)
     if not allow_replay:
         refuse_replay(paths, manifest)
     staging = begin_swap(paths)

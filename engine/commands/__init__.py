@@ -9,6 +9,7 @@ from engine.commands.list_pipelines import LIST
 from engine.commands.logs import LOGS
 from engine.commands.pipelines import DELETE, RESCALE, SHOW, STOP
 from engine.commands.restore import RESTORE
+from engine.commands.rollback import ROLLBACK
 from engine.commands.savepoint import SAVEPOINT, SAVEPOINTS
 from engine.commands.serve import SERVE
 from engine.commands.start import RESTART, START
@@ -28,6 +29,7 @@ REMOTE: tuple[Command, ...] = (
     SAVEPOINT,
     SAVEPOINTS,
     RESTORE,
+    ROLLBACK,
     RESCALE,
     LOGS,
     EVENTS,

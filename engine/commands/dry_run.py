@@ -50,8 +50,26 @@ def describe_effects(effects: Mapping[str, Json]) -> str:
             ("starts", "yes" if effects.get("starts") else "no"),
             ("pause", length if both else None),
             *lists,
+            *rollback_facts(effects.get("rollback")),
         ]
     )
+
+
+def rollback_facts(rollback: Json) -> list[tuple[str, object]]:
+    """What a rollback goes back to, and which sinks stay ahead."""
+    if not isinstance(rollback, dict):
+        return []
+    savepoint = rollback.get("savepoint_id")
+    state = f"savepoint {savepoint}, epoch {rollback.get('epoch')}" if savepoint else "goes on: the plan is the same"
+    ahead = rollback.get("ahead")
+    sinks = [_ahead(sink) for sink in ahead if isinstance(sink, dict)] if isinstance(ahead, list) else []
+    return [("back to", f"version {rollback.get('version')}"), ("state", state), *(("ahead", sink) for sink in sinks)]
+
+
+def _ahead(sink: Mapping[str, Json]) -> str:
+    epochs = "an unknown number of" if sink.get("epochs") is None else sink["epochs"]
+    rows = "" if sink.get("rows") is None else f", {sink['rows']} rows"
+    return f"{sink.get('table')} ({sink.get('connector')}) by {epochs} epochs{rows}, which cannot be taken back"
 
 
 def _listed(entries: Json) -> str | None:

@@ -41,10 +41,18 @@ def add_wait(parser: ArgumentParser, *goals: Goal) -> None:
     )
 
 
-def change(args: Namespace, method: str, path: str, body: Mapping[str, Json] | None, *, key: str | None = None) -> int:
-    """Send a change of a pipeline and show its answer, after the wait if there is to be one."""
+def change(
+    args: Namespace,
+    method: str,
+    path: str,
+    body: Mapping[str, Json] | None,
+    *,
+    key: str | None = None,
+    text: Callable[[Mapping[str, Json]], str] = describe,
+) -> int:
+    """Send a change of a pipeline and show its answer, as `text` has it, after the wait if there is to be one."""
     if args.dry_run or args.wait is None:
-        send(args, method, path, body, describe, key=key)
+        send(args, method, path, body, text, key=key)
         return 0
     client = connect(args)
     answer = client.send(method, path, body, key=key)

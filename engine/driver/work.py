@@ -94,6 +94,6 @@ class SparkWork:
 
             rescale.repartition(state, parallelism, open_spark)
 
-    def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
+    def restore(self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None) -> None:
         """Put a savepoint where the state is."""
-        restore.restore(savepoint, state, allow_replay=allow_replay)
+        restore.restore(savepoint, state, allow_replay=allow_replay, save_as=save_as)

@@ -288,7 +288,9 @@ class LocalRunner:
                 return ["rescale", state, str(parallelism)]
             case RestoreSavepoint(restore):
                 savepoint = str(self.directory.savepoint(pipeline_id, restore.savepoint_id))
-                return ["restore", savepoint, state, *(["--allow-replay"] if restore.allow_replay else [])]
+                replay = ["--allow-replay"] if restore.allow_replay else []
+                save_as = [] if restore.save_as is None else ["--save-as", restore.save_as]
+                return ["restore", savepoint, state, *replay, *save_as]
             case never:
                 assert_never(never)
 

@@ -124,6 +124,8 @@ class PlannedQuery:
     graph: str
     meaning: str
     targets: tuple[str, ...] = ()
+    lasting: tuple[tuple[str, str], ...] = ()
+    """The sinks whose rows cannot be taken back, each with its connector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,8 @@ class Restore:
     parallelism: int
     """The parallelism the savepoint was taken at."""
     allow_replay: bool = False
+    save_as: str | None = None
+    """The savepoint that is taken of the state as it is before, so that there is a way back."""
 
 
 @dataclass(frozen=True, slots=True)

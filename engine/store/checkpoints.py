@@ -95,6 +95,15 @@ def latest(connection: Connection, job_id: str, limit: int) -> Sequence[EpochRep
     return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
+def rows_written(connection: Connection, job_id: str) -> Mapping[int, Mapping[str, int]]:
+    """The rows that each sink was given in each epoch that is kept."""
+    query = select(CHECKPOINTS.c.epoch, CHECKPOINTS.c.tables).where(CHECKPOINTS.c.job_id == job_id)
+    return {
+        row.epoch: {name: table.rows_out for name, table in row.tables.items() if table.rows_out is not None}
+        for row in connection.execute(query)
+    }
+
+
 def newest_two(connection: Connection, job_ids: Sequence[str]) -> Mapping[str, Sequence[EpochRows]]:
     """What the two newest epochs of each of these jobs have read, newest first; one statement for all of them."""
     columns = CHECKPOINTS.c.job_id, CHECKPOINTS.c.at, CHECKPOINTS.c.rows_in

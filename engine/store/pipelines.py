@@ -29,6 +29,7 @@ PIPELINES = Table(
     Column("restore_savepoint", Text),
     Column("restore_parallelism", Integer),
     Column("restore_replay", Boolean),
+    Column("restore_save_as", Text),
     Column("created_at", Instant, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("stopped_by", Text),
@@ -95,7 +96,9 @@ def from_row(row: RowValues) -> Pipeline:
     """The pipeline that a row of the table is."""
     restore = None
     if row["restore_savepoint"] is not None:
-        restore = Restore(row["restore_savepoint"], row["restore_parallelism"], row["restore_replay"])
+        restore = Restore(
+            row["restore_savepoint"], row["restore_parallelism"], row["restore_replay"], row["restore_save_as"]
+        )
     return Pipeline(
         id=row["id"],
         name=row["name"],
@@ -128,6 +131,7 @@ def _row(pipeline: Pipeline) -> Mapping[str, object]:
         "restore_savepoint": restore and restore.savepoint_id,
         "restore_parallelism": restore and restore.parallelism,
         "restore_replay": restore and restore.allow_replay,
+        "restore_save_as": restore and restore.save_as,
         "revision": pipeline.revision,
         "stopped_by": pipeline.stop_request and pipeline.stop_request.by,
         "stopped_at": pipeline.stop_request and pipeline.stop_request.at,

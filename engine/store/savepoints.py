@@ -29,6 +29,7 @@ from sqlalchemy import (
 from sqlalchemy import update as update_rows
 
 from engine.errors import SavepointNotFoundError
+from engine.jobs.rollback import SavedState
 from engine.jobs.states import State
 from engine.store.columns import Instant
 from engine.store.database import METADATA
@@ -165,6 +166,25 @@ def deleting(connection: Connection) -> Sequence[tuple[str, str]]:
 def forget(connection: Connection, savepoint_id: str) -> None:
     """Forget one whose files are gone."""
     connection.execute(delete(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id, not_(_IS_THERE)))
+
+
+def pending_before_versions(connection: Connection, pipeline_id: str) -> Sequence[Savepoint]:
+    """Those of a pipeline that a driver is to take before a version, and that nobody has settled yet."""
+    is_one = and_(SAVEPOINTS.c.state == "pending", SAVEPOINTS.c.before_version.is_not(None))
+    query = select(SAVEPOINTS).where(SAVEPOINTS.c.pipeline_id == pipeline_id, is_one)
+    return [_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def before_versions(connection: Connection, pipeline_id: str) -> Sequence[SavedState]:
+    """The states of a pipeline that were saved before another version took their place, and can be gone back to."""
+    is_one = and_(
+        SAVEPOINTS.c.pipeline_id == pipeline_id,
+        SAVEPOINTS.c.state == "completed",
+        SAVEPOINTS.c.before_version.is_not(None),
+        SAVEPOINTS.c.version.is_not(None),
+    )
+    query = select(SAVEPOINTS.c.id, SAVEPOINTS.c.before_version, SAVEPOINTS.c.version).where(is_one)
+    return [SavedState(row.id, row.before_version, row.version) for row in connection.execute(query)]
 
 
 def states(connection: Connection, pipeline_id: str) -> Sequence[str]:

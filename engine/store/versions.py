@@ -94,6 +94,13 @@ def by_fingerprint(connection: Connection, pipeline_id: str, newest: int) -> Map
     return {row.fingerprint: row.number for row in connection.execute(rows)}
 
 
+def all_plans(connection: Connection, pipeline_id: str, newest: int) -> Mapping[int, str]:
+    """The fingerprint of each version of a pipeline, up to a version."""
+    known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
+    rows = connection.execute(select(VERSIONS.c.number, VERSIONS.c.fingerprint).where(known))
+    return {row.number: row.fingerprint for row in rows}
+
+
 def plans(connection: Connection, numbers: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Plan]:
     """The plans of some versions, by pipeline and number."""
     same = tuple_(VERSIONS.c.pipeline_id, VERSIONS.c.number).in_(numbers)

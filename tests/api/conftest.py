@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,17 +19,17 @@ from engine.api.context import Context, LastCalls, SavepointContent
 from engine.api.waiting_requests import Changes
 from engine.checkpoints.manifest import NAME, Origin, SavepointManifest, read_manifest, write_manifest
 from engine.errors import ScriptRefused, TextPosition, UnknownColumnError, UnknownTableError
-from engine.jobs.actions import MaintenanceTask
+from engine.jobs.actions import MaintenanceTask, RestoreSavepoint
 from engine.jobs.assignment import Assignment
 from engine.jobs.controller import Controller, hash_key
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.runner import Holder
-from engine.jobs.spec import PlannedQuery, ShownUpgrade
+from engine.jobs.spec import PlannedQuery, Restore, ShownUpgrade
 from engine.jobs.status import Failure, Run
 from engine.store.records import StoredRecords
-from engine.store.savepoints import Savepoint
+from engine.store.savepoints import Savepoint, page
 from engine.store.versions import by_fingerprint
 from tests.api.stand_in_server import StandInServer
 from tests.databases import new_database
@@ -48,6 +48,9 @@ class FakeRunner:
     killed: list[int] = field(default_factory=list)
     poked: list[int] = field(default_factory=list)
     work: dict[str, Maintenance] = field(default_factory=dict)
+    restored: list[Restore] = field(default_factory=list)
+    save: Callable[[str, Restore], None] = lambda *_: None
+    """Takes the savepoint that comes before a restore."""
 
     def launch(self, assignment: Assignment) -> Holder:
         self.launched.append(assignment)
@@ -71,6 +74,9 @@ class FakeRunner:
         self.processes[run.generation] = Process.GONE
 
     def begin_maintenance(self, pipeline_id: str, task: MaintenanceTask) -> None:
+        if isinstance(task, RestoreSavepoint):
+            self.restored.append(task.restore)
+            self.save(pipeline_id, task.restore)
         self.work[pipeline_id] = Maintenance(task, "done")
 
     def maintenance(self, pipeline_id: str) -> Maintenance | None:
@@ -162,6 +168,14 @@ class Plane:
                 known = by_fingerprint(connection, assignment.pipeline_id, version)
             fake_take(self.context.directory.state(assignment.pipeline_id), stored, known)
 
+    def save_before_restore(self, pipeline_id: str, restore: Restore) -> None:
+        """What a restore saves of the state that is there."""
+        if restore.save_as is not None:
+            with self.context.database.reading() as connection:
+                [stored] = [saved for saved in page(connection, pipeline_id, 100) if saved.id == restore.save_as]
+                known = by_fingerprint(connection, pipeline_id, (stored.before_version or 1) - 1)
+            fake_take(self.context.directory.state(pipeline_id), stored, known)
+
     def end(self, outcome: str | None = "stopped", error: dict[str, str] | None = None) -> None:
         """The newest driver says goodbye, or nothing, and is gone."""
         if outcome is not None:
@@ -187,9 +201,9 @@ def report(epoch: int, minutes: int) -> dict[str, Any]:
 
 
 def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
-    """A plan is the query without its comments, and those of its words are targets that begin with `file:`. Its state
-    is bound to what comes before INTO, so that another target is another version of the same state. `bad` is refused,
-    twice."""
+    """A plan is the query without its comments, and those of its words are targets that begin with `file:`; those with
+    `kafka:` are sinks that take nothing back. Its state is bound to what comes before INTO, so that another target is
+    another version of the same state. `bad` is refused, twice."""
     if "bad" in query:
         first = UnknownTableError("no table 'x'", at=TextPosition(2, 1), hint="make one")
         raise ScriptRefused([first, UnknownColumnError("no column 'y'", at=TextPosition(1, 8))])
@@ -197,7 +211,8 @@ def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
     targets = tuple(word for word in words if word.startswith("file:"))
     text = " ".join(words)
     graph = '{"nodes": [], "edges": []}'
-    return PlannedQuery(text.partition(" INTO ")[0], graph, f"{text} {list(udfs)}", targets)
+    lasting = tuple((word.removeprefix("kafka:"), "kafka") for word in words if word.startswith("kafka:"))
+    return PlannedQuery(text.partition(" INTO ")[0], graph, f"{text} {list(udfs)}", targets, lasting)
 
 
 def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> SavepointContent:
@@ -258,6 +273,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with TestClient(build_app(context, rules), headers=headers, raise_server_exceptions=False) as http:
         planes.append(Plane(http, controller, runner, context))
+        runner.save = planes[0].save_before_restore
         yield planes[0]
     context.workers.shutdown()
     database.close()

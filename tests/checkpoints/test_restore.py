@@ -127,3 +127,47 @@ def test_only_the_last_replaced_states_are_kept(paths: StatePaths, saved: Path) 
         restore(saved, paths.root, allow_replay=True)
 
     assert sorted(entry.name for entry in (paths.root / "replaced").iterdir()) == ["000003", "000004"]
+
+
+def test_the_state_that_is_there_can_be_saved_before_another_takes_its_place(paths: StatePaths, saved: Path) -> None:
+    commit(paths.checkpoint, 10)
+
+    restore(saved, paths.root, allow_replay=True, save_as="sp_before")
+    restore(saved, paths.root, allow_replay=True, save_as="sp_before")
+
+    assert savepoints.verify(paths.savepoints / "sp_before").epoch == 10
+    assert spark_log.newest_commit(paths.checkpoint) == 9
+
+
+def test_a_restore_that_was_cut_short_does_not_save_what_it_has_put_there(paths: StatePaths, saved: Path) -> None:
+    restore(saved, paths.root, allow_replay=True)
+
+    restore(saved, paths.root, allow_replay=True, save_as="sp_before")
+
+    assert not (paths.savepoints / "sp_before").exists()
+
+
+def test_a_state_that_cannot_be_read_is_replaced_without_being_saved(paths: StatePaths, saved: Path) -> None:
+    paths.lineage.unlink()  # the savepoint has the same file
+    paths.lineage.write_text("{")
+
+    restore(saved, paths.root, allow_replay=True, save_as="sp_before")
+
+    assert not (paths.savepoints / "sp_before").exists()
+    assert read_lineage(paths.lineage).parents == (("L1", 9),)
+
+
+@pytest.mark.parametrize(
+    ("current", "saved", "epoch", "left_at"),
+    [
+        (Lineage("a"), Lineage("a"), 7, 7),
+        (Lineage("b", (("a", 9),)), Lineage("a"), 7, 7),
+        (Lineage("c", (("a", 4),)), Lineage("b", (("a", 9),)), 20, 4),
+        (Lineage("c", (("b", 9), ("a", 4))), Lineage("b", (("a", 4),)), 20, 9),
+        (Lineage("x"), Lineage("a"), 7, None),
+    ],
+)
+def test_two_histories_know_the_last_epoch_that_they_have_in_common(
+    current: Lineage, saved: Lineage, epoch: int, left_at: int | None
+) -> None:
+    assert current.left_at(saved, epoch) == left_at

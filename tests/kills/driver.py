@@ -82,9 +82,9 @@ class StandInWork:
         """There is no state to lay out, only a width to write down."""
         rescale.repartition(state, parallelism, _no_spark)
 
-    def restore(self, savepoint: Path, state: Path, allow_replay: bool) -> None:
+    def restore(self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None) -> None:
         """Put a savepoint where the state is."""
-        restore.restore(savepoint, state, allow_replay=allow_replay)
+        restore.restore(savepoint, state, allow_replay=allow_replay, save_as=save_as)
 
 
 class _Writing:

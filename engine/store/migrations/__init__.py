@@ -25,6 +25,7 @@ from engine.store.migrations import (
     m0020_state_rows,
     m0021_upgrades,
     m0022_lasting_savepoints,
+    m0023_rollbacks,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -50,4 +51,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0020_state_rows.STATEMENTS,
     m0021_upgrades.STATEMENTS,
     m0022_lasting_savepoints.STATEMENTS,
+    m0023_rollbacks.STATEMENTS,
 )

@@ -1,0 +1,190 @@
+"""Rollback: a pipeline goes back to an earlier version, with the state that this version was left in.
+
+version 2 has taken over the state of version 1, saved as "before version 2"; rolled back, it becomes
+
+    version 3    the query of version 1, on the state of "before version 2"
+                 the state of version 2 is saved as "before version 3" first: so a rollback can be rolled back
+
+Everything is checked before anything stops, and the answer says which sinks cannot take back what they have written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+from sqlalchemy import Connection
+
+from engine.api import answers
+from engine.api.bodies import Body
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
+from engine.api.context import Context, ContextDep
+from engine.api.dry_run import DryRun, rehearse
+from engine.api.pipelines import show
+from engine.api.plan_restore import RestorePlan, plan_origin, read_checked
+from engine.api.problems import refusals
+from engine.api.savepoints import settle_taken, take_due
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage import Lineage, read_lineage
+from engine.checkpoints.manifest import SavepointManifest
+from engine.delivery.faults import reach
+from engine.errors import StaleWriteError, UnreadableStateError
+from engine.jobs import desired, ids
+from engine.jobs.fault_points import ControlPoint
+from engine.jobs.records import JobRecord
+from engine.jobs.rollback import SinkAhead, WayBack, sinks_ahead, way_back
+from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Version
+from engine.store import checkpoints, pipelines, savepoints, targets, versions
+from engine.store.records import read_record
+from engine.store.savepoints import Savepoint
+
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses=refusals(404))
+
+
+class RollbackRequest(Body):
+    """Which earlier version to go back to."""
+
+    to: int | None = Field(default=None, ge=1, description="The version; the one before by default.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rollback:
+    """A rollback that can be done. Without a restore the state goes on, since both versions have the same plan."""
+
+    way: WayBack
+    planned: Pipeline
+    version: Version | None
+    targets: tuple[str, ...] = ()
+    restore: RestorePlan | None = None
+    epoch: int | None = None
+    ahead: tuple[SinkAhead, ...] = ()
+
+    def ask(self, connection: Connection, record: JobRecord) -> Pipeline:
+        """The pipeline of which this is desired; refused when it was changed since this was planned."""
+        current = record.pipeline
+        if (current.id, current.version) != (self.planned.id, self.planned.version):
+            raise StaleWriteError(f"pipeline {current.name!r} has changed in between", hint="send the request again")
+        if self.restore is not None:
+            return self.restore.ask(connection, record)
+        if self.version is None:
+            return current
+        versions.add(connection, self.version)
+        targets.claim(connection, current.id, self.version.number, self.targets)
+        return desired.ask_version(current, self.version)
+
+    def answer(self) -> answers.Rollback:
+        """What it goes back to, as the API says it."""
+        ahead = [
+            answers.SinkAhead(table=sink.table, connector=sink.connector, epochs=sink.epochs, rows=sink.rows)
+            for sink in self.ahead
+        ]
+        return answers.Rollback(
+            version=self.way.version, savepoint_id=self.way.savepoint_id, epoch=self.epoch, ahead=ahead
+        )
+
+
+@ROUTER.post(
+    "/rollback",
+    status_code=202,
+    response_model=answers.RolledBackPipeline,
+    responses={200: {"model": answers.Effects}, **refusals(400, 409, 412)},
+)
+def rollback(
+    pipeline: str,
+    request: ChangeRequestDep,
+    context: ContextDep,
+    body: RollbackRequest | None = None,
+    dry_run: DryRun = False,
+) -> Response:
+    """Go back to an earlier version with the state that it was left in; a running job stops first. Its state is saved
+    before, so that a rollback can be rolled back. A pipeline that has that version's query already stays as it is."""
+    with context.database.reading() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        record = read_record(connection, pipeline)
+        request.check(record.pipeline)
+    settle_taken(context, record.pipeline.id)
+    plan = _plan(context, request, record, None if body is None else body.to)
+    if dry_run:
+        return rehearse(context, lambda connection: _rehearsed(connection, pipeline, plan), rollback=plan.answer())
+    return _store(context, request, pipeline, plan)
+
+
+def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int | None) -> _Rollback:
+    """Check a rollback wholly; refused with the reason why it cannot be done."""
+    pipeline, now = record.pipeline, context.clock()
+    with context.database.reading() as connection:
+        plans = versions.all_plans(connection, pipeline.id, pipeline.version)
+        way = way_back(pipeline.version, to, plans, savepoints.before_versions(connection, pipeline.id))
+        current = versions.get(connection, pipeline.id, pipeline.version)
+        origin = versions.get(connection, pipeline.id, way.version)
+        stored = None if way.savepoint_id is None else savepoints.get(connection, pipeline.id, way.savepoint_id)
+    if stored is None:
+        planned = context.plan(origin.spec.query, origin.spec.udfs)
+        if desired.means_the_same(current, origin.spec, planned):
+            return _Rollback(way, pipeline, None)
+        version = desired.next_version(current, origin.spec, planned, now, force=False, has_state=True)
+        return _Rollback(way, pipeline, version, planned.targets)
+    manifest, parallelism = read_checked(context, stored)
+    planned = plan_origin(context, manifest, origin)
+    version = desired.earlier_version(current, origin, planned, now)
+    before = Savepoint(
+        ids.make("sp"),
+        pipeline.id,
+        f"before version {version.number}",
+        now,
+        creator=request.caller,
+        reason=f"rollback to version {origin.number}",
+        before_version=version.number,
+    )
+    restore = Restore(stored.id, parallelism, allow_replay=True, save_as=before.id)
+    plan = RestorePlan(record, stored, restore, version, planned.targets, before)
+    ahead = _ahead(context, record, manifest, context.plan(current.spec.query, current.spec.udfs))
+    return _Rollback(way, pipeline, version, planned.targets, plan, stored.epoch, ahead)
+
+
+def _ahead(
+    context: Context, record: JobRecord, manifest: SavepointManifest, current: PlannedQuery
+) -> tuple[SinkAhead, ...]:
+    """The sinks that cannot go back with the state, and how far they are ahead of it by now."""
+    paths = StatePaths(context.directory.state(record.pipeline.id))
+    try:
+        last = read_lineage(paths.lineage).left_at(Lineage(manifest.lineage, manifest.parents), manifest.epoch)
+    except UnreadableStateError:
+        last = None
+    with context.database.reading() as connection:
+        rows = checkpoints.rows_written(connection, record.status.job_id)
+    return tuple(sinks_ahead(current.lasting, last, record.status.progress.epoch, rows))
+
+
+def _rehearsed(connection: Connection, pipeline: str, plan: _Rollback) -> tuple[JobRecord, Pipeline]:
+    record = read_record(connection, pipeline)
+    changed = plan.ask(connection, record)
+    return record, changed if changed == record.pipeline else pipelines.update(connection, changed)
+
+
+def _store(context: Context, request: ChangeRequest, pipeline: str, plan: _Rollback) -> Response:
+    """Write a rollback down, unless the same request was answered meanwhile, and have it brought about."""
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        record = read_record(connection, pipeline)
+        request.check(record.pipeline)
+        changed = plan.ask(connection, record)
+        if changed != record.pipeline:
+            changed = pipelines.update(connection, replace(changed, asked_by=request.who))
+            note(connection, context, request, changed.job_id, _told(plan, record.pipeline, changed))
+        shown = show(connection, changed.id, context)
+        content = answers.RolledBackPipeline(**dict(shown), rollback=plan.answer())
+        response = record_answer(connection, context, request, 202, content, changed)
+    reach(ControlPoint.AFTER_CHANGE)
+    context.changed(changed.id)
+    take_due(context, changed.id)  # of a job at rest, which goes back when its state is saved
+    return response
+
+
+def _told(plan: _Rollback, before: Pipeline, after: Pipeline) -> str:
+    """What the owner of the job reads of it."""
+    ahead = "".join(f"; {sink}" for sink in plan.ahead)
+    return f"it was rolled back to version {plan.way.version}: {desired.describe_change(before, after)}{ahead}"
