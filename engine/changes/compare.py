@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from engine.changes.operators import Consent, Pair, kept_by, operator_verdicts, pairs_of
+from engine.changes.operators import Consent, Pair, kept_by, moves_of, operator_verdicts, pairs_of
 from engine.changes.positions import source_numbers
 from engine.changes.sinks import sink_verdicts
 from engine.changes.sources import new_sources, source_verdicts
-from engine.changes.verdict import Change, UpgradePlan, Verdict
+from engine.changes.verdict import Change, Migration, UpgradePlan, Verdict
 from engine.compile import Program
 from engine.errors import UnknownSubjectError
 
@@ -39,18 +39,20 @@ def compare(
     `parallelism` is that of both, where it is known. Nothing is read or written."""
     consent = Consent(frozenset(keep_state), frozenset(reset))
     pairs = pairs_of(before.operators, after.operators)
+    moves = moves_of(pairs, after)
     _check_names(consent, pairs, before, after)
     is_same = before.fingerprint == after.fingerprint
     fresh = new_sources(before, after, consent.reset)
     verdicts = [
         *source_verdicts(before, after, consent.reset),
-        *operator_verdicts(pairs, consent, fresh, is_same=is_same),
+        *operator_verdicts(pairs, consent, moves, fresh, is_same=is_same),
         *sink_verdicts(before, after, consent.reset),
         *_lookup_verdicts(before, after),
         *_rescale(parallelism),
     ]
-    kept = kept_by(pairs, consent)
-    plan = UpgradePlan(before.fingerprint, after.fingerprint, tuple(verdicts), kept)
+    kept = kept_by(pairs, consent, moves)
+    migrated = {number: move for number, move in moves.items() if isinstance(move, Migration) and number in kept}
+    plan = UpgradePlan(before.fingerprint, after.fingerprint, tuple(verdicts), kept, migrated=migrated)
     return replace(plan, sources=source_numbers(before, after, kept, plan.dropped_sources))
 
 

@@ -13,8 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeAlias
 
-from engine.changes.verdict import Change, Verdict
+from engine.changes.migration import migration_of
+from engine.changes.verdict import Change, Migration, Verdict
+from engine.compile import Program
 from engine.plan.explain import grouping
 from engine.plan.nodes import Scan, UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate, is_updating
 from engine.plan.operators import Operator, Part
@@ -92,21 +95,35 @@ def _same_identity(old: Operator, new: Operator) -> bool:
     return old.identity == new.identity
 
 
-def kept_by(pairs: Sequence[Pair], consent: Consent) -> Mapping[int, int]:
+Moves: TypeAlias = Mapping[int, Migration | str]
+"""For the number of a new operator that has other columns than the old one how it goes on with that state, or in words
+why it cannot."""
+
+
+def moves_of(pairs: Sequence[Pair], after: Program) -> Moves:
+    """How the operators of the program `after` could go on whose columns have changed."""
+    return {
+        pair.new.number: migration_of(pair.old, pair.new, after)
+        for pair in pairs
+        if pair.old is not None and pair.new is not None and not _same_columns(pair.old, pair.new)
+    }
+
+
+def kept_by(pairs: Sequence[Pair], consent: Consent, moves: Moves) -> Mapping[int, int]:
     """For the number of a new operator that of the old one whose state it goes on with. None goes on above operators
     that do not: it would wait for changes of rows that nobody knows any more."""
     kept: dict[int, int] = {}
     # what is below an operator has larger numbers
     for pair in reversed(pairs):
         if pair.old is not None and pair.new is not None and not _missing_below(pair.old, pair.new, kept):
-            kept |= {pair.new.number: pair.old.number} if _may_keep(pair.old, pair.new, consent) else {}
+            kept |= {pair.new.number: pair.old.number} if _may_keep(pair.old, pair.new, consent, moves) else {}
     return kept
 
 
-def _may_keep(old: Operator, new: Operator, consent: Consent) -> bool:
+def _may_keep(old: Operator, new: Operator, consent: Consent, moves: Moves) -> bool:
     """Whether the state of an operator is right for another one, or is to be kept all the same."""
     names = {old.id, new.id}
-    if names & consent.reset or not _same_columns(old, new):
+    if names & consent.reset or isinstance(moves.get(new.number), str):
         return False
     has_same_rows = old.rows == new.rows and consent.reset.isdisjoint(old.sources)
     return has_same_rows or bool(names & consent.keep_state)
@@ -118,7 +135,12 @@ def _missing_below(old: Operator, new: Operator, kept: Mapping[int, int]) -> boo
 
 
 def _verdict_of(
-    pair: Pair, consent: Consent, pairs: Sequence[Pair], kept: Mapping[int, int], new_sources: frozenset[str]
+    pair: Pair,
+    consent: Consent,
+    pairs: Sequence[Pair],
+    kept: Mapping[int, int],
+    moves: Moves,
+    new_sources: frozenset[str],
 ) -> Verdict:
     if pair.new is not None and (pair.old is None or pair.names & consent.reset):
         known = ", ".join(_givers_of_changes(pair.new, pairs, kept, new_sources))
@@ -131,33 +153,50 @@ def _verdict_of(
         case Pair(Operator() as old, None):
             return _gone(pair, old, consent, pairs)
         case Pair(Operator() as old, Operator() as new):
-            return _of_both(pair, old, new, consent, kept)
+            return _of_both(pair, old, new, consent, kept, moves)
     raise AssertionError(pair)
 
 
-def _of_both(pair: Pair, old: Operator, new: Operator, consent: Consent, kept: Mapping[int, int]) -> Verdict:
+def _of_both(
+    pair: Pair, old: Operator, new: Operator, consent: Consent, kept: Mapping[int, int], moves: Moves
+) -> Verdict:
     if pair.names & consent.reset:
         return Verdict(
             "operator", old.id, Change.STATE_DROPPED, "it is to begin anew", _shown_of_new(new, frozenset()), loses=True
         )
+    move = moves.get(new.number)
+    if new.number in kept and isinstance(move, Migration):
+        return _migrated(old, new, move)
     if new.number in kept:
         reason = "; ".join(filter(None, (_difference_of_rows(old, new), _difference_of_ttl(old, new))))
         shown = "rows that it has kept from before stay in its results" if old.rows != new.rows else ""
         return Verdict("operator", old.id, Change.STATE_KEPT, reason, shown)
     reasons, ways = [], [f"--reset {old.id} gives up its state"]
-    if not _same_columns(old, new):
-        reasons.append(_difference_of_columns(old.columns, new.columns))
+    if isinstance(move, str):
+        reasons += [_difference_of_columns(old.columns, new.columns), *filter(None, [move])]
     if old.rows != new.rows:
         reasons.append(_difference_of_rows(old, new))
     anew = sorted(consent.reset.intersection(old.sources))
     if anew:
         reasons.append(f"its source {', '.join(anew)} begins anew, and rows may come again")
-    if (old.rows != new.rows or anew) and _same_columns(old, new):
+    if (old.rows != new.rows or anew) and not isinstance(move, str):
         ways.insert(0, f"--keep-state {old.id} lets the rows that it has kept stay")
     if _missing_below(old, new, kept):
         reasons.append("what is below it does not go on from where it was")
         ways = ways[-1:]
     return Verdict("operator", old.id, Change.REFUSED, f"{'; '.join(reasons)}: {', '.join(ways)}")
+
+
+def _migrated(old: Operator, new: Operator, move: Migration) -> Verdict:
+    """Of an operator that goes on with other columns: what becomes of which, and from when on a new one is right."""
+    came, _ = _came_and_went(old.columns, new.columns)
+    reasons = [_difference_of_columns(old.columns, new.columns), _difference_of_rows(old, new)]
+    kept = ", ".join(part.name for part in new.columns if part.name not in came)
+    shown = [f"{kept} {'goes' if kept.count(',') == 0 else 'go'} on in windows that are open"] if kept else []
+    if None in move.aggregates:
+        shown.append(f"windows that are open show NULL for {', '.join(came)}, which is right from the next window on")
+    shown += ["rows that it has kept from before stay in its results"] if old.rows != new.rows else []
+    return Verdict("operator", old.id, Change.STATE_MIGRATED, "; ".join(filter(None, reasons)), "; ".join(shown))
 
 
 def _givers_of_changes(
@@ -259,13 +298,13 @@ def _tables(operator: Operator) -> str:
 
 
 def operator_verdicts(
-    pairs: Sequence[Pair], consent: Consent, new_sources: frozenset[str], *, is_same: bool
+    pairs: Sequence[Pair], consent: Consent, moves: Moves, new_sources: frozenset[str], *, is_same: bool
 ) -> Iterator[Verdict]:
     """What becomes of all operators; of two scripts that mean the same, nothing. `new_sources` are the tables that are
     not read yet."""
-    kept = kept_by(pairs, consent)
+    kept = kept_by(pairs, consent, moves)
     for pair in pairs:
-        verdict = _verdict_of(pair, consent, pairs, kept, new_sources)
+        verdict = _verdict_of(pair, consent, pairs, kept, moves, new_sources)
         if is_same and verdict.change is Change.STATE_KEPT:
             verdict = Verdict("operator", verdict.name, Change.SAME)
         yield verdict

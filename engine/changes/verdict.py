@@ -49,22 +49,39 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Migration:
+    """How an operator goes on with the state of the old `operator`, which has other columns. `aggregates` has for each
+    aggregate of the new one the place of the same one in the old, None for a new one; `origins` the same for each
+    column that Spark keeps: a place, or with what a new column begins. `columns_before` and `columns_after` are what
+    Spark calls these columns."""
+
+    operator: int
+    aggregates: tuple[int | None, ...]
+    origins: tuple[str, ...]
+    columns_before: tuple[str, ...]
+    columns_after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UpgradePlan:
     """What becomes of a pipeline's state. `kept` says for Spark's number of an operator of the new script which number
-    of the old one has its state, and `sources` for one of a source which of the old ones has its position; `before` and
-    `after` are the fingerprints of both scripts."""
+    of the old one has its state, and `migrated` how, where it is to have another form; `sources` for one of a source
+    which of the old ones has its position. `before` and `after` are the fingerprints of both scripts."""
 
     before: str
     after: str
     verdicts: tuple[Verdict, ...]
     kept: Mapping[int, int]
     sources: Mapping[int, int] = field(default_factory=dict)
+    migrated: Mapping[int, Migration] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
         """The same text for plans that say the same: who accepts it accepts all that was shown, and nothing else."""
         verdicts = [asdict(verdict) for verdict in self.verdicts]
-        content = [self.before, self.after, verdicts, sorted(self.kept.items()), sorted(self.sources.items())]
+        positions = sorted(self.sources.items())
+        content: list[object] = [self.before, self.after, verdicts, sorted(self.kept.items()), positions]
+        content += [[number, asdict(migration)] for number, migration in sorted(self.migrated.items())]
         return hashlib.sha256(json.dumps(content).encode(errors="surrogatepass")).hexdigest()[:12]
 
     @property

@@ -39,11 +39,14 @@ from engine.checkpoints.operator_form import is_data, operator_numbers, read_for
 from engine.checkpoints.savepoints import link
 from engine.checkpoints.spark_log import CommitRecord, PlannedEpoch
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
+from engine.checkpoints.withheld import write_withheld
 from engine.delivery.durable import replace_durably
 from engine.errors import StateNotKeptError
+from engine.plan.withheld import Withheld
 
 _FIRST_SNAPSHOT = re.compile(r"1_([0-9a-f-]+)\.zip")
 _NO_CHOICE = SourceChoice()
+_NOTHING_WITHHELD: Withheld = {}
 _TABLES = {"SSTs", "logs"}
 """The folders of what snapshots name, under names that no two have."""
 
@@ -80,12 +83,14 @@ def carry_over(
     query: StatefulQuery,
     *,
     sources: SourceChoice = _NO_CHOICE,
+    withheld: Withheld = _NOTHING_WITHHELD,
     new_lineage: Callable[[], str] = new_id,
 ) -> None:
     """The next run is one of the new query. `operators` has for each operator of it that keeps its state the number
     of the old one; all others begin empty. `sources` says which sources are meant where a table has several, and which
-    tables are read anew. Raises StateNotKeptError, with nothing changed, when that cannot be. Killed in the middle it
-    has changed nothing, or all."""
+    tables are read anew. `withheld` says which aggregates of the new query are not known in which windows.
+    Raises StateNotKeptError, with nothing changed, when that cannot be. Killed in the middle it has changed nothing, or
+    all."""
     finish_swap(paths)
     if findings := examine(paths):
         raise findings[0].error()
@@ -104,6 +109,7 @@ def carry_over(
     for number in new.operators:
         _put_operator(checkpoint, old, new, number, operators.get(number))
     _put_notes(staging, paths, {name for name, source in zip(new.notes, order, strict=True) if source is not None})
+    write_withheld(checkpoint, withheld)
     write_json(staging / paths.pipeline.name, query.to_json())
     write_lineage(staging / paths.lineage.name, read_lineage(paths.lineage).forked_at(old.epoch, new_lineage()))
     commit_swap(paths)

@@ -58,7 +58,8 @@ class Operator:
     where a program has several of them, `id` tells them apart. `number` is the one that Spark's checkpoint has for it.
     `rows` is a text for which rows come to it; `conditions` are what is known of that, `functions` the user's functions
     that have made them. `columns` are what it keeps. `below` are the numbers of all operators that its rows come
-    through, `sinks` the tables that get what its branch releases."""
+    through, `sinks` the tables that get what its branch releases. A window `is_read_in_order` whose aggregates are all
+    read above it, in its own order: then that is the order in which Spark keeps them."""
 
     id: str
     identity: str
@@ -73,6 +74,7 @@ class Operator:
     columns: tuple[Part, ...]
     below: tuple[int, ...]
     sinks: tuple[str, ...]
+    is_read_in_order: bool = True
 
 
 def _stateful_nodes(parts: Parts) -> Iterator[tuple[int, Stateful, Path]]:
@@ -143,6 +145,7 @@ def _operator(
         columns=(*_columns(meanings, node), *_read_above(meanings, node, path)),
         below=tuple(range(number + 1, number + sum(map(is_stateful, walk(node))))),
         sinks=tuple(sorted(sinks)),
+        is_read_in_order=not isinstance(node, WindowAggregate) or not reading_steps(node, path),
     )
 
 

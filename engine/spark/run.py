@@ -30,6 +30,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.checkpoints.claim import Claim, StatefulQuery, claim
 from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.withheld import read_withheld
 from engine.compile import Program, compile_script
 from engine.connectors.base import SinkContext, Table
 from engine.connectors.secret_values import fill_in
@@ -37,6 +38,7 @@ from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.epoch_report import EpochReport
 from engine.instants import now
+from engine.plan.withheld import withhold
 from engine.process_endings import count_memory_kills
 from engine.spark.begun_epochs import BegunEpochs
 from engine.spark.dead_letter_tables import DeadLetterTable
@@ -240,6 +242,8 @@ def _run(
     listeners: _Listeners,
 ) -> Outcome:
     listeners.on_sign(StartStep.PLANNING)
+    parts = withhold(prepared.program.parts, read_withheld(prepared.paths.checkpoint))
+    prepared = replace(prepared, program=replace(prepared.program, parts=parts))
     spark.conf.set(_PARTITIONS, str(prepared.claim.parallelism))
     spark.conf.set(_COUNTS_STATE, str(prepared.spec.count_state).lower())
     try:

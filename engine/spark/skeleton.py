@@ -18,7 +18,7 @@ No source is opened and no sink either. What a state that goes on needs of it is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +74,7 @@ class EmptyReader(Reader):
 def build_skeleton(spark: SparkSession, program: Program, parallelism: int, target: Path) -> None:
     """Leave the checkpoint of a program that has committed one epoch without rows in the new folder `target`, its state
     in so many partitions. No other query may run in the session, which stays as it was."""
-    with _settings(spark, {_PARTITIONS: str(parallelism), _CHANGELOGS: "false"}):
+    with as_snapshots(spark, parallelism):
         frame = _stream(spark, program)
         query = (
             frame.writeStream.foreachBatch(_compute)
@@ -87,6 +87,11 @@ def build_skeleton(spark: SparkSession, program: Program, parallelism: int, targ
         finally:
             query.stop()
             leave_state(spark)
+
+
+def as_snapshots(spark: SparkSession, parallelism: int) -> AbstractContextManager[None]:
+    """Have Spark write states whole for a while, in so many partitions."""
+    return _settings(spark, {_PARTITIONS: str(parallelism), _CHANGELOGS: "false"})
 
 
 def _stream(spark: SparkSession, program: Program) -> DataFrame:

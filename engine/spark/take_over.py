@@ -36,10 +36,12 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.checkpoints.savepoints import Request, take_requested
+from engine.checkpoints.withheld import carried, read_withheld
 from engine.compile import Program
 from engine.connectors import connector_of
 from engine.delivery.manifests import find_manifest
 from engine.errors import NothingToSaveError, UpgradeRefusedError
+from engine.spark.migrate import migrate
 from engine.spark.run_spec import StateUpgrade
 from engine.spark.skeleton import build_skeleton
 from engine.spark.starts import begun_after, begun_tables, counting_starts
@@ -80,7 +82,11 @@ def take_over(
         skeleton = Path(scratch) / "checkpoint"
         build_skeleton(spark, program, held.parallelism, skeleton)
         sources = SourceChoice(plan.sources, plan.dropped_sources)
-        carry_over(paths, skeleton, plan.kept, query, sources=sources)
+        by_number = {operator.number: operator for operator in program.operators}
+        open_windows = migrate(spark, paths.checkpoint, skeleton, by_number, plan.migrated)
+        kept = {number: old for number, old in plan.kept.items() if number not in plan.migrated}
+        withheld = carried(read_withheld(paths.checkpoint), kept, plan.migrated, open_windows)
+        carry_over(paths, skeleton, kept, query, sources=sources, withheld=withheld)
     bring_home(paths.checkpoint)
     lineage = read_lineage(paths.lineage)
     return replace(held, lineage=lineage.id, parents=lineage.parents, is_foreign=False)

@@ -148,11 +148,7 @@ def test_a_filter_in_front_of_the_state_is_refused_until_somebody_lets_old_rows_
 @pytest.mark.parametrize(
     ("script", "old", "new", "words"),
     [
-        (TUMBLE, "sum(n) AS s", "sum(n) AS s, max(n) AS m", "+ max(n)"),
-        (HOP, "sum(n) AS s", "sum(n) AS s, max(n) AS m", "+ max(n)"),
         (SESSION, "sum(n) AS s", "sum(n) AS s, max(n) AS m", "+ max(n)"),
-        (TUMBLE, ", sum(n) AS s", "", "- sum(n)"),
-        (TUMBLE, "count(*) AS c, sum(n) AS s", "sum(n) AS s, count(*) AS c", "another order"),
         (GROUP, "sum(n) AS s", "sum(n) AS s, max(n) AS m", "+ max(n)"),
         (GROUP, "GROUP BY user", "GROUP BY user HAVING max(n) > 3", "+ max(n)"),
         (GROUP, ", sum(n) AS s", "", "- sum(n)"),

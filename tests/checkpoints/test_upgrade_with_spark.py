@@ -34,7 +34,8 @@ from tests.streams.play import play
 __all__ = ["pipeline"]
 pytestmark = pytest.mark.spark
 
-SUMS = f"INSERT INTO counts SELECT w.start, key, n FROM ({WINDOWS.replace('count(*)', 'sum(number)')});"
+SUMS_AND_MEDIANS = WINDOWS.replace("count(*)", "median(number) AS m, sum(number)")
+SUMS = f"INSERT INTO counts SELECT w.start, key, n FROM ({SUMS_AND_MEDIANS});"
 
 
 def upgrade(story: Pipeline, sql: str, wish: StateUpgrade | None = None, stop_after: int | None = None) -> list[int]:

@@ -1,0 +1,175 @@
+"""Whether the state of a window can go on with other aggregates, and how.
+
+    before    count(*), min(price)             keeps count, min
+    after     count(*), sum(price), max(n)     keeps count, sum, max     <- 0, null, null
+
+What a new aggregate is in windows that are open at the change is not known, and must not look as if it were: those
+windows show NULL for it. So it may go into a sink, also as a part of a sum; a condition, a ranking or another operator
+over it would make something of that NULL, and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.changes.verdict import Migration
+from engine.compile import Program
+from engine.plan.explain import aggregate_name
+from engine.plan.expr import Call, Cast, Column, Expr, Member, columns_of
+from engine.plan.nodes import (
+    Aggregate,
+    Branch,
+    Project,
+    Union,
+    UpdatingAggregate,
+    UpdatingJoin,
+    UpdatingTop,
+    WindowAggregate,
+    Write,
+)
+from engine.plan.operators import Operator
+from engine.plan.reads import read_by
+from engine.plan.tree import Node, inputs_of
+from engine.plan.window_columns import are_kept_apart, columns_of_aggregate
+
+_NULL_IN_NULL_OUT = frozenset({"+", "-", "*", "/", "%"})
+
+
+def migration_of(old: Operator, new: Operator, after: Program) -> Migration | str:
+    """How the new operator, of the program `after`, goes on with the state of the old one, which means the same but for
+    its aggregates; or in words why it cannot."""
+    if old.kind not in ("tumble", "hop") or new.kind != old.kind:
+        return ""
+    keys, aggregates, readers = _parts(old)
+    new_keys, new_aggregates, new_readers = _parts(new)
+    if keys != new_keys or not aggregates or not new_aggregates:
+        return ""
+    if not (old.is_read_in_order and new.is_read_in_order):
+        return "that can be done only where all aggregates of the window are read, in its order"
+    if readers or new_readers:
+        return "another operator that keeps state reads it"
+    old_calls, new_calls = _calls(old), _calls(new)
+    for call in (*old_calls, *new_calls):
+        if columns_of_aggregate(call) is None:
+            return f"{aggregate_name(call)} cannot be moved yet"
+    if not (are_kept_apart(old_calls) and are_kept_apart(new_calls)):
+        return "two of its aggregates are the same in a state"
+    places = tuple(aggregates.index(part) if part in aggregates else None for part in new_aggregates)
+    unknown = {place for place, old_place in enumerate(places) if old_place is None}
+    if unknown and (complaints := _Unknown(after, new, unknown).complaints()):
+        return "; ".join(complaints)
+    return Migration(
+        operator=old.number,
+        aggregates=places,
+        origins=tuple(_origins(old_calls, new_calls, places)),
+        columns_before=tuple(_names(old_calls)),
+        columns_after=tuple(_names(new_calls)),
+    )
+
+
+def _parts(operator: Operator) -> tuple[list[str], list[str], list[str]]:
+    """What the keys of a window mean, what its aggregates do, and what reads them."""
+    node = operator.node
+    assert isinstance(node, WindowAggregate)
+    meanings = [part.meaning for part in operator.columns]
+    keys, aggregates = len(node.keys), len(node.aggregates)
+    return meanings[:keys], meanings[keys : keys + aggregates], meanings[keys + aggregates :]
+
+
+def _calls(operator: Operator) -> list[Aggregate]:
+    assert isinstance(operator.node, WindowAggregate)
+    return [named.aggregate for named in operator.node.aggregates]
+
+
+def _names(calls: Sequence[Aggregate]) -> Iterator[str]:
+    for call in calls:
+        yield from (column.name for column in columns_of_aggregate(call) or ())
+
+
+def _origins(old: Sequence[Aggregate], new: Sequence[Aggregate], places: Sequence[int | None]) -> Iterator[str]:
+    """For each column of the new state the place of the old one, or with what a new one begins."""
+    widths = [len(columns_of_aggregate(call) or ()) for call in old]
+    for call, place in zip(new, places, strict=True):
+        for number, column in enumerate(columns_of_aggregate(call) or ()):
+            yield column.start if place is None else str(sum(widths[:place]) + number)
+
+
+@dataclass(slots=True)
+class _Unknown:
+    """Where the values of some aggregates go that are not known for a while, all the way up to the sinks."""
+
+    program: Program
+    operator: Operator
+    places: Collection[int]
+    found: dict[str, None] = field(default_factory=dict)
+
+    def complaints(self) -> list[str]:
+        """What makes something of these values, in words."""
+        for write in self.program.parts.writes:
+            self._written(write)
+        return list(self.found)
+
+    def _written(self, write: Write) -> None:
+        unknown = self._columns(write.input)
+        columns = self.program.tables[write.table].schema
+        for name, column in zip(write.input.schema.names, columns, strict=True):
+            if name in unknown and not column.nullable:
+                self._complain(f"column {column.name} of {write.table} is NOT NULL, and would be NULL for a while")
+
+    def _columns(self, node: Node) -> Collection[str]:
+        """The columns of a relation that are not known for a while."""
+        if isinstance(node, Branch):
+            return self._columns(self.program.parts.branches[node.index])
+        if node == self.operator.node and isinstance(node, WindowAggregate):
+            return {node.aggregates[place].name for place in self.places}
+        below = [self._columns(part) for part in inputs_of(node)]
+        if not any(below):
+            return ()
+        match node:
+            case Project(_, columns):
+                return {named.name for named in columns if self._passes_on(named.expr, below[0])}
+            case Union(inputs):
+                pairs = [(part.schema.names, unknown) for part, unknown in zip(inputs, below, strict=True)]
+                names = enumerate(node.schema.names)
+                return {name for place, name in names if any(parts[place] in unknown for parts, unknown in pairs)}
+            case WindowAggregate() | UpdatingAggregate() | UpdatingJoin() | UpdatingTop():
+                self._refuse_read(node, below)
+                if isinstance(node, UpdatingJoin | UpdatingTop):
+                    self._complain(f"{_said(node)} would keep its new values, which are not known for a while")
+                return ()
+        self._refuse_read(node, below)
+        return {name for unknown in below for name in unknown}
+
+    def _refuse_read(self, node: Node, below: Sequence[Collection[str]]) -> None:
+        for name in sorted(read_by(node) & {name for unknown in below for name in unknown}):
+            self._complain(f"{_said(node)} reads its new {name}, which is not known for a while")
+
+    def _passes_on(self, expr: Expr, unknown: Collection[str]) -> bool:
+        """Whether a value is NULL where one of these is; one that is made of them in another way is refused."""
+        if not columns_of(expr) & {*unknown}:
+            return False
+        match expr:
+            case Column():
+                return True
+            case Cast(inner) | Member(inner):
+                return self._passes_on(inner, unknown)
+            case Call(function, arguments) if function in _NULL_IN_NULL_OUT:
+                passed = [self._passes_on(argument, unknown) for argument in arguments]
+                return any(passed)
+        names = ", ".join(sorted(columns_of(expr) & {*unknown}))
+        self._complain(f"something else is made of its new {names}, which is not known for a while")
+        return True
+
+    def _complain(self, text: str) -> None:
+        self.found[text] = None
+
+
+_NODES: Mapping[str, str] = {
+    "Filter": "a condition", "Over": "a function over the window", "Top": "a ranking", "WindowJoin": "a join",
+    "LookupJoin": "a join", "UpdatingJoin": "a join", "UpdatingTop": "a ranking", "Unnest": "unnest",
+}  # fmt: skip
+
+
+def _said(node: Node) -> str:
+    return _NODES.get(type(node).__name__, "another aggregate")

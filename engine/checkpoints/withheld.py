@@ -1,0 +1,76 @@
+"""Which aggregates are withheld in which windows, as a checkpoint says it: see `engine.plan.withheld`.
+
+    checkpoint/withheld.json     {"1": {"0": [[1704067200000000, 1704067800000000]]}}
+                                 in operator 1, aggregate 0, in windows that start between 00:00 and 00:10
+
+It is of the checkpoint and goes with it, into savepoints and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from engine.changes.verdict import Migration
+from engine.checkpoints.contents import WITHHELD
+from engine.checkpoints.layout import read_json, unreadable, write_json
+from engine.plan.withheld import Range, Withheld
+
+
+def read_withheld(checkpoint: Path) -> Withheld:
+    """What a checkpoint withholds; refused when the file is damaged."""
+    path = checkpoint / WITHHELD
+    try:
+        return {int(number): _places(places) for number, places in (read_json(path) or {}).items()}
+    except ValueError as error:
+        raise unreadable(path) from error
+
+
+def write_withheld(checkpoint: Path, withheld: Withheld) -> None:
+    """Note it in a checkpoint that withholds anything."""
+    if withheld:
+        by_text = {
+            str(number): {str(place): [list(pair) for pair in ranges] for place, ranges in places.items()}
+            for number, places in withheld.items()
+        }
+        write_json(checkpoint / WITHHELD, by_text)
+
+
+def carried(
+    old: Withheld,
+    kept: Mapping[int, int],
+    migrated: Mapping[int, Migration],
+    open_windows: Mapping[int, Sequence[Range]],
+) -> Withheld:
+    """What is withheld in the state of a new query: of what is `kept` the same as before, of what is `migrated` the
+    aggregates that stay, under their new places, and all that are new, in the windows that are open."""
+    withheld = {number: dict(old.get(before, {})) for number, before in kept.items()}
+    for number, migration in migrated.items():
+        before = old.get(migration.operator, {})
+        withheld[number] = {
+            place: open_windows.get(number, ()) if old_place is None else before.get(old_place, ())
+            for place, old_place in enumerate(migration.aggregates)
+        }
+    some = {number: {place: pairs for place, pairs in places.items() if pairs} for number, places in withheld.items()}
+    return {number: places for number, places in some.items() if places}
+
+
+def _places(places: object) -> Mapping[int, Sequence[Range]]:
+    match places:
+        case dict():
+            return {int(place): _ranges(pairs) for place, pairs in places.items()}
+    raise ValueError(places)
+
+
+def _ranges(pairs: object) -> Sequence[Range]:
+    match pairs:
+        case list():
+            return tuple(map(_range, pairs))
+    raise ValueError(pairs)
+
+
+def _range(pair: object) -> Range:
+    match pair:
+        case [int(first), int(last)]:
+            return first, last
+    raise ValueError(pair)

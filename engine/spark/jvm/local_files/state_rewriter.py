@@ -1,0 +1,49 @@
+"""The rows of an operator's state put into the empty state of another one, with other columns in their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class StateRewriter:
+    """Puts the state of an operator of a checkpoint into that of an operator of another one; Java does the work."""
+
+    java: Any
+
+    @property
+    def has_same_keys(self) -> bool:
+        """Whether both have the same keys, which begin with a window."""
+        return bool(self.java.hasSameKeys())
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the old values are made of, and the new ones."""
+        return _listed(self.java.columnsBefore()), _listed(self.java.columnsAfter())
+
+    @property
+    def window_starts(self) -> tuple[int, ...]:
+        """When the windows begin that are in the rows so far: microseconds, in order."""
+        return tuple(map(int, _listed(self.java.windowStarts())))
+
+    def rewrite(self, partition: int, version: int, state_id: str, origins: Sequence[str]) -> str:
+        """Put the rows of a partition into the new state, each column from its origin; the id of its version 1."""
+        return str(self.java.rewrite(partition, version, state_id, ",".join(origins)))
+
+
+def state_rewriter(spark: SparkSession, old: Path, operator: int, new: Path, new_operator: int) -> StateRewriter:
+    """What puts the state of an operator of the checkpoint `old` into that of an operator of the checkpoint `new`."""
+    jvm = spark.sparkContext._jvm  # noqa: SLF001 - pyspark has no other way to Java
+    assert jvm is not None
+    roots = [(checkpoint.absolute() / "state").as_uri() for checkpoint in (old, new)]
+    session = spark._jsparkSession  # noqa: SLF001 - see above
+    return StateRewriter(jvm.arroyo.StateRewriter(session, roots[0], operator, roots[1], new_operator))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(",")))

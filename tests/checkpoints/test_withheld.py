@@ -1,0 +1,49 @@
+"""What is withheld goes on with the state, under the new numbers and places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.changes.verdict import Migration
+from engine.checkpoints.withheld import carried, read_withheld, write_withheld
+from engine.errors import UnreadableStateError
+
+
+def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+    withheld = {3: {0: ((0, 20), (50, 50)), 2: ((7, 7),)}}
+
+    write_withheld(tmp_path, withheld)
+
+    assert read_withheld(tmp_path) == withheld
+
+
+def test_nothing_is_no_file(tmp_path: Path) -> None:
+    write_withheld(tmp_path, {})
+
+    assert [*tmp_path.iterdir()] == []
+    assert read_withheld(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"1": 2}', '{"a": {}}', '{"1": {"0": [[1]]}}', '{"1": {"0": [["a", 2]]}}']
+)
+def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "withheld.json").write_text(text)
+
+    with pytest.raises(UnreadableStateError, match="withheld"):
+        read_withheld(tmp_path)
+
+
+def test_what_is_kept_and_what_is_moved_stays_withheld_and_what_is_new_is_as_well() -> None:
+    old = {0: {0: ((1, 1),)}, 1: {0: ((2, 2),), 1: ((3, 3),)}, 2: {0: ((4, 4),)}}
+    migration = Migration(1, (None, 1), (), (), ())
+
+    withheld = carried(old, {5: 0, 7: 9}, {6: migration}, {6: ((8, 9),)})
+
+    assert withheld == {5: {0: ((1, 1),)}, 6: {0: ((8, 9),), 1: ((3, 3),)}}
+
+
+def test_where_no_window_is_open_nothing_is_withheld() -> None:
+    assert carried({}, {}, {6: Migration(1, (None, 1), (), (), ())}, {6: ()}) == {}
