@@ -11,16 +11,19 @@ from engine.commands.base import Command, path
 from engine.commands.client import Json, segment
 from engine.commands.connection_file import add_connections_argument, connections_text
 from engine.commands.remote import add_connection, connect, errors_shown, say
-from engine.commands.state_texts import listing_text, summary_text
+from engine.commands.state_texts import diagnosis_text, listing_text, summary_text
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import NoStateError, RequestError
 
-_ACTIONS = ("ls", "show")
+_ACTIONS = ("ls", "show", "verify", "doctor")
 
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "action", choices=_ACTIONS, help="List the epochs and savepoints that are kept, or show what the newest holds"
+        "action",
+        choices=_ACTIONS,
+        help="List the epochs and savepoints that are kept, show what the newest epoch holds, verify that it is whole, "
+        "or have the doctor say what damage means and what to do",
     )
     parser.add_argument("subject", nargs="?", metavar="DIR", help="List what is in this directory or those below it")
     parser.add_argument("--state-dir", metavar="DIR", type=path, help="Look into this state directory")
@@ -34,6 +37,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--count", action="store_true", help="Count rows however much state there is, which reads all of it"
     )
+    parser.add_argument("--rows", action="store_true", help="Read every row of the state when it is verified")
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="Show it in this form (default: text)"
     )
@@ -46,7 +50,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     if args.json:
         args.format = "json"
-    return _list(args) if args.action == "ls" else _show(args)
+    return {"ls": _list, "show": _show, "verify": _verify, "doctor": _verify}[args.action](args)
 
 
 def _list(args: Namespace) -> int:
@@ -70,6 +74,24 @@ def _show(args: Namespace) -> int:
     answer = _of_pipeline(args) if args.pipeline is not None else _of_directory(args)
     say(json.dumps(answer, indent=2) if args.format == "json" else summary_text(answer))
     return 0
+
+
+def _verify(args: Namespace) -> int:
+    from engine.inspection.diagnosis import diagnose  # noqa: PLC0415 - see above
+
+    if args.pipeline is not None:
+        raise RequestError(
+            f"arroyo state {args.action} reads the files of a state", hint="name their directory with --state-dir"
+        )
+    if args.subject is not None and args.state_dir is None:
+        args.state_dir = Path(args.subject)
+    directory, _ = _chosen(args)
+    if not directory.is_dir():
+        raise NoStateError(f"there is no directory {directory}", hint="name a state directory or a savepoint")
+    diagnosis = diagnose(directory, reads_rows=args.rows)
+    explains = args.action == "doctor"
+    say(json.dumps(diagnosis.to_json(), indent=2) if args.format == "json" else diagnosis_text(diagnosis, explains))
+    return 2 if diagnosis.damages else 0
 
 
 def _of_pipeline(args: Namespace) -> Mapping[str, object]:

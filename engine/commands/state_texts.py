@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.commands.remote import facts, instant, table
+from engine.inspection.diagnosis import Diagnosis
 
 Shown = Mapping[str, Any]
 
@@ -46,6 +47,21 @@ def listing_text(listing: Shown) -> str:
     parts.append(table(("EPOCH", "STATUS", "AT", "BYTES", "RESTORABLE"), epochs) if epochs else "no epochs")
     parts += [table(("SAVEPOINT", "EPOCH", "AT", "BYTES", ""), savepoints)] if savepoints else []
     return "\n\n".join(parts)
+
+
+def diagnosis_text(diagnosis: Diagnosis, explains: bool) -> str:
+    """What is wrong, a line each, and what it means and the way out when that is to be explained."""
+    if not diagnosis.damages:
+        return f"{diagnosis.directory} is whole"
+    lines = []
+    for damage in diagnosis.damages:
+        lines.append(f"{damage.code}: {damage}")
+        if explains:
+            about = damage.kind.value
+            lines += [f"    it means: {about.meaning}", f"    way out: {about.way_out}"]
+    if explains:
+        lines += ["", diagnosis.advice]
+    return "\n".join(lines)
 
 
 def _facts(state: Shown) -> Iterator[tuple[str, object]]:

@@ -53,7 +53,8 @@ def read_table(path: Path) -> Iterator[Change]:
     footer = BytesReader(content, len(content) - _FOOTER)
     sums = footer.number(1)
     names, index = _handle(footer), _handle(footer)
-    _block(content, names, sums)  # where the other blocks are, which nobody needs here
+    for _, place in _entries(_block(content, names, sums)):
+        _block(content, _handle(BytesReader(place)), sums)  # not needed here, but RocksDB reads it
     for handle in _handles(_block(content, index, sums)):
         for key, value in _entries(_block(content, handle, sums)):
             yield _change(key, value)

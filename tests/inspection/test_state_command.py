@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,71 @@ def test_all_states_below_a_directory_are_listed(kept: Kept, capsys: pytest.Capt
     assert run("ls", root, "--json") == 0
 
     assert [listing["name"] for listing in json.loads(capsys.readouterr().out)] == ["open_files", "windows"]
+
+
+@pytest.mark.parametrize("verb", ["verify", "doctor"])
+def test_a_sound_state_is_whole(kept: Kept, capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    state = kept("updating_joins")
+
+    assert run(verb, "--state-dir", state, "--rows") == 0
+    assert run(verb, state / "savepoints" / "kept") == 0
+    assert run(verb, "--state-dir", state, "--savepoint", "kept", "--rows") == 0
+
+    assert capsys.readouterr().out.splitlines() == [
+        f"{state} is whole",
+        f"{state}/savepoints/kept is whole",
+        f"{state}/savepoints/kept is whole",
+    ]
+
+
+def test_what_is_wrong_is_named_and_explained(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    state = kept("windows")
+    plan = state / "checkpoint/offsets/3"
+    plan.unlink()
+
+    assert run("verify", "--state-dir", state) == 2
+    assert capsys.readouterr().out == f"damage.plan_lost: {plan} is missing, though its epoch is committed\n"
+
+    assert run("doctor", "--state-dir", state) == 2
+    text = capsys.readouterr().out
+    assert "it means: the newest committed epoch has no plan" in text
+    assert "way out: restore a savepoint" in text
+    assert text.endswith("savepoint kept of epoch 1 is whole: arroyo restore PIPELINE kept --allow-replay\n")
+
+
+def test_a_savepoint_that_is_damaged_too_is_no_way_out(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    state = kept("windows")
+    (state / "checkpoint/metadata").unlink()
+    (state / "savepoints/kept/checkpoint/metadata").write_text("{}")
+
+    assert run("doctor", "--state-dir", state, "--json") == 2
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["is_whole"], shown["savepoint"]) == (False, None)
+    assert [damage["code"] for damage in shown["damages"]] == ["damage.identity"]
+
+    assert run("doctor", "--state-dir", state) == 2
+    assert "no savepoint here is whole" in capsys.readouterr().out
+
+
+def test_rows_that_cannot_be_read_are_found_behind_right_sums(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    state = kept("windows")
+    changelog = next((state / "checkpoint/state/0/0").glob("4_*.changelog"))
+    content = changelog.read_bytes()[:-9]
+    changelog.write_bytes(content)
+    sums = b"crc\0" + (512).to_bytes(4, "big")
+    for at in range(0, len(content), 512):
+        sums += zlib.crc32(content[at : at + 512]).to_bytes(4, "big")
+    changelog.with_name(f".{changelog.name}.crc").write_bytes(sums)
+
+    assert run("verify", "--state-dir", state) == 0
+    assert run("verify", "--state-dir", state, "--rows") == 2
+    assert "damage.state_file" in capsys.readouterr().out
+
+
+def test_only_files_are_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("verify", "--pipeline", "orders") == 2
+    assert run("verify", "--state-dir", tmp_path / "none") == 2
+    assert run("verify") == 2
 
 
 def test_who_names_no_state_is_told_how(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,44 @@
+"""An attempt at reading a file: whatever a damaged one makes of its reader is one sentence about the file."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from engine.errors import EngineError
+from engine.inspection.bytes_read import NotAsWrittenError
+from engine.inspection.damage import Damage, Kind
+from engine.inspection.sums import SumsUnreadableError, has_sums
+
+_OF_DAMAGED_FILES: tuple[type[Exception], ...] = (
+    *(EngineError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError),
+    *(zipfile.BadZipFile, RecursionError, NotImplementedError, EOFError),
+)
+
+
+def attempt(kind: Kind, path: Path, read: Callable[[Path], object]) -> Iterator[Damage]:
+    """What is wrong with a file that has to be there, if anything."""
+    try:
+        read(path)
+    except FileNotFoundError as error:
+        missing = Path(str(error.filename)) if error.filename else path
+        yield Damage(kind, missing, "is missing")
+    except SumsUnreadableError as error:
+        yield Damage(Kind.SUM, path, str(error))
+    except NotAsWrittenError as error:
+        yield Damage(kind, path, str(error))
+    except OSError as error:
+        yield Damage(Kind.ACCESS, path, f"cannot be read: {error.strerror or error}")
+    except _OF_DAMAGED_FILES:
+        yield Damage(kind, path, "is empty" if path.is_file() and not path.stat().st_size else "cannot be understood")
+
+
+def with_sums(read: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Reading a file after it was compared with its sums."""
+
+    def compared(path: Path) -> object:
+        has_sums(path)
+        return read(path)
+
+    return compared

@@ -1,0 +1,114 @@
+"""The kinds of damage that a state or a savepoint may have: what each means, and the way out of it.
+
+Nothing here repairs anything: what a damaged file has said is not known, and would be a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+_RESTORE = "restore a savepoint"
+_SINKS = "put the sinks directory back from a copy, or restore a savepoint"
+_OTHER_SAVEPOINT = "use another savepoint; this one can be deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is said of a kind of damage. `code` is the same for ever."""
+
+    code: str
+    meaning: str
+    way_out: str
+
+
+class Kind(Enum):
+    """What is wrong."""
+
+    IDENTITY = About(
+        "damage.identity", "Spark does not know which query the checkpoint is of, and no run starts", _RESTORE
+    )
+    PLAN = About("damage.plan", "where an epoch ends is not known any more, and no run starts", _RESTORE)
+    PLAN_LOST = About(
+        "damage.plan_lost",
+        "the newest committed epoch has no plan: Spark would run it again, with input that may differ",
+        _RESTORE,
+    )
+    COMMIT = About(
+        "damage.commit", "which files of the state an epoch has made is not known, and no run starts", _RESTORE
+    )
+    COMMITS_LOST = About(
+        "damage.commits_lost",
+        "several epochs are planned and not committed, of which only the last one would be run again",
+        _RESTORE,
+    )
+    SOURCE_LOG = About("damage.source_log", "what a source has written down is lost, and no run starts", _RESTORE)
+    STATE_FILE = About("damage.state_file", "a part of the state cannot be read, and every run fails", _RESTORE)
+    STATE_LOST = About("damage.state_lost", "a part of the state is not there any more, and every run fails", _RESTORE)
+    OPERATOR = About("damage.operator", "what an operator keeps is not known any more, and no run starts", _RESTORE)
+    LAYOUT = About(
+        "damage.layout",
+        "a state was being laid out for another number of tasks where it lies, and was left in the middle",
+        "lay it out for that number again, or restore a savepoint",
+    )
+    SUM = About(
+        "damage.sum",
+        "the file beside it with its sums is no such file: whether the file is as it was written cannot be told",
+        "if the file itself is whole, the one with its sums can be deleted",
+    )
+    SWAP = About(
+        "damage.swap", "a state was being replaced by another one", "start the pipeline: the next run finishes that"
+    )
+    QUERY = About("damage.query", "nobody knows which query the state belongs to, and no run starts", _RESTORE)
+    LINEAGE = About("damage.lineage", "sinks cannot tell which of their output belongs to the state", _RESTORE)
+    GENERATION = About(
+        "damage.generation", "a run that was replaced could not be told from the one that has replaced it", _RESTORE
+    )
+    OWNER = About(
+        "damage.owner",
+        "nobody knows whose targets the sinks write, and no run starts",
+        "put the file back from a copy, or delete it and take the targets over with sink.existing = 'take_over'",
+    )
+    WIDTH = About("damage.width", "the state is cut into another number of parts than it is said to be", _RESTORE)
+    NOTE = About("damage.note", "what a reader has seen is lost, and with it a watermark", _RESTORE)
+    LEDGER = About("damage.ledger", "which epochs the sink has taken is not known, and every run stops", _SINKS)
+    LEDGER_AHEAD = About(
+        "damage.ledger_ahead",
+        "the sink has taken an epoch that the checkpoint has never planned: an old copy of it was put back",
+        "restore a savepoint, which takes the sink back, too",
+    )
+    LEDGER_FOREIGN = About(
+        "damage.ledger_foreign",
+        "the sink was last written by a history that the state does not descend from",
+        "give the pipeline a state directory of its own, or restore a savepoint of that history",
+    )
+    RANGE = About(
+        "damage.range",
+        "the sink has taken an epoch with another range of the input than the checkpoint says",
+        _RESTORE,
+    )
+    MANIFEST = About("damage.manifest", "which files the sink has left open is not known, and every run stops", _SINKS)
+    SEGMENT = About("damage.segment", "rows of a file that the sink has left open are lost", _SINKS)
+    SAVEPOINT = About("damage.savepoint", "the savepoint cannot be restored", _OTHER_SAVEPOINT)
+    SAVEPOINT_FILE = About("damage.savepoint_file", "the savepoint cannot be restored", _OTHER_SAVEPOINT)
+    ACCESS = About(
+        "damage.access", "the file cannot be read by this user, or the disk fails", "see to the disk or the permissions"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Something that is wrong with a file; `fault` goes on a sentence with the file as its subject."""
+
+    kind: Kind
+    path: Path
+    fault: str
+
+    @property
+    def code(self) -> str:
+        """The stable code of its kind."""
+        return self.kind.value.code
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.fault}"

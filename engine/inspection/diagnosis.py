@@ -1,0 +1,68 @@
+"""What is wrong with a state or a savepoint, with the savepoint that may take its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.savepoints import list_savepoints
+from engine.inspection.damage import Damage
+from engine.inspection.epochs import is_savepoint
+from engine.inspection.find import find_damage
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What is wrong with a directory. `sound` is the id of the newest savepoint beside it that is whole, and `epoch`
+    the one that it is of."""
+
+    directory: Path
+    damages: tuple[Damage, ...]
+    sound: str | None = None
+    epoch: int | None = None
+
+    @property
+    def advice(self) -> str:
+        """What to do, in a sentence."""
+        if self.sound is not None:
+            return (
+                f"savepoint {self.sound} of epoch {self.epoch} is whole: "
+                f"arroyo restore PIPELINE {self.sound} --allow-replay"
+            )
+        return (
+            "no savepoint here is whole: restore one from elsewhere, or start empty with --force, "
+            "which keeps the old state aside"
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """In plain values."""
+        return {
+            "directory": str(self.directory),
+            "is_whole": not self.damages,
+            "damages": [
+                {
+                    "code": damage.code,
+                    "path": str(damage.path),
+                    "fault": damage.fault,
+                    "meaning": damage.kind.value.meaning,
+                    "way_out": damage.kind.value.way_out,
+                }
+                for damage in self.damages
+            ],
+            "savepoint": self.sound,
+            "savepoint_epoch": self.epoch,
+        }
+
+
+def diagnose(directory: Path, *, reads_rows: bool = False) -> Diagnosis:
+    """Say what is wrong; where anything is, savepoints are verified, the newest first, until one is whole."""
+    damages = tuple(find_damage(directory, reads_rows=reads_rows))
+    if not damages:
+        return Diagnosis(directory, ())
+    state = directory.absolute().parents[1] if is_savepoint(directory) else directory
+    for manifest in reversed(list_savepoints(state)):
+        folder = StatePaths(state).savepoints / manifest.id
+        if folder.absolute() != directory.absolute() and folder.is_dir() and not find_damage(folder):
+            return Diagnosis(directory, damages, manifest.id, manifest.epoch)
+    return Diagnosis(directory, damages)

@@ -1,0 +1,52 @@
+"""What is wrong with a state or a savepoint: `arroyo state verify` and `arroyo state doctor`.
+
+Every file is read that a run would need to go on from the newest committed epoch, or that a restore would need of a
+savepoint. It is compared with all that says how it has to be: sums, digests, and what other files say of the same.
+See docs/decisions/damage-is-found-by-comparing.md for what that cannot find.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.checkpoints import spark_log
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.swap import is_swapping
+from engine.inspection.damage import Damage, Kind
+from engine.inspection.epochs import is_savepoint
+from engine.inspection.find_in_checkpoint import checkpoint_damage, row_damage
+from engine.inspection.find_in_files import state_file_damage
+from engine.inspection.find_in_savepoint import savepoint_damage
+from engine.inspection.find_in_sinks import sink_damage
+from engine.inspection.reading_again import ATTEMPTS, history_of
+
+
+def find_damage(directory: Path, *, reads_rows: bool = False) -> list[Damage]:
+    """Everything that is wrong with a state directory or a savepoint; nothing for a sound one. A run may be at work:
+    what is only on its way is looked at again. With `reads_rows` every row of the state is read as well, though its
+    files be what their sums say. Nothing is changed."""
+    if is_savepoint(directory):
+        damages = savepoint_damage(directory)
+        return damages or list(row_damage(StatePaths(directory).checkpoint) if reads_rows else ())
+    paths = StatePaths(directory)
+    damages = []
+    for _ in range(ATTEMPTS):
+        before = _moment(paths)
+        earlier, damages = damages, _look(paths, reads_rows=reads_rows)
+        if not damages or before == _moment(paths):
+            return damages
+    return [damage for damage in damages if damage in earlier]
+
+
+def _moment(paths: StatePaths) -> tuple[object, ...]:
+    """What is another thing once a run has gone on."""
+    plans = spark_log.numbers(paths.checkpoint / "offsets")
+    return history_of(paths), spark_log.newest_commit(paths.checkpoint), plans[-1:], is_swapping(paths)
+
+
+def _look(paths: StatePaths, *, reads_rows: bool) -> list[Damage]:
+    if is_swapping(paths):
+        return [Damage(Kind.SWAP, paths.root / "incoming", "is the state that was to take the place of this one")]
+    # ledgers first: a sink takes an epoch when its plan is there
+    damages = [*sink_damage(paths), *state_file_damage(paths), *checkpoint_damage(paths.checkpoint)]
+    return damages or list(row_damage(paths.checkpoint) if reads_rows else ())
