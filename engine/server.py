@@ -27,6 +27,7 @@ from engine.api import deletions, go_back, savepoints
 from engine.api.app import build_app
 from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls
+from engine.api.drill_savepoint import Drills
 from engine.api.plan_query import plan_query
 from engine.api.plan_upgrade import plan_upgrade
 from engine.api.savepoint_rules import Caretaker
@@ -175,6 +176,7 @@ def _serve(
         plan=partial(plan_query, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_upgrade=partial(plan_upgrade, connections=connections, may_hold_secrets=settings.literal_secrets),
         take=take_savepoint,
+        drill=Drills(directory, settings.pipeline.driver_environment).play,
         connections=connections,
         version=__version__,
         instance=instance,
@@ -215,6 +217,7 @@ def _serve(
         for thread in threads:
             thread.join()
         context.workers.shutdown()
+        context.readers.shutdown(cancel_futures=True)
         if traces is not None:
             traces.close()
 

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, create_model
 
+from engine.api.savepoint_holds import SavepointTask as DoneTask
 from engine.epoch_report import FIGURES, EpochReport, SinkProgress, to_wire
 from engine.instants import to_micros
 from engine.jobs.data_directory import DataDirectory
@@ -25,6 +26,8 @@ from engine.store.savepoints import Savepoint as StoredSavepoint
 from engine.store.versions import Outline
 
 T = TypeVar("T")
+TaskKind = Literal["verify", "export", "import"]
+"""What a savepoint may be asked for that takes some time."""
 
 
 class Page(BaseModel, Generic[T]):
@@ -166,6 +169,15 @@ Checkpoint = create_model("Checkpoint", __base__=CommittedEpoch, __doc__="A comm
 """A committed epoch with all its figures."""
 
 
+class SavepointTask(BaseModel):
+    """What was to be done with a savepoint."""
+
+    kind: TaskKind = Field(description="What.")
+    at: int = Field(description="When it was asked for.")
+    state: Literal["running", "done", "failed"] = Field(description="What has become of it.")
+    message: str | None = Field(description="What came of it, or why nothing did.")
+
+
 class Savepoint(BaseModel):
     """A kept copy of a checkpoint."""
 
@@ -187,6 +199,9 @@ class Savepoint(BaseModel):
     verified_at: int | None = Field(description="When all its files were last read and compared with its manifest.")
     proven_at: int | None = Field(description="When its whole state was last restored and read.")
     damage: str | None = Field(description="What was wrong with it when it was last verified.")
+    task: SavepointTask | None = Field(
+        default=None, description="What this control plane was asked last to do with it; lists do not say it."
+    )
 
 
 class Effects(BaseModel):
@@ -449,7 +464,7 @@ def checkpoint(report: EpochReport) -> CommittedEpoch:
     return Checkpoint.model_validate({**to_wire(report), "start_time": start, "finish_time": finish})
 
 
-def savepoint(stored: StoredSavepoint, directory: DataDirectory) -> Savepoint:
+def savepoint(stored: StoredSavepoint, directory: DataDirectory, task: DoneTask | None = None) -> Savepoint:
     """A savepoint as the control plane knows it."""
     return Savepoint(
         id=stored.id,
@@ -470,6 +485,9 @@ def savepoint(stored: StoredSavepoint, directory: DataDirectory) -> Savepoint:
         verified_at=micros(stored.verified_at),
         proven_at=micros(stored.proven_at),
         damage=stored.damage,
+        task=None
+        if task is None
+        else SavepointTask(kind=task.kind, at=to_micros(task.at), state=task.state, message=task.message),
     )
 
 

@@ -45,6 +45,9 @@ EngineError when nobody can say."""
 TakeSavepoint = Callable[[Path, Savepoint, Mapping[str, int]], SavepointContent]
 """Takes a savepoint of a state directory, given the pipeline's versions by fingerprint; raises EngineError."""
 
+PlayDrill = Callable[[Path], str]
+"""Restores a savepoint into a scratch directory and reads all its state; says what was read. Raises EngineError."""
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredUsage:
@@ -167,6 +170,10 @@ class Context:
     asked_starts: AskedStarts = field(default_factory=AskedStarts)
     """The deployments whose runs are not up yet, where traces are wanted."""
     workers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "savepoint"))
+    readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "savepoint-reader"))
+    """Reads savepoints, one at a time: that may take minutes, and those that are to be taken do not wait for it."""
+    drill: PlayDrill | None = None
+    """Where there is Spark."""
 
     def changed(self, pipeline_id: str) -> None:
         """Something else is desired: wake the controller, and the requests that wait for the pipeline."""

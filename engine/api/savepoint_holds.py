@@ -1,9 +1,21 @@
-"""The savepoints that are read in this process; `engine/api/savepoint_use.py` says when they are held."""
+"""The savepoints that are worked on in this process; `engine/api/savepoint_use.py` says when they are held."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from threading import Lock
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointTask:
+    """The newest thing that was to be done with a savepoint, and what came of it, if it was in this process."""
+
+    kind: Literal["verify", "export", "import"]
+    at: datetime
+    state: Literal["running", "done", "failed"] = "running"
+    message: str | None = None
 
 
 @dataclass(slots=True)
@@ -12,7 +24,19 @@ class Holds:
 
     removal: Lock = field(default_factory=Lock)
     """Lets those that remove files in by turns."""
+    tasks: dict[str, SavepointTask] = field(default_factory=dict)
+    """By savepoint."""
     _reasons: dict[str, list[str]] = field(default_factory=dict)
+    _turn: Lock = field(default_factory=Lock)
+
+    def begin(self, savepoint_id: str, task: SavepointTask) -> SavepointTask | None:
+        """Note a task, unless there is one that runs: that is the answer then."""
+        with self._turn:
+            running = self.tasks.get(savepoint_id)
+            if running is not None and running.state == "running":
+                return running
+            self.tasks[savepoint_id] = task
+            return None
 
     def reason(self, savepoint_id: str) -> str | None:
         """What a savepoint is held for, if it is."""

@@ -134,7 +134,7 @@ def get(pipeline: str, savepoint: str, context: ContextDep) -> answers.Savepoint
     """Show a savepoint, by id."""
     with context.database.reading() as connection:
         stored = savepoints.get(connection, pipelines.get(connection, pipeline).id, savepoint)
-    return answers.savepoint(stored, context.directory)
+    return answers.savepoint(stored, context.directory, context.holds.tasks.get(stored.id))
 
 
 class SavepointChange(Body):

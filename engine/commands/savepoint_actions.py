@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 from engine.commands.client import Json, field_of
-from engine.commands.remote import connect, facts, instant, path_of, say, show, table
+from engine.commands.remote import FAILED, connect, facts, instant, path_of, say, show, table
 from engine.durations import read_duration
 from engine.errors import RequestError
 
+_PAUSE = 0.5
 _RULES = ("keep_last", "daily", "weekly", "max_age", "upgrades_for", "time_zone")
 
 
@@ -38,6 +40,9 @@ def add_options(parser: ArgumentParser) -> None:
         help="Keep those from before an upgrade this long (retention, prune; default: for ever)",
     )
     parser.add_argument("--time-zone", metavar="ZONE", help="Count the days and weeks of this zone (default: UTC)")
+    parser.add_argument(
+        "--drill", action="store_true", help="Restore it into a scratch directory and read all its state (verify)"
+    )
     parser.add_argument("--keep-all", action="store_true", help="Have the control plane delete nothing (retention)")
 
 
@@ -165,8 +170,40 @@ def _fates(answer: Mapping[str, Json]) -> str:
     return table(("ID", "", "WHY"), lines)
 
 
+def _verify(args: Namespace) -> int:
+    return _task(args, _savepoint_path(args) + "/verify" + ("?drill=true" if args.drill else ""), None)
+
+
+def _task(args: Namespace, path: str, body: Mapping[str, Json] | None) -> int:
+    """Ask for something that may take minutes, wait until it is over, and show what came of it."""
+    client = connect(args)
+    answer = client.send("POST", path, body)
+    while _task_state(answer) == "running":
+        time.sleep(_PAUSE)
+        answer = client.get(path_of(args, "savepoints", field_of(_as_object(answer), "id")))
+    show(args, answer, _describe_task)
+    return 0 if _task_state(answer) == "done" else FAILED
+
+
+def _task_state(answer: Json) -> str | None:
+    task = _as_object(answer).get("task")
+    return str(task.get("state")) if isinstance(task, dict) else None
+
+
+def _as_object(answer: Json) -> Mapping[str, Json]:
+    return answer if isinstance(answer, dict) else {}
+
+
+def _describe_task(savepoint: Mapping[str, Json]) -> str:
+    task = savepoint.get("task")
+    lost = "the control plane has ended meanwhile; ask again"
+    said = [(str(task.get("kind")), task.get("message"))] if isinstance(task, dict) else [("unknown", lost)]
+    return "\n".join((describe_savepoint(savepoint), facts(said)))
+
+
 ACTIONS: Mapping[str, SavepointAction] = {
     "show": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _show),
+    "verify": SavepointAction(("PIPELINE", "SAVEPOINT"), ("drill",), _verify),
     "pin": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _pin),
     "unpin": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _unpin),
     "delete": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _delete),

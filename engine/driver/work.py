@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from engine.checkpoints import rescale, restore
+from engine.checkpoints import drill, rescale, restore
 from engine.driver.home import StopMode
 from engine.driver.run_listener import RunListener
 from engine.jobs.assignment import Assignment
@@ -97,3 +97,16 @@ class SparkWork:
     def restore(self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None) -> None:
         """Put a savepoint where the state is."""
         restore.restore(savepoint, state, allow_replay=allow_replay, save_as=save_as)
+
+    def drill(self, savepoint: Path, scratch: Path) -> drill.DrillReport:
+        """Restore a savepoint into a scratch directory, and read all its state."""
+        with ExitStack() as opened:
+
+            def open_spark() -> SparkSession:
+                spark = open_session(
+                    app_name="drill", log_dir=scratch / "logs", memory="1g", quick=True, makes_archive=False
+                )
+                opened.callback(close_session, spark)
+                return spark
+
+            return drill.drill(savepoint, scratch, open_spark)

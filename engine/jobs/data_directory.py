@@ -54,6 +54,11 @@ class DataDirectory:
         """What drivers in reserve have written, a directory each."""
         return self.root / "spares"
 
+    @property
+    def drills(self) -> Path:
+        """Scratch space of the drill that is being played."""
+        return self.root / "drills"
+
     def state(self, pipeline_id: str) -> Path:
         """A pipeline's state directory."""
         return self.root / "state" / _checked(pipeline_id)

@@ -152,6 +152,19 @@ def pin(connection: Connection, savepoint_id: str, pinned: bool) -> None:
     connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id).values(pinned=pinned))
 
 
+def note_whole(connection: Connection, savepoint_id: str, at: datetime, *, is_proven: bool) -> None:
+    """Write down that a savepoint was read and is whole. Damage that was found is only taken back by a proof: that the
+    files are as they were written does not say that they can be used."""
+    facts = {"verified_at": at} | ({"proven_at": at, "damage": None} if is_proven else {})
+    connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id).values(facts))
+
+
+def note_damage(connection: Connection, savepoint_id: str, at: datetime, damage: str) -> None:
+    """Write down what is wrong with a savepoint."""
+    facts = {"verified_at": at, "damage": damage}
+    connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id).values(facts))
+
+
 def mark_deleting(connection: Connection, savepoint_id: str) -> None:
     """Write down that its files are to go; from now on it is not there for anybody."""
     connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id).values(state=_DELETING))

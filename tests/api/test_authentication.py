@@ -75,6 +75,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/savepoints",
             "/pipelines/{pipeline}/savepoints/prune",
             "/pipelines/{pipeline}/savepoints/{savepoint}",
+            "/pipelines/{pipeline}/savepoints/{savepoint}/verify",
             "/pipelines/{pipeline}/secrets",
             "/pipelines/{pipeline}/state",
             "/pipelines/{pipeline}/watermark",

@@ -1,0 +1,81 @@
+"""Playing a drill as the control plane does it: in a process of its own, which has Spark."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from engine.checkpoints.layout import read_json
+from engine.delivery.disk_errors import has_no_room
+from engine.errors import DamagedSavepointError, DiskFullError, DriverDiedError, SavepointError
+from engine.jobs import processes
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.driver_environment import driver_environment
+
+
+@dataclass(frozen=True, slots=True)
+class Drills:
+    """Plays drills of savepoints below a data directory, where only one control plane works."""
+
+    directory: DataDirectory
+    inherited: tuple[str, ...] = ()
+    """Further variables that the process inherits."""
+    limit: timedelta = timedelta(hours=1)
+    """A drill that takes longer hangs."""
+    _mark: str = field(default_factory=lambda: f"drill/{uuid.uuid4().hex}")
+
+    def play(self, savepoint: Path) -> str:
+        """Restore a savepoint into a scratch directory and read all its state; what was read, in words. Raises
+        DamagedSavepointError, or another EngineError where it could not be tried."""
+        scratch = self.directory.drills
+        shutil.rmtree(scratch, ignore_errors=True)  # of a control plane that has died
+        scratch.mkdir(parents=True)
+        try:
+            return self._play(savepoint, scratch)
+        finally:
+            processes.kill(processes.marked(self._mark))
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _play(self, savepoint: Path, scratch: Path) -> str:
+        result = scratch / "result.json"
+        command = [sys.executable, "-m", "engine.driver.drill", str(savepoint), str(scratch / "work"), str(result)]
+        environment = {**driver_environment(os.environ, self.inherited), processes.MARK: self._mark}
+        with (scratch / "drill.log").open("wb") as log:
+            try:
+                code = subprocess.run(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                    timeout=self.limit.total_seconds(),
+                    start_new_session=True,
+                    check=False,
+                ).returncode
+            except subprocess.TimeoutExpired as error:
+                raise DriverDiedError(f"the drill is not over after {self.limit}", hint="is the disk slow?") from error
+        if (found := read_json(result)) is None:
+            raise _untried(scratch, code)
+        if "code" in found:
+            raise _error_of(str(found["code"]), str(found["message"]))
+        return f"{found['rows']} rows of {found['operators']} operators were read"
+
+
+def _error_of(code: str, message: str) -> SavepointError:
+    return DamagedSavepointError(message) if code == DamagedSavepointError.code else SavepointError(message)
+
+
+def _untried(scratch: Path, code: int) -> DriverDiedError | DiskFullError:
+    if has_no_room(scratch):
+        return DiskFullError(f"the disk of {scratch} is full", hint="a drill needs room for a copy of the savepoint")
+    words = (scratch / "drill.log").read_text(errors="replace").strip().splitlines()
+    return DriverDiedError(
+        f"the drill ended with exit code {code}: {words[-1] if words else 'without a word'}",
+        hint="nothing is known of the savepoint; try again",
+    )

@@ -1,0 +1,116 @@
+"""The drill: a savepoint is restored into a scratch directory, and every row of its state is read.
+
+    restore    every digest is compared, as in any restore, and the parts come together as a state directory
+    examine    the plans, the commits and the files that they name fit together
+    read       Spark opens each store of each operator and decodes each row
+
+What passes can be restored; nothing of the pipeline is touched or stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.checkpoints.contents import has_state
+from engine.checkpoints.doctor import examine
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.manifest import damaged
+from engine.checkpoints.restore import restore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LACKS = ("OutOfMemoryError", "No space left on device", "Disk quota exceeded")
+"""What Java says when the machine is at fault."""
+_LONGEST = 500
+_SCHEMA_FILE = re.compile(r'"[^"]*/(state/[0-9]+/_stateSchema/[^"]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class DrillReport:
+    """What was read: how many rows of how many operators."""
+
+    rows: int
+    operators: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOfOperator:
+    """A store of an operator, as Spark calls it; `variable` is the one in it, where it has several."""
+
+    operator: int
+    name: str
+    store: str
+    variable: str | None = None
+
+    def options(self) -> dict[str, str]:
+        """How Spark's reader of states is told of it."""
+        options = {"operatorId": str(self.operator), "storeName": self.store}
+        return options if self.variable is None else {**options, "stateVarName": self.variable}
+
+
+def drill(savepoint: Path, scratch: Path, open_spark: Callable[[], SparkSession]) -> DrillReport:
+    """Restore a savepoint below `scratch`, which must be empty, and read all of its state. Refused as damaged where
+    that cannot be done. Spark is opened only where there is state."""
+    paths = StatePaths(scratch / "state")
+    restore(savepoint, paths.root, allow_replay=True)
+    for finding in examine(paths):
+        raise damaged(savepoint, f"{finding.path.relative_to(paths.root)} {finding.fault}")
+    if not has_state(paths.checkpoint):
+        return DrillReport(0, 0)
+    return _read(savepoint, paths.checkpoint, open_spark())
+
+
+def _read(savepoint: Path, checkpoint: Path, spark: SparkSession) -> DrillReport:
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - a drill without state needs no Spark
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    # Spark needs its state coordinator for this, which only comes into being when somebody asks for the queries
+    _ = spark.streams.active
+    _say_where_schemas_are(checkpoint)
+    rows, operators = 0, set[int]()
+    at = "the list of its operators"
+    try:
+        for store in _stores(spark, checkpoint):
+            at = f"the state of {store.name} (operator {store.operator}, {store.variable or store.store})"
+            frame = spark.read.format("statestore").options(**store.options()).load(str(checkpoint))
+            # a count alone would decode nothing
+            rows += frame.selectExpr("count(struct(*)) AS n", "sum(hash(to_json(struct(*))))").collect()[0]["n"]
+            operators.add(store.operator)
+    except (PySparkException, Py4JJavaError) as error:
+        if any(word in str(error) for word in _LACKS):
+            raise  # it says nothing of the savepoint
+        raise damaged(savepoint, f"{at} cannot be read: {_reason(error)}") from error
+    return DrillReport(rows, len(operators))
+
+
+def _stores(spark: SparkSession, checkpoint: Path) -> Iterator[StoreOfOperator]:
+    for row in spark.read.format("state-metadata").load(str(checkpoint)).collect():
+        variables = json.loads(row["operatorProperties"] or "{}").get("stateVariables") or []
+        names = [variable["stateName"] for variable in variables if not variable["stateName"].startswith("$")]
+        for variable in names or [None]:
+            yield StoreOfOperator(row["operatorId"], row["operatorName"], row["stateStoreName"], variable)
+
+
+def _say_where_schemas_are(checkpoint: Path) -> None:
+    """Operators name the files of their schemas by the directory in which they were written first, and Spark's reader
+    of states, other than a run, looks for them there."""
+    for file in checkpoint.glob("state/*/_metadata/**/*"):
+        if file.is_file() and not file.name.startswith("."):
+            text = file.read_text()
+            moved = _SCHEMA_FILE.sub(lambda path: f'"{checkpoint.absolute().as_uri()}/{path[1]}"', text)
+            if moved != text:
+                file.write_text(moved)
+                file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def _reason(error: Exception) -> str:
+    """The innermost cause that Java names, without its stack."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ") and len(line) < _LONGEST]
+    return causes[-1] if causes else (lines or [type(error).__name__])[0]
