@@ -25,6 +25,7 @@ def plan_upgrade(
     from engine.checkpoints.running_query import compile_running, query_of_state  # noqa: PLC0415
     from engine.checkpoints.spark_log import newest_commit  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
+    from engine.inspection.summary import operator_figures  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     paths = StatePaths(state)
@@ -34,6 +35,7 @@ def plan_upgrade(
     before = compile_running(query_of_state(state), udfs=files, connections=connections)
     after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
     plan = compare(before, after, keep_state=wish.keep_state, reset=wish.reset)
+    plan = plan.with_figures(operator_figures(state, before))
     return ShownUpgrade(
         plan.id,
         before.fingerprint,

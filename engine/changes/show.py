@@ -75,7 +75,15 @@ def _markdown(plan: UpgradePlan) -> str:
 
 
 def _remarks(verdict: Verdict) -> list[str]:
-    return [text for text in (verdict.reason, verdict.shown) if text]
+    return [text for text in (_figures(verdict), verdict.reason, verdict.shown) if text]
+
+
+def _figures(verdict: Verdict) -> str:
+    """How much is kept, or lost; nothing where that is not known."""
+    if verdict.bytes is None:
+        return ""
+    rows = "an unknown number of rows" if verdict.rows is None else f"{verdict.rows:,} row{'s'[: verdict.rows != 1]}"
+    return f"{rows} in {verdict.bytes:,} bytes of state"
 
 
 def _escaped(text: str) -> str:

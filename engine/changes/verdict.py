@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
@@ -38,7 +38,8 @@ class Change(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What becomes of an operator, a source or a sink, and why; `shown` is what its output looks like meanwhile. It
-    `loses` what nobody gets back, which somebody has named."""
+    `loses` what nobody gets back, which somebody has named. `rows` and `bytes` are what an operator has kept by now;
+    None where that is not known."""
 
     subject: Subject
     name: str
@@ -46,6 +47,21 @@ class Verdict:
     reason: str = ""
     shown: str = ""
     loses: bool = False
+    rows: int | None = None
+    bytes: int | None = None
+
+    @property
+    def claim(self) -> dict[str, object]:
+        """What it says of the change, without the figures of the moment."""
+        return {name: value for name, value in asdict(self).items() if name not in ("rows", "bytes")}
+
+
+@dataclass(frozen=True, slots=True)
+class StateFigures:
+    """How much an operator keeps; None where it is not known."""
+
+    rows: int | None
+    bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +93,18 @@ class UpgradePlan:
 
     @property
     def id(self) -> str:
-        """The same text for plans that say the same: who accepts it accepts all that was shown, and nothing else."""
-        verdicts = [asdict(verdict) for verdict in self.verdicts]
+        """The same text for plans that say the same: who accepts it accepts all that was shown, and nothing else. How
+        many rows and bytes were shown is not in it: a run goes on meanwhile, and the plan would be another one before
+        anybody could accept it."""
+        verdicts = [verdict.claim for verdict in self.verdicts]
         positions = sorted(self.sources.items())
         content: list[object] = [self.before, self.after, verdicts, sorted(self.kept.items()), positions]
         content += [[number, asdict(migration)] for number, migration in sorted(self.migrated.items())]
         return hashlib.sha256(json.dumps(content).encode(errors="surrogatepass")).hexdigest()[:12]
+
+    def with_figures(self, figures: Mapping[str, StateFigures]) -> UpgradePlan:
+        """With how much the operators of the old script keep, by their ids."""
+        return replace(self, verdicts=tuple(_with_figures(verdict, figures) for verdict in self.verdicts))
 
     @property
     def is_same(self) -> bool:
@@ -104,3 +126,10 @@ class UpgradePlan:
         """The source tables that are read from where they begin, though the old script has read them."""
         dropped = (v for v in self.verdicts if v.subject == "source" and v.change is Change.STATE_DROPPED)
         return frozenset(verdict.name for verdict in dropped)
+
+
+def _with_figures(verdict: Verdict, figures: Mapping[str, StateFigures]) -> Verdict:
+    known = figures.get(verdict.name)
+    if known is None or verdict.subject != "operator" or verdict.change is Change.STATE_NEW:
+        return verdict
+    return replace(verdict, rows=known.rows, bytes=known.bytes)

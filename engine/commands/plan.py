@@ -88,6 +88,7 @@ def _of_state(arguments: Namespace) -> int:
         query_of_state,
     )
     from engine.compile import compile_script  # noqa: PLC0415
+    from engine.inspection.summary import operator_figures  # noqa: PLC0415
 
     script, udfs, connections = read_script(arguments.file), read_udf_files(arguments.udf), connections_text(arguments)
     old_udfs = read_udf_files(arguments.old_udf) or udfs
@@ -99,6 +100,7 @@ def _of_state(arguments: Namespace) -> int:
     query = query_of_savepoint(arguments.savepoint) if arguments.savepoint else query_of_state(arguments.state_dir)
     before = compile_running(query, udfs=old_udfs, connections=connections)
     plan = compare(before, after, keep_state=arguments.keep_state, reset=arguments.reset)
+    plan = plan.with_figures(operator_figures(query.place, before))
     print(show(plan, arguments.format), end="")  # noqa: T201 - the command's answer
     return 2 if plan.is_refused else 0
 

@@ -7,10 +7,12 @@ field. Nothing is written, locked or repaired, and a run may be at work meanwhil
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.changes.verdict import StateFigures
 from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths, read_json
 from engine.checkpoints.lineage import Lineage, read_lineage
@@ -28,8 +30,8 @@ from engine.inspection.store import read_store
 from engine.plan.operators import Operator
 from engine.udf.declared import UdfFile
 
-COUNTED_BYTES = 32 << 20
-"""Up to so many bytes of state its rows are counted unasked: some seconds of work."""
+COUNTED_BYTES = 8 << 20
+"""Up to so many bytes of state its rows are counted unasked: about a second of work, also for who asks for a plan."""
 
 Unknown = Mapping[str, str]
 
@@ -136,6 +138,26 @@ def summarize_savepoint(
     return read_again(paths, lambda: _summarize(paths, manifest.origin.version, program, counts_all, version))
 
 
+def operator_figures(directory: Path, program: Program) -> Mapping[str, StateFigures]:
+    """How much each operator of a program keeps by now, by its id, in a state or savepoint that is of that program;
+    nothing where that cannot be read: a plan is a plan without it."""
+    paths = StatePaths(directory)
+
+    def read() -> Mapping[str, StateFigures]:
+        epoch = spark_log.newest_commit(paths.checkpoint)
+        operators = () if epoch is None else tuple(_operators(paths.checkpoint, epoch, program, counts_all=False))
+        return {
+            operator.id: StateFigures(operator.rows, operator.bytes)
+            for operator in operators
+            if operator.id is not None
+        }
+
+    try:
+        return read_again(paths, read)
+    except (EngineError, OSError, ValueError, KeyError, IndexError, TypeError, zipfile.BadZipFile):
+        return {}
+
+
 def _program(query: Callable[[], RunningQuery], udfs: Sequence[UdfFile], connections: str) -> Program | str:
     """The program of the state, or why its script does not say it."""
     try:
@@ -161,7 +183,7 @@ def _summarize(
     watermark = None if epoch is None or planned is None else committed_watermark(paths.checkpoint, epoch)
     if watermark is None:
         unknown.setdefault("watermark", "none was promised by the end of that epoch")
-    operators = () if epoch is None else tuple(_operators(paths.checkpoint, epoch, program, counts_all))
+    operators = () if epoch is None else tuple(_operators(paths.checkpoint, epoch, program, counts_all=counts_all))
     return StateSummary(
         directory=paths.root,
         name=str(recorded["name"]) if "name" in recorded else None,
@@ -215,7 +237,7 @@ def _sources(planned: PlannedEpoch) -> Iterator[SourceFigures]:
             yield SourceFigures(number, None, None, watermark, {"table": why, "positions": why, **unknown})
 
 
-def _operators(checkpoint: Path, epoch: int, program: Program | str, counts_all: bool) -> Iterator[OperatorFigures]:
+def _operators(checkpoint: Path, epoch: int, program: Program | str, *, counts_all: bool) -> Iterator[OperatorFigures]:
     files: dict[int, dict[int, list[Path]]] = {}
     for partition, paths in files_of_partitions(checkpoint, epoch).items():
         files.setdefault(partition.operator, {})[partition.number] = [checkpoint / path for path in paths]

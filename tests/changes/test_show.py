@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from engine.changes.show import show
-from engine.changes.verdict import Change, UpgradePlan, Verdict
+from engine.changes.verdict import Change, StateFigures, UpgradePlan, Verdict
 
 KEPT = Verdict("operator", "tumble-7cae092f", Change.STATE_KEPT)
 NEW = Verdict("sink", "late|rows", Change.STATE_NEW, "it is not written yet", "it has the rows from the change on")
@@ -40,6 +40,8 @@ def test_a_program_has_all_of_it() -> None:
         "reason": "the new script does not read it",
         "shown": "gone",
         "loses": True,
+        "rows": None,
+        "bytes": None,
     }
 
 
@@ -69,3 +71,19 @@ def test_whoever_accepts_a_plan_accepts_every_word_of_it() -> None:
 
 def test_a_plan_without_changes_says_so() -> None:
     assert show(UpgradePlan("f", "f", (Verdict("source", "a", Change.SAME),), {})).endswith(": nothing changes\n")
+
+
+def test_how_much_is_kept_stands_below_and_is_no_part_of_the_id() -> None:
+    twin = Verdict("operator", "tumble-5f5f5f5f", Change.STATE_DROPPED, loses=True)
+    plan = replace(PLAN, verdicts=(KEPT, twin, Verdict("operator", "hop-1", Change.STATE_NEW), NEW))
+    figures = {"tumble-7cae092f": StateFigures(1204, 86311), "tumble-5f5f5f5f": StateFigures(None, 5)}
+
+    shown = plan.with_figures({**figures, "hop-1": StateFigures(1, 1), "late|rows": StateFigures(1, 1)})
+
+    assert shown.id == plan.id
+    lines = show(shown).splitlines()
+    assert lines[2] == "    1,204 rows in 86,311 bytes of state"
+    assert lines[4] == "    an unknown number of rows in 5 bytes of state"
+    assert [verdict.rows for verdict in shown.verdicts] == [1204, None, None, None]
+    assert [verdict["bytes"] for verdict in json.loads(show(shown, "json"))["verdicts"]] == [86311, 5, None, None]
+    assert "1,204 rows in 86,311 bytes of state" in show(shown, "markdown")

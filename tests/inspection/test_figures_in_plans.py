@@ -1,0 +1,72 @@
+"""A plan says how many rows of state are kept or lost, as the files of the state have them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.api.plan_upgrade import plan_upgrade
+from engine.checkpoints.running_query import compile_running, query_of_state
+from engine.cli import main
+from engine.inspection.summary import operator_figures
+from engine.jobs.spec import Upgrade
+from tests.inspection.conftest import Kept
+from tests.kept.cases import CASES
+
+SQL = CASES["windows"].sql
+WITHOUT_HOPS = SQL[: SQL.index("INSERT INTO hops")] + SQL[SQL.index("INSERT INTO sessions") :]
+
+
+@pytest.mark.parametrize("place", ["state", "savepoint"])
+def test_rows_and_bytes_are_told_for_each_operator(
+    kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    state, script = kept("windows"), tmp_path / "new.sql"
+    script.write_text(WITHOUT_HOPS)
+    chosen = ["--state-dir", str(state)]
+    rows = {"tumble": 2, "session": 10, "hop": 11}
+    if place == "savepoint":
+        manifest = state / "savepoints/kept/manifest.json"
+        recorded = json.loads((state / "pipeline.json").read_text())
+        manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "sql": recorded["sql"]}))
+        chosen, rows = ["--savepoint", str(manifest.parent)], {"tumble": 2, "session": 10, "hop": 8}
+
+    assert main(["plan", str(script), *chosen, "--format", "json"]) == 2
+
+    verdicts = json.loads(capsys.readouterr().out)["verdicts"]
+    told = {verdict["name"].split("-")[0]: verdict for verdict in verdicts if verdict["subject"] == "operator"}
+    assert {kind: verdict["rows"] for kind, verdict in told.items()} == rows
+    assert all(verdict["bytes"] > 0 for verdict in told.values())
+    assert told["hop"]["change"] == "REFUSED"
+
+
+def test_the_plan_of_a_control_plane_tells_them_too(kept: Kept) -> None:
+    shown = plan_upgrade(kept("windows"), WITHOUT_HOPS, (), Upgrade())
+
+    assert shown is not None
+    assert "11 rows in " in shown.text
+    assert "11 rows in " in shown.markdown
+
+
+def test_rows_that_come_meanwhile_leave_the_id_as_it_is(kept: Kept) -> None:
+    state = kept("windows")
+    before = plan_upgrade(state, WITHOUT_HOPS, (), Upgrade())
+    for path in (state / "checkpoint/offsets/3", state / "checkpoint/offsets/4", state / "checkpoint/commits/3"):
+        path.unlink()
+    after = plan_upgrade(state, WITHOUT_HOPS, (), Upgrade())
+
+    assert before is not None
+    assert after is not None
+    assert (before.id, before.text) != (after.id, after.text)
+    assert before.id == after.id
+
+
+def test_of_a_state_that_cannot_be_read_nothing_is_told(kept: Kept) -> None:
+    state = kept("updating_joins")
+    program = compile_running(query_of_state(state))
+    for path in (state / "checkpoint/state/0/0").glob("*.zip"):
+        path.write_bytes(b"?")
+
+    assert operator_figures(state, program) == {}
