@@ -681,6 +681,18 @@ class TargetTakenError(PipelineError):
     code = "pipeline.target_taken"
 
 
+class SharedForkError(PipelineError):
+    """A fork would write where its original writes, or commit to its consumer group."""
+
+    code = "pipeline.shared_with_original"
+
+
+class PipelineExistsError(PipelineError):
+    """There is a pipeline of this name already."""
+
+    code = "pipeline.exists"
+
+
 class SinkNotFoundError(PipelineError):
     """The pipeline writes no table of that name."""
 

@@ -29,7 +29,7 @@ from engine.api.authentication import Rules
 from engine.api.context import Context, LastCalls
 from engine.api.drill_savepoint import Drills
 from engine.api.plan_query import plan_query
-from engine.api.plan_upgrade import plan_upgrade
+from engine.api.plan_upgrade import plan_fork, plan_upgrade
 from engine.api.savepoint_rules import Caretaker
 from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
@@ -175,6 +175,7 @@ def _serve(
         last_calls=last_calls,
         plan=partial(plan_query, connections=connections, may_hold_secrets=settings.literal_secrets),
         plan_upgrade=partial(plan_upgrade, connections=connections, may_hold_secrets=settings.literal_secrets),
+        plan_fork=partial(plan_fork, connections=connections, may_hold_secrets=settings.literal_secrets),
         take=take_savepoint,
         drill=Drills(directory, settings.pipeline.driver_environment).play,
         connections=connections,

@@ -251,6 +251,23 @@ class RolledBackPipeline(Pipeline):
     rollback: Rollback = Field(description="What it goes back to.")
 
 
+class ForkOrigin(BaseModel):
+    """Where the state of a fork comes from."""
+
+    pipeline_id: str = Field(description="The original.")
+    pipeline: str = Field(description="Its name.")
+    savepoint_id: str = Field(description="The savepoint of it that the fork begins with.")
+    version: int | None = Field(description="The version of the original that the savepoint is of.")
+    epoch: int | None = Field(description="The last epoch that it holds.")
+    plan: UpgradePlan = Field(description="What becomes of its state.")
+
+
+class ForkedPipeline(Pipeline):
+    """A new pipeline that goes on from a savepoint of another one."""
+
+    forked_from: ForkOrigin = Field(description="Where its state comes from.")
+
+
 class UpgradePlan(BaseModel):
     """What becomes of a pipeline's state when another query takes its place; nothing was done."""
 

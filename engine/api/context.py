@@ -20,7 +20,7 @@ from engine.instants import Clock
 from engine.jobs.data_directory import DataDirectory
 from engine.jobs.leaks import Limits
 from engine.jobs.process_usage import RunUsage
-from engine.jobs.spec import PlannedQuery, ShownUpgrade, Upgrade
+from engine.jobs.spec import PlannedFork, PlannedQuery, ShownUpgrade, Upgrade
 from engine.store.database import Database
 from engine.store.savepoints import Savepoint
 
@@ -42,6 +42,9 @@ PlanQuery = Callable[[str, Sequence[str]], PlannedQuery]
 PlanUpgrade = Callable[[Path, str, Sequence[str], Upgrade], ShownUpgrade | None]
 """Says what it comes to when a query with its UDFs takes over the state in a directory; None when there is none. Raises
 EngineError when nobody can say."""
+PlanFork = Callable[[Path, str, Sequence[str], Upgrade], PlannedFork]
+"""Says what it comes to when a query with its UDFs goes on from the savepoint in a directory. Raises EngineError when
+nobody can say."""
 TakeSavepoint = Callable[[Path, Savepoint, Mapping[str, int]], SavepointContent]
 """Takes a savepoint of a state directory, given the pipeline's versions by fingerprint; raises EngineError."""
 
@@ -151,6 +154,7 @@ class Context:
     version: str
     instance: str
     plan_upgrade: PlanUpgrade = lambda *_: None
+    plan_fork: PlanFork = lambda *_: PlannedFork(ShownUpgrade("", "", False, True, "", "", "{}"))
     connections: str = field(default="", repr=False)
     """The administrator's CREATE CONNECTION statements."""
     max_query_bytes: int = 1024 * 1024

@@ -115,6 +115,10 @@ def _check(connection: Connection, record: JobRecord, *, with_savepoints: bool) 
     states = savepoints.states(connection, record.pipeline.id)
     if "pending" in states:
         raise PipelineBusyError(f"a savepoint of pipeline {name!r} is being taken", hint="wait until it is complete")
+    if (fork := pipelines.forking_from(connection, record.pipeline.id)) is not None:
+        raise PipelineBusyError(
+            f"pipeline {fork!r} is to begin with a savepoint of pipeline {name!r}", hint="wait until it runs"
+        )
     if (count := states.count("completed")) and not with_savepoints:
         raise SavepointsKeptError(
             f"pipeline {name!r} has {count} savepoint{'s' if count > 1 else ''}, which would be deleted, too",

@@ -67,7 +67,8 @@ def effects_between(connection: Connection, before: JobRecord, after: Pipeline) 
 def _restored(connection: Connection, pipeline: Pipeline) -> int | None:
     if pipeline.restore is None:
         return None
-    return savepoints.get(connection, pipeline.id, pipeline.restore.savepoint_id).epoch
+    origin = pipeline.restore.of_pipeline or pipeline.id
+    return savepoints.get(connection, origin, pipeline.restore.savepoint_id).epoch
 
 
 def _certificates(connection: Connection, record: JobRecord, *, is_deleted: bool) -> tuple[str, ...]:

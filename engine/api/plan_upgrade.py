@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from engine.jobs.spec import ShownUpgrade, Upgrade
+from engine.jobs.spec import PlannedFork, ShownUpgrade, Upgrade
+
+if TYPE_CHECKING:
+    from engine.changes.verdict import UpgradePlan
 
 
 def plan_upgrade(
@@ -20,7 +24,6 @@ def plan_upgrade(
     """Compare a query with that whose state lies in a directory; None when there is no state. The compiler is loaded
     late: the server is there sooner."""
     from engine.changes.compare import compare  # noqa: PLC0415
-    from engine.changes.show import show  # noqa: PLC0415
     from engine.checkpoints.layout import StatePaths  # noqa: PLC0415
     from engine.checkpoints.running_query import compile_running, query_of_state  # noqa: PLC0415
     from engine.checkpoints.spark_log import newest_commit  # noqa: PLC0415
@@ -35,10 +38,37 @@ def plan_upgrade(
     before = compile_running(query_of_state(state), udfs=files, connections=connections)
     after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
     plan = compare(before, after, keep_state=wish.keep_state, reset=wish.reset)
-    plan = plan.with_figures(operator_figures(state, before))
+    return _shown(plan.with_figures(operator_figures(state, before)), before.fingerprint)
+
+
+def plan_fork(
+    savepoint: Path,
+    query: str,
+    udfs: Sequence[str],
+    wish: Upgrade,
+    connections: str = "",
+    *,
+    may_hold_secrets: bool = False,
+) -> PlannedFork:
+    """Compare a query with that of a savepoint whose state it is to go on from beside the original."""
+    from engine.changes import fork  # noqa: PLC0415
+    from engine.checkpoints.running_query import compile_running, query_of_savepoint  # noqa: PLC0415
+    from engine.compile import compile_script  # noqa: PLC0415
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    files = name_files(udfs)
+    before = compile_running(query_of_savepoint(savepoint), udfs=files, connections=connections)
+    after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
+    plan = fork.plan_fork(before, after, keep_state=wish.keep_state, reset=wish.reset)
+    return PlannedFork(_shown(plan, before.fingerprint), tuple(fork.shared_places(before, after)))
+
+
+def _shown(plan: UpgradePlan, before: str) -> ShownUpgrade:
+    from engine.changes.show import show  # noqa: PLC0415
+
     return ShownUpgrade(
         plan.id,
-        before.fingerprint,
+        before,
         plan.is_refused,
         plan.loses_nothing,
         show(plan),

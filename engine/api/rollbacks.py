@@ -45,7 +45,7 @@ ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["pipelines"], responses
 class RollbackRequest(Body):
     """Which earlier version to go back to."""
 
-    to: int | None = Field(default=None, ge=1, description="The version; the one before by default.")
+    to: int | None = Field(default=None, ge=1, description="The version; the one that ran before by default.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from engine.api.context import Context
 from engine.errors import SavepointError
 from engine.jobs.records import JobRecord
-from engine.store import savepoints, versions
+from engine.store import pipelines, savepoints, versions
 from engine.store.savepoints import Savepoint
 
 
@@ -40,6 +40,8 @@ def use_of(context: Context, connection: Connection, record: JobRecord, savepoin
     pipeline, epoch = record.pipeline, record.status.progress.epoch
     if pipeline.restore is not None and pipeline.restore.savepoint_id == savepoint.id:
         return "the pipeline is going back to it"
+    if (fork := pipelines.forking_from(connection, pipeline.id, savepoint.id)) is not None:
+        return f"pipeline {fork!r} is to begin with it"
     has_committed = epoch is not None and savepoint.epoch is not None and epoch > savepoint.epoch
     if savepoint.before_version is not None and not has_committed:
         upgrade = versions.get(connection, pipeline.id, pipeline.version).upgrade

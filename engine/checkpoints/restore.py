@@ -24,6 +24,7 @@ from engine.checkpoints.manifest import SavepointManifest
 from engine.checkpoints.replay import is_restored, refuse_replay
 from engine.checkpoints.savepoints import Request, check_file, take_requested, verify
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
+from engine.delivery.open_files import OPEN_FILES
 from engine.errors import NothingToSaveError, UnreadableStateError
 from engine.instants import now
 
@@ -34,12 +35,14 @@ def restore(
     *,
     allow_replay: bool,
     save_as: str | None = None,
+    is_fork: bool = False,
     new_lineage: Callable[[], str] = new_id,
 ) -> SavepointManifest:
     """The next run goes on from the savepoint, in a new history that remembers the old one; sinks keep what they have
     and rewind to it where they can. A state that has gone on since then needs `allow_replay`. With `save_as` the state
     that is there is saved under that id before; one that has nothing to save, cannot be read, or is the savepoint's
-    already, since this was done before and cut short, is not."""
+    already, since this was done before and cut short, is not. A fork has other sinks than the savepoint: what these had
+    left open is not restored."""
     paths = StatePaths(state)
     finish_swap(paths)
     manifest = verify(savepoint)
@@ -51,6 +54,8 @@ def restore(
         refuse_replay(paths, manifest)
     staging = begin_swap(paths)
     for file in manifest.files:
+        if is_fork and Path(file.path).parts[0] == OPEN_FILES:
+            continue
         target = staging / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(savepoint / file.path, target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.commands.base import Command
 from engine.commands.deploy import DEPLOY
 from engine.commands.events import EVENTS
+from engine.commands.fork import FORK
 from engine.commands.list_pipelines import LIST
 from engine.commands.logs import LOGS
 from engine.commands.pipelines import DELETE, RESCALE, SHOW, STOP
@@ -30,6 +31,7 @@ REMOTE: tuple[Command, ...] = (
     SAVEPOINTS,
     RESTORE,
     ROLLBACK,
+    FORK,
     RESCALE,
     LOGS,
     EVENTS,

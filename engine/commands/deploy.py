@@ -53,15 +53,15 @@ _DEFAULTS: Mapping[str, Json] = {"parallelism": 1, "udfs": [], "settings": {}, "
 @errors_shown
 def run(args: Namespace) -> int:
     """Make the pipeline what the file says, and let it run; what is left out stays as it is."""
-    query = _read(args.file)
+    query = read_text(args.file)
     name = args.name if args.name is not None or args.file == "-" else Path(args.file).stem
     if name is None:
         raise RequestError("a query from standard input has no name", hint="name the pipeline with --name")
     options: dict[str, Json] = {
         "parallelism": args.parallelism,
-        "udfs": [_read(file) for file in args.udf] or None,
-        "settings": dict(_setting(text) for text in args.set) or None,
-        "secrets": dict(_secret(text) for text in args.secret) or None,
+        "udfs": [read_text(file) for file in args.udf] or None,
+        "settings": dict(setting_part(text) for text in args.set) or None,
+        "secrets": dict(secret_part(text) for text in args.secret) or None,
     }
     left_out = _DEFAULTS if args.defaults else {}
     parts = {name: part for name, part in options.items() if part is not None}
@@ -70,7 +70,8 @@ def run(args: Namespace) -> int:
     return change(args, "PUT", f"/pipelines/by-name/{segment(name)}", body, key=args.key)
 
 
-def _read(file: str) -> str:
+def read_text(file: str) -> str:
+    """What is in a file, or on standard input."""
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text()
     except (OSError, ValueError) as error:
@@ -78,18 +79,19 @@ def _read(file: str) -> str:
         raise RequestError(f"{file} cannot be read: {reason}", hint="name a file, or - for standard input") from error
 
 
-def _setting(text: str) -> tuple[str, Json]:
+def setting_part(text: str) -> tuple[str, Json]:
+    """A setting by its key."""
     key, equals, value = text.partition("=")
     if not equals:
         raise RequestError(f"--set {text!r} is not of the form key=value")
     return key, value
 
 
-def _secret(text: str) -> tuple[str, Json]:
+def secret_part(text: str) -> tuple[str, Json]:
     """A secret by its name. Its value is never an argument, which others can see while the command runs."""
     name, equals, file = text.partition("=")
     if equals:
-        return name, _read(file).rstrip("\r\n")
+        return name, read_text(file).rstrip("\r\n")
     variable = f"{SECRET_PREFIX}{name}"
     if variable not in os.environ:
         raise RequestError(f"there is no value for the secret {name!r}", hint=f"set {variable}, or write {name}=FILE")

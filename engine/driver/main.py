@@ -50,8 +50,11 @@ class Work(Protocol):
     def rescale(self, state: Path, parallelism: int) -> None:
         """Lay the state out for that many tasks."""
 
-    def restore(self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None) -> None:
-        """Put a savepoint where the state is, which is saved under an id before if there is one."""
+    def restore(
+        self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None, is_fork: bool = False
+    ) -> None:
+        """Put a savepoint where the state is, which is saved under an id before if there is one. Of another pipeline's
+        what its sinks have is left out."""
 
 
 def main(argv: Sequence[str], work: Work) -> int:
@@ -140,7 +143,7 @@ def _maintain(args: Namespace, work: Work) -> int:
         if args.verb == "rescale":
             work.rescale(args.state, args.parallelism)
         else:
-            work.restore(args.savepoint, args.state, args.allow_replay, args.save_as)
+            work.restore(args.savepoint, args.state, args.allow_replay, args.save_as, args.fork)
         reach(DriverPoint.AFTER_MAINTENANCE)
     except EngineError as error:
         LOG.error("%s", error)
@@ -203,6 +206,7 @@ def _parser() -> ArgumentParser:
     restore.add_argument("state", type=Path)
     restore.add_argument("--allow-replay", action="store_true")
     restore.add_argument("--save-as")
+    restore.add_argument("--fork", action="store_true")
     for verb in (rescale, restore):
         verb.add_argument("--lock", type=Path, required=True)
         verb.add_argument("--result", type=Path, required=True)

@@ -94,9 +94,11 @@ class SparkWork:
 
             rescale.repartition(state, parallelism, open_spark)
 
-    def restore(self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None) -> None:
+    def restore(
+        self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None, is_fork: bool = False
+    ) -> None:
         """Put a savepoint where the state is."""
-        restore.restore(savepoint, state, allow_replay=allow_replay, save_as=save_as)
+        restore.restore(savepoint, state, allow_replay=allow_replay, save_as=save_as, is_fork=is_fork)
 
     def drill(self, savepoint: Path, scratch: Path) -> drill.DrillReport:
         """Restore a savepoint into a scratch directory, and read all its state."""

@@ -37,9 +37,9 @@ class WayBack:
 
 
 def way_back(current: int, to: int | None, plans: Mapping[int, str], saved: Sequence[SavedState]) -> WayBack:
-    """How a pipeline at version `current` goes back to an earlier one, by default to the one before; refused when that
-    has left no state to go back to. `plans` has the plan of each version."""
-    version = current - 1 if to is None else to
+    """How a pipeline at version `current` goes back to an earlier one, by default to the one that ran before; refused
+    when that has left no state to go back to. `plans` has the plan of each version."""
+    version = _one_before(current, saved) if to is None else to
     if version not in plans or version >= current:
         raise NoWayBackError(
             f"version {version} is not an earlier version" if version > 0 else "there is no version before the first",
@@ -49,10 +49,15 @@ def way_back(current: int, to: int | None, plans: Mapping[int, str], saved: Sequ
         return WayBack(version, None)
     if (state := _state_of(version, plans, saved)) is None:
         raise NoWayBackError(
-            f"version {version} has left no savepoint of its state: it was never upgraded from, or never ran",
+            f"version {version} has left no savepoint of its state: it never ran, was given up, or is being replaced",
             hint=_hint(current, plans, saved),
         )
     return WayBack(version, state.savepoint_id)
+
+
+def _one_before(current: int, saved: Sequence[SavedState]) -> int:
+    """The version whose state the current one has found: those in between never ran."""
+    return next((state.version for state in saved if state.before_version == current), current - 1)
 
 
 @dataclass(frozen=True, slots=True)

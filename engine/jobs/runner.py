@@ -277,7 +277,7 @@ class LocalRunner:
     def _worked_on(self, pipeline_id: str, task: MaintenanceTask) -> Path:
         """The directory that the work reads."""
         if isinstance(task, RestoreSavepoint):
-            return self.directory.savepoint(pipeline_id, task.restore.savepoint_id)
+            return self.directory.savepoint(task.restore.of_pipeline or pipeline_id, task.restore.savepoint_id)
         return StatePaths(self.directory.state(pipeline_id)).checkpoint
 
     def _arguments(self, pipeline_id: str, task: MaintenanceTask) -> list[str]:
@@ -287,10 +287,11 @@ class LocalRunner:
             case Repartition(parallelism):
                 return ["rescale", state, str(parallelism)]
             case RestoreSavepoint(restore):
-                savepoint = str(self.directory.savepoint(pipeline_id, restore.savepoint_id))
+                savepoint = str(self.directory.savepoint(restore.of_pipeline or pipeline_id, restore.savepoint_id))
                 replay = ["--allow-replay"] if restore.allow_replay else []
                 save_as = [] if restore.save_as is None else ["--save-as", restore.save_as]
-                return ["restore", savepoint, state, *replay, *save_as]
+                fork = [] if restore.of_pipeline is None else ["--fork"]
+                return ["restore", savepoint, state, *replay, *save_as, *fork]
             case never:
                 assert_never(never)
 

@@ -141,6 +141,8 @@ class Upgrade:
     """The savepoint that is taken of the old state before anything is changed."""
     from_version: int | None = None
     """The version that the old state belongs to."""
+    is_fork: bool = False
+    """Whether the state is a savepoint's of another pipeline, whose sinks are none of this one's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,15 @@ class ShownUpgrade:
     text: str
     markdown: str
     content: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFork:
+    """What it comes to when a query goes on from a savepoint of another pipeline. `shared` says in words what both
+    would have and only one may."""
+
+    upgrade: ShownUpgrade
+    shared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +198,8 @@ class Restore:
     allow_replay: bool = False
     save_as: str | None = None
     """The savepoint that is taken of the state as it is before, so that there is a way back."""
+    of_pipeline: str | None = None
+    """The pipeline whose savepoint it is, where that is another one: then what its sinks have is left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ from engine.spark.session import close_session, death_explained, leave_state, op
 from engine.spark.starts import begun_tables, counting_starts, with_starts
 from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import EpochLimits, StreamPart, stream_part
-from engine.spark.take_over import save_before, take_over
+from engine.spark.take_over import refuse_empty, save_before, take_over
 from engine.spark.targets import Target, sink_directory
 from engine.start_steps import StartStep
 from engine.udf.requirements import check_requirements
@@ -196,6 +196,8 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
     if spec.upgrade is None:
         return prepared
     if not held.is_foreign:
+        if spec.upgrade.is_fork:
+            refuse_empty(prepared.paths)
         save_before(prepared.paths, prepared.program.fingerprint, spec.upgrade, now)
         return prepared
     query = _query(spec, prepared.program)

@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from engine.changes.accepted import Wording, why_not
 from engine.changes.compare import compare
+from engine.changes.fork import plan_fork
 from engine.changes.show import show
 from engine.changes.verdict import UpgradePlan
 from engine.checkpoints import spark_log
@@ -40,7 +41,7 @@ from engine.checkpoints.withheld import carried, read_withheld
 from engine.compile import Program
 from engine.connectors import connector_of
 from engine.delivery.manifests import find_manifest
-from engine.errors import NothingToSaveError, UpgradeRefusedError
+from engine.errors import NoStateError, NothingToSaveError, UpgradeRefusedError
 from engine.spark.migrate import migrate
 from engine.spark.run_spec import StateUpgrade
 from engine.spark.skeleton import build_skeleton
@@ -71,7 +72,8 @@ def take_over(
     `start_from` must name tables only that the old query has not read, or that are read anew.
     Refused, with the old state as it was, when something would be lost that the upgrade does not accept."""
     before = compile_running(query_of_state(paths.root), udfs=_files(query), connections=connections)
-    plan = compare(before, program, keep_state=upgrade.keep_state, reset=upgrade.reset)
+    compared = plan_fork if upgrade.is_fork else compare
+    plan = compared(before, program, keep_state=upgrade.keep_state, reset=upgrade.reset)
     _refuse_loss(plan, upgrade)
     counting_starts(program, start_from, begun_after(begun_tables(paths.checkpoint), plan.dropped_sources))
     if is_begun_for_good(paths, before, held.lineage):
@@ -101,6 +103,15 @@ def save_before(paths: StatePaths, fingerprint: str, upgrade: StateUpgrade, cloc
     request = Request(upgrade.savepoint_id, reason="upgrade", versions=versions)
     with suppress(NothingToSaveError):
         take_requested(paths.root, request, clock)
+
+
+def refuse_empty(paths: StatePaths) -> None:
+    """Refuse to begin a fork with nothing, where its savepoint was not put in place."""
+    if spark_log.newest_commit(paths.checkpoint) is None:
+        raise NoStateError(
+            f"{paths.root} has nothing of the savepoint that the pipeline was forked from",
+            hint="delete the pipeline, and fork it again",
+        )
 
 
 def _files(query: StatefulQuery) -> tuple[UdfFile, ...]:

@@ -59,7 +59,8 @@ def begin(connection: Connection, before: JobRecord, at: datetime) -> None:
     checkpoints.forget(connection, pipeline.job_id)
     voided: Sequence[Certificate] = ()
     if pipeline.restore is not None:
-        epoch = savepoints.get(connection, pipeline.id, pipeline.restore.savepoint_id).epoch
+        origin = pipeline.restore.of_pipeline or pipeline.id
+        epoch = savepoints.get(connection, origin, pipeline.restore.savepoint_id).epoch
         voided = certificates.void(connection, pipeline.id, epoch, at)
     elif _gives_up_plan(connection, before):
         voided = certificates.void(connection, pipeline.id, None, at)

@@ -30,6 +30,7 @@ PIPELINES = Table(
     Column("restore_parallelism", Integer),
     Column("restore_replay", Boolean),
     Column("restore_save_as", Text),
+    Column("restore_of_pipeline", Text),
     Column("created_at", Instant, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("stopped_by", Text),
@@ -78,6 +79,13 @@ def from_oldest(query: Select[Any], after: Pipeline | None) -> Select[Any]:
     return query.where(or_(later, same))
 
 
+def forking_from(connection: Connection, pipeline_id: str, savepoint_id: str | None = None) -> str | None:
+    """The name of a pipeline that is about to begin with a savepoint of that one, or with this savepoint of it."""
+    of_it = PIPELINES.c.restore_of_pipeline == pipeline_id
+    meant = of_it if savepoint_id is None else and_(of_it, PIPELINES.c.restore_savepoint == savepoint_id)
+    return connection.execute(select(PIPELINES.c.name).where(meant).limit(1)).scalar_one_or_none()
+
+
 def update(connection: Connection, pipeline: Pipeline) -> Pipeline:
     """Write a changed pipeline; refused when it was changed since it was read."""
     newer = replace(pipeline, revision=pipeline.revision + 1)
@@ -97,7 +105,11 @@ def from_row(row: RowValues) -> Pipeline:
     restore = None
     if row["restore_savepoint"] is not None:
         restore = Restore(
-            row["restore_savepoint"], row["restore_parallelism"], row["restore_replay"], row["restore_save_as"]
+            row["restore_savepoint"],
+            row["restore_parallelism"],
+            row["restore_replay"],
+            row["restore_save_as"],
+            row["restore_of_pipeline"],
         )
     return Pipeline(
         id=row["id"],
@@ -132,6 +144,7 @@ def _row(pipeline: Pipeline) -> Mapping[str, object]:
         "restore_parallelism": restore and restore.parallelism,
         "restore_replay": restore and restore.allow_replay,
         "restore_save_as": restore and restore.save_as,
+        "restore_of_pipeline": restore and restore.of_pipeline,
         "revision": pipeline.revision,
         "stopped_by": pipeline.stop_request and pipeline.stop_request.by,
         "stopped_at": pipeline.stop_request and pipeline.stop_request.at,

@@ -119,6 +119,16 @@ def find(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoi
     return None if row is None else _from_row(row)
 
 
+def anywhere(connection: Connection, savepoint_id: str) -> Savepoint:
+    """A savepoint, of whichever pipeline it is."""
+    query = select(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id, _IS_THERE)
+    if (row := connection.execute(query).mappings().one_or_none()) is None:
+        raise SavepointNotFoundError(
+            f"there is no savepoint {savepoint_id!r}", hint="`arroyo savepoints PIPELINE` lists those of a pipeline"
+        )
+    return _from_row(row)
+
+
 def get(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoint:
     """A savepoint of that pipeline."""
     if (savepoint := find(connection, pipeline_id, savepoint_id)) is None:

@@ -67,6 +67,12 @@ def pass_on(connection: Connection, pipeline_id: str, before: int, after: int) -
     write(connection, pipeline_id, after, connection.execute(select(TARGETS.c.target).where(same)).scalars().all())
 
 
+def of_version(connection: Connection, pipeline_id: str, version: int) -> Sequence[str]:
+    """The targets of a version."""
+    same = and_(TARGETS.c.pipeline_id == pipeline_id, TARGETS.c.version == version)
+    return connection.execute(select(TARGETS.c.target).where(same)).scalars().all()
+
+
 def predecessors(connection: Connection, pipeline_id: str, version: int) -> tuple[str, ...]:
     """The other pipelines that this control plane has known to write to the targets of a version. None of them does so
     any more, since the version holds its targets."""

@@ -26,7 +26,7 @@ from engine.jobs.data_directory import DataDirectory
 from engine.jobs.decide import Policy
 from engine.jobs.observe import Maintenance, Process
 from engine.jobs.runner import Holder
-from engine.jobs.spec import PlannedQuery, Restore, ShownUpgrade
+from engine.jobs.spec import PlannedFork, PlannedQuery, Restore, ShownUpgrade
 from engine.jobs.status import Failure, Run
 from engine.store.records import StoredRecords
 from engine.store.savepoints import Savepoint, page
@@ -36,6 +36,7 @@ from tests.databases import new_database
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 TOKEN = "a-token"
+FORK = PlannedFork(ShownUpgrade("f0", "SELECT 1", False, True, "all is kept", "", "{}"))
 
 
 @dataclass
@@ -100,6 +101,8 @@ class Plane:
     now: datetime = T0
     upgrade: ShownUpgrade | None = None
     """What is said of every query that is to take over the state; None when there is none."""
+    fork: PlannedFork = FORK
+    """What is said of every fork."""
 
     def deploy(self, name: str = "orders", query: str = "SELECT 1", **body: Any) -> dict[str, Any]:
         answer = self.http.put(f"/api/v1/pipelines/by-name/{name}", json={"query": query, **body})
@@ -268,6 +271,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         "1.2.3",
         "me",
         plan_upgrade=lambda *_: planes[0].upgrade,
+        plan_fork=lambda *_: planes[0].fork,
     )
     rules = Rules(frozenset({hash_key(TOKEN)}), frozenset({"testserver"}), 2 * 1024 * 1024)
     headers = {"Authorization": f"Bearer {TOKEN}"}

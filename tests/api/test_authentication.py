@@ -79,6 +79,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/secrets",
             "/pipelines/{pipeline}/state",
             "/pipelines/{pipeline}/watermark",
+            "/savepoints/{savepoint}/fork",
             "/sweep",
             "/tokens",
             "/tokens/{name}",

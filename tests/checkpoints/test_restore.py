@@ -1,6 +1,8 @@
 """Going back to a savepoint, and putting states in each other's place."""
 
+import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from engine.checkpoints import savepoints, spark_log, swap
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage
+from engine.checkpoints.manifest import SavedFile, read_manifest, write_manifest
 from engine.checkpoints.restore import restore
 from engine.errors import DamagedSavepointError, ReplayError
 from tests.checkpoints.conftest import commit
@@ -171,3 +174,21 @@ def test_two_histories_know_the_last_epoch_that_they_have_in_common(
     current: Lineage, saved: Lineage, epoch: int, left_at: int | None
 ) -> None:
     assert current.left_at(saved, epoch) == left_at
+
+
+def test_a_fork_has_nothing_of_what_the_sinks_of_the_savepoint_had_left_open(
+    paths: StatePaths, clock: Clock, tmp_path: Path
+) -> None:
+    saved = paths.savepoints / "sp_1"
+    savepoints.take(paths.root, "sp_1", label=None, clock=clock)
+    manifest = read_manifest(saved)
+    (saved / "open_files" / "out").mkdir(parents=True)
+    (saved / "open_files" / "out" / "0").write_text("rows")
+    file = SavedFile("open_files/out/0", 4, hashlib.sha256(b"rows").hexdigest())
+    write_manifest(saved, replace(manifest, files=(*manifest.files, file)))
+
+    restore(saved, tmp_path / "fork", allow_replay=False, is_fork=True)
+    restore(saved, tmp_path / "twin", allow_replay=False)
+
+    assert not (tmp_path / "fork" / "open_files").exists()
+    assert (tmp_path / "twin" / "open_files" / "out" / "0").exists()

@@ -47,7 +47,9 @@ class FailingWork:
     def rescale(self, state: Path, parallelism: int) -> None:
         """Never asked for."""
 
-    def restore(self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None) -> None:
+    def restore(
+        self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None, is_fork: bool = False
+    ) -> None:
         """Fail."""
         raise self.error
 

@@ -43,6 +43,10 @@ def test_a_version_that_was_there_twice_has_the_state_of_the_time_that_is_meant(
     assert way_back(4, 1, {1: "a", 2: "b", 3: "a", 4: "b"}, saved) == WayBack(1, "sp_2")
 
 
+def test_the_one_before_is_that_which_ran() -> None:
+    assert way_back(4, None, {1: "a", 2: "b", 3: "c", 4: "d"}, [SavedState("sp_4", 4, 1)]) == WayBack(1, "sp_4")
+
+
 @pytest.mark.parametrize("to", [None, 1])
 def test_without_a_savepoint_there_is_no_way_back_and_the_others_are_named(to: int | None) -> None:
     with pytest.raises(NoWayBackError, match="version 1 has left no savepoint") as refused:

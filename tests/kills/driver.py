@@ -82,9 +82,11 @@ class StandInWork:
         """There is no state to lay out, only a width to write down."""
         rescale.repartition(state, parallelism, _no_spark)
 
-    def restore(self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None) -> None:
+    def restore(
+        self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None, is_fork: bool = False
+    ) -> None:
         """Put a savepoint where the state is."""
-        restore.restore(savepoint, state, allow_replay=allow_replay, save_as=save_as)
+        restore.restore(savepoint, state, allow_replay=allow_replay, save_as=save_as, is_fork=is_fork)
 
 
 class _Writing:

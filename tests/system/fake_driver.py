@@ -82,7 +82,9 @@ class FakeWork:
             os.kill(os.getpid(), signal.SIGSTOP)
         _write(state, {**counts, "parallelism": parallelism, "rescaled": parallelism})
 
-    def restore(self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None) -> None:
+    def restore(
+        self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None, is_fork: bool = False
+    ) -> None:
         """Take the savepoint's count."""
         _write(state, json.loads((savepoint / "count.json").read_text()))
 

@@ -1,0 +1,212 @@
+"""Forks: a new pipeline, under another name, that goes on from a savepoint of this one.
+
+savepoint sp_1 of pipeline orders, at epoch 41; fork orders-2 of it
+
+    checked     the savepoint's files; what becomes of its state; that nothing is shared which only one may have
+    written     the pipeline, its version, its targets and what it begins with, in one transaction
+    done        the savepoint is copied to where the state of orders-2 is, and its first run takes it over
+
+Orders is not touched, and runs on. Killed in between, orders-2 is there wholly, or not at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+from sqlalchemy import Connection
+
+from engine.api import answers
+from engine.api.bodies import Body
+from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
+from engine.api.context import Context, ContextDep
+from engine.api.deployments import Name, Names, Secrets, Udf
+from engine.api.dry_run import DryRun, rehearse
+from engine.api.pipelines import show
+from engine.api.plan_restore import read_checked
+from engine.api.problems import refusals
+from engine.changes.accepted import Wording, why_not
+from engine.delivery.faults import reach
+from engine.errors import (
+    PipelineExistsError,
+    PipelineIncompatibleError,
+    RequestError,
+    RequestTooLargeError,
+    SharedForkError,
+)
+from engine.jobs import ids
+from engine.jobs.fault_points import ControlPoint
+from engine.jobs.spec import (
+    Pipeline,
+    PlannedQuery,
+    Restore,
+    ShownUpgrade,
+    Spec,
+    Upgrade,
+    Version,
+    read_run_settings,
+)
+from engine.jobs.states import State
+from engine.jobs.status import Status
+from engine.store import jobs, pipeline_secrets, pipelines, savepoints, targets, versions
+from engine.store.savepoints import Savepoint
+
+ROUTER = APIRouter(prefix="/savepoints/{savepoint}", tags=["savepoints"], responses=refusals(404))
+_WORDING = Wording("reset", "accept_loss", "fork it with a query that keeps the state")
+
+
+class ForkRequest(Body):
+    """The new pipeline. What is left out is as in the original."""
+
+    name: Name = Field(description="What the new pipeline is called.")
+    query: str = Field(min_length=1, description="The SQL text; what it writes must be elsewhere.")
+    udfs: tuple[str | Udf, ...] | None = Field(
+        default=None, description="Files of Python functions that the query may use, all of them."
+    )
+    settings: dict[str, str] | None = Field(default=None, description="The settings of its runs, all of them.")
+    secrets: Secrets | None = Field(default=None, description="The secrets that its script names.")
+    keep_state: Names = Field(
+        default=(), description="Operators whose state stays although the rows before it have changed their meaning."
+    )
+    reset: Names = Field(default=(), description="Operators and sources that may lose their state or place.")
+    accept_loss: str | None = Field(
+        default=None, max_length=64, description="The id of a plan: what it says is lost may be lost."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fork:
+    """A fork with all that was found out about it."""
+
+    body: ForkRequest
+    request: ChangeRequest
+    origin: Pipeline
+    stored: Savepoint
+    parallelism: int
+    spec: Spec
+    planned: PlannedQuery
+    plan: ShownUpgrade
+
+    def make(self, connection: Connection, context: Context) -> Pipeline:
+        """The pipeline, with its version and its job; refused where the name or a target is taken meanwhile."""
+        now, name = context.clock(), self.body.name
+        origin = pipelines.get(connection, self.origin.id)  # either may have been deleted since
+        stored = savepoints.get(connection, origin.id, self.stored.id)
+        if pipelines.find(connection, name) is not None:
+            raise PipelineExistsError(f"there is a pipeline {name!r} already", hint="fork under another name")
+        restore = Restore(stored.id, self.parallelism, allow_replay=True, of_pipeline=self.origin.id)
+        pipeline = Pipeline(
+            id=ids.make("pl"),
+            name=name,
+            job_id=ids.make("job"),
+            version=1,
+            parallelism=self.parallelism,
+            created_at=now,
+            restore=restore,
+            asked_by=self.request.who,
+        )
+        version = Version(
+            pipeline.id,
+            1,
+            self.spec,
+            self.planned.fingerprint,
+            self.planned.graph,
+            now,
+            meaning=self.planned.meaning,
+            upgrade=Upgrade(self.body.keep_state, self.body.reset, self.plan.id, is_fork=True),
+        )
+        if not pipelines.add(connection, pipeline):
+            raise PipelineExistsError(f"there is a pipeline {name!r} already", hint="fork under another name")
+        versions.add(connection, version)
+        jobs.add(connection, Status(pipeline.job_id, pipeline.id, State.CREATED, now, now))
+        targets.claim(connection, pipeline.id, 1, self.planned.targets)
+        self._set_secrets(connection, context, pipeline)
+        return pipeline
+
+    def _set_secrets(self, connection: Connection, context: Context, pipeline: Pipeline) -> None:
+        """Those that were given, or those of the original."""
+        vault = context.database.vault
+        if self.body.secrets is None:
+            values = dict(pipeline_secrets.read(connection, vault, self.origin.id))
+        else:
+            values = {name: secret.get_secret_value() for name, secret in self.body.secrets.items()}
+        if values:
+            pipeline_secrets.replace(connection, vault, pipeline.id, values, context.clock())
+
+    def answer(self) -> answers.ForkOrigin:
+        """Where its state comes from, as the API says it."""
+        return answers.ForkOrigin(
+            pipeline_id=self.origin.id,
+            pipeline=self.origin.name,
+            savepoint_id=self.stored.id,
+            version=self.stored.version,
+            epoch=self.stored.epoch,
+            plan=answers.upgrade_plan(self.plan),
+        )
+
+
+@ROUTER.post(
+    "/fork",
+    status_code=201,
+    response_model=answers.ForkedPipeline,
+    responses={200: {"model": answers.Effects}, **refusals(400, 409)},
+)
+def fork(
+    savepoint: str, body: ForkRequest, request: ChangeRequestDep, context: ContextDep, dry_run: DryRun = False
+) -> Response:
+    """Make a new pipeline that goes on from a savepoint of another one, which runs on untouched. It writes elsewhere,
+    and has the rows after the savepoint; its query may be any that an upgrade allows."""
+    with context.database.reading() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+    planned = _plan(context, request, savepoint, body)
+    if dry_run:
+        return rehearse(context, lambda connection: (None, planned.make(connection, context)), planned.plan)
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        pipeline = planned.make(connection, context)
+        told = f"it was forked from savepoint {planned.stored.id} of pipeline {planned.origin.name!r}"
+        note(connection, context, request, pipeline.job_id, told)
+        note(connection, context, request, planned.origin.job_id, f"pipeline {pipeline.name!r} was forked from it")
+        content = answers.ForkedPipeline(**dict(show(connection, pipeline.id, context)), forked_from=planned.answer())
+        response = record_answer(connection, context, request, 201, content, pipeline)
+    reach(ControlPoint.AFTER_CHANGE)
+    context.changed(pipeline.id)
+    return response
+
+
+def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: ForkRequest) -> _Fork:
+    """Check a fork wholly; refused with the reason why it cannot be done."""
+    if ids.is_id(body.name, "pl"):
+        raise RequestError(f"{body.name!r} is what an id of a pipeline looks like", hint="choose another name")
+    if len(body.query.encode()) > context.max_query_bytes:
+        raise RequestTooLargeError(
+            f"the query is longer than {context.max_query_bytes} bytes",
+            hint="the setting api.max_query_bytes is the limit",
+        )
+    with context.database.reading() as connection:
+        stored = savepoints.anywhere(connection, savepoint_id)
+        origin = pipelines.get(connection, stored.pipeline_id)
+        before = versions.get(connection, origin.id, stored.version or origin.version)
+        written = targets.of_version(connection, origin.id, before.number)
+    _, parallelism = read_checked(context, stored)
+    udfs = before.spec.udfs
+    if body.udfs is not None:
+        udfs = tuple(udf if isinstance(udf, str) else udf.definition for udf in body.udfs)
+    settings = before.spec.settings if body.settings is None else body.settings
+    read_run_settings(settings)  # refuses what no run would heed
+    spec = Spec(body.query, udfs, settings, before.spec.checkpoint_interval)
+    planned = context.plan(spec.query, spec.udfs)
+    wish = Upgrade(body.keep_state, body.reset)
+    found = context.plan_fork(context.directory.savepoint(origin.id, stored.id), spec.query, spec.udfs, wish)
+    shared = (*found.shared, *(f"it writes to {name}" for name in planned.targets if name in written))
+    if shared:
+        raise SharedForkError(
+            f"the fork is not apart from pipeline {origin.name!r}: {'; '.join(dict.fromkeys(shared))}",
+            hint="let its tables write elsewhere, and give its sources other consumer groups",
+        )
+    if (refused := why_not(found.upgrade, body.accept_loss, found.upgrade.text, _WORDING)) is not None:
+        raise PipelineIncompatibleError(refused.message, hint=refused.hint)
+    return _Fork(body, request, origin, stored, parallelism, spec, planned, found.upgrade)

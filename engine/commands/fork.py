@@ -1,0 +1,59 @@
+"""`arroyo fork`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+
+from engine.commands.base import Command
+from engine.commands.client import Json, segment
+from engine.commands.deploy import read_text, secret_part, setting_part
+from engine.commands.dry_run import add_dry_run
+from engine.commands.remote import add_connection, describe, errors_shown, facts
+from engine.commands.upgrade_arguments import add_upgrade_arguments, upgrade_part
+from engine.commands.waiting import add_wait, change
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What the verb takes."""
+    parser.add_argument("savepoint", help="Begin with the savepoint of this id; `arroyo savepoints` lists them")
+    parser.add_argument("name", help="Name the new pipeline")
+    parser.add_argument(
+        "--sql", required=True, metavar="FILE", help="Read its query from this file; - is standard input"
+    )
+    udf = "Use the Python functions of this file; may be repeated (default: as in the original)"
+    parser.add_argument("--udf", action="append", default=[], metavar="FILE", help=udf)
+    setting = "Change a setting of the pipeline's runs; may be repeated (default: as in the original)"
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
+    secrets = "Give the pipeline a secret, as `deploy` does; may be repeated (default: those of the original)"
+    parser.add_argument("--secret", action="append", default=[], metavar="NAME[=FILE]", help=secrets)
+    parser.add_argument("--key", help="Fork once, however often the command runs with this idempotency key")
+    add_upgrade_arguments(parser)
+    add_wait(parser, "running", "finished")
+    add_dry_run(parser)
+    add_connection(parser)
+
+
+@errors_shown
+def run(args: Namespace) -> int:
+    """Make a new pipeline that goes on from a savepoint of another one."""
+    options: dict[str, Json] = {
+        "udfs": [read_text(file) for file in args.udf] or None,
+        "settings": dict(setting_part(text) for text in args.set) or None,
+        "secrets": dict(secret_part(text) for text in args.secret) or None,
+    }
+    parts = {name: part for name, part in options.items() if part is not None}
+    body: dict[str, Json] = {"name": args.name, "query": read_text(args.sql), **parts, **upgrade_part(args)}
+    path = f"/savepoints/{segment(args.savepoint)}/fork"
+    return change(args, "POST", path, body, key=args.key, text=_describe)
+
+
+def _describe(answer: Mapping[str, Json]) -> str:
+    origin = answer.get("forked_from")
+    if not isinstance(origin, dict):
+        return describe(answer)
+    begin = f"savepoint {origin.get('savepoint_id')} of {origin.get('pipeline')}, epoch {origin.get('epoch')}"
+    return "\n".join((describe(answer), facts([("forked from", begin)])))
+
+
+FORK = Command("fork", "Make a new pipeline that goes on from a savepoint of another", add_arguments, run)
