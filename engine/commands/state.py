@@ -11,21 +11,23 @@ from engine.commands.base import Command, path
 from engine.commands.client import Json, segment
 from engine.commands.connection_file import add_connections_argument, connections_text
 from engine.commands.remote import add_connection, connect, errors_shown, say
-from engine.commands.state_texts import diagnosis_text, listing_text, summary_text
+from engine.commands.state_texts import diagnosis_text, listing_text, rows_text, summary_text
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import NoStateError, RequestError
 
-_ACTIONS = ("ls", "show", "verify", "doctor")
+_ACTIONS = ("ls", "show", "rows", "verify", "doctor")
 
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "action",
         choices=_ACTIONS,
-        help="List the epochs and savepoints that are kept, show what the newest epoch holds, verify that it is whole, "
-        "or have the doctor say what damage means and what to do",
+        help="List the epochs and savepoints that are kept, show what the newest epoch holds, print rows of an "
+        "operator, verify that all is whole, or have the doctor say what damage means and what to do",
     )
-    parser.add_argument("subject", nargs="?", metavar="DIR", help="List what is in this directory or those below it")
+    parser.add_argument(
+        "subject", nargs="?", metavar="NAME", help="Choose the directory, or for `rows` the operator by its id"
+    )
     parser.add_argument("--state-dir", metavar="DIR", type=path, help="Look into this state directory")
     parser.add_argument(
         "--savepoint",
@@ -39,7 +41,15 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--rows", action="store_true", help="Read every row of the state when it is verified")
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="Show it in this form (default: text)"
+        "--format", choices=("text", "table", "json"), default="text", help="Show it in this form (default: text)"
+    )
+    parser.add_argument("--limit", type=int, default=20, help="Print at most so many rows (default: 20)")
+    parser.add_argument(
+        "--key",
+        metavar="COLUMN=VALUE",
+        action="append",
+        default=[],
+        help="Print only rows with this value in this column; may be repeated",
     )
     add_udf_argument(parser)
     add_connections_argument(parser)
@@ -50,7 +60,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     if args.json:
         args.format = "json"
-    return {"ls": _list, "show": _show, "verify": _verify, "doctor": _verify}[args.action](args)
+    return {"ls": _list, "show": _show, "rows": _rows, "verify": _verify, "doctor": _verify}[args.action](args)
 
 
 def _list(args: Namespace) -> int:
@@ -74,6 +84,39 @@ def _show(args: Namespace) -> int:
     answer = _of_pipeline(args) if args.pipeline is not None else _of_directory(args)
     say(json.dumps(answer, indent=2) if args.format == "json" else summary_text(answer))
     return 0
+
+
+def _rows(args: Namespace) -> int:
+    from engine.checkpoints.layout import StatePaths  # noqa: PLC0415 - see above
+    from engine.checkpoints.running_query import compile_running  # noqa: PLC0415
+    from engine.inspection.rows import is_kept_by_spark, operator_named, rows_of_buckets, shown_rows  # noqa: PLC0415
+    from engine.inspection.summary import query_in  # noqa: PLC0415
+
+    if args.subject is None or args.pipeline is not None:
+        raise RequestError(
+            "arroyo state rows needs an operator, and the directory of a state",
+            hint="arroyo state rows OPERATOR --state-dir DIR; `arroyo state show` names the operators",
+        )
+    directory, _ = _chosen(args)
+    program = compile_running(query_in(directory), udfs=read_udf_files(args.udf), connections=connections_text(args))
+    operator, paths = operator_named(program, args.subject), StatePaths(directory)
+    conditions = dict(_condition(text) for text in args.key)
+    if is_kept_by_spark(operator):
+        from engine.spark.state_rows import rows_of_window_by_itself  # noqa: PLC0415 - only this needs Spark
+
+        rows = rows_of_window_by_itself(paths, operator)
+    else:
+        rows = rows_of_buckets(paths, operator)
+    shown = shown_rows(rows, conditions, args.limit)
+    say(json.dumps(shown, indent=2) if args.format == "json" else rows_text(shown))
+    return 0
+
+
+def _condition(text: str) -> tuple[str, str]:
+    column, separator, value = text.rpartition("=")
+    if not separator:
+        raise RequestError(f"--key {text!r} names no value", hint="write it as --key COLUMN=VALUE")
+    return column, value
 
 
 def _verify(args: Namespace) -> int:

@@ -64,6 +64,21 @@ def diagnosis_text(diagnosis: Diagnosis, explains: bool) -> str:
     return "\n".join(lines)
 
 
+def rows_text(rows: Sequence[Shown]) -> str:
+    """Rows of an operator, a table for each of its own."""
+    parts = []
+    for name in dict.fromkeys(row["table"] for row in rows):
+        own = [row for row in rows if row["table"] == name]
+        columns = list(dict.fromkeys(column for row in own for column in row["columns"]))
+        cells = [(row["partition"], *(_cell(row["columns"].get(column)) for column in columns)) for row in own]
+        parts.append(f"{name}\n{table(('PART', *columns), cells)}")
+    return "\n\n".join(parts) or "no rows"
+
+
+def _cell(value: object) -> str:
+    return "NULL" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
 def _facts(state: Shown) -> Iterator[tuple[str, object]]:
     yield "pipeline", _known(state, "name")
     yield "version", _known(state, "version")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -48,18 +48,23 @@ class StoreContent:
         """How many rows are kept."""
         if _HEADS not in self.families:
             return len(self.values)
-        return sum(map(self._rows_of_bucket, self.of_family(_HEADS).values()))
+        return sum(table.num_rows for _, table in self.tables_of_buckets())
 
-    def _rows_of_bucket(self, head: bytes) -> int:
+    def tables_of_buckets(self) -> Iterator[tuple[str, pa.Table]]:
+        """The tables of all buckets, with their names; raises NotAsWrittenError."""
+        for head in self.of_family(_HEADS).values():
+            yield from self._tables_of_bucket(head)
+
+    def _tables_of_bucket(self, head: bytes) -> list[tuple[str, pa.Table]]:
         from engine.updating.head import read_head  # noqa: PLC0415 - windows need no Arrow
 
         listing, small = binary_fields(head, 2)
         try:
             tables = read_head(listing.decode(), small, self._chunk).state.tables
-            rows = [chunks.all() for chunks in tables.values()]
+            rows = [(name, chunks.all()) for name, chunks in tables.items()]
         except (ValueError, KeyError, TypeError, OSError, StopIteration) as error:
             raise NotAsWrittenError("holds a bucket that cannot be read") from error
-        return sum(table.num_rows for table in rows if table is not None)
+        return [(name, table) for name, table in rows if table is not None]
 
     def _chunk(self, chunk: LargeChunk) -> pa.Table:
         from engine.updating.serialization import from_bytes  # noqa: PLC0415 - see above

@@ -24,6 +24,7 @@ from engine.compile import Program
 from engine.delivery.file_ledger import newest_ledger, read_ledger
 from engine.errors import EngineError, NoStateError, UnreadableStateError
 from engine.inspection.bytes_read import NotAsWrittenError
+from engine.inspection.epochs import is_savepoint
 from engine.inspection.partitions import files_of_partitions
 from engine.inspection.reading_again import read_again
 from engine.inspection.store import read_store
@@ -130,12 +131,17 @@ def summarize_savepoint(
 ) -> StateSummary:
     """What is in a savepoint."""
     manifest = read_manifest(savepoint)
-    # savepoints of earlier versions name their scripts only as a state does
-    query = query_of_savepoint if manifest.sql is not None else query_of_state
-    program = _program(lambda: query(savepoint), udfs, connections)
+    program = _program(lambda: query_in(savepoint), udfs, connections)
     version = {} if manifest.origin.version is not None else {"version": "the savepoint does not say it"}
     paths = StatePaths(savepoint)
     return read_again(paths, lambda: _summarize(paths, manifest.origin.version, program, counts_all, version))
+
+
+def query_in(directory: Path) -> RunningQuery:
+    """The query of a state directory or a savepoint. Savepoints of earlier versions name it only as a state does."""
+    if is_savepoint(directory) and read_manifest(directory).sql is not None:
+        return query_of_savepoint(directory)
+    return query_of_state(directory)
 
 
 def operator_figures(directory: Path, program: Program) -> Mapping[str, StateFigures]:

@@ -1,0 +1,82 @@
+"""What the columns of an operator's state are called in the user's script.
+
+    Spark has            the script says                       a row is shown with
+    _window              tumble(INTERVAL '1 minute')           window.start, window.end
+    _key0_of_group       user                                  user
+    count, sum, sum      count(*), sum(price), sum(tax)        count(*), sum(price), sum(tax)
+
+Where several columns are kept of an aggregate they have its name and their own. Where it is not known which are whose,
+they keep the names that Spark has given them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from engine.plan.explain import aggregate_name, show
+from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate
+from engine.plan.operators import Operator
+from engine.plan.window_columns import are_kept_apart, columns_of_aggregate
+
+_OF_BUCKETS = {"_n": "rows", "_last": "last change"}
+
+
+def names_of_window(operator: Operator, keys: Sequence[str], values: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What Spark's columns of a window's state are called, those of its keys and those of its aggregates."""
+    node = operator.node
+    assert isinstance(node, WindowAggregate)
+    named_keys = {f"_key{index}_of_group": show(key.expr) for index, key in enumerate(node.keys)}
+    calls = [named.aggregate for named in node.aggregates]
+    names = list(_names_of_aggregates(operator))
+    is_known = operator.is_read_in_order and are_kept_apart(calls) and len(names) == len(values)
+    return [named_keys.get(name, name) for name in keys], names if is_known else list(values)
+
+
+def _names_of_aggregates(operator: Operator) -> Iterator[str]:
+    assert isinstance(operator.node, WindowAggregate)
+    for named in operator.node.aggregates:
+        columns, name = columns_of_aggregate(named.aggregate) or (), aggregate_name(named.aggregate)
+        yield from ((name,) if len(columns) == 1 else (f"{name}.{column.name}" for column in columns))
+
+
+def name_in_bucket(operator: Operator, table: str, column: str) -> str | None:
+    """What a column of a table of a bucket is called; None for one that only we need."""
+    if column in _OF_BUCKETS:
+        return _OF_BUCKETS[column]
+    if column.startswith("_"):
+        return None
+    place, _, part = column[1:].partition(".")
+    match operator.node, column[0], place.isdigit():
+        case UpdatingAggregate(keys=keys), "k", True:
+            return show(keys[int(place)].expr)
+        case UpdatingAggregate(aggregates=aggregates), "m", True:
+            name = aggregate_name(aggregates[int(place)].aggregate)
+            return name if part == "0" else f"{name}.{part}"
+        case UpdatingAggregate(aggregates=aggregates), "a", True if table[1:].isdigit():
+            arguments = aggregates[int(table[1:])].aggregate.arguments
+            return show(arguments[int(place)]) if int(place) < len(arguments) else column
+        case UpdatingJoin(left=left), "l", True:
+            return _named(left.schema.names, place, column)
+        case UpdatingJoin(right=right), "r", True:
+            return _named(right.schema.names, place, column)
+        case UpdatingTop(input=below), "c", True:
+            return _named(below.schema.names, place, column)
+        case UpdatingTop(order=order), "o", True:
+            return f"ORDER BY {show(order[int(place)].expr)}"
+    return column
+
+
+def _named(names: Sequence[str], place: str, column: str) -> str:
+    return names[int(place)] if int(place) < len(names) else column
+
+
+def table_in_bucket(operator: Operator, table: str) -> str:
+    """What a table of a bucket holds, in words."""
+    match operator.node:
+        case UpdatingAggregate(aggregates=aggregates) if table[1:].isdigit():
+            return f"values of {aggregate_name(aggregates[int(table[1:])].aggregate)}"
+        case UpdatingAggregate():
+            return "groups"
+        case UpdatingJoin():
+            return f"{table} side"
+    return table

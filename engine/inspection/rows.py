@@ -1,0 +1,123 @@
+"""The rows that an operator keeps in the newest committed epoch: `arroyo state rows`.
+
+Operators of our own keep tables of Arrow, which are read here. What windows keep is in Spark's own rows, and only Spark
+reads those (`spark/state_rows.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from engine.checkpoints import spark_log
+from engine.checkpoints.layout import StatePaths
+from engine.compile import Program
+from engine.errors import NoStateError, UnknownSubjectError, UnreadableStateError
+from engine.inspection.bytes_read import NotAsWrittenError
+from engine.inspection.partitions import files_of_partitions
+from engine.inspection.row_names import name_in_bucket, table_in_bucket
+from engine.inspection.store import read_store
+from engine.instants import from_micros
+from engine.plan.nodes import WindowAggregate
+from engine.plan.operators import Operator
+from engine.updating.state_columns import LAST
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRow:
+    """A row of an operator's state: in which partition it is, which of the operator's tables it is of, and its columns
+    by their names in the script."""
+
+    partition: int
+    table: str
+    columns: Mapping[str, object]
+
+
+def operator_named(program: Program, name: str) -> Operator:
+    """The operator of that id, or of that number of Spark's; refused where there is none."""
+    operators = program.operators
+    for operator in operators:
+        if name in (operator.id, str(operator.number)):
+            return operator
+    raise UnknownSubjectError(
+        f"no operator of the script is called {name}",
+        hint=f"it has {', '.join(operator.id for operator in operators) or 'none that keeps state'}",
+    )
+
+
+def is_kept_by_spark(operator: Operator) -> bool:
+    """Whether Spark has to be asked for the rows of an operator."""
+    return isinstance(operator.node, WindowAggregate)
+
+
+def committed_epoch(paths: StatePaths) -> int:
+    """The newest committed epoch; refused where there is none."""
+    epoch = spark_log.newest_commit(paths.checkpoint)
+    if epoch is None:
+        raise NoStateError(f"{paths.root} has not committed an epoch yet", hint="wait for its first epoch")
+    return epoch
+
+
+def rows_of_buckets(paths: StatePaths, operator: Operator) -> Iterator[KeptRow]:
+    """The rows of an operator of our own, partition by partition."""
+    for partition, files in sorted(files_of_partitions(paths.checkpoint, committed_epoch(paths)).items()):
+        if partition.operator == operator.number:
+            yield from _rows_of_partition(paths.checkpoint, partition.number, files, operator)
+
+
+def shown_rows(rows: Iterator[KeptRow], conditions: Mapping[str, str], limit: int) -> list[dict[str, object]]:
+    """The first rows in plain values that have these values in these columns; refused where there is no such column."""
+    shown: list[dict[str, object]] = []
+    columns: dict[str, None] = {}
+    while len(shown) < limit and (row := next(rows, None)) is not None:
+        plain = {name: _plain(value) for name, value in row.columns.items()}
+        columns |= dict.fromkeys(plain)
+        if all(name in plain and _text(plain[name]) == value for name, value in conditions.items()):
+            shown.append({"partition": row.partition, "table": row.table, "columns": plain})
+    unknown = sorted(conditions.keys() - columns.keys())
+    if unknown and columns:
+        raise UnknownSubjectError(f"no rows have a column {', '.join(unknown)}", hint=f"they have {', '.join(columns)}")
+    return shown
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it."""
+    match value:
+        case datetime():
+            aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+            return aware.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case bytes() | bytearray():
+            return f"{len(value)} bytes"
+        case None | bool() | int() | float() | str():
+            return value
+        case list():
+            return [_plain(part) for part in value]
+        case dict():
+            return {str(name): _plain(part) for name, part in value.items()}
+    return str(value)
+
+
+def _text(value: object) -> str:
+    return "NULL" if value is None else str(value)
+
+
+def _rows_of_partition(checkpoint: Path, number: int, files: Sequence[Path], operator: Operator) -> Iterator[KeptRow]:
+    try:
+        for name, table in read_store(checkpoint / file for file in files).tables_of_buckets():
+            names = {column: name_in_bucket(operator, name, column) for column in table.column_names}
+            shown = {column: called for column, called in names.items() if called is not None}
+            for row in table.select(list(shown)).to_pylist():
+                columns = {shown[key]: _instant(key, value) for key, value in row.items()}
+                yield KeptRow(number, table_in_bucket(operator, name), columns)
+    except NotAsWrittenError as error:
+        raise UnreadableStateError(
+            f"partition {number} of {operator.id} holds a file that {error}",
+            hint="see with `arroyo state doctor` what is wrong",
+        ) from error
+
+
+def _instant(column: str, value: object) -> object:
+    """Our own times are kept in microseconds."""
+    return from_micros(value) if column == LAST and isinstance(value, int) and value >= 0 else value
