@@ -137,6 +137,21 @@ class UpgradePlan:
     text: str
     id: str | None = None
     plan: dict[str, Any] = field(default_factory=dict)
+    markdown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBackPipeline(Pipeline):
+    """A pipeline of which a rollback was asked for: to which version, from which savepoint, which sinks stay ahead."""
+
+    rollback: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ForkedPipeline(Pipeline):
+    """A new pipeline that goes on from a savepoint of another one."""
+
+    forked_from: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +213,19 @@ class Problem:
     hint: str | None = None
 
 
-_ADAPTERS: dict[type, TypeAdapter[Any]] = {
-    kind: TypeAdapter(kind) for kind in (Ping, Pipeline, Job, Checkpoint, Savepoint, UpgradePlan, Watermark, Problem)
-}
+_KINDS = (
+    Ping,
+    Pipeline,
+    RolledBackPipeline,
+    ForkedPipeline,
+    Job,
+    Checkpoint,
+    Savepoint,
+    UpgradePlan,
+    Watermark,
+    Problem,
+)
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in _KINDS}
 
 
 def _table_of(scan: str) -> str:

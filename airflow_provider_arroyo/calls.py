@@ -16,10 +16,12 @@ from uuid import uuid4
 
 from airflow_provider_arroyo.answers import (
     Checkpoint,
+    ForkedPipeline,
     Job,
     Ping,
     Pipeline,
     Problem,
+    RolledBackPipeline,
     Savepoint,
     UpgradePlan,
     Watermark,
@@ -158,6 +160,34 @@ def rescale_pipeline(pipeline: str, parallelism: int) -> ApiCall[Pipeline]:
 def restart_pipeline(pipeline: str, *, key: str) -> ApiCall[object]:
     """Start a failed or stopped pipeline again from its last checkpoint."""
     return ApiCall("POST", f"{_at(pipeline)}/restart", lambda answer: answer, body={"force": False}, key=key)
+
+
+def roll_back_pipeline(pipeline: str, to: int | None, *, key: str) -> ApiCall[RolledBackPipeline]:
+    """Take a pipeline back to an earlier version with its state; the answer comes before it is done."""
+    body: dict[str, Json] = {} if to is None else {"to": to}
+    return ApiCall("POST", f"{_at(pipeline)}/rollback", partial(read, RolledBackPipeline), body=body, key=key)
+
+
+def restore_savepoint(
+    pipeline: str, savepoint: str, *, allow_replay: bool, with_version: bool, key: str
+) -> ApiCall[Pipeline]:
+    """Take a pipeline back to a savepoint; the answer comes before it is done."""
+    body: dict[str, Json] = {
+        "savepoint_id": savepoint,
+        "allow_replay": allow_replay,
+        "with_version": with_version,
+    }
+    return ApiCall("POST", f"{_at(pipeline)}/restore", partial(read, Pipeline), body=body, key=key)
+
+
+def fork_savepoint(
+    savepoint: str, name: str, spec: PipelineSpec, wish: UpgradeWish, *, key: str
+) -> ApiCall[ForkedPipeline]:
+    """Make a new pipeline that goes on from a savepoint of another one."""
+    parts = {part: value for part, value in spec.to_json().items() if part in ("query", "settings", "udfs")}
+    secrets: dict[str, Json] = {} if spec.secrets is None else {"secrets": dict(spec.secrets)}
+    body = {"name": name, **parts, **secrets, **wish.to_json()}
+    return ApiCall("POST", f"/savepoints/{_segment(savepoint)}/fork", partial(read, ForkedPipeline), body=body, key=key)
 
 
 def list_jobs(pipeline: str) -> ApiCall[tuple[Job, ...]]:

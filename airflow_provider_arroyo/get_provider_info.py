@@ -24,7 +24,10 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": _modules("hooks.arroyo"),
         "operators": _modules(
             "operators.base",
+            "operators.fork",
             "operators.rescale",
+            "operators.restore",
+            "operators.rollback",
             "operators.savepoint",
             "operators.stop",
             "operators.streaming_sql",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never, get_args
 
 import jinja2
 
-from airflow_provider_arroyo import calls, conversations, secret_sources, templates
+from airflow_provider_arroyo import approval, calls, conversations, secret_sources, templates
+from airflow_provider_arroyo.answers import UpgradePlan
 from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
 from airflow_provider_arroyo.deployments import DesiredPipeline, deploy, shown_plan
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 WaitFor = Literal["running", "complete", "finished", "none"]
 
 UpgradeMode = Literal["auto", "plan_only", "never"]
+
+OnLoss = Literal["fail", "approve"]
 
 MEMORY = "arroyo_deployment"
 
@@ -62,6 +65,10 @@ class StreamingSqlOperator(PipelineOperator):
     :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
     :param accept_loss: the id of a plan, such as `UpgradePlanOperator` returns: all that it says is lost may be lost
         (templated).
+    :param on_loss: with `upgrade="auto"`: `fail`, or `approve`: where something would be lost the task waits for a
+        person, in Airflow's list of required actions, and deploys that very plan once it is approved. It fails when
+        they reject it, or when it is another plan by then.
+    :param approval_timeout: how long to wait for that person at most; None waits for ever.
     :param force: give up the state that another script has left under this name.
     :param on_kill: what becomes of the pipeline when a user ends the task while it waits: `detach` (it runs on),
         `stop`, or `savepoint_and_stop`. A worker that goes away never stops a pipeline of a deferrable task.
@@ -98,6 +105,8 @@ class StreamingSqlOperator(PipelineOperator):
         keep_state: Sequence[str] = (),
         reset: Sequence[str] = (),
         accept_loss: str | None = None,
+        on_loss: OnLoss = "fail",
+        approval_timeout: timedelta | None = None,
         force: bool = False,
         on_kill: OnKill = "detach",
         **kwargs: Any,
@@ -111,6 +120,10 @@ class StreamingSqlOperator(PipelineOperator):
             raise ValueError(f"on_kill is one of {', '.join(CHOICES)}, not {on_kill!r}")
         if upgrade not in get_args(UpgradeMode):
             raise ValueError(f"upgrade is {', '.join(get_args(UpgradeMode))}, not {upgrade!r}")
+        if on_loss not in get_args(OnLoss):
+            raise ValueError(f"on_loss is {', '.join(get_args(OnLoss))}, not {on_loss!r}")
+        if on_loss == "approve" and (upgrade != "auto" or force):
+            raise ValueError("on_loss 'approve' belongs to upgrade 'auto' without force: nothing else asks for a plan")
         secret_sources.read_sources(secrets or {})
         self.sql = sql
         self.secrets = secrets
@@ -125,6 +138,8 @@ class StreamingSqlOperator(PipelineOperator):
         self.keep_state = keep_state
         self.reset = reset
         self.accept_loss = accept_loss
+        self.on_loss = on_loss
+        self.approval_timeout = approval_timeout
         self.force = force
         self.kill_action = on_kill
 
@@ -146,14 +161,27 @@ class StreamingSqlOperator(PipelineOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Deploy, publish what was deployed, and wait as asked; or only say what would become of the state."""
         if self.upgrade == "plan_only":
-            return self._plan()
+            return asdict(self._plan())
         if self.wait_for == "complete":
             self._past(context)  # refuses, before anything is done, a run that has no such instant
+        if self.on_loss == "approve" and not self.accept_loss:
+            plan = self._plan()
+            if not plan.loses_nothing and not plan.is_refused:
+                approval.ask(self, context, self.pipeline, plan, "execute_approved", self.approval_timeout)
+        return self._deploy(context, self._wish(self.accept_loss))
+
+    def execute_approved(self, context: Context, event: Any = None) -> dict[str, Any]:
+        """Back with a person's answer; what they have approved must still be the plan."""
+        approved = approval.check_answer(self, context, event)
+        approval.check_same(approved, self._plan())
+        return self._deploy(context, self._wish(approved))
+
+    def _deploy(self, context: Context, wish: UpgradeWish) -> dict[str, Any]:
         spec = self._spec()
         token = self.hook.get_conn().token if spec.secrets else None
         digest = spec_digest(self.pipeline, spec, token)
         key = idempotency_key(context, f"deploy {digest} force" if self.force else f"deploy {digest}")
-        desired = DesiredPipeline(self.pipeline, spec, digest, key, self.force, self._wish())
+        desired = DesiredPipeline(self.pipeline, spec, digest, key, self.force, wish)
         deployed = self.hold(deploy(desired, recall(context, MEMORY, AskedChange), now))
         pipeline = deployed.pipeline.id
         before = None if deployed.before is None else str(deployed.before)
@@ -218,15 +246,15 @@ class StreamingSqlOperator(PipelineOperator):
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
         return PipelineSpec(self.sql, parallelism, settings, sources, interval, secrets)
 
-    def _wish(self) -> UpgradeWish:
-        return UpgradeWish(self.upgrade != "never", tuple(self.keep_state), tuple(self.reset), self.accept_loss or None)
+    def _wish(self, accept_loss: str | None) -> UpgradeWish:
+        return UpgradeWish(self.upgrade != "never", tuple(self.keep_state), tuple(self.reset), accept_loss or None)
 
-    def _plan(self) -> dict[str, Any]:
+    def _plan(self) -> UpgradePlan:
         """What would become of the state; there is none where there is no pipeline."""
         sources = None if self.udfs is None else tuple(self.source_of(udf) for udf in self.udfs)
-        plan = self.hold(shown_plan(self.pipeline, self.sql, sources, self._wish(), now))
+        plan = self.hold(shown_plan(self.pipeline, self.sql, sources, self._wish(None), now))
         self.log.info("%s", plan.text)
-        return asdict(plan)
+        return plan
 
     def _settings(self) -> dict[str, str] | None:
         return None if self.settings is None else {name: str(value) for name, value in self.settings.items()}

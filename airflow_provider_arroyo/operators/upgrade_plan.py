@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_arroyo import approval
+from airflow_provider_arroyo.answers import UpgradePlan
 from airflow_provider_arroyo.calls import UpgradeWish
 from airflow_provider_arroyo.deployments import shown_plan
 from airflow_provider_arroyo.errors import UpgradeRefusedError
@@ -28,7 +31,9 @@ class UpgradePlanOperator(PipelineOperator):
         takes those of the pipeline.
     :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
     :param reset: ids of operators, and sources and sinks, that may lose their state or place (templated).
-    :param on_loss: `fail`, or `report`: the task succeeds, and what follows it decides.
+    :param on_loss: `fail`; `report`: the task succeeds, and what follows it decides; or `approve`: it waits for a
+        person, in Airflow's list of required actions, and fails when they reject the plan or it is another one by then.
+    :param approval_timeout: how long to wait for that person at most; None waits for ever.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "sql", "keep_state", "reset")
@@ -44,30 +49,46 @@ class UpgradePlanOperator(PipelineOperator):
         keep_state: Sequence[str] = (),
         reset: Sequence[str] = (),
         on_loss: str = "fail",
+        approval_timeout: timedelta | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
-        if on_loss not in ("fail", "report"):
-            raise ValueError(f"on_loss is fail or report, not {on_loss!r}")
+        if on_loss not in ("fail", "report", "approve"):
+            raise ValueError(f"on_loss is fail, report or approve, not {on_loss!r}")
         self.sql = sql
         self.udfs = udfs
         self.keep_state = keep_state
         self.reset = reset
         self.on_loss = on_loss
+        self.approval_timeout = approval_timeout
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Ask for the plan, and show it."""
+        """Ask for the plan, and show it; to a person who must approve it, if that was asked for."""
+        self.note(context, self.pipeline)
+        plan = self._plan()
+        if not plan.loses_nothing and self.on_loss == "fail":
+            raise UpgradeRefusedError(
+                "the script would lose state of the pipeline", code="upgrade.loses", hint=plan.text
+            )
+        if not plan.loses_nothing and self.on_loss == "approve":
+            approval.ask(self, context, self.pipeline, plan, "execute_approved", self.approval_timeout)
+        return asdict(plan)
+
+    def execute_approved(self, context: Context, event: Any = None) -> dict[str, Any]:
+        """Back with a person's answer; what they have approved must still be the plan."""
+        approved = approval.check_answer(self, context, event)
+        plan = self._plan()
+        approval.check_same(approved, plan)
+        return asdict(plan)
+
+    def _plan(self) -> UpgradePlan:
+        """The plan, which can be done."""
         wish = UpgradeWish(keep_state=tuple(self.keep_state), reset=tuple(self.reset))
         sources = None if self.udfs is None else tuple(map(self.source_of, self.udfs))
-        self.note(context, self.pipeline)
         plan = self.hold(shown_plan(self.pipeline, self.sql, sources, wish, now))
         self.log.info("%s", plan.text)
         if plan.is_refused:
             raise UpgradeRefusedError(
                 "the script cannot take over the state of the pipeline", code="upgrade.refused", hint=plan.text
             )
-        if not plan.loses_nothing and self.on_loss == "fail":
-            raise UpgradeRefusedError(
-                "the script would lose state of the pipeline", code="upgrade.loses", hint=plan.text
-            )
-        return asdict(plan)
+        return plan

@@ -44,6 +44,8 @@ class FakePipeline:
     savepoints: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
     savepoint_keys: dict[str, str] = field(default_factory=dict)
+    taken_back: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The answers to rollbacks and restores, by their keys."""
 
     def become(self, *states: str) -> None:
         """The states it will be seen in from now on."""
@@ -122,6 +124,7 @@ class FakeControlPlane:
         self.refusals: dict[tuple[str, str], Answer] = {}
         self.on_patch: Callable[[FakePipeline, dict[str, Any]], None] = _patch
         self.answered: dict[str, Answer] = {}
+        self.forks: dict[str, FakePipeline] = {}
         self.gate: threading.Event | None = None
         self.waiting = threading.Event()
         self._lock = threading.Lock()
@@ -196,6 +199,8 @@ class FakeControlPlane:
                 return self._upsert(name, request)
             case "GET", ["pipelines"]:
                 return _list([pipeline.to_json(pipeline.states[0]) for pipeline in self.pipelines.values()])
+            case "POST", ["savepoints", savepoint, "fork"]:
+                return self._fork(savepoint, request)
             case method, ["pipelines", name, *segments]:
                 pipeline = self._find(name)
                 if pipeline is None:
@@ -228,6 +233,25 @@ class FakeControlPlane:
             pipeline.become("Scheduling", "Running")
         return Answer(200, pipeline.to_json(pipeline.states[0]))
 
+    def _fork(self, savepoint: str, request: Request) -> Answer:
+        if request.key not in self.forks:
+            if self._find(request.body["name"]) is not None:
+                return problem(409, "pipeline.exists", "there is a pipeline of that name already")
+            self.forks[str(request.key)] = self.add(request.body["name"], body=request.body)
+            self.forks[str(request.key)].become("Created", "Scheduling", "Running")
+        fork = self.forks[str(request.key)]
+        return Answer(201, fork.to_json(fork.states[0]) | {"forked_from": {"savepoint_id": savepoint}})
+
+    @staticmethod
+    def _take_back(pipeline: FakePipeline, request: Request, more: dict[str, Any]) -> Answer:
+        key = str(request.key)
+        if key not in pipeline.taken_back:
+            pipeline.version += 1
+            pipeline.run_id += 1
+            pipeline.become("CheckpointStopping", "Scheduling", "Running")
+            pipeline.taken_back[key] = pipeline.to_json("Running") | more
+        return Answer(202, pipeline.taken_back[key])
+
     upserts_take_effect = True
     """False: what is asked for is noted, and the old run is still seen running."""
     _next_states: tuple[str, ...] = ()
@@ -251,6 +275,12 @@ class FakeControlPlane:
                 return _list([pipeline.job()])
             case "GET", ["jobs", _, "checkpoints"]:
                 return _list(pipeline.checkpoints)
+            case "POST", ["rollback"]:
+                way = {"version": request.body.get("to", 1), "savepoint_id": "sp_1", "epoch": 7}
+                way["ahead"] = [{"table": "topic", "connector": "kafka", "epochs": 2, "rows": 9}]
+                return self._take_back(pipeline, request, {"rollback": way})
+            case "POST", ["restore"]:
+                return self._take_back(pipeline, request, {})
             case "POST", ["plan"]:
                 return Answer(200, pipeline.plan)
             case "POST", ["savepoints"]:

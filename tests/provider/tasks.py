@@ -46,6 +46,7 @@ class TaskInstance:
     run_id: str = "a_run"
     map_index: int = -1
     max_tries: int = 0
+    id: str = "01"
     pushed: dict[str, Any] = field(default_factory=dict)
 
     def xcom_push(self, key: str, value: Any) -> None:

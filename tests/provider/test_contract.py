@@ -23,6 +23,8 @@ KINDS = (
     answers.Savepoint,
     answers.Watermark,
     answers.UpgradePlan,
+    answers.RolledBackPipeline,
+    answers.ForkedPipeline,
 )
 CALLS: list[ApiCall[Any]] = [
     calls.ping(),
@@ -39,6 +41,15 @@ CALLS: list[ApiCall[Any]] = [
     calls.stop_pipeline("clicks", "checkpoint"),
     calls.rescale_pipeline("clicks", 2),
     calls.restart_pipeline("clicks", key="k"),
+    calls.roll_back_pipeline("clicks", 2, key="k"),
+    calls.restore_savepoint("clicks", "sp", allow_replay=True, with_version=True, key="k"),
+    calls.fork_savepoint(
+        "sp",
+        "clicks-2",
+        PipelineSpec("SELECT 1", None, {"a": "b"}, ("def f(): ...",), None, {"KAFKA": "x"}),
+        calls.UpgradeWish(True, ("a",), ("b",), "3f0c"),
+        key="k",
+    ),
     calls.list_jobs("clicks"),
     calls.list_checkpoints("clicks", "job"),
     calls.take_savepoint("clicks", label="x", key="k"),

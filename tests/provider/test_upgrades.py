@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import TaskAwaitingInput
 
 from airflow_provider_arroyo.errors import UpgradeRefusedError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
@@ -25,7 +27,7 @@ def planning(**options: Any) -> UpgradePlanOperator:
 def test_a_plan_is_the_result_of_its_task(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks").plan = KEPT
 
-    assert airflow_run.execute(planning()) == KEPT
+    assert airflow_run.execute(planning()) == KEPT | {"markdown": ""}
 
 
 def test_without_a_pipeline_nothing_can_be_lost(plane: FakeControlPlane, airflow_run: Run) -> None:
@@ -68,7 +70,134 @@ def test_a_deployment_says_what_may_be_lost(plane: FakeControlPlane, airflow_run
     assert "upgrade" not in sent
 
 
-@pytest.mark.parametrize("options", [{"upgrade": "maybe"}])
+@pytest.fixture
+def questions(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What persons are asked."""
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr("airflow.sdk.execution_time.hitl.upsert_hitl_detail", lambda **question: asked.append(question))
+    return asked
+
+
+def deploying(**options: Any) -> StreamingSqlOperator:
+    return StreamingSqlOperator(task_id="deploy", pipeline="clicks", sql="SELECT 2", on_loss="approve", **options)
+
+
+def ask(run: Run, task: Any) -> TaskAwaitingInput:
+    with pytest.raises(TaskAwaitingInput) as waiting:
+        run.execute(task)
+    return waiting.value
+
+
+APPROVED = {"chosen_options": ["Approve"], "params_input": {}, "responded_by_user": {"id": "1", "name": "ann"}}
+REJECTED = APPROVED | {"chosen_options": ["Reject"]}
+LATE = {"error": "too late", "error_type": "timeout"}
+
+
+@pytest.mark.parametrize("make", [lambda: planning(on_loss="approve"), deploying], ids=["plan", "deploy"])
+def test_a_person_is_shown_the_plan_and_the_id_that_they_approve(
+    plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]], make: Callable[[], Any]
+) -> None:
+    plane.add("clicks").plan = LOSES | {"markdown": "**tumble** is given up"}
+
+    waiting = ask(airflow_run, make())
+
+    (question,) = questions
+    assert "88aa" in question["subject"]
+    assert (question["body"], question["options"]) == ("**tumble** is given up", ["Approve", "Reject"])
+    assert waiting.method_name == "execute_approved"
+    assert plane.matching_requests("PUT") == []
+
+
+def test_what_was_approved_is_deployed(
+    plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]]
+) -> None:
+    plane.add("clicks").plan = LOSES
+    task = deploying()
+    ask(airflow_run, task)
+
+    task.execute_approved(airflow_run.context(task), event=APPROVED)
+
+    (request,) = plane.matching_requests("PUT")
+    assert request.body["accept_loss"] == "88aa"
+
+
+def test_the_plan_that_was_approved_is_the_result(
+    plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]]
+) -> None:
+    plane.add("clicks").plan = LOSES
+    task = planning(on_loss="approve")
+    ask(airflow_run, task)
+
+    assert task.execute_approved(airflow_run.context(task), event=APPROVED)["id"] == "88aa"
+
+
+@pytest.mark.parametrize(("answer", "code"), [(REJECTED, "upgrade.rejected"), (LATE, "upgrade.not_approved")])
+@pytest.mark.parametrize("make", [lambda: planning(on_loss="approve"), deploying], ids=["plan", "deploy"])
+def test_what_was_not_approved_is_not_deployed(
+    plane: FakeControlPlane,
+    airflow_run: Run,
+    questions: list[dict[str, Any]],
+    make: Callable[[], Any],
+    answer: dict[str, Any],
+    code: str,
+) -> None:
+    plane.add("clicks").plan = LOSES
+    task = make()
+    ask(airflow_run, task)
+
+    with pytest.raises(UpgradeRefusedError, match="plan 88aa") as refused:
+        task.execute_approved(airflow_run.context(task), event=answer)
+
+    assert refused.value.code == code
+    assert plane.matching_requests("PUT") == []
+
+
+@pytest.mark.parametrize("make", [lambda: planning(on_loss="approve"), deploying], ids=["plan", "deploy"])
+def test_another_plan_than_the_approved_one_is_not_deployed(
+    plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]], make: Callable[[], Any]
+) -> None:
+    pipeline = plane.add("clicks")
+    pipeline.plan = LOSES
+    task = make()
+    ask(airflow_run, task)
+    pipeline.plan = LOSES | {"id": "99bb"}
+
+    with pytest.raises(UpgradeRefusedError, match="plan 88aa was approved, and it is plan 99bb") as refused:
+        task.execute_approved(airflow_run.context(task), event=APPROVED)
+
+    assert refused.value.code == "upgrade.plan_changed"
+    assert plane.matching_requests("PUT") == []
+
+
+def test_what_loses_nothing_is_deployed_without_a_person(
+    plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]]
+) -> None:
+    plane.add("clicks").plan = KEPT
+
+    airflow_run.execute(deploying())
+
+    assert questions == []
+    assert len(plane.matching_requests("PUT")) == 1
+
+
+def test_what_is_refused_is_shown_to_nobody(
+    plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]]
+) -> None:
+    plane.add("clicks").plan = REFUSED
+
+    with pytest.raises(UpgradeRefusedError):
+        airflow_run.execute(planning(on_loss="approve"))
+
+    assert questions == []
+
+
+@pytest.mark.parametrize("options", [{"upgrade": "never"}, {"upgrade": "plan_only"}, {"force": True}])
+def test_approval_without_a_plan_is_refused_when_the_dag_is_read(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="approve"):
+        deploying(**options)
+
+
+@pytest.mark.parametrize("options", [{"upgrade": "maybe"}, {"on_loss": "maybe"}])
 def test_a_typing_error_is_refused_when_the_dag_is_read(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="not 'maybe'"):
         StreamingSqlOperator(task_id="deploy", pipeline="clicks", sql="SELECT 2", **options)

@@ -1,0 +1,87 @@
+"""A task waits for a person, as Airflow's own human-in-the-loop operators do, who approves a plan or rejects it.
+
+The plan's id is part of the question. A task that is answered plans once more, and goes on only if the id is still that
+one: nobody has approved anything else.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from airflow_provider_arroyo.answers import UpgradePlan
+from airflow_provider_arroyo.errors import UpgradeRefusedError
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator, Context
+
+APPROVE, REJECT = "Approve", "Reject"
+ASKED = "arroyo_plan_to_approve"
+"""The XCom that holds the id of the plan that was shown."""
+
+
+def ask(
+    task: BaseOperator, context: Context, pipeline: str, plan: UpgradePlan, resume: str, limit: timedelta | None
+) -> NoReturn:
+    """Show the plan to a person, and go on in the method `resume` once there is an answer. This does not return."""
+    from airflow.sdk.execution_time.hitl import upsert_hitl_detail  # noqa: PLC0415 - there from Airflow 3.1 on
+
+    instance: Any = context["ti"]
+    instance.xcom_push(key=ASKED, value=plan.id)
+    upsert_hitl_detail(
+        ti_id=instance.id,
+        options=[APPROVE, REJECT],
+        subject=f"Pipeline {pipeline} would lose state: approve plan {plan.id}?",
+        body=plan.markdown or plan.text,
+        defaults=None,
+        multiple=False,
+        params={},
+    )
+    task.log.info("Waiting for a person to approve plan %s", plan.id)
+    try:
+        from airflow.sdk.exceptions import TaskAwaitingInput  # noqa: PLC0415 - there from Airflow 3.3 on
+    except ImportError:
+        _defer(task, instance, resume, limit)
+    raise TaskAwaitingInput(method_name=resume, timeout=limit)
+
+
+def _defer(task: BaseOperator, instance: Any, resume: str, limit: timedelta | None) -> NoReturn:
+    """Before Airflow 3.3 the triggerer looks for the answer."""
+    from airflow.providers.standard.triggers.hitl import HITLTrigger  # noqa: PLC0415
+    from airflow.sdk.timezone import utcnow  # noqa: PLC0415
+
+    until = None if limit is None else utcnow() + limit
+    options = [APPROVE, REJECT]
+    trigger = HITLTrigger(
+        ti_id=instance.id, options=options, defaults=None, params={}, multiple=False, timeout_datetime=until
+    )
+    task.defer(trigger=trigger, method_name=resume)
+    raise AssertionError("defer does not return")
+
+
+def check_answer(task: BaseOperator, context: Context, event: Any) -> str:
+    """The id of the plan that a person has approved; refused when they have rejected it, or did not answer in time."""
+    asked = context["ti"].xcom_pull(task_ids=task.task_id, key=ASKED)
+    if not isinstance(event, dict) or "error" in event:
+        reason = event.get("error_type", "no answer") if isinstance(event, dict) else "no answer"
+        raise UpgradeRefusedError(f"nobody has approved plan {asked}: {reason}", code="upgrade.not_approved")
+    user = event.get("responded_by_user")
+    name = user.get("name") if isinstance(user, dict) else getattr(user, "name", None)
+    if event.get("chosen_options") != [APPROVE]:
+        raise UpgradeRefusedError(
+            f"plan {asked} was rejected by {name or 'a person'}",
+            code="upgrade.rejected",
+            hint="The pipeline runs on as it was.",
+        )
+    task.log.info("Plan %s was approved by %s", asked, name or "a person")
+    return str(asked)
+
+
+def check_same(approved: str, plan: UpgradePlan) -> None:
+    """Refuse to do anything else than what was approved. What loses nothing by now needs no approval."""
+    if plan.id != approved and not plan.loses_nothing:
+        raise UpgradeRefusedError(
+            f"plan {approved} was approved, and it is plan {plan.id} by now: nothing is deployed",
+            code="upgrade.plan_changed",
+            hint=f"Clear the task to have the new plan approved:\n{plan.text}",
+        )

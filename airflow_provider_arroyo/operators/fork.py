@@ -1,0 +1,100 @@
+"""Make a new pipeline out of a savepoint of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_arroyo import calls, secret_sources
+from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
+from airflow_provider_arroyo.identity import idempotency_key, spec_digest
+from airflow_provider_arroyo.operators.base import PipelineOperator, reached
+from airflow_provider_arroyo.waits import UntilState
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class ForkOperator(PipelineOperator):
+    """Make a new pipeline that goes on from a savepoint of another one, and wait until it runs.
+
+    The other one runs on untouched. However often the task is tried, there is one fork. It is refused when it would
+    write where the original writes.
+
+    :param pipeline: name of the new pipeline (templated).
+    :param savepoint: id of the savepoint, such as `SavepointOperator` pushes (templated).
+    :param sql: the script, or the name of a `.sql` file beside the DAG; what it writes must be elsewhere (templated).
+    :param settings: settings of the pipeline, all of them; None takes those of the original (templated).
+    :param udfs: Python sources with functions for the script, or names of `.py` files beside the DAG, all of them; None
+        takes those of the original.
+    :param secrets: where the secrets are that the script names, as in `StreamingSqlOperator`; None takes those of the
+        original.
+    :param keep_state: ids of operators whose state stays although the rows before it have changed (templated).
+    :param reset: ids of operators and sources that may lose their state or place (templated).
+    :param accept_loss: the id of a plan: all that it says is lost may be lost (templated).
+    """
+
+    template_fields: Sequence[str] = (
+        *PipelineOperator.template_fields,
+        "savepoint",
+        "sql",
+        "settings",
+        "keep_state",
+        "reset",
+        "accept_loss",
+    )
+    template_fields_renderers = {"sql": "sql", "settings": "json"}  # noqa: RUF012 - as Airflow declares it
+    template_ext: Sequence[str] = (".sql",)
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        savepoint: str,
+        sql: str,
+        settings: Mapping[str, str] | None = None,
+        udfs: Sequence[str] | None = None,
+        secrets: Mapping[str, str] | None = None,
+        keep_state: Sequence[str] = (),
+        reset: Sequence[str] = (),
+        accept_loss: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        secret_sources.read_sources(secrets or {})
+        self.savepoint = savepoint
+        self.sql = sql
+        self.settings = settings
+        self.udfs = udfs
+        self.secrets = secrets
+        self.keep_state = keep_state
+        self.reset = reset
+        self.accept_loss = accept_loss
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Ask for it, and wait until it runs."""
+        settings = None if self.settings is None else {name: str(value) for name, value in self.settings.items()}
+        sources = None if self.udfs is None else tuple(self.source_of(udf) for udf in self.udfs)
+        secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)
+        spec = PipelineSpec(self.sql, None, settings, sources, None, secrets)
+        token = self.hook.get_conn().token if secrets else None
+        key = idempotency_key(context, f"fork {self.savepoint} {spec_digest(self.pipeline, spec, token)}")
+        wish = UpgradeWish(True, tuple(self.keep_state), tuple(self.reset), self.accept_loss or None)
+        fork = self.send(calls.fork_savepoint(self.savepoint, self.pipeline, spec, wish, key=key))
+        self.note(context, fork.id)
+        self.wait(UntilState(fork.id, "running"), resume="execute_complete")
+        return self._summary(fork.id)
+
+    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer."""
+        return self._summary(reached(event).pipeline)
+
+    def _summary(self, pipeline_id: str) -> dict[str, Any]:
+        pipeline = self.send(calls.get_pipeline(pipeline_id))
+        return {
+            "pipeline_id": pipeline.id,
+            "name": pipeline.name,
+            "version": pipeline.version,
+            "state": str(pipeline.state),
+            "savepoint_id": self.savepoint,
+        }

@@ -1,0 +1,73 @@
+"""Take a pipeline back to an earlier version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.deployments import newest_run
+from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember
+from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
+from airflow_provider_arroyo.states import JobState
+from airflow_provider_arroyo.waits import UntilState
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+MEMORY = "arroyo_rollback"
+WAY = "rollback"
+
+
+class RollbackOperator(PipelineOperator):
+    """Take a pipeline back to an earlier version, with the state that this version was left in; it runs on from there.
+
+    However often the task is tried, the pipeline goes back once. The result has the new version's number, the version
+    and savepoint that it has gone back to, and which sinks are ahead of it since they cannot take anything back.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param to: the version to go back to; None takes the one that ran before (templated).
+    """
+
+    template_fields: Sequence[str] = (*PipelineOperator.template_fields, "to")
+
+    def __init__(self, *, pipeline: str, to: int | None = None, **kwargs: Any) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        self.to = to
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Ask for it, and wait until the earlier version runs."""
+        to = None if self.to is None else int(self.to)
+        pipeline = self.send(calls.get_pipeline(self.pipeline))
+        self.note(context, pipeline.id)
+        key = idempotency_key(context, f"rollback {to}")
+        earlier = recall(context, MEMORY, AskedChange)
+        if earlier is None or earlier.key != key:
+            # written down before it is asked for, so that a retry knows the version and the run that come before
+            run = self.hold(newest_run(pipeline.id, now))
+            earlier = AskedChange(pipeline.id, str(pipeline.version), run, str(pipeline.state), key)
+            remember(context, MEMORY, earlier)
+        back = self.send(calls.roll_back_pipeline(pipeline.id, to, key=key))
+        for sink in back.rollback.get("ahead", ()):
+            self.log.warning("Sink %s cannot be taken back: %s", sink.get("table"), sink)
+        context["ti"].xcom_push(key=WAY, value=back.rollback)
+        if back.stop == "none":
+            is_another = str(back.version) != earlier.digest
+            before = JobState(earlier.before) if earlier.before else None
+            wait = UntilState(pipeline.id, "running", earlier.run, before) if is_another else None
+            self.wait(wait or UntilState(pipeline.id, "running"), resume="execute_complete")
+        return self._summary(context, pipeline.id)
+
+    def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer."""
+        return self._summary(context, reached(event).pipeline)
+
+    def _summary(self, context: Context, pipeline_id: str) -> dict[str, Any]:
+        pipeline = self.send(calls.get_pipeline(pipeline_id))
+        way = context["ti"].xcom_pull(task_ids=self.task_id, key=WAY)
+        return {
+            "pipeline_id": pipeline.id,
+            "version": pipeline.version,
+            "state": str(pipeline.state),
+            "rollback": way,
+        }
