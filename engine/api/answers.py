@@ -239,6 +239,10 @@ class Rollback(BaseModel):
         description="The savepoint whose state it goes on from; null where the state that is there is of its plan, and "
         "goes on."
     )
+    redone: bool = Field(
+        description="Whether the version takes over that state once more, as when it was deployed, since what it had "
+        "written was taken back."
+    )
     epoch: int | None = Field(description="The last epoch of that savepoint.")
     ahead: list[SinkAhead] = Field(
         description="The sinks that cannot take back what they were given since. All others go back with the state."

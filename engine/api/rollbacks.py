@@ -10,6 +10,7 @@ Everything is checked before anything stops, and the answer says which sinks can
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fastapi import APIRouter, Response
@@ -27,13 +28,13 @@ from engine.api.problems import refusals
 from engine.api.savepoints import settle_taken, take_due
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage
-from engine.checkpoints.manifest import SavepointManifest
+from engine.checkpoints.manifest import SavepointManifest, read_manifest
 from engine.delivery.faults import reach
-from engine.errors import StaleWriteError, UnreadableStateError
+from engine.errors import SavepointError, StaleWriteError, UnreadableStateError
 from engine.jobs import desired, ids
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
-from engine.jobs.rollback import SinkAhead, WayBack, sinks_ahead, way_back
+from engine.jobs.rollback import SavedState, SinkAhead, WayBack, sinks_ahead, way_back
 from engine.jobs.spec import Pipeline, PlannedQuery, Restore, Version
 from engine.store import checkpoints, pipelines, savepoints, targets, versions
 from engine.store.records import read_record
@@ -80,7 +81,11 @@ class _Rollback:
             for sink in self.ahead
         ]
         return answers.Rollback(
-            version=self.way.version, savepoint_id=self.way.savepoint_id, epoch=self.epoch, ahead=ahead
+            version=self.way.version,
+            savepoint_id=self.way.savepoint_id,
+            redone=self.way.is_redone,
+            epoch=self.epoch,
+            ahead=ahead,
         )
 
 
@@ -116,7 +121,9 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
     pipeline, now = record.pipeline, context.clock()
     with context.database.reading() as connection:
         plans = versions.all_plans(connection, pipeline.id, pipeline.version)
-        way = way_back(pipeline.version, to, plans, savepoints.before_versions(connection, pipeline.id))
+        saved = savepoints.before_versions(connection, pipeline.id)
+        upgraded = versions.upgraded(connection, pipeline.id)
+        way = way_back(pipeline.version, to, plans, _placed(context, pipeline.id, saved), upgraded)
         current = versions.get(connection, pipeline.id, pipeline.version)
         origin = versions.get(connection, pipeline.id, way.version)
         stored = None if way.savepoint_id is None else savepoints.get(connection, pipeline.id, way.savepoint_id)
@@ -127,8 +134,10 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
         version = desired.next_version(current, origin.spec, planned, now, force=False, has_state=True)
         return _Rollback(way, pipeline, version, planned.targets)
     manifest, parallelism = read_checked(context, stored)
-    planned = plan_origin(context, manifest, origin)
+    planned = _planned(context, manifest, origin, way)
     version = desired.earlier_version(current, origin, planned, now)
+    if way.is_redone and origin.upgrade is not None:
+        version = replace(version, upgrade=replace(origin.upgrade, savepoint_id=None, from_version=None))
     before = Savepoint(
         ids.make("sp"),
         pipeline.id,
@@ -142,6 +151,30 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
     plan = RestorePlan(record, stored, restore, version, planned.targets, before)
     ahead = _ahead(context, record, manifest, context.plan(current.spec.query, current.spec.udfs))
     return _Rollback(way, pipeline, version, planned.targets, plan, stored.epoch, ahead)
+
+
+def _planned(context: Context, manifest: SavepointManifest, origin: Version, way: WayBack) -> PlannedQuery:
+    if way.is_redone:
+        return context.plan(origin.spec.query, origin.spec.udfs)
+    return plan_origin(context, manifest, origin)
+
+
+def _placed(context: Context, pipeline_id: str, saved: Sequence[SavedState]) -> list[SavedState]:
+    """The same with what is known of their place in the history of the state that is there. Of a state that cannot be
+    read nobody knows: then all are taken to be behind it."""
+    try:
+        current = read_lineage(StatePaths(context.directory.state(pipeline_id)).lineage)
+    except UnreadableStateError:
+        return list(saved)
+    return [replace(state, is_behind=_is_behind(context, pipeline_id, state, current)) for state in saved]
+
+
+def _is_behind(context: Context, pipeline_id: str, state: SavedState, current: Lineage) -> bool:
+    try:
+        manifest = read_manifest(context.directory.savepoint(pipeline_id, state.savepoint_id))
+    except SavepointError:
+        return True  # it is refused by name, if it is the one
+    return current.left_at(Lineage(manifest.lineage, manifest.parents), manifest.epoch) == manifest.epoch
 
 
 def _ahead(

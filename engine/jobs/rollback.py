@@ -9,11 +9,17 @@ version    plan    savepoint of the state before it
 rollback of 4 to 3    the state of "before version 4", which is of the same plan
 rollback of 4 to 1    the state of "before version 2"
 rollback of 3 to 2    no state at all: it goes on with the one that is there
+
+Sinks of files take back what they have written after a savepoint that is gone back to. Once 2 was rolled back to 1, as
+version 3, what 2 had written is gone, and its state would leave a gap. So a rollback of that rollback begins where both
+histories part:
+
+rollback of 3 (a) to 2 (b)    2 takes over the state of "before version 2" again, and reads the input since then again
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.errors import NoWayBackError
@@ -21,38 +27,55 @@ from engine.errors import NoWayBackError
 
 @dataclass(frozen=True, slots=True)
 class SavedState:
-    """A savepoint that was taken of the state before a version, and the version that this state was of."""
+    """A savepoint that was taken of the state before a version, and the version that this state was of. It `is_behind`
+    the state that is there where that has come from it; where not, sinks have taken back what was written before it."""
 
     savepoint_id: str
     before_version: int
     version: int
+    is_behind: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class WayBack:
-    """A version to go back to. Without a savepoint the state goes on, since it is of the same plan."""
+    """A version to go back to. Without a savepoint the state goes on, since it is of the same plan. One that
+    `is_redone` takes over the state before it once more, as it did when it was deployed."""
 
     version: int
     savepoint_id: str | None
+    is_redone: bool = False
 
 
-def way_back(current: int, to: int | None, plans: Mapping[int, str], saved: Sequence[SavedState]) -> WayBack:
+def way_back(
+    current: int,
+    to: int | None,
+    plans: Mapping[int, str],
+    saved: Sequence[SavedState],
+    upgraded: Collection[int] = (),
+) -> WayBack:
     """How a pipeline at version `current` goes back to an earlier one, by default to the one that ran before; refused
-    when that has left no state to go back to. `plans` has the plan of each version."""
+    when that has left no state to go back to. `plans` has the plan of each version, and `upgraded` those
+    versions that have taken over the state before them."""
     version = _one_before(current, saved) if to is None else to
     if version not in plans or version >= current:
         raise NoWayBackError(
             f"version {version} is not an earlier version" if version > 0 else "there is no version before the first",
-            hint=_hint(current, plans, saved),
+            hint=_hint(current, plans, saved, upgraded),
         )
     if plans[version] == plans[current]:
         return WayBack(version, None)
-    if (state := _state_of(version, plans, saved)) is None:
+    if (found := _found(version, plans, saved, upgraded)) is not None:
+        return found
+    if not any(_fits(state, version, plans) for state in saved):
         raise NoWayBackError(
             f"version {version} has left no savepoint of its state: it never ran, was given up, or is being replaced",
-            hint=_hint(current, plans, saved),
+            hint=_hint(current, plans, saved, upgraded),
         )
-    return WayBack(version, state.savepoint_id)
+    raise NoWayBackError(
+        f"the state that version {version} was left in is of a history that was rolled back since: sinks have taken "
+        "back what it had written",
+        hint=_hint(current, plans, saved, upgraded),
+    )
 
 
 def _one_before(current: int, saved: Sequence[SavedState]) -> int:
@@ -99,19 +122,36 @@ def _sum(rows: Mapping[int, Mapping[str, int]], epochs: Sequence[int], table: st
     return sum(rows[epoch].get(table, 0) for epoch in epochs)
 
 
-def _state_of(version: int, plans: Mapping[int, str], saved: Sequence[SavedState]) -> SavedState | None:
-    """The state that a version, or one with the same plan after it, was in when another plan took its place."""
-    fitting = [
-        state for state in saved if state.before_version > version and plans.get(state.version) == plans[version]
-    ]
-    return min(fitting, key=lambda state: state.before_version, default=None)
+def _found(
+    version: int, plans: Mapping[int, str], saved: Sequence[SavedState], upgraded: Collection[int]
+) -> WayBack | None:
+    """The state that a version, or one with the same plan after it, was in when another plan took its place; else the
+    newest of its plan; else that which it had taken over itself."""
+    behind = [state for state in saved if state.is_behind]
+    meant = [state for state in behind if _fits(state, version, plans) and state.before_version > version]
+    if meant:
+        return WayBack(version, min(meant, key=_place).savepoint_id)
+    of_plan = [state for state in behind if _fits(state, version, plans)]
+    if of_plan:
+        return WayBack(version, max(of_plan, key=_place).savepoint_id)
+    before = [state for state in behind if state.before_version == version and version in upgraded]
+    return WayBack(version, before[0].savepoint_id, is_redone=True) if before else None
 
 
-def _hint(current: int, plans: Mapping[int, str], saved: Sequence[SavedState]) -> str:
+def _fits(state: SavedState, version: int, plans: Mapping[int, str]) -> bool:
+    return plans.get(state.version) == plans[version]
+
+
+def _place(state: SavedState) -> int:
+    return state.before_version
+
+
+def _hint(current: int, plans: Mapping[int, str], saved: Sequence[SavedState], upgraded: Collection[int]) -> str:
     possible = [
         str(version)
         for version in sorted(plans)
-        if version < current and (plans[version] == plans[current] or _state_of(version, plans, saved))
+        if version < current
+        and (plans[version] == plans[current] or _found(version, plans, saved, upgraded) is not None)
     ]
     ways = f"it can go back to version {', '.join(possible)}" if possible else "no version can be gone back to"
     return f"{ways}; `arroyo savepoints` lists what else there is, and `arroyo restore` goes back to that"

@@ -101,6 +101,12 @@ def all_plans(connection: Connection, pipeline_id: str, newest: int) -> Mapping[
     return {row.number: row.fingerprint for row in rows}
 
 
+def upgraded(connection: Connection, pipeline_id: str) -> Sequence[int]:
+    """The versions of a pipeline that take over, or have taken over, the state before them."""
+    is_one = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.upgrade.is_not(None))
+    return list(connection.execute(select(VERSIONS.c.number).where(is_one)).scalars())
+
+
 def plans(connection: Connection, numbers: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Plan]:
     """The plans of some versions, by pipeline and number."""
     same = tuple_(VERSIONS.c.pipeline_id, VERSIONS.c.number).in_(numbers)

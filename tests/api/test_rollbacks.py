@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from engine.checkpoints.lineage import Lineage, write_lineage
-from engine.checkpoints.manifest import NAME
+from engine.checkpoints.manifest import NAME, read_manifest, write_manifest
 from engine.jobs.states import State
 from tests.api.conftest import Plane, report
 from tests.api.test_upgrades import KEPT, let_savepoints_settle, redeploy, running, savepoints_of
@@ -46,7 +47,7 @@ def test_the_version_before_comes_back_with_its_state_and_the_newer_one_is_saved
     let_savepoints_settle(upgraded)
 
     assert (status, answer["version"], answer["query"]) == (202, 3, "SELECT 1")
-    assert answer["rollback"] == {"version": 1, "savepoint_id": before, "epoch": 7, "ahead": []}
+    assert answer["rollback"] == {"version": 1, "savepoint_id": before, "redone": False, "epoch": 7, "ahead": []}
     assert upgraded.runner.launched[-1].query == "SELECT 1"
     assert upgraded.runner.launched[-1].upgrade is None
     assert upgraded.runner.restored[-1].savepoint_id == before
@@ -193,3 +194,26 @@ def test_a_stopped_pipeline_goes_back_and_stays_stopped(upgraded: Plane) -> None
         savepoints_of(upgraded)["before version 2"]["id"]
     ]
     assert savepoints_of(upgraded)["before version 3"]["state"] == "completed"
+
+
+def test_a_rollback_of_a_rollback_begins_where_the_histories_part(upgraded: Plane) -> None:
+    roll_back(upgraded)
+    upgraded.end()
+    upgraded.come_up()
+    let_savepoints_settle(upgraded)
+    saved = savepoints_of(upgraded)
+    pipeline = upgraded.get("/pipelines/orders")["id"]
+    for label, lineage in (("before version 2", "one"), ("before version 3", "two")):
+        folder = upgraded.context.directory.savepoint(pipeline, str(saved[label]["id"]))
+        write_manifest(folder, replace(read_manifest(folder), lineage=lineage, epoch=7))
+    state = upgraded.context.directory.state(pipeline)
+    write_lineage(state / "lineage.json", Lineage("three", (("one", 7),)))
+
+    _, answer = roll_back(upgraded)
+    upgraded.end()
+
+    assert (answer["query"], answer["rollback"]["redone"]) == ("SELECT 2", True)
+    assert answer["rollback"]["savepoint_id"] == saved["before version 2"]["id"]
+    upgrade = upgraded.runner.launched[-1].upgrade
+    assert upgrade is not None
+    assert (upgrade.accept_loss, upgrade.savepoint_id) == ("3f0c", None)

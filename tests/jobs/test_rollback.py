@@ -47,6 +47,26 @@ def test_the_one_before_is_that_which_ran() -> None:
     assert way_back(4, None, {1: "a", 2: "b", 3: "c", 4: "d"}, [SavedState("sp_4", 4, 1)]) == WayBack(1, "sp_4")
 
 
+def test_a_state_whose_output_was_taken_back_is_not_gone_on_from_but_made_again() -> None:
+    plans = {1: "a", 2: "b", 3: "a"}
+    saved = [SavedState("sp_2", 2, 1), SavedState("sp_3", 3, 2, is_behind=False)]
+
+    assert way_back(3, None, plans, saved, upgraded=[2]) == WayBack(2, "sp_2", is_redone=True)
+    with pytest.raises(NoWayBackError, match="a history that was rolled back"):
+        way_back(3, 2, plans, saved, upgraded=[])
+
+
+def test_a_plan_goes_on_from_its_newest_state_that_is_behind() -> None:
+    plans = {1: "a", 2: "b", 3: "a", 4: "b"}
+    saved = [
+        SavedState("sp_2", 2, 1),
+        SavedState("sp_3", 3, 2, is_behind=False),
+        SavedState("sp_4", 4, 3, is_behind=False),
+    ]
+
+    assert way_back(4, None, plans, saved, upgraded=[2, 4]) == WayBack(3, "sp_2")
+
+
 @pytest.mark.parametrize("to", [None, 1])
 def test_without_a_savepoint_there_is_no_way_back_and_the_others_are_named(to: int | None) -> None:
     with pytest.raises(NoWayBackError, match="version 1 has left no savepoint") as refused:
