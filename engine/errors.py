@@ -316,6 +316,12 @@ class UpgradeRefusedError(StateError):
     code = "state.upgrade_refused"
 
 
+class BackfillError(StateError):
+    """A range of history cannot be read as it is asked for."""
+
+    code = "state.backfill"
+
+
 class StartPositionError(StateError):
     """A table cannot begin where it is told to: it goes on from a state, is not read, or has no such place."""
 

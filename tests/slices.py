@@ -55,6 +55,7 @@ LONG = (
     "gate/test_gate.py::test_at_random_moments_readers_find_what_is_promised",
     "golden/test_golden.py::test_killed_half_way_and_restored",
     "golden/test_golden.py::test_stopped_and_restored_and_once_more_at_another_parallelism",
+    "kafka/test_backfill.py",
     "kafka/test_broker_deaths.py",
     "kafka/test_sink_with_spark.py",
     "kafka/test_spark_read.py::test_spark_reads_the_same_through_kills",

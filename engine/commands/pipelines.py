@@ -47,6 +47,7 @@ def run_show(args: Namespace) -> int:
     known = {**fields, "state": job.get("state", fields.get("state"))}
     shown += [(name.replace("_", " "), known.get(name)) for name in named]
     shown += [
+        ("settings", _spelled(fields.get("settings"))),
         ("job", job.get("id")),
         ("run", job.get("run_id")),
         ("step", job.get("step")),
@@ -63,6 +64,12 @@ def run_show(args: Namespace) -> int:
     ]
     say(facts(shown))
     return 0
+
+
+def _spelled(settings: Json) -> str | None:
+    """What the runs are told, where they begin among it; nothing where that is nothing."""
+    parts = settings.items() if isinstance(settings, dict) else ()
+    return ", ".join(f"{name}={value}" for name, value in sorted(parts)) or None
 
 
 def _state_facts(newest: Sequence[Mapping[str, Json]]) -> list[tuple[str, object]]:

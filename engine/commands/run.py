@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.commands.backfill_arguments import add_backfill_arguments, backfill_of
 from engine.commands.base import Command, path
 from engine.commands.connection_file import add_connections_argument, connections_text
 from engine.commands.terminal import bold, complain, dim, read_script, say
@@ -78,6 +79,7 @@ def _arguments(parser: ArgumentParser) -> None:
         help="Let this table, of which nothing was read yet, begin at earliest, latest, group, "
         'timestamp:2026-01-31T00:00:00Z or offsets:{"0": 12}; may be repeated (default: where its options say)',
     )
+    add_backfill_arguments(parser)
     parser.add_argument("--force", action="store_true", help="Start empty when the state belongs to another script")
     parser.add_argument(
         "--upgrade",
@@ -136,6 +138,7 @@ def _run(arguments: Namespace) -> int:
             count_state=run_settings.count_state,
             keeps_state=state_dir is not None,
             start_from=read_starts(arguments.start_from, "--start-from"),
+            backfill=backfill_of(arguments),
         )
         if arguments.warm:
             from engine.commands.warm_run import run_warm  # noqa: PLC0415 - few runs need it

@@ -14,7 +14,7 @@ _USUAL = RunSpec("", "", Path())
 
 def fits_spare(spec: RunSpec) -> bool:
     """Whether a spare's session is the one that the run would open, and an order says all that it is told."""
-    if spec.upgrade is not None or spec.start_from:
+    if spec.upgrade is not None or spec.start_from or spec.backfill is not None:
         return False
     usual = (_USUAL.parallelism, _USUAL.master, _USUAL.memory, _USUAL.quick, _USUAL.conf)
     return (spec.parallelism, spec.master, spec.memory, spec.quick, spec.conf) == usual

@@ -150,6 +150,18 @@ class HasMovingStart(Protocol):
 
 
 @runtime_checkable
+class HasEnd(Protocol):
+    """A source that can say where it ends now, so that its history can be read up to there."""
+
+    def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
+        """Where the partitions that begin there end now, or at the offsets that `stop` names."""
+
+    def earlier(self, first: Position, second: Position) -> Position:
+        """The one of two positions of a partition that comes first. Where they cannot be compared, since what the first
+        was in is gone, the second."""
+
+
+@runtime_checkable
 class CommitListener(Protocol):
     """A source that tells others how far it was read."""
 

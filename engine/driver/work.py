@@ -69,6 +69,8 @@ class SparkWork:
             quick=settings.quick,
             fuse=settings.fuse,
             count_state=settings.count_state,
+            start_from=settings.start_from,
+            backfill=settings.backfill,
             owner=assignment.pipeline_id,
             predecessors=assignment.predecessors,
         )

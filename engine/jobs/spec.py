@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from engine.backfill import Backfill, read_backfill
 from engine.durations import read_duration
 from engine.errors import DurationError, SettingError
 from engine.jobs.states import StopMode
 from engine.linger import DEFAULT_LINGER, LONGEST_LINGER
+from engine.start_positions import StartPosition, read_starts
 
 RUN_SETTINGS: Mapping[str, str] = {
     "memory": "Heap of the driver's JVM, for example 4g.",
@@ -22,6 +24,12 @@ RUN_SETTINGS: Mapping[str, str] = {
     "max_epoch_rows": "How many rows of a table an epoch reads at most.",
     "fuse": "`on` has the tasks of the sources leave out rows and columns that no query wants; `off` by default.",
     "count_state": "`on` counts the rows that windows keep, at the price of a look-up for each; `off` by default.",
+    "start_from": "Where tables begin of which nothing was read yet: `clicks=earliest; orders=latest`.",
+    "history_from": "The instant from which on history is read, by event time; then the job ends.",
+    "history_to": "The instant before which history is read.",
+    "history_stop_at": 'The offsets before which the history of tables ends: `clicks=offsets:{"0": 12}`.',
+    "then_continue": "`on` goes on behind the history with what comes; `off` by default.",
+    "partial_windows": "`on` accepts windows of which history has only a part; `off` by default.",
 }
 """What may be set of a pipeline's runs."""
 _MEMORY = "2g"
@@ -42,6 +50,8 @@ class RunSettings:
     max_epoch_rows: int | None = None
     fuse: bool = False
     count_state: bool = False
+    start_from: Mapping[str, StartPosition] = field(default_factory=dict)
+    backfill: Backfill | None = None
 
 
 def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
@@ -51,6 +61,7 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
     if complaints:
         raise SettingError("; ".join(complaints), hint=f"the settings are {', '.join(RUN_SETTINGS)}")
     max_epoch_rows = texts.get("max_epoch_rows")
+    starts, backfill = _starts(texts.get("start_from", "")), _backfill(texts)
     return RunSettings(
         memory=texts.get("memory", _MEMORY),
         master=texts.get("master"),
@@ -59,7 +70,27 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
         max_epoch_rows=None if max_epoch_rows is None else int(max_epoch_rows),
         fuse=texts.get("fuse", "off").lower() == "on",
         count_state=texts.get("count_state", "off").lower() == "on",
+        start_from=starts,
+        backfill=backfill,
     )
+
+
+def _starts(text: str) -> Mapping[str, StartPosition]:
+    return read_starts(_parts(text), "start_from")
+
+
+def _backfill(texts: Mapping[str, str]) -> Backfill | None:
+    return read_backfill(
+        texts.get("history_from"),
+        texts.get("history_to"),
+        _parts(texts.get("history_stop_at", "")),
+        goes_on=texts.get("then_continue", "off").lower() == "on",
+        partial_windows=texts.get("partial_windows", "off").lower() == "on",
+    )
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(";") if part.strip())
 
 
 def _complaint(name: str, text: str) -> str | None:
@@ -75,7 +106,7 @@ def _complaint(name: str, text: str) -> str | None:
             return f"linger must be a length of time of at most 10 seconds, such as '250 ms', and is {text!r}"
         case "max_epoch_rows" if not (text.isascii() and text.isdigit() and int(text) > 0):
             return f"max_epoch_rows must be a whole number greater than zero, and is {text!r}"
-        case "fuse" | "count_state" if text.lower() not in ("on", "off"):
+        case "fuse" | "count_state" | "then_continue" | "partial_windows" if text.lower() not in ("on", "off"):
             return f"{name} must be on or off, and is {text!r}"
         case _ if name not in RUN_SETTINGS:
             return f"{name!r} is not a setting of a pipeline"

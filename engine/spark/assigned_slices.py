@@ -19,7 +19,10 @@ class AssignedSlice:
 @dataclass(frozen=True, slots=True)
 class EpochMoment:
     """What the plan of an epoch says to all that read for it, in microseconds: the watermark that its rows are measured
-    by, and when it was planned, which is the event time of rows that have none."""
+    by, and when it was planned, which is the event time of rows that have none. Rows before `since`, and from `until`
+    on, are left out."""
 
     watermark: int
     planned: int
+    since: int | None = None
+    until: int | None = None

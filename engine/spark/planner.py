@@ -19,7 +19,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from engine.connectors.base import HasBacklog, HasMovingStart, Json, Position, Source
-from engine.spark import notes
+from engine.spark import history, notes
+from engine.spark.history import History
 from engine.spark.pulses import is_draining
 from engine.spark.watermarks import END_OF_TIME, Activity, Marks, Silence, advance, follow, follow_clock
 
@@ -44,6 +45,8 @@ class Offset:
     is_by_clock: bool = False
     start: str | None = None
     """Where it was told to begin, by the run that has begun to read the table."""
+    history: History | None = None
+    """What a backfill reads of it."""
 
     @property
     def promise(self) -> int | None:
@@ -66,6 +69,7 @@ class Offset:
             # only where it is so: of all others the text stays as earlier versions have written it
             **({"clock": True} if self.is_by_clock else {}),
             **({} if self.start is None else {"start": self.start}),
+            **({} if self.history is None else {"history": self.history.to_json()}),
         }
 
     @classmethod
@@ -84,6 +88,7 @@ class Offset:
             waiting=content.get("waiting"),  # type: ignore[arg-type]
             is_by_clock=bool(content.get("clock", False)),
             start=None if content.get("start") is None else str(content["start"]),
+            history=History.from_json(past) if isinstance(past := content.get("history"), dict) else None,
         )
 
 
@@ -105,6 +110,8 @@ class PlanSpec:
     """How long it rests between two looks at an idle source."""
     start: str | None = None
     """Where the table is told to begin."""
+    history: History | None = None
+    """What a backfill is to read of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,12 @@ class _Look:
     ends: Mapping[str, Position]
     waiting: Mapping[str, int] | None
     is_end: bool
+    history: History | None = None
+
+    @property
+    def reads_history(self) -> bool:
+        """Whether the epoch is one of history."""
+        return self.history is not None and not self.history.is_over
 
     @property
     def moving(self) -> list[str]:
@@ -154,6 +167,8 @@ class Planner:
         # a new partition may have rows that are read from the next epoch on
         by_clock = self.silence.find_mark(now, is_busy=bool(look.busy or look.new))
         marks, is_idle = self._marks(start, look.begins, notes_of_start, look.busy, now)
+        if look.reads_history:  # nothing of it is late, so nothing closes before it is read
+            marks, is_idle, by_clock = Marks(marks.partitions, start.watermark), False, None
         shown = marks.source
         marks = self._marks_by_clock(marks, by_clock)
         self._tell_others(notes.SourceMark(marks.source, is_idle, look.is_end))
@@ -173,15 +188,31 @@ class Planner:
             waiting=None if look.waiting is None else sum(look.waiting.values()),
             is_by_clock=marks.source != shown or (start.is_by_clock and marks.source == start.watermark),
             start=start.start if start.sequence else self.spec.start,
+            history=look.history,
         )
 
     def _look(self, start: Offset) -> _Look:
         """What the source has after `start`."""
         new = self._new_partitions(start)
         begins = {**start.positions, **new}
-        ends = self._ends(begins, new)
-        is_end = self.source.bounded and all(self.source.is_finished(name, end) for name, end in ends.items())
-        return _Look(new, begins, ends, self._waiting(ends), is_end)
+        past = self._history(start, begins)
+        ends = self._ends(begins, new, past)
+        if past is None or past.goes_on:
+            is_end = self.source.bounded and all(self.source.is_finished(name, end) for name, end in ends.items())
+        else:
+            is_end = history.is_read(past, self.source, ends)
+        return _Look(new, begins, ends, self._waiting(ends), is_end, past)
+
+    def _history(self, start: Offset, begins: Mapping[str, Position]) -> History | None:
+        """The history that the epoch after `start` is of; it is over in the first one behind it."""
+        if not start.sequence:
+            return self.spec.history and history.begun(self.spec.history, self.source, begins)
+        past = start.history
+        if past is None or past.is_over or not past.goes_on or start.is_end:
+            return past
+        if not history.is_read(past, self.source, start.positions):
+            return past
+        return replace(past, ends=None, is_over=True)
 
     def _waiting(self, ends: Mapping[str, Position]) -> Mapping[str, int] | None:
         """How many rows are there behind these positions, where the source can tell."""
@@ -191,6 +222,7 @@ class Planner:
         """Whether there is a reason for an epoch after `start`. Spark forgets at a restart how far each source was, so
         each says so once more in its `is_first` answer."""
         differs = bool(look.moving) or watermark != start.watermark or look.is_end != start.is_end
+        differs = differs or look.history != start.history
         says_again = is_first and (watermark is not None or start.is_end)
         must_record = self._must_begin(start) or (isinstance(self.source, HasMovingStart) and bool(look.new))
         return differs or says_again or must_record or self._wakes(start, now)
@@ -202,7 +234,7 @@ class Planner:
     def _next_of_drained(self, start: Offset) -> Offset:
         """The epoch after `start` when nothing more is read. Its watermark is what it would be otherwise: what the rows
         of `start` have shown counts, and a partition that has rows to read is not idle. The clock does not move it."""
-        if not start.sequence or start.is_end:
+        if not start.sequence or start.is_end or (start.history is not None and not start.history.is_over):
             return start
         now = self.clock()
         notes_of_start = self._notes_of(start, start.positions)
@@ -245,12 +277,19 @@ class Planner:
             return self.source.begin(names, is_first=start.sequence == 0)
         return {name: self.source.start(name) for name in names}
 
-    def _ends(self, begins: Mapping[str, Position], new: Collection[str]) -> Mapping[str, Position]:
-        """Where the epoch ends in every partition. New ones of a `HasMovingStart` source are read from the next epoch
-        on: where they begin must be in the offset log first."""
+    def _ends(
+        self, begins: Mapping[str, Position], new: Collection[str], past: History | None
+    ) -> Mapping[str, Position]:
+        """Where the epoch ends in every partition, and no further than the history that it is of. New ones of a
+        `HasMovingStart` source are read from the next epoch on: where they begin must be in the offset log first."""
         is_recorded = isinstance(self.source, HasMovingStart)
         readable = {name: begin for name, begin in begins.items() if not (is_recorded and name in new)}
-        ends = self.source.advance(readable, self.spec.max_rows)
+        if past is not None and not past.is_over:
+            of_history = history.unread(past, self.source, begins)
+            readable = {name: begin for name, begin in readable.items() if name in of_history}
+        ends = self.source.advance(readable, self.spec.max_rows) if readable else {}
+        if past is not None and not past.is_over:
+            ends = history.within(past, self.source, ends)
         return {name: ends.get(name, begin) for name, begin in begins.items()}
 
     def _wakes(self, start: Offset, now: datetime) -> bool:

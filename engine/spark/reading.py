@@ -5,6 +5,7 @@
     Spark's rows   (1, 12:00:07, _wm 12:00:00), (2, 12:00:05, _wm 12:00:00)
     the note       {"candidate": 12:00:03, "dropped": 1, "rows": 2}: it moves the watermark of the next epoch
 
+Where a run reads a range of history, rows outside of it are left out, though they move the watermark as well.
 Where a plan is fused with its source, rows that fail its condition are left out of Spark's rows, and of nothing else.
 Where windows have them merged, Spark's rows come later and are fewer.
 
@@ -66,6 +67,7 @@ class SliceReading:
             times = evaluate(event_time, chunk.rows)
         rows = chunk.rows.append_column(EVENT_TIME, times)
         self._last_rows.add(evaluate(self._spec.scan.watermark, rows))
+        rows = _in_range(rows, self._moment)
         if isinstance(self._spec.fused, Fused):
             rows = _chosen(self._spec.fused, rows)
         return self._for_spark(rows if self._merging is None else self._merging.add(rows))
@@ -133,6 +135,20 @@ class _LastRows:
         values = pa.chunked_array([part.cast(pa.int64()) for part in self._parts])
         least = pc.min(values.slice(max(0, self._count - LAST_ROWS))).as_py()
         return None if least is None else int(least)
+
+
+def _in_range(rows: pa.RecordBatch, moment: EpochMoment) -> pa.RecordBatch:
+    """The rows of the range of history that is read; those without an event time are in none."""
+    if moment.since is None and moment.until is None:
+        return rows
+    import pyarrow as pa  # noqa: PLC0415 - see `_LastRows.least`
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    times = rows.column(EVENT_TIME).cast(pa.int64())
+    if moment.since is not None:
+        rows = rows.filter(pc.greater_equal(times, moment.since))
+        times = rows.column(EVENT_TIME).cast(pa.int64())
+    return rows if moment.until is None else rows.filter(pc.less(times, moment.until))
 
 
 def _chosen(fused: Fused, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -46,6 +46,8 @@ from engine.spark.draining import Draining
 from engine.spark.epoch import EpochPart
 from engine.spark.failures import explain_failure
 from engine.spark.fresh_progress import read_fresh
+from engine.spark.histories import histories_of, unsaid_starts
+from engine.spark.history import History
 from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
 from engine.spark.offset_log import planned_for, read_ends
 from engine.spark.pace import LONGEST_STRETCH
@@ -62,6 +64,7 @@ from engine.spark.stop_control import Control, StopRequested
 from engine.spark.stream import EpochLimits, StreamPart, stream_part
 from engine.spark.take_over import refuse_empty, save_before, take_over
 from engine.spark.targets import Target, sink_directory
+from engine.start_positions import EARLIEST
 from engine.start_steps import StartStep
 from engine.udf.requirements import check_requirements
 
@@ -155,6 +158,8 @@ class _PreparedRun:
     claim: Claim
     only_finishes: bool = False
     """Whether it ends once the epoch that was begun is committed."""
+    histories: Mapping[str, History] = field(default_factory=dict)
+    """What it has to read of tables of which nothing was read yet."""
 
     @property
     def paths(self) -> StatePaths:
@@ -185,9 +190,12 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
 
 
 def _begun(prepared: _PreparedRun) -> _PreparedRun:
-    """The run with its tables told where they begin."""
-    starts = counting_starts(prepared.program, prepared.spec.start_from, begun_tables(prepared.paths.checkpoint))
-    return replace(prepared, program=with_starts(prepared.program, starts))
+    """The run with its tables told where they begin, and what is read of their history."""
+    spec, program, begun = prepared.spec, prepared.program, begun_tables(prepared.paths.checkpoint)
+    histories = histories_of(program, spec.backfill, begun)
+    starts = counting_starts(program, spec.start_from, begun)
+    earliest = dict.fromkeys(unsaid_starts(histories, spec.start_from), EARLIEST)
+    return replace(prepared, program=with_starts(program, {**earliest, **starts}), histories=histories)
 
 
 def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Listeners) -> _PreparedRun:
@@ -201,6 +209,8 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
         save_before(prepared.paths, prepared.program.fingerprint, spec.upgrade, now)
         return prepared
     query = _query(spec, prepared.program)
+    # refused before anything is changed
+    histories_of(prepared.program, spec.backfill, begun_tables(prepared.paths.checkpoint))
 
     def finish(before: Program) -> None:
         filled = replace(before, tables=_with_secrets(before), is_fused=spec.fuse)
@@ -349,7 +359,11 @@ class _Running:
         dead_letter_targets = [table.target for table in dead_letter_tables]
         epoch_part = EpochPart(program.parts, targets, program.tables, dead_letter_targets)
         limits = EpochLimits(
-            spec.parallelism, spec.max_epoch_rows, self.prepared.paths.logs / _PULSES, self.pacing.linger
+            spec.parallelism,
+            spec.max_epoch_rows,
+            self.prepared.paths.logs / _PULSES,
+            self.pacing.linger,
+            self.prepared.histories,
         )
         stream = stream_part(spark, program, epoch_part, self.prepared.paths.watermarks, limits, spec.name)
         return _EpochSteps(stream, epoch_part, dead_letter_tables, (*targets, *dead_letter_targets))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from engine.backfill import Backfill
 from engine.start_positions import StartPosition
 from engine.udf.declared import UdfFile
 
@@ -58,5 +59,7 @@ class RunSpec:
     """Owners that have left its targets to it."""
     start_from: Mapping[str, StartPosition] = field(default_factory=dict)
     """Where tables begin that the state has not read yet, instead of where their options say."""
+    backfill: Backfill | None = None
+    """The range of history that it reads."""
     keeps_state: bool = True
     """Whether the state directory outlives the run."""

@@ -91,7 +91,8 @@ class Reader(DataSourceStreamReader):
         """The tasks of an epoch: its slices dealt out evenly, neighbours together."""
         first, last = Offset.from_json(start), Offset.from_json(end)
         slices = self._slices(first, last)
-        moment = EpochMoment(last.watermark or 0, last.planned)
+        since, until = (None, None) if last.history is None else (last.history.since, last.history.until)
+        moment = EpochMoment(last.watermark or 0, last.planned, since, until)
         watermark = (last.promise or 0) if self.spec.has_heartbeat else None
         count = max(1, min(self.spec.plan.tasks, len(slices)))
         bounds = [len(slices) * step // count for step in range(count + 1)]

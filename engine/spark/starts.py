@@ -19,15 +19,18 @@ from engine.checkpoints.spark_log import numbers
 from engine.compile import Program
 from engine.connectors import connector_of
 from engine.errors import StartPositionError
+from engine.spark.history import History
 from engine.spark.offset_log import read_ends
 from engine.start_positions import StartPosition
 
 
 @dataclass(frozen=True, slots=True)
 class BegunTable:
-    """A table of which the state has a place; `start` is what it was told when it began, if it was told anything."""
+    """A table of which the state has a place; `start` is what it was told when it began, if it was told anything, and
+    `history` what a backfill reads of it."""
 
     start: str | None
+    history: History | None = None
 
 
 def begun_tables(checkpoint: Path) -> Mapping[str, BegunTable]:
@@ -35,7 +38,7 @@ def begun_tables(checkpoint: Path) -> Mapping[str, BegunTable]:
     newest = max(numbers(checkpoint / "offsets"), default=None)
     if newest is None:
         return {}
-    return {end.table: BegunTable(end.start) for end in read_ends(checkpoint, newest) if end.sequence}
+    return {end.table: BegunTable(end.start, end.history) for end in read_ends(checkpoint, newest) if end.sequence}
 
 
 def counting_starts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from engine.plan.hidden import EVENT_TIME
 from engine.plan.reads import read_by
 from engine.plan.tree import walk
 from engine.spark.epoch import EpochPart
+from engine.spark.history import History
 from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
 from engine.spark.planner import PlanSpec
@@ -37,6 +38,8 @@ class EpochLimits:
     """The directory in which planners leave their signs of life."""
     linger: timedelta = timedelta(0)
     """How long planners rest between two looks at idle sources."""
+    histories: Mapping[str, History] = field(default_factory=dict)
+    """What a backfill reads of tables of which nothing was read yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ def scan_specs(
             pulse,
             limits.linger,
             None if (start := program.tables[name].start) is None else str(start),
+            limits.histories.get(name),
         )
         specs[name] = ScanSpec(replace(program.tables[name], job=job), scan, plan, hidden, fused.get(name))
     return specs

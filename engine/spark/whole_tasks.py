@@ -102,9 +102,10 @@ def _computed(branch: WholeBranch, rows: pa.RecordBatch) -> pa.RecordBatch:
 def _to_json(assigned: AssignedSlice, moment: EpochMoment) -> str:
     part = assigned.slice
     parts = [part.partition, part.start, part.end, assigned.index, assigned.end, moment.watermark, moment.planned]
-    return json.dumps(parts)
+    return json.dumps([*parts, moment.since, moment.until])
 
 
 def _from_json(text: str) -> tuple[AssignedSlice, EpochMoment]:
-    partition, start, end, index, range_end, watermark, planned = json.loads(text)
-    return AssignedSlice(Slice(partition, start, end), index, range_end), EpochMoment(watermark, planned)
+    partition, start, end, index, range_end, watermark, planned, since, until = json.loads(text)
+    moment = EpochMoment(watermark, planned, since, until)
+    return AssignedSlice(Slice(partition, start, end), index, range_end), moment

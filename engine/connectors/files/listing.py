@@ -49,6 +49,12 @@ class FilePosition:
     seen: int = 0
     bytes: int = 0
 
+    @property
+    def place(self) -> tuple[int, str, bool, int]:
+        """What orders positions."""
+        key = self.key or Key(-1, "")
+        return key.time, key.name, self.is_done, self.at
+
     def enter(self, file: ListedFile) -> FilePosition:
         """At the beginning of the next file."""
         return FilePosition(file.key, 0, False, self.seen + 1, self.bytes + file.size)

@@ -62,6 +62,14 @@ class FilesystemSource:
             partition: to_position(self._advance(from_position(where), max_rows)) for partition, where in at.items()
         }
 
+    def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
+        """Behind the last file there is."""
+        return self.advance(at, None)
+
+    def earlier(self, first: Position, second: Position) -> Position:
+        """That in the earlier file, or at the earlier place of the same one."""
+        return first if from_position(first).place < from_position(second).place else second
+
     def is_finished(self, partition: str, at: Position) -> bool:
         """Whether every file is read and none is waited for."""
         position = from_position(at)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -122,6 +123,20 @@ class KafkaSource:
             return at
         shares = share(waiting, limit)
         return {**at, **{name: position.moved(shares[name]).to_json() for name, position in first.items()}}
+
+    def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
+        """The last stable offsets, or those that are named."""
+        begins = {name: ReadPosition.from_json(position) for name, position in at.items()}
+        offsets: Mapping[str, int] = self._brokers.ends(list(begins), all_of_them=True)
+        if stop:
+            ranges = {name: (begins[name].offset, end) for name, end in offsets.items()}
+            offsets = stated_offsets(self._table.name, stop, ranges)
+        return {name: replace(begin, offset=offsets[name]).to_json() for name, begin in begins.items()}
+
+    def earlier(self, first: Position, second: Position) -> Position:
+        """That with the smaller offset; of two topics of the same name, that of the topic whose end was asked for."""
+        one, other = ReadPosition.from_json(first), ReadPosition.from_json(second)
+        return first if one.topic_id == other.topic_id and one.offset < other.offset else second
 
     def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
         """What comes after those offsets, up to the last stable ones. Offsets without a record are counted too."""

@@ -1,0 +1,58 @@
+"""A range of history whose rows are in no order: the answer is that of the batch over the range, once."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from engine.backfill import Backfill
+from engine.spark.run import RunSpec
+from tests.streams.play import START, play
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SQL = """
+CREATE TABLE clicks (at TIMESTAMP NOT NULL, key TEXT, n BIGINT)
+WITH (connector = 'filesystem', path = '{folder}/in', type = 'source', format = 'json', source.watch = true,
+  source.settle_time = '0 seconds', event_time_field = 'at');
+CREATE TABLE counts (hour TIMESTAMP, key TEXT, n BIGINT, total BIGINT)
+WITH (connector = 'single_file', path = '{folder}/out.json', type = 'sink', format = 'json');
+INSERT INTO counts SELECT w.start, key, n, total FROM (
+  SELECT tumble(INTERVAL '1 hour') AS w, key, count(*) AS n, sum(n) AS total FROM clicks GROUP BY 1, 2);
+"""
+
+
+def test_it_is_the_batch_answer_over_the_range_and_running_again_adds_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    chance = random.Random(16)
+    moments = [START + timedelta(minutes=chance.randrange(-600, 1200)) for _ in range(600)]
+    rows = [{"at": f"{at:%Y-%m-%dT%H:%M:%SZ}", "key": f"k{n % 3}", "n": n} for n, at in enumerate(moments)]
+    (tmp_path / "in").mkdir()
+    for part in range(3):
+        lines = "".join(json.dumps(row) + "\n" for row in rows[part::3])
+        (tmp_path / "in" / f"{part}.json").write_text(lines)
+    day = Backfill(START, START + timedelta(hours=10))
+    spec = RunSpec("day", SQL.format(folder=tmp_path), tmp_path / "state", max_epoch_rows=250, backfill=day)
+
+    outcome, reports = play(spark, spec)
+    (tmp_path / "in" / "later.json").write_text(json.dumps(rows[0]) + "\n")
+    again, _ = play(spark, replace(spec))
+
+    assert (outcome, again) == ("finished", "finished")
+    assert len(reports) > 2
+    assert sum(report.late_rows for report in reports) == 0
+    expected = duckdb.execute(
+        f"""SELECT date_trunc('hour', "at"), key, count(*), sum(n)
+        FROM read_json('{tmp_path}/in/[0-9].json', columns = {{"at": 'TIMESTAMP', key: 'TEXT', n: 'BIGINT'}})
+        WHERE "at" >= '2024-01-01 00:00' AND "at" < '2024-01-01 10:00' GROUP BY 1, 2 ORDER BY 1, 2"""
+    ).fetchall()
+    found = duckdb.execute(f"SELECT hour::TIMESTAMP, key, n, total FROM '{tmp_path}/out.json' ORDER BY 1, 2").fetchall()
+    assert found == expected
