@@ -30,6 +30,7 @@ def get_provider_info() -> dict[str, Any]:
             "operators.rollback",
             "operators.savepoint",
             "operators.stop",
+            "operators.stream_backfill",
             "operators.streaming_sql",
             "operators.upgrade_plan",
         ),

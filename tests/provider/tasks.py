@@ -63,6 +63,7 @@ class Run:
         self.store: Store | None = Store()
         self.pauses: list[float] = []
         self.pushed: dict[str, Any] = {}
+        self.data_interval_start: datetime | None = None
         self.data_interval_end: datetime | None = None
 
         def pause(task: operators.PipelineOperator, length: timedelta) -> None:
@@ -97,7 +98,8 @@ class Run:
 
     def context(self, task: Any) -> Any:
         instance = TaskInstance(task.task_id, max_tries=self.max_tries, pushed=self.pushed)
-        interval = {"data_interval_end": self.data_interval_end} if self.data_interval_end else {}
+        edges = {"data_interval_start": self.data_interval_start, "data_interval_end": self.data_interval_end}
+        interval = {name: edge for name, edge in edges.items() if edge}
         return {"ti": instance} | interval | ({"task_state_store": self.store} if self.store is not None else {})
 
     async def _apause(self, length: timedelta) -> None:

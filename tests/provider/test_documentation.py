@@ -12,6 +12,7 @@ from airflow_provider_arroyo.get_provider_info import get_provider_info
 from airflow_provider_arroyo.operators.rescale import RescaleOperator
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
+from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
@@ -19,6 +20,7 @@ from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "airflow.md").read_text()
 TASKS = [
     StreamingSqlOperator,
+    StreamBackfillOperator,
     SavepointOperator,
     RescaleOperator,
     StopStreamingJobOperator,

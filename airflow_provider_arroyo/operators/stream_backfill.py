@@ -1,0 +1,99 @@
+"""Read a range of history, once for each data interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow_provider_arroyo.errors import NoDataIntervalError
+from airflow_provider_arroyo.gate_instants import to_instant
+from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator, WaitFor
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class StreamBackfillOperator(StreamingSqlOperator):
+    """Run a script over the rows of a range of event time, and end; or go on behind it with what comes.
+
+    A range that ends is a pipeline of its own, called after it: `orders_20260101T000000Z_20260102T000000Z`. However
+    often the task is tried or cleared, its rows are written once; what an attempt has begun, the next one goes on with.
+    Let the script write each range to a place of its own, such as `.../{{ ds_nodash }}`: another pipeline may not write
+    there. A range that goes on is the pipeline itself, which then runs like any other.
+
+    :param pipeline: what the pipelines are called, or the one that goes on (templated).
+    :param sql: the script, or the name of a `.sql` file beside the DAG (templated).
+    :param start: the first instant of the range, as a datetime or in ISO form; by default the start of the run's data
+        interval (templated).
+    :param end: the first instant behind it; by default the end of the data interval. A range that goes on has none
+        (templated).
+    :param then_continue: go on with what comes behind the history, at the very next offset.
+    :param start_from: where tables begin, by their names, such as `{"orders": "timestamp:2026-01-01"}`; by default at
+        their first record (templated).
+    :param partial_windows: accept windows that the range cuts through, with a part of their rows.
+    :param wait_for: `finished` or `none`, and for a range that goes on what `StreamingSqlOperator` knows; by default
+        `finished`, or `running`.
+    """
+
+    template_fields: Sequence[str] = (*StreamingSqlOperator.template_fields, "start", "end", "start_from")
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        sql: str,
+        start: datetime | str | None = None,
+        end: datetime | str | None = None,
+        then_continue: bool = False,
+        start_from: Mapping[str, str] | None = None,
+        partial_windows: bool = False,
+        wait_for: WaitFor | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if then_continue and end is not None:
+            raise ValueError("a range that goes on (then_continue) has no end")
+        goal: WaitFor = wait_for or ("running" if then_continue else "finished")
+        super().__init__(pipeline=pipeline, sql=sql, wait_for=goal, **kwargs)
+        self.start = start
+        self.end = end
+        self.then_continue = then_continue
+        self.start_from = start_from
+        self.partial_windows = partial_windows
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Deploy the pipeline of the range, and wait as asked."""
+        first = _instant(self.start, context, "start")
+        history = {"history_from": _spelled(first)}
+        if self.then_continue:
+            history["then_continue"] = "on"
+        else:
+            last = _instant(self.end, context, "end")
+            history["history_to"] = _spelled(last)
+            self.pipeline = f"{self.pipeline}_{first:%Y%m%dT%H%M%SZ}_{last:%Y%m%dT%H%M%SZ}"
+        if self.partial_windows:
+            history["partial_windows"] = "on"
+        if self.start_from:
+            history["start_from"] = "; ".join(f"{table}={where}" for table, where in self.start_from.items())
+        self.settings = {**(self.settings or {}), **history}
+        return super().execute(context)
+
+
+def _instant(stated: datetime | str | None, context: Context, edge: Literal["start", "end"]) -> datetime:
+    """An edge of the range in UTC; by default that of the run's data interval."""
+    by_default: dict[str, datetime | None] = {
+        "start": context.get("data_interval_start"),
+        "end": context.get("data_interval_end"),
+    }
+    instant = by_default[edge] if stated is None else stated
+    if instant is None:
+        task = context["ti"]
+        raise NoDataIntervalError(
+            f"run {task.run_id!r} of DAG {task.dag_id!r} has no data interval, so there is no range to read",
+            hint=f"Give StreamBackfillOperator the instant: {edge}=...",
+        )
+    return to_instant(instant, edge).astimezone(UTC)
+
+
+def _spelled(instant: datetime) -> str:
+    return instant.isoformat().replace("+00:00", "Z")

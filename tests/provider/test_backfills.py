@@ -1,0 +1,75 @@
+"""Tasks that read a range of history, once for each data interval."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from airflow_provider_arroyo.errors import NoDataIntervalError
+from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
+
+from .fake_control_plane import FakeControlPlane
+from .tasks import Run
+
+DAY, NEXT_DAY = datetime(2026, 1, 31, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
+NAME = "orders_20260131T000000Z_20260201T000000Z"
+EDGES = {"history_from": "2026-01-31T00:00:00Z", "history_to": "2026-02-01T00:00:00Z"}
+
+
+def backfill(**options: Any) -> StreamBackfillOperator:
+    return StreamBackfillOperator(task_id="backfill", pipeline="orders", sql="SELECT 1", **options)
+
+
+def sent(plane: FakeControlPlane) -> list[tuple[str, dict[str, str]]]:
+    return [(request.path.rpartition("/")[2], request.body["settings"]) for request in plane.matching_requests("PUT")]
+
+
+def test_the_range_is_the_data_interval_in_a_pipeline_of_its_own(plane: FakeControlPlane, airflow_run: Run) -> None:
+    airflow_run.data_interval_start, airflow_run.data_interval_end = DAY, NEXT_DAY
+    plane.new_pipelines_become("Running", "Finished")
+
+    result = airflow_run.execute(backfill(settings={"memory": "4g"}))
+
+    assert (result["name"], result["state"]) == (NAME, "Finished")
+    assert sent(plane) == [(NAME, {"memory": "4g", **EDGES})]
+
+
+def test_a_task_that_is_cleared_asks_for_the_same_pipeline_again(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.new_pipelines_become("Finished")
+
+    for _ in range(2):
+        assert airflow_run.execute(backfill(start=DAY, end=NEXT_DAY.isoformat()))["name"] == NAME
+
+    assert all(request == (NAME, EDGES) for request in sent(plane))
+    assert len(plane.pipelines) == 1
+
+
+def test_a_range_that_goes_on_is_the_pipeline_itself(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.new_pipelines_become("Running")
+    task = backfill(start="2026-01-31", then_continue=True, start_from={"a": "earliest", "b": "latest"})
+
+    assert airflow_run.execute(task)["state"] == "Running"
+
+    wanted = {"history_from": EDGES["history_from"], "then_continue": "on", "start_from": "a=earliest; b=latest"}
+    assert sent(plane) == [("orders", wanted)]
+
+
+def test_windows_that_are_cut_are_accepted_by_a_setting(plane: FakeControlPlane, airflow_run: Run) -> None:
+    plane.new_pipelines_become("Finished")
+
+    airflow_run.execute(backfill(start=DAY, end=NEXT_DAY, partial_windows=True))
+
+    assert sent(plane) == [(NAME, {**EDGES, "partial_windows": "on"})]
+
+
+def test_a_run_without_a_data_interval_must_be_told_the_range(plane: FakeControlPlane, airflow_run: Run) -> None:
+    with pytest.raises(NoDataIntervalError, match="no range to read"):
+        airflow_run.execute(backfill())
+    assert sent(plane) == []
+
+
+def test_a_range_that_goes_on_has_no_end() -> None:
+    with pytest.raises(ValueError, match="has no end"):
+        backfill(then_continue=True, end=NEXT_DAY)
