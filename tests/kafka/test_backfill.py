@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -70,23 +70,29 @@ def test_history_and_what_comes_behind_it_are_the_batch_answer_through_five_kill
         hours += 3
         produce(broker, topic, live)
         produced += live
-    closing = LIVE + timedelta(days=2)
-    produce(broker, topic, [row(closing, number) for number in range(PARTITIONS)])
-    expected = batch_answer(produced, tmp_path)
-    run_until(spark, replace(spec, backfill=None), tmp_path / "out.json", len(expected))
+    expected, closing = batch_answer(produced, tmp_path), LIVE + timedelta(days=2)
+
+    def close() -> None:
+        """The windows before these rows, once nothing older is in the same epoch."""
+        produce(broker, topic, [row(closing, number) for number in range(PARTITIONS)])
+
+    run_until(spark, replace(spec, backfill=None), tmp_path / "out.json", len(expected), close)
 
     assert answer(tmp_path / "out.json") == expected
     with pytest.raises(BackfillError, match="another range"):
         run_in(spark, replace(spec, backfill=replace(backfill, since=LIVE)), Control())
 
 
-def run_until(spark: SparkSession, spec: RunSpec, path: Path, count: int) -> None:
-    """The state says itself that it is of a backfill."""
+def run_until(spark: SparkSession, spec: RunSpec, path: Path, count: int, more: Callable[[], None]) -> None:
+    """Run until so many rows are written; more come behind each epoch before that. The state says itself that it is
+    of a backfill."""
     control = Control()
 
     def note(_: EpochReport) -> None:
         if path.exists() and len(read_rows(path)) >= count:
             control.stop("checkpoint")
+        else:
+            more()
 
     assert run_in(spark, spec, control, note) == "stopped"
 

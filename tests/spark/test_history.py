@@ -13,6 +13,7 @@ import pytest
 from engine.connectors.base import Position
 from engine.spark.history import History
 from engine.spark.planner import Offset, Planner, PlanSpec
+from engine.spark.pulses import Pulses
 from engine.spark.watermarks import END_OF_TIME, Activity, Silence
 from tests.spark.test_planner import FakeSource, note
 
@@ -154,3 +155,26 @@ def test_a_run_without_a_backfill_has_none_in_its_offsets(tmp_path: Path) -> Non
     first = planner(of, tmp_path, None).next(planner(of, tmp_path, None).first())
 
     assert "history" not in first.to_json()
+
+
+def test_a_graceful_stop_closes_nothing_of_history_that_is_not_read(tmp_path: Path) -> None:
+    pulse = tmp_path / "pulse"
+    of = source({"a": 10}, 3)
+    read = planner(of, tmp_path, BOUNDED).next(planner(of, tmp_path, BOUNDED).first())
+    note(tmp_path, "a", 3, 150)
+    plan = planner(of, tmp_path, BOUNDED)
+    plan.spec = replace(plan.spec, pulse=pulse)
+    Pulses([pulse], timedelta(seconds=1)).drain()
+
+    assert plan.next(read) is read
+
+
+def test_nothing_follows_the_end_of_a_source_that_ends_by_itself(tmp_path: Path) -> None:
+    of = source({"a": 10})
+    of.bounded = True
+
+    last = epochs(of, tmp_path, GOES_ON)[-1]
+    again = planner(of, tmp_path, None).next(logged(last))
+
+    assert last.is_end
+    assert again.history == last.history

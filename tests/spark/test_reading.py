@@ -75,3 +75,17 @@ def test_the_heartbeat_is_there_with_fewer_columns(tmp_path: Path) -> None:
 
     assert beat.schema.names == ["who", "_timestamp", "_heartbeat", "_wm"]
     assert beat.column("_heartbeat").to_pylist() == [True]
+
+
+def test_rows_outside_of_the_range_of_history_are_left_out_and_count_all_the_same(tmp_path: Path) -> None:
+    noon = int(NOON.timestamp()) * 1_000_000
+    moment = EpochMoment(0, 5, since=noon + 1_000_000, until=noon + 3_000_000)
+    reading = SliceReading(spec(tmp_path, is_fused=False), AssignedSlice(Slice("p", 0, 9), 0, 9), moment)
+
+    rows = reading.take(chunk(0, 1, 2, 3, 4))
+    reading.close()
+
+    assert rows is not None
+    assert rows.column("n").to_pylist() == [1, 2]
+    assert reading.take(chunk(0)) is None
+    assert notes.collect(tmp_path, "p", 1, 9)[0].rows == 5
