@@ -64,6 +64,7 @@ LONG = (
     "kills/test_kills_with_spark.py",
     "nexmark/test_nexmark.py",
     "spark/test_operator_numbers.py::test_spark_numbers_them_from_the_top_down_branch_by_branch",
+    "streams/test_backfill.py::test_once_it_has_ended_it_does_nothing_more",
     "streams/test_fused.py::test_a_run_goes_on_with_the_state_of_one_that_was_run_the_other_way",
     "streams/test_fused.py::test_tasks_that_do_all_of_a_plan_write_the_same_also_across_a_kill",
     "streams/test_watermarks.py::test_a_kill_in_the_middle_changes_nothing",

@@ -1,4 +1,4 @@
-"""A range of history whose rows are in no order: the answer is that of the batch over the range, once."""
+"""A range of history whose rows are in no order: the answer is that of the batch over the range, and stays it."""
 
 from __future__ import annotations
 
@@ -29,30 +29,45 @@ INSERT INTO counts SELECT w.start, key, n, total FROM (
 """
 
 
-def test_it_is_the_batch_answer_over_the_range_and_running_again_adds_nothing(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def backfill(folder: Path) -> RunSpec:
+    """One of ten hours out of thirty."""
     chance = random.Random(16)
     moments = [START + timedelta(minutes=chance.randrange(-600, 1200)) for _ in range(600)]
     rows = [{"at": f"{at:%Y-%m-%dT%H:%M:%SZ}", "key": f"k{n % 3}", "n": n} for n, at in enumerate(moments)]
-    (tmp_path / "in").mkdir()
+    (folder / "in").mkdir()
     for part in range(3):
-        lines = "".join(json.dumps(row) + "\n" for row in rows[part::3])
-        (tmp_path / "in" / f"{part}.json").write_text(lines)
-    day = Backfill(START, START + timedelta(hours=10))
-    spec = RunSpec("day", SQL.format(folder=tmp_path), tmp_path / "state", max_epoch_rows=250, backfill=day)
+        (folder / "in" / f"{part}.json").write_text("".join(json.dumps(row) + "\n" for row in rows[part::3]))
+    hours = Backfill(START, START + timedelta(hours=10))
+    return RunSpec("hours", SQL.format(folder=folder), folder / "state", max_epoch_rows=250, backfill=hours)
 
-    outcome, reports = play(spark, spec)
-    (tmp_path / "in" / "later.json").write_text(json.dumps(rows[0]) + "\n")
-    again, _ = play(spark, replace(spec))
 
-    assert (outcome, again) == ("finished", "finished")
-    assert len(reports) > 2
-    assert sum(report.late_rows for report in reports) == 0
-    expected = duckdb.execute(
+def answer(folder: Path) -> list[tuple[object, ...]]:
+    return duckdb.execute(f"SELECT hour::TIMESTAMP, key, n, total FROM '{folder}/out.json' ORDER BY 1, 2").fetchall()
+
+
+def batch_answer(folder: Path) -> list[tuple[object, ...]]:
+    return duckdb.execute(
         f"""SELECT date_trunc('hour', "at"), key, count(*), sum(n)
-        FROM read_json('{tmp_path}/in/[0-9].json', columns = {{"at": 'TIMESTAMP', key: 'TEXT', n: 'BIGINT'}})
+        FROM read_json('{folder}/in/[0-9].json', columns = {{"at": 'TIMESTAMP', key: 'TEXT', n: 'BIGINT'}})
         WHERE "at" >= '2024-01-01 00:00' AND "at" < '2024-01-01 10:00' GROUP BY 1, 2 ORDER BY 1, 2"""
     ).fetchall()
-    found = duckdb.execute(f"SELECT hour::TIMESTAMP, key, n, total FROM '{tmp_path}/out.json' ORDER BY 1, 2").fetchall()
-    assert found == expected
+
+
+def test_it_is_the_batch_answer_over_the_range(spark: SparkSession, tmp_path: Path) -> None:
+    outcome, reports = play(spark, backfill(tmp_path))
+
+    assert outcome == "finished"
+    assert len(reports) > 2
+    assert sum(report.late_rows for report in reports) == 0
+    assert answer(tmp_path) == batch_answer(tmp_path)
+
+
+def test_once_it_has_ended_it_does_nothing_more(spark: SparkSession, tmp_path: Path) -> None:
+    spec = backfill(tmp_path)
+    play(spark, spec)
+    row = {"at": f"{START:%Y-%m-%dT%H:%M:%SZ}", "key": "later", "n": 1}
+    (tmp_path / "in" / "later.json").write_text(json.dumps(row) + "\n")
+
+    assert play(spark, spec)[0] == "finished"
+    assert play(spark, replace(spec, backfill=None))[0] == "finished"
+    assert answer(tmp_path) == batch_answer(tmp_path)
