@@ -30,7 +30,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.manifest import SavepointManifest, read_manifest
 from engine.delivery.faults import reach
-from engine.errors import SavepointError, StaleWriteError, UnreadableStateError
+from engine.errors import PipelineBusyError, SavepointError, StaleWriteError, UnreadableStateError
 from engine.jobs import desired, ids
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
@@ -120,6 +120,7 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
     """Check a rollback wholly; refused with the reason why it cannot be done."""
     pipeline, now = record.pipeline, context.clock()
     with context.database.reading() as connection:
+        _refuse_unfinished(connection, pipeline)
         plans = versions.all_plans(connection, pipeline.id, pipeline.version)
         saved = savepoints.before_versions(connection, pipeline.id)
         upgraded = versions.upgraded(connection, pipeline.id)
@@ -151,6 +152,17 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
     plan = RestorePlan(record, stored, restore, version, planned.targets, before)
     ahead = _ahead(context, record, manifest, context.plan(current.spec.query, current.spec.udfs))
     return _Rollback(way, pipeline, version, planned.targets, plan, stored.epoch, ahead)
+
+
+def _refuse_unfinished(connection: Connection, pipeline: Pipeline) -> None:
+    """Refuse to go back while the newest version has not taken the place of the one before it: that one's state is not
+    saved yet, and what would be gone back to is an older one."""
+    pending = savepoints.pending_before_versions(connection, pipeline.id)
+    if any(savepoint.before_version == pipeline.version for savepoint in pending):
+        raise PipelineBusyError(
+            f"version {pipeline.version} of pipeline {pipeline.name!r} is still taking the place of the one before it",
+            hint="send the request again in a moment",
+        )
 
 
 def _planned(context: Context, manifest: SavepointManifest, origin: Version, way: WayBack) -> PlannedQuery:

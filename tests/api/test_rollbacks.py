@@ -217,3 +217,13 @@ def test_a_rollback_of_a_rollback_begins_where_the_histories_part(upgraded: Plan
     upgrade = upgraded.runner.launched[-1].upgrade
     assert upgrade is not None
     assert (upgrade.accept_loss, upgrade.savepoint_id) == ("3f0c", None)
+
+
+def test_while_a_version_takes_the_place_of_another_nothing_is_rolled_back(upgraded: Plane) -> None:
+    redeploy(upgraded, query="SELECT 3")
+
+    status, problem = roll_back(upgraded)
+
+    assert (status, problem["code"]) == (409, "pipeline.busy")
+    assert "version 3 of pipeline 'orders' is still taking the place" in problem["detail"]
+    assert upgraded.get("/pipelines/orders")["version"] == 3
