@@ -316,8 +316,9 @@ def _with_savepoint(
     )
     savepoints.add(connection, savepoint)
     numbers = versions.by_fingerprint(connection, pipeline.id, pipeline.version)
-    before = None if deployment.upgrade is None else numbers.get(deployment.upgrade.fingerprint)
-    return replace(upgrade, savepoint_id=savepoint.id, from_version=before)
+    plan = None if deployment.upgrade is None else deployment.upgrade.fingerprint
+    before = None if plan is None else numbers.get(plan)
+    return replace(upgrade, savepoint_id=savepoint.id, from_version=before, from_plan=plan)
 
 
 def _set_secrets(connection: Connection, pipeline: Pipeline, body: Deployment, context: Context) -> bool:

@@ -138,7 +138,9 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
     planned = _planned(context, manifest, origin, way)
     version = desired.earlier_version(current, origin, planned, now)
     if way.is_redone and origin.upgrade is not None:
-        version = replace(version, upgrade=replace(origin.upgrade, savepoint_id=None, from_version=None))
+        version = replace(
+            version, upgrade=replace(origin.upgrade, savepoint_id=None, from_version=None, from_plan=None)
+        )
     before = Savepoint(
         ids.make("sp"),
         pipeline.id,

@@ -171,7 +171,9 @@ class Upgrade:
     savepoint_id: str | None = None
     """The savepoint that is taken of the old state before anything is changed."""
     from_version: int | None = None
-    """The version that the old state belongs to."""
+    """The version that the old state belongs to, where it is of the plan `from_plan`: another one may have taken its
+    place since that was looked at."""
+    from_plan: str | None = None
     is_fork: bool = False
     """Whether the state is a savepoint's of another pipeline, whose sinks are none of this one's."""
 

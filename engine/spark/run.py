@@ -206,7 +206,7 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
     if not held.is_foreign:
         if spec.upgrade.is_fork:
             refuse_empty(prepared.paths)
-        save_before(prepared.paths, prepared.program.fingerprint, spec.upgrade, now)
+        save_before(prepared.paths, spec.upgrade, now)
         return prepared
     query = _query(spec, prepared.program)
     # refused before anything is changed

@@ -16,13 +16,15 @@ from engine.udf.declared import UdfFile
 class StateUpgrade:
     """That the run takes over the state of another query. `keep_state` and `reset` name what is given up of it, and
     `accept_loss` the plan whose losses are accepted; `savepoint_id` is what the old state is saved as before, of which
-    `from_version` is the number. A fork's state is that of another pipeline, whose sinks are none of its own."""
+    `from_version` is the number if its fingerprint is `from_plan`. A fork's state is that of another pipeline, whose
+    sinks are none of its own."""
 
     keep_state: tuple[str, ...] = ()
     reset: tuple[str, ...] = ()
     accept_loss: str | None = None
     savepoint_id: str | None = None
     from_version: int | None = None
+    from_plan: str | None = None
     is_fork: bool = False
 
 

@@ -78,7 +78,7 @@ def take_over(
     counting_starts(program, start_from, begun_after(begun_tables(paths.checkpoint), plan.dropped_sources))
     if is_begun_for_good(paths, before, held.lineage):
         finish(before)
-    save_before(paths, before.fingerprint, upgrade, clock)
+    save_before(paths, upgrade, clock)
     paths.logs.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="skeleton-", dir=paths.logs) as scratch:
         skeleton = Path(scratch) / "checkpoint"
@@ -94,12 +94,14 @@ def take_over(
     return replace(held, lineage=lineage.id, parents=lineage.parents, is_foreign=False)
 
 
-def save_before(paths: StatePaths, fingerprint: str, upgrade: StateUpgrade, clock: Callable[[], datetime]) -> None:
+def save_before(paths: StatePaths, upgrade: StateUpgrade, clock: Callable[[], datetime]) -> None:
     """Take the savepoint that a version wants of the state before it, once: a later run finds it. Also where the state
     is the query's own already, since that of a version in between was never run."""
     if upgrade.savepoint_id is None:
         return
-    versions = {} if upgrade.from_version is None else {fingerprint: upgrade.from_version}
+    versions: dict[str, int] = {}
+    if upgrade.from_plan is not None and upgrade.from_version is not None:
+        versions[upgrade.from_plan] = upgrade.from_version
     request = Request(upgrade.savepoint_id, reason="upgrade", versions=versions)
     with suppress(NothingToSaveError):
         take_requested(paths.root, request, clock)

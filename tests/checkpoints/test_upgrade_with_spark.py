@@ -54,7 +54,8 @@ def last_of_old(story: Pipeline) -> int:
 def test_windows_go_on_beside_a_new_branch_and_a_savepoint_leads_back(pipeline: Pipeline) -> None:
     pipeline.run(COUNTS, LAST)
 
-    wish = StateUpgrade(savepoint_id="before-2", from_version=1)
+    plan = compile_script(pipeline.spec(COUNTS).sql).fingerprint
+    wish = StateUpgrade(savepoint_id="before-2", from_version=1, from_plan=plan)
     upgrade(pipeline, SESSIONS + COUNTS, wish)
 
     assert pipeline.rows("counts") == counts(all_events())

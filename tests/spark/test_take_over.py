@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.manifest import read_manifest
 from engine.compile import compile_script
 from engine.delivery.manifests import EpochManifest, decide_manifest
-from engine.spark.take_over import is_begun_for_good
+from engine.spark.run_spec import StateUpgrade
+from engine.spark.take_over import is_begun_for_good, save_before
 from engine.spark.targets import sink_directory
+from tests.checkpoints.conftest import clock, paths
 
+__all__ = ("clock", "paths")
 SCRIPT = """
 CREATE TABLE numbers WITH (connector = 'impulse', event_rate = 10);
 CREATE TABLE out (n BIGINT) WITH ({options});
@@ -38,3 +44,15 @@ def test_only_one_that_kafka_may_have_already(
     decide_manifest(directory, EpochManifest(lineage, 3, "hash", 1, ()))
 
     assert is_begun_for_good(paths, compile_script(SCRIPT.format(options=options)), "a") is must_be_finished
+
+
+@pytest.mark.parametrize(("plan", "version"), [("f1", 3), ("f2", None), (None, None)])
+def test_a_state_is_saved_as_that_of_a_version_only_if_it_is_of_its_plan(
+    paths: StatePaths, clock: Callable[[], datetime], plan: str | None, version: int | None
+) -> None:
+    wish = StateUpgrade(savepoint_id="sp_1", from_version=3, from_plan=plan)
+
+    save_before(paths, wish, clock)
+    save_before(paths, wish, clock)
+
+    assert read_manifest(paths.savepoints / "sp_1").origin.version == version
