@@ -30,7 +30,7 @@ def completed(words: list[str], folder: Path) -> list[str]:
         (["exp"], ["explain"]),
         (["pla"], ["plan"]),
         (["plan", "orders.sql", "--for"], ["--format"]),
-        (["run", "--sta"], ["--state-dir"]),
+        (["run", "--stat"], ["--state-dir"]),
         (["run", "orders.sql", "--js"], ["--json-progress"]),
         (["stop", "--mode", "gr"], ["graceful"]),
         (["run", "ord"], ["orders.sql"]),
