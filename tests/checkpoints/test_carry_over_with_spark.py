@@ -21,6 +21,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.compile import compile_script
 from engine.epoch_report import EpochReport
+from engine.inspection.find import find_damage
 from engine.spark.run import RunSpec
 from engine.spark.skeleton import build_skeleton
 from tests.golden.folding import fold
@@ -102,11 +103,13 @@ class Pipeline:
         query = StatefulQuery("job", spec.sql, program.fingerprint, self.parallelism)
         sources = SourceChoice(plan.sources, plan.dropped_sources)
         carry_over(self.paths, skeleton, plan.kept, query, sources=sources)
+        assert find_damage(self.paths.root, reads_rows=True) == []
         return plan
 
     def run(self, sql: str, stop_after: int | None = None) -> list[EpochReport]:
         outcome, reports = play(self.spark, self.spec(sql), stop_after=stop_after)
         assert outcome == ("finished" if stop_after is None else "stopped")
+        assert find_damage(self.paths.root, reads_rows=True) == []
         return reports
 
     def uncommit(self) -> None:

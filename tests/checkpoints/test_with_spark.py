@@ -20,6 +20,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.rescale import needs_spark, repartition
 from engine.checkpoints.restore import restore
+from engine.inspection.find import find_damage
 
 pytestmark = pytest.mark.spark
 
@@ -199,7 +200,9 @@ def test_rescaling_after_a_clean_end_stays_in_the_same_history(live: Callable[..
     before = read_lineage(life.paths.lineage)
 
     repartition(life.paths.root, 2, lambda: spark)
+    assert find_damage(life.paths.root, reads_rows=True) == []
     life.run()
+    assert find_damage(life.paths.root, reads_rows=True) == []
 
     assert read_lineage(life.paths.lineage) == before
     assert not needs_spark(life.paths.root, 2)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.checkpoints.restore import restore
 from engine.inspection.damage import Kind
 from engine.inspection.find import find_damage
 from tests.inspection.conftest import Kept
@@ -179,6 +180,15 @@ def test_a_sound_state_and_its_savepoint_have_none(kept: Kept, case: str) -> Non
 
     assert find_damage(state, reads_rows=True) == []
     assert find_damage(state / "savepoints" / "kept", reads_rows=True) == []
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_state_that_was_restored_has_none(kept: Kept, case: str) -> None:
+    """It is of a new history, has no sums, and its sinks are ahead of it."""
+    state = kept(case)
+    restore(state / "savepoints" / "kept", state, allow_replay=True)
+
+    assert find_damage(state, reads_rows=True) == []
 
 
 @pytest.mark.parametrize(("case", "harm", "kind"), [part[1:] for part in DAMAGE], ids=[part[0] for part in DAMAGE])
