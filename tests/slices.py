@@ -69,6 +69,7 @@ LONG = (
     "streams/test_fused.py::test_tasks_that_do_all_of_a_plan_write_the_same_also_across_a_kill",
     "streams/test_watermarks.py::test_a_kill_in_the_middle_changes_nothing",
     "streams/test_windows_against_duckdb.py",
+    "system/test_backfill_example.py",
     "system/test_complete_example.py",
     "system/test_control_plane_with_spark.py",
     "system/test_example_dag.py",
