@@ -53,3 +53,23 @@ def test_files_that_changed_before_are_passed_over(start: str, numbers: list[int
 
     assert [row["n"] for row in read] == numbers
     assert moves == (start != "earliest")
+
+
+def test_history_of_a_directory_ends_behind_the_last_file_there_is(tmp_path: Path) -> None:
+    changed_at(tmp_path / "b.json", NOON, 1)
+    changed_at(tmp_path / "a.json", NOON + timedelta(hours=1), 2)
+    watched = table("filesystem", NUMBERS, path=tmp_path, type="source", format="json", source__watch=True)
+    opener = connector("filesystem").open_source
+    assert opener is not None
+    source = cast("FilesystemSource", opener(watched))
+    begin = {"files": source.start("files")}
+    half = source.advance(begin, 1)["files"]
+
+    end = source.ends_now(begin, {})["files"]
+    changed_at(tmp_path / "c.json", NOON + timedelta(hours=2), 3)
+    later = source.advance(begin, None)["files"]
+
+    assert source.advance({"files": half}, 1)["files"] == end != later
+    assert source.earlier(half, end) == source.earlier(end, half) == half
+    assert source.earlier(later, end) == end
+    assert source.earlier(begin["files"], half) == begin["files"]

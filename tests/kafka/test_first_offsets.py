@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 import pytest
 
 from engine.connectors.kafka.read.first_offsets import stated_offsets
+from engine.connectors.kafka.read.positions import ReadPosition
+from engine.connectors.kafka.read.source import KafkaSource
 from engine.errors import StartPositionError
 from engine.start_positions import read_start
 from tests.kafka.broker import Broker
-from tests.kafka.tables import begin, kafka_source, kafka_table, values
+from tests.kafka.tables import begin, kafka_source, kafka_table, offsets, values
 
 ONE_TOPIC = {"orders/0": (0, 30), "orders/1": (5, 9)}
 
@@ -58,3 +60,25 @@ def test_a_topic_is_read_from_the_offset_or_the_instant_that_is_named(broker: Br
     assert read('offsets:{"0": 3, "1": 0}') == ["d"]
     assert read(f"timestamp:{past:%Y-%m-%d}T00:00:00Z") == ["a", "b", "c", "d"]
     assert read(f"timestamp:{future:%Y-%m-%d}T00:00:00Z") == []
+
+
+def test_history_ends_before_the_first_open_transaction_or_at_offsets_that_are_named(broker: Broker) -> None:
+    topic = broker.create_topic(partitions=2)
+    broker.produce(topic, "a", "b")
+    broker.produce(topic, "c", partition=1)
+    source = kafka_source(kafka_table(broker, topic))
+    first = begin(source)
+
+    with broker.transaction(topic, "open"):
+        assert offsets(source.ends_now(first, {})) == [2, 1]
+    assert offsets(source.ends_now(first, {"0": 1, "1": 0})) == [1, 0]
+    with pytest.raises(StartPositionError, match="from 0 to 1, and not 5"):
+        source.ends_now(first, {"0": 1, "1": 5})
+
+
+def test_of_two_positions_the_smaller_offset_comes_first_within_one_topic() -> None:
+    source = KafkaSource.__new__(KafkaSource)
+    near, far, other = ReadPosition(3, "a").to_json(), ReadPosition(7, "a").to_json(), ReadPosition(1, "b").to_json()
+
+    assert source.earlier(near, far) == source.earlier(far, near) == near
+    assert source.earlier(other, far) == far, "what it was in is gone"
