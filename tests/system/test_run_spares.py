@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.backfill import Backfill
 from engine.commands.run_order import fits_spare, read_order, write_order
 from engine.commands.warm_run import hand_over, leave_spare
 from engine.driver.handover import SOCKET, TOKEN, Line, call, is_private
@@ -23,7 +24,8 @@ from engine.driver.left_spares import end_spare, find_spare
 from engine.driver.surroundings import digest_of_surroundings
 from engine.errors import DriverCrashedError
 from engine.jobs import processes
-from engine.spark.run_spec import RunSpec
+from engine.spark.run_spec import RunSpec, StateUpgrade
+from engine.start_positions import LATEST
 from engine.udf.declared import UdfFile
 
 SPARE = """
@@ -300,7 +302,18 @@ def test_an_order_says_all_that_a_run_is() -> None:
     assert json.loads(write_order(RunSpec("n", "", Path()), as_json=False))["as_json"] is False
 
 
-@pytest.mark.parametrize("change", [{"memory": "4g"}, {"parallelism": 2}, {"master": "local[2]"}, {"quick": True}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"memory": "4g"},
+        {"parallelism": 2},
+        {"master": "local[2]"},
+        {"quick": True},
+        {"upgrade": StateUpgrade()},
+        {"start_from": {"t": LATEST}},
+        {"backfill": Backfill(goes_on=True)},
+    ],
+)
 def test_a_run_of_another_kind_does_its_work_itself(change: dict[str, object]) -> None:
     spec = RunSpec("n", "", Path())
     assert fits_spare(spec)
