@@ -21,6 +21,10 @@ from typing import TYPE_CHECKING, Protocol
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor_api_client import (
+    StatefulProcessorApiClient,
+    StatefulProcessorHandleState,
+)
 from pyspark.sql.types import StructType
 
 from engine.spark.map_in_arrow import map_in_arrow
@@ -98,6 +102,27 @@ def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 yield from table.to_batches()
 
 
+_OPEN: list[StatefulProcessorApiClient] = []
+
+
+def _hold_open(handle: StatefulProcessorHandle) -> None:
+    """Keep a task's connection to its state open until the next task of this process begins.
+
+    At the end of a task Spark interrupts whoever listens to that connection, which closes it. Where Python has said
+    before that it is done, nobody listens any more, and the connection stays open for good: a file of Java for each
+    task of each epoch, until there are none left. So Python does not say it; being interrupted means the same.
+    """
+    client = handle._statefulProcessorApiClient  # noqa: SLF001 - Spark's worker has it, and hands it to nobody else
+    tell = client.set_handle_state
+
+    def tell_but_the_end(state: StatefulProcessorHandleState) -> None:
+        if state != StatefulProcessorHandleState.CLOSED:
+            tell(state)
+
+    client.set_handle_state = tell_but_the_end  # type: ignore[method-assign]
+    _OPEN[:] = [client]
+
+
 class BucketProcessor(StatefulProcessor):
     """Keeps what a bucket keeps: a head with the list of chunks and the small ones, and the large ones by number.
 
@@ -118,6 +143,7 @@ class BucketProcessor(StatefulProcessor):
         self._head = handle.getValueState("head", "list string, small binary")
         self._large = handle.getMapState("chunks", "number int", "chunk binary")
         recent_chunks().begin_round()
+        _hold_open(handle)
 
     def handleInputRows(self, key: object, rows: Iterator[Row], timerValues: object) -> Iterator[Row]:  # noqa: N802, N803
         """One step of one bucket."""
