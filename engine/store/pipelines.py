@@ -29,13 +29,13 @@ PIPELINES = Table(
     Column("restore_savepoint", Text),
     Column("restore_parallelism", Integer),
     Column("restore_replay", Boolean),
-    Column("restore_save_as", Text),
-    Column("restore_of_pipeline", Text),
     Column("created_at", Instant, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("stopped_by", Text),
     Column("stopped_at", Instant),
     Column("asked_by", Text),
+    Column("restore_save_as", Text),
+    Column("restore_of_pipeline", Text),
 )
 
 

@@ -137,8 +137,8 @@ def test_savepoints_are_listed_with_their_versions(server: StandInServer, capsys
 
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines] == [
-        ["ID", "STATE", "EPOCH", "VERSION", "WATERMARK", "CREATED", "BY", "LABEL"],
-        ["sp_1", "completed", "7", "2", "ann", "before"],
+        ["ID", "STATE", "EPOCH", "VERSION", "BYTES", "WATERMARK", "CREATED", "RESTORABLE", "PINNED", "BY", "LABEL"],
+        ["sp_1", "completed", "7", "2", "unknown", "ann", "before"],
     ]
 
 

@@ -2,7 +2,7 @@
 --: error option.bad_value 11:14 exactly one of 'topic' and 'source.topic_pattern' must be set
 --: error option.bad_value 12:115 option 'topic' names 'a b', which is not a valid topic; for a regular expression use source.topic_pattern
 --: error option.bad_value 13:115 option 'source.topic_pattern' is not a valid regular expression: missing ), unterminated subpattern at position 0
---: error option.bad_value 14:128 option 'source.offset' must be 'latest', 'earliest' or 'group'
+--: error option.bad_value 14:128 option 'source.offset' 'middle' is no start position: it is earliest, latest, group, timestamp:2026-01-31T00:00:00Z, offsets:{"0": 12} or savepoint
 --: error option.bad_value 15:128 option 'client_configs' names 'plugin.library.paths', which cannot be set in a script
 --: error option.bad_value 16:14 auth.type = 'sasl' needs 'auth.username' and 'auth.password'
 --: error option.bad_value 17:98 connector 'kafka' does not support the format 'parquet'
