@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -52,6 +53,7 @@ class State:
 
     def __init__(self) -> None:
         self.value, self.numbered = OneValue(), Numbered()
+        self._statefulProcessorApiClient = SimpleNamespace(set_handle_state=lambda _: None)  # Spark's name
 
     def getValueState(self, *_: str) -> OneValue:  # noqa: N802 - Spark's name
         return self.value
