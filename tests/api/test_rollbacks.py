@@ -100,6 +100,7 @@ def test_a_rollback_to_the_query_that_is_there_does_nothing(upgraded: Plane) -> 
     roll_back(upgraded, to=1)
     upgraded.end()
     upgraded.come_up()
+    let_savepoints_settle(upgraded)
 
     status, answer = roll_back(upgraded, to=1)
 
