@@ -13,8 +13,9 @@ from engine.inspection.sums import SumsUnreadableError, has_sums
 
 _OF_DAMAGED_FILES: tuple[type[Exception], ...] = (
     *(EngineError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError),
-    *(zipfile.BadZipFile, RecursionError, NotImplementedError, EOFError),
+    *(zipfile.BadZipFile, RecursionError, EOFError, NotImplementedError),
 )
+"""What readers raise over bytes that make no sense; the last is what `zipfile` says of an unknown compression."""
 
 
 def attempt(kind: Kind, path: Path, read: Callable[[Path], object]) -> Iterator[Damage]:

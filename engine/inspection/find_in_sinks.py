@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 from engine.checkpoints import spark_log
-from engine.checkpoints.layout import StatePaths, read_json, read_text
+from engine.checkpoints.layout import StatePaths, read_text
 from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.delivery.file_ledger import newest_ledger, read_ledger
 from engine.delivery.ledger import LedgerEntry
@@ -19,6 +18,7 @@ from engine.errors import EngineError
 from engine.inspection.attempts import attempt
 from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.damage import Damage, Kind
+from engine.inspection.sinks_written import is_written
 
 
 def sink_damage(paths: StatePaths) -> Iterator[Damage]:
@@ -65,7 +65,7 @@ def _history_damage(paths: StatePaths, path: Path, entries: list[LedgerEntry], l
     newest = entries[-1]
     histories = {lineage.id, *(name for name, _ in lineage.parents)}
     if not any(entry.lineage in histories for entry in entries):
-        if not _is_written(paths, path.parents[1].name):
+        if is_written(paths.root, path.parents[1].name) is False:
             return  # left behind by a query that was changed or taken back
         yield Damage(Kind.LEDGER_FOREIGN, path, f"is of the history {newest.lineage}")
         return
@@ -81,16 +81,6 @@ def _history_damage(paths: StatePaths, path: Path, entries: list[LedgerEntry], l
     if newest.generation > generation:
         fault = f"says {generation}, and run {newest.generation} has written to {path.parents[1].name}"
         yield Damage(Kind.GENERATION, paths.generation, fault)
-
-
-def _is_written(paths: StatePaths, directory: str) -> bool:
-    """Whether the query writes to the sink with this directory, as far as that can be seen in its script."""
-    try:
-        script = str((read_json(paths.pipeline) or {}).get("sql") or "")
-    except EngineError:
-        return True
-    table = re.escape(directory.rpartition("_")[0])
-    return not script or re.search(rf'\binsert\s+into\s+"?{table}\b', script, re.IGNORECASE) is not None
 
 
 def _range_damage(paths: StatePaths, path: Path, entries: list[LedgerEntry], lineage: Lineage) -> Iterator[Damage]:

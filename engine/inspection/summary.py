@@ -6,7 +6,6 @@ field. Nothing is written, locked or repaired, and a run may be at work meanwhil
 
 from __future__ import annotations
 
-import hashlib
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.epochs import is_savepoint
 from engine.inspection.partitions import files_of_partitions
 from engine.inspection.reading_again import read_again
+from engine.inspection.sinks_written import tables_written
 from engine.inspection.store import read_store
 from engine.plan.operators import Operator
 from engine.udf.declared import UdfFile
@@ -305,7 +305,7 @@ def _count(files: Sequence[Path]) -> tuple[int | None, str]:
 
 
 def _sinks(folder: Path, program: Program | str) -> Iterator[SinkFigures]:
-    tables = _tables_written(program)
+    tables = {} if isinstance(program, str) else dict(tables_written(program))
     directories = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     for directory in directories:
         name, _, digest = directory.name.rpartition("_")
@@ -328,14 +328,6 @@ def _sink(directory: Path, name: str) -> SinkFigures:
         return SinkFigures(name, unknown={"epoch": why})
     newest = ledger[-1]
     return SinkFigures(name, newest.lineage, newest.epoch, newest.generation, newest.rows, newest.refused)
-
-
-def _tables_written(program: Program | str) -> dict[str, str]:
-    """The sinks by what ends the names of their directories."""
-    if isinstance(program, str):
-        return {}
-    names = sorted({*(write.table for write in program.writes), *program.dead_letter_tables})
-    return {hashlib.sha256(name.lower().encode()).hexdigest()[:8]: name for name in names}
 
 
 def _whole(value: object) -> int | None:
