@@ -143,7 +143,7 @@ def deploy(
                 return again(answer)
             spec = body.to_spec(_spec_before(connection, name))
         with stopwatch.step("plan"):
-            intended = _Deployment(body, spec, _plan(spec, context), request, _upgrade(name, body, spec, context))
+            intended = _Deployment(body, spec, plan_of(spec, context), request, _upgrade(name, body, spec, context))
         if dry_run:
             return rehearse(
                 context, lambda connection: _rehearsed(connection, name, intended, context), intended.upgrade
@@ -192,8 +192,16 @@ def _spec_before(connection: Connection, name: str) -> Spec:
     return Spec("") if pipeline is None else versions.get(connection, pipeline.id, pipeline.version).spec
 
 
-def _plan(spec: Spec, context: Context) -> PlannedQuery:
-    """The plan of a deployment; refuses what cannot be run."""
+def refuse_id(name: str) -> None:
+    """Refuse a name that could be the id of another pipeline."""
+    if ids.is_id(name, "pl"):
+        raise RequestError(
+            f"{name!r} is what an id of a pipeline looks like, and requests may name either", hint="choose another name"
+        )
+
+
+def plan_of(spec: Spec, context: Context) -> PlannedQuery:
+    """The plan of a spec; refuses what cannot be run."""
     if len(spec.query.encode()) > context.max_query_bytes:
         raise RequestTooLargeError(
             f"the query is longer than {context.max_query_bytes} bytes",
@@ -249,10 +257,7 @@ def _rehearsed(
 
 def _create(connection: Connection, name: str, deployment: _Deployment, context: Context) -> Pipeline:
     """A pipeline that was not there, with its first version and its job."""
-    if ids.is_id(name, "pl"):
-        raise RequestError(
-            f"{name!r} is what an id of a pipeline looks like, and requests may name either", hint="choose another name"
-        )
+    refuse_id(name)
     now = context.clock()
     body, planned = deployment.body, deployment.planned
     pipeline = Pipeline(

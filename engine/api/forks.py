@@ -21,7 +21,7 @@ from engine.api import answers
 from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
-from engine.api.deployments import Name, Names, Secrets, Udf
+from engine.api.deployments import Name, Names, Secrets, Udf, plan_of, refuse_id
 from engine.api.dry_run import DryRun, rehearse
 from engine.api.pipelines import show
 from engine.api.plan_restore import read_checked
@@ -31,8 +31,6 @@ from engine.delivery.faults import reach
 from engine.errors import (
     PipelineExistsError,
     PipelineIncompatibleError,
-    RequestError,
-    RequestTooLargeError,
     SharedForkError,
 )
 from engine.jobs import ids
@@ -45,7 +43,6 @@ from engine.jobs.spec import (
     Spec,
     Upgrade,
     Version,
-    read_run_settings,
 )
 from engine.jobs.states import State
 from engine.jobs.status import Status
@@ -179,13 +176,7 @@ def fork(
 
 def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: ForkRequest) -> _Fork:
     """Check a fork wholly; refused with the reason why it cannot be done."""
-    if ids.is_id(body.name, "pl"):
-        raise RequestError(f"{body.name!r} is what an id of a pipeline looks like", hint="choose another name")
-    if len(body.query.encode()) > context.max_query_bytes:
-        raise RequestTooLargeError(
-            f"the query is longer than {context.max_query_bytes} bytes",
-            hint="the setting api.max_query_bytes is the limit",
-        )
+    refuse_id(body.name)
     with context.database.reading() as connection:
         stored = savepoints.anywhere(connection, savepoint_id)
         origin = pipelines.get(connection, stored.pipeline_id)
@@ -196,9 +187,8 @@ def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: For
     if body.udfs is not None:
         udfs = tuple(udf if isinstance(udf, str) else udf.definition for udf in body.udfs)
     settings = before.spec.settings if body.settings is None else body.settings
-    read_run_settings(settings)  # refuses what no run would heed
     spec = Spec(body.query, udfs, settings, before.spec.checkpoint_interval)
-    planned = context.plan(spec.query, spec.udfs)
+    planned = plan_of(spec, context)
     wish = Upgrade(body.keep_state, body.reset)
     found = context.plan_fork(context.directory.savepoint(origin.id, stored.id), spec.query, spec.udfs, wish)
     shared = (*found.shared, *(f"it writes to {name}" for name in planned.targets if name in written))
