@@ -26,7 +26,7 @@ from engine.store.savepoints import Savepoint as StoredSavepoint
 from engine.store.versions import Outline
 
 T = TypeVar("T")
-TaskKind = Literal["verify", "export", "import"]
+TaskKind = Literal["verify", "drill"]
 """What a savepoint may be asked for that takes some time."""
 
 

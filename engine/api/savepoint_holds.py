@@ -12,7 +12,7 @@ from typing import Literal
 class SavepointTask:
     """The newest thing that was to be done with a savepoint, and what came of it, if it was in this process."""
 
-    kind: Literal["verify", "export", "import"]
+    kind: Literal["verify", "drill"]
     at: datetime
     state: Literal["running", "done", "failed"] = "running"
     message: str | None = None

@@ -65,7 +65,8 @@ def verify(
         record = pipelines.get(connection, pipeline)
         request.check(record)
         stored = savepoints.get(connection, record.id, savepoint)
-    return begin(context, stored, "verify", lambda held: _verify(context, held, record.job_id, drill=drill))
+    kind: answers.TaskKind = "drill" if drill else "verify"
+    return begin(context, stored, kind, lambda held: _verify(context, held, record.job_id, drill=drill))
 
 
 def begin(context: Context, stored: Savepoint, kind: answers.TaskKind, work: Work) -> Response:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from engine.api import savepoint_tasks
 from engine.api.drill_savepoint import Drills
 from engine.checkpoints.manifest import SavedFile, SavepointManifest, write_manifest
 from engine.cli import main
@@ -150,6 +151,28 @@ def test_a_savepoint_that_is_read_stays_and_is_read_once(plane: Plane, saved: di
     until(lambda: plane.get(f"{PATH}/{saved['id']}")["task"]["state"], lambda state: state == "done")
     assert len(calls) == 1
     assert plane.http.delete(f"{BASE}/{saved['id']}").status_code == 204
+
+
+def test_a_drill_is_not_answered_by_a_look_that_is_under_way(
+    plane: Plane, saved: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = Event()
+    object.__setattr__(plane.context, "settle_wait", plane.context.settle_wait * 0)
+    play(plane, lambda _: "read")
+    verify = savepoint_tasks._verify
+
+    def wait(*args: Any, **kwargs: Any) -> str:
+        goes_on.wait(60)
+        return verify(*args, **kwargs)
+
+    monkeypatch.setattr(savepoint_tasks, "_verify", wait)
+    assert plane.http.post(f"{BASE}/{saved['id']}/verify").status_code == 202
+
+    assert code_of(plane.http.post(f"{BASE}/{saved['id']}/verify?drill=true")) == (409, "pipeline.busy")
+    goes_on.set()
+    until(lambda: plane.get(f"{PATH}/{saved['id']}")["task"]["state"], lambda state: state == "done")
+    assert plane.http.post(f"{BASE}/{saved['id']}/verify?drill=true").is_success
+    until(lambda: plane.get(f"{PATH}/{saved['id']}")["proven_at"], lambda proven_at: proven_at is not None)
 
 
 class FakeProcess:
