@@ -21,7 +21,7 @@ from engine.changes.operators import Consent, Pair, kept_by, moves_of, operator_
 from engine.changes.positions import source_numbers
 from engine.changes.sinks import sink_verdicts
 from engine.changes.sources import new_sources, source_verdicts
-from engine.changes.verdict import Change, Migration, UpgradePlan, Verdict
+from engine.changes.verdict import Change, Migration, Reform, UpgradePlan, Verdict
 from engine.compile import Program
 from engine.errors import UnknownSubjectError
 
@@ -52,7 +52,10 @@ def compare(
     ]
     kept = kept_by(pairs, consent, moves)
     migrated = {number: move for number, move in moves.items() if isinstance(move, Migration) and number in kept}
-    plan = UpgradePlan(before.fingerprint, after.fingerprint, tuple(verdicts), kept, migrated=migrated)
+    reformed = {number: move for number, move in moves.items() if isinstance(move, Reform) and number in kept}
+    plan = UpgradePlan(
+        before.fingerprint, after.fingerprint, tuple(verdicts), kept, migrated=migrated, reformed=reformed
+    )
     return replace(plan, sources=source_numbers(before, after, kept, plan.dropped_sources))
 
 

@@ -1,11 +1,11 @@
-"""Whether the state of a window can go on with other aggregates, and how.
+"""Whether the state of an aggregation can go on with other aggregates, and how.
 
     before    count(*), min(price)             keeps count, min
     after     count(*), sum(price), max(n)     keeps count, sum, max     <- 0, null, null
 
 What a new aggregate is in windows that are open at the change is not known, and must not look as if it were: those
 windows show NULL for it. So it may go into a sink, also as a part of a sum; a condition, a ranking or another operator
-over it would make something of that NULL, and is refused.
+over it would make something of that NULL, and is refused. It is the same with the keys of an updating aggregate.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.changes.verdict import Migration
+from engine.changes.verdict import Migration, Reform
 from engine.compile import Program
+from engine.functions import AGGREGATES
 from engine.plan.explain import aggregate_name
 from engine.plan.expr import Call, Cast, Column, Expr, Member, columns_of
 from engine.plan.nodes import (
@@ -33,12 +34,16 @@ from engine.plan.reads import read_by
 from engine.plan.tree import Node, inputs_of
 from engine.plan.window_columns import are_kept_apart, columns_of_aggregate
 
+_MOST = 62
+"""What of a key is not known is kept as bits of a BIGINT."""
 _NULL_IN_NULL_OUT = frozenset({"+", "-", "*", "/", "%"})
 
 
-def migration_of(old: Operator, new: Operator, after: Program) -> Migration | str:
+def migration_of(old: Operator, new: Operator, after: Program) -> Migration | Reform | str:
     """How the new operator, of the program `after`, goes on with the state of the old one, which means the same but for
     its aggregates; or in words why it cannot."""
+    if isinstance(old.node, UpdatingAggregate) and isinstance(new.node, UpdatingAggregate):
+        return _reform_of(old, new, after)
     if old.kind not in ("tumble", "hop") or new.kind != old.kind:
         return ""
     keys, aggregates, readers = _parts(old)
@@ -68,17 +73,35 @@ def migration_of(old: Operator, new: Operator, after: Program) -> Migration | st
     )
 
 
+def _reform_of(old: Operator, new: Operator, after: Program) -> Reform | str:
+    keys, aggregates, _ = _parts(old)
+    new_keys, new_aggregates, _ = _parts(new)
+    if keys != new_keys:
+        return ""
+    places = tuple(aggregates.index(part) if part in aggregates else None for part in new_aggregates)
+    unknown = {place for place, old_place in enumerate(places) if old_place is None}
+    for place in sorted(unknown):
+        call = _calls(new)[place]
+        if call.function not in AGGREGATES:
+            return f"{aggregate_name(call)} is a function of the user's, and cannot begin in the middle yet"
+    if len(places) > _MOST:
+        return f"only so many as {_MOST} aggregates can be changed"
+    if unknown and (complaints := _Unknown(after, new, unknown).complaints()):
+        return "; ".join(complaints)
+    return Reform(old.number, places, tuple(aggregates))
+
+
 def _parts(operator: Operator) -> tuple[list[str], list[str], list[str]]:
-    """What the keys of a window mean, what its aggregates do, and what reads them."""
+    """What the keys of an aggregation mean, what its aggregates do, and what reads them."""
     node = operator.node
-    assert isinstance(node, WindowAggregate)
+    assert isinstance(node, WindowAggregate | UpdatingAggregate)
     meanings = [part.meaning for part in operator.columns]
     keys, aggregates = len(node.keys), len(node.aggregates)
     return meanings[:keys], meanings[keys : keys + aggregates], meanings[keys + aggregates :]
 
 
 def _calls(operator: Operator) -> list[Aggregate]:
-    assert isinstance(operator.node, WindowAggregate)
+    assert isinstance(operator.node, WindowAggregate | UpdatingAggregate)
     return [named.aggregate for named in operator.node.aggregates]
 
 
@@ -121,7 +144,7 @@ class _Unknown:
         """The columns of a relation that are not known for a while."""
         if isinstance(node, Branch):
             return self._columns(self.program.parts.branches[node.index])
-        if node == self.operator.node and isinstance(node, WindowAggregate):
+        if node == self.operator.node and isinstance(node, WindowAggregate | UpdatingAggregate):
             return {node.aggregates[place].name for place in self.places}
         below = [self._columns(part) for part in inputs_of(node)]
         if not any(below):

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from engine.changes.migration import migration_of
-from engine.changes.verdict import Change, Migration, Verdict
+from engine.changes.verdict import Change, Migration, Reform, Verdict
 from engine.compile import Program
 from engine.plan.explain import grouping
 from engine.plan.nodes import Scan, UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate, is_updating
@@ -95,7 +95,7 @@ def _same_identity(old: Operator, new: Operator) -> bool:
     return old.identity == new.identity
 
 
-Moves: TypeAlias = Mapping[int, Migration | str]
+Moves: TypeAlias = Mapping[int, Migration | Reform | str]
 """For the number of a new operator that has other columns than the old one how it goes on with that state, or in words
 why it cannot."""
 
@@ -165,7 +165,7 @@ def _of_both(
             "operator", old.id, Change.STATE_DROPPED, "it is to begin anew", _shown_of_new(new, frozenset()), loses=True
         )
     move = moves.get(new.number)
-    if new.number in kept and isinstance(move, Migration):
+    if new.number in kept and isinstance(move, Migration | Reform):
         return _migrated(old, new, move)
     if new.number in kept:
         reason = "; ".join(filter(None, (_difference_of_rows(old, new), _difference_of_ttl(old, new))))
@@ -187,14 +187,18 @@ def _of_both(
     return Verdict("operator", old.id, Change.REFUSED, f"{'; '.join(reasons)}: {', '.join(ways)}")
 
 
-def _migrated(old: Operator, new: Operator, move: Migration) -> Verdict:
+def _migrated(old: Operator, new: Operator, move: Migration | Reform) -> Verdict:
     """Of an operator that goes on with other columns: what becomes of which, and from when on a new one is right."""
     came, _ = _came_and_went(old.columns, new.columns)
     reasons = [_difference_of_columns(old.columns, new.columns), _difference_of_rows(old, new)]
     kept = ", ".join(part.name for part in new.columns if part.name not in came)
-    shown = [f"{kept} {'goes' if kept.count(',') == 0 else 'go'} on in windows that are open"] if kept else []
-    if None in move.aggregates:
+    is_window = isinstance(move, Migration)
+    places = "in windows that are open" if is_window else "as before"
+    shown = [f"{kept} {'goes' if kept.count(',') == 0 else 'go'} on {places}"] if kept else []
+    if None in move.aggregates and is_window:
         shown.append(f"windows that are open show NULL for {', '.join(came)}, which is right from the next window on")
+    elif None in move.aggregates:
+        shown.append(f"keys that are there show NULL for {', '.join(came)}, which is right for keys that come later")
     shown += ["rows that it has kept from before stay in its results"] if old.rows != new.rows else []
     return Verdict("operator", old.id, Change.STATE_MIGRATED, "; ".join(filter(None, reasons)), "; ".join(shown))
 

@@ -79,10 +79,21 @@ class Migration:
 
 
 @dataclass(frozen=True, slots=True)
+class Reform:
+    """How an updating aggregate goes on with the state of the old `operator`: each bucket is put into the new form when
+    it is next changed. `aggregates` are as in `Migration`; `form` is a text for each of the old aggregates."""
+
+    operator: int
+    aggregates: tuple[int | None, ...]
+    form: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UpgradePlan:
     """What becomes of a pipeline's state. `kept` says for Spark's number of an operator of the new script which number
-    of the old one has its state, and `migrated` how, where it is to have another form; `sources` for one of a source
-    which of the old ones has its position. `before` and `after` are the fingerprints of both scripts."""
+    of the old one has its state; `migrated` how, where it is to have another form, and `reformed` how, where it gets
+    that bit by bit; `sources` for one of a source which of the old ones has its position. `before` and `after` are the
+    fingerprints of both scripts."""
 
     before: str
     after: str
@@ -90,6 +101,7 @@ class UpgradePlan:
     kept: Mapping[int, int]
     sources: Mapping[int, int] = field(default_factory=dict)
     migrated: Mapping[int, Migration] = field(default_factory=dict)
+    reformed: Mapping[int, Reform] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -100,6 +112,7 @@ class UpgradePlan:
         positions = sorted(self.sources.items())
         content: list[object] = [self.before, self.after, verdicts, sorted(self.kept.items()), positions]
         content += [[number, asdict(migration)] for number, migration in sorted(self.migrated.items())]
+        content += [[number, asdict(reform)] for number, reform in sorted(self.reformed.items())]
         return hashlib.sha256(json.dumps(content).encode(errors="surrogatepass")).hexdigest()[:12]
 
     def with_figures(self, figures: Mapping[str, StateFigures]) -> UpgradePlan:

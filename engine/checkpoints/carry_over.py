@@ -33,6 +33,7 @@ from engine.checkpoints import contents, spark_log
 from engine.checkpoints.carried_sources import SourceChoice, in_order_of, predecessors
 from engine.checkpoints.claim import StatefulQuery
 from engine.checkpoints.doctor import examine
+from engine.checkpoints.forms import write_forms
 from engine.checkpoints.layout import StatePaths, write_json, write_text
 from engine.checkpoints.lineage import new_id, read_lineage, write_lineage
 from engine.checkpoints.operator_form import is_data, operator_numbers, read_form
@@ -42,11 +43,13 @@ from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
 from engine.checkpoints.withheld import write_withheld
 from engine.delivery.durable import replace_durably
 from engine.errors import StateNotKeptError
+from engine.plan.forms import Forms
 from engine.plan.withheld import Withheld
 
 _FIRST_SNAPSHOT = re.compile(r"1_([0-9a-f-]+)\.zip")
 _NO_CHOICE = SourceChoice()
 _NOTHING_WITHHELD: Withheld = {}
+_NO_FORMS: Forms = {}
 _TABLES = {"SSTs", "logs"}
 """The folders of what snapshots name, under names that no two have."""
 
@@ -84,13 +87,14 @@ def carry_over(
     *,
     sources: SourceChoice = _NO_CHOICE,
     withheld: Withheld = _NOTHING_WITHHELD,
+    forms: Forms = _NO_FORMS,
     new_lineage: Callable[[], str] = new_id,
 ) -> None:
     """The next run is one of the new query. `operators` has for each operator of it that keeps its state the number
     of the old one; all others begin empty. `sources` says which sources are meant where a table has several, and which
-    tables are read anew. `withheld` says which aggregates of the new query are not known in which windows.
-    Raises StateNotKeptError, with nothing changed, when that cannot be. Killed in the middle it has changed nothing, or
-    all."""
+    tables are read anew; `withheld` which aggregates of the new query are not known in which windows, and `forms` of
+    which aggregates the state of others may still be. Raises StateNotKeptError, with nothing changed, when that cannot
+    be. Killed in the middle it has changed nothing, or all."""
     finish_swap(paths)
     if findings := examine(paths):
         raise findings[0].error()
@@ -110,6 +114,7 @@ def carry_over(
         _put_operator(checkpoint, old, new, number, operators.get(number))
     _put_notes(staging, paths, {name for name, source in zip(new.notes, order, strict=True) if source is not None})
     write_withheld(checkpoint, withheld)
+    write_forms(checkpoint, forms)
     write_json(staging / paths.pipeline.name, query.to_json())
     write_lineage(staging / paths.lineage.name, read_lineage(paths.lineage).forked_at(old.epoch, new_lineage()))
     commit_swap(paths)

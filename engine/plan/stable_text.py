@@ -39,7 +39,7 @@ TAGS: Mapping[type, str] = {
     nodes.WindowAggregate: "WindowAggregate(input, window, window_name, keys, aggregates)",
     nodes.Partials: "Partials(input, condition, stretch, keys, columns, aggregates)",
     nodes.LateRows: "LateRows(input, window)",
-    nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl)",
+    nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl; began_as, form)",
     # what they are made of
     nodes.Order: "Order(expr, descending, nulls_first)",
     nodes.Frame: "Frame(unit, start, end)",

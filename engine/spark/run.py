@@ -29,6 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.checkpoints.claim import Claim, StatefulQuery, claim
+from engine.checkpoints.forms import read_forms
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.withheld import read_withheld
 from engine.compile import Program, compile_script
@@ -38,6 +39,7 @@ from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
 from engine.epoch_report import EpochReport
 from engine.instants import now
+from engine.plan.forms import with_forms
 from engine.plan.withheld import withhold
 from engine.process_endings import count_memory_kills
 from engine.spark.begun_epochs import BegunEpochs
@@ -254,8 +256,12 @@ def _run(
     listeners: _Listeners,
 ) -> Outcome:
     listeners.on_sign(StartStep.PLANNING)
-    parts = withhold(prepared.program.parts, read_withheld(prepared.paths.checkpoint))
-    prepared = replace(prepared, program=replace(prepared.program, parts=parts))
+    program, checkpoint = prepared.program, prepared.paths.checkpoint
+    parts = program.parts
+    if forms := read_forms(checkpoint):
+        parts = with_forms(parts, forms, program.operators)
+    parts = withhold(parts, read_withheld(checkpoint))
+    prepared = replace(prepared, program=replace(program, parts=parts))
     spark.conf.set(_PARTITIONS, str(prepared.claim.parallelism))
     spark.conf.set(_COUNTS_STATE, str(prepared.spec.count_state).lower())
     try:

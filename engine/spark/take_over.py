@@ -32,6 +32,7 @@ from engine.checkpoints import spark_log
 from engine.checkpoints.carried_sources import SourceChoice
 from engine.checkpoints.carry_over import carry_over
 from engine.checkpoints.claim import Claim, StatefulQuery
+from engine.checkpoints.forms import carried_forms, read_forms
 from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
@@ -88,7 +89,8 @@ def take_over(
         open_windows = migrate(spark, paths.checkpoint, skeleton, by_number, plan.migrated)
         kept = {number: old for number, old in plan.kept.items() if number not in plan.migrated}
         withheld = carried(read_withheld(paths.checkpoint), kept, plan.migrated, open_windows)
-        carry_over(paths, skeleton, kept, query, sources=sources, withheld=withheld)
+        forms = carried_forms(read_forms(paths.checkpoint), kept, plan.reformed)
+        carry_over(paths, skeleton, kept, query, sources=sources, withheld=withheld, forms=forms)
     bring_home(paths.checkpoint)
     lineage = read_lineage(paths.lineage)
     return replace(held, lineage=lineage.id, parents=lineage.parents, is_foreign=False)

@@ -21,46 +21,19 @@ import numpy as np
 import pyarrow as pa
 
 from engine.plan.hidden import EVENT_TIME, RETRACT, ROW_ID
-from engine.schema import Schema, arrow_schema
-from engine.updating.accumulators import Measure, accumulator_for, columns_of_merged, keeps_values
+from engine.schema import arrow_schema
+from engine.updating.accumulators import Measure, accumulator_for, columns_of_merged
 from engine.updating.accumulators.results_of_values import result_of_values
 from engine.updating.accumulators.udf_objects import Incremental
+from engine.updating.aggregate_spec import AggregateSpec
 from engine.updating.arrow_tables import replaced, whole
 from engine.updating.bucket_state import NEVER, BucketState, StepResult
 from engine.updating.changelog import changes_between
 from engine.updating.chunks import Chunks
 from engine.updating.groups import Flags, Longs, flags, group_rows, longs, moments
+from engine.updating.reforming import ids_not_known, in_form, is_unknown, known_only
 from engine.updating.serialization import deal, from_bytes, to_bytes
-from engine.updating.state_columns import FIRST, LAST, VALUE, WEIGHT
-
-
-@dataclass(frozen=True, slots=True)
-class AggregateSpec:
-    """What is to be computed: the keys and results in `schema`, keys first. The rows that come have the columns `_id`,
-    `k0`..., for each measure its arguments `a0_0`..., its order `o0_0`..., its condition `c0`, and the hash `v0` where
-    values are kept. Those that were merged before have how many they are in `n`, and for each measure in `a0_0`... what
-    was merged."""
-
-    schema: Schema
-    key_count: int
-    measures: tuple[Measure, ...]
-    only_appends: bool
-    ttl: int
-    is_merged: bool = False
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The names that keys have on the way."""
-        return tuple(f"k{index}" for index in range(self.key_count))
-
-    @property
-    def kept_values(self) -> tuple[int, ...]:
-        """The measures whose values are kept."""
-        return tuple(
-            index
-            for index, measure in enumerate(self.measures)
-            if keeps_values(measure, only_appends=self.only_appends)
-        )
+from engine.updating.state_columns import FIRST, LAST, UNKNOWN, VALUE, WEIGHT
 
 
 def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
@@ -76,6 +49,7 @@ def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
         WEIGHT: pa.array(groups.sum_of(weights)),
         LAST: pa.array(groups.greatest_of(moments(rows[EVENT_TIME]))),
     }
+    columns |= {} if spec.began_as is None else {UNKNOWN: pa.array(np.zeros(groups.count, np.int64))}
     first_rows = pa.array(groups.first_rows)
     columns |= {name: whole(rows[name]).take(first_rows) for name in spec.keys}
     values, with_values = {}, () if spec.is_merged else spec.kept_values
@@ -117,6 +91,7 @@ def _counted_values(rows: pa.Table, index: int, measure: Measure, weights: Longs
 
 def step(spec: AggregateSpec, state: BucketState, parts: Sequence[Mapping[str, pa.Table]]) -> StepResult:
     """One epoch of one bucket, from what tasks summed up: what is kept then, and the changes that go out."""
+    state = in_form(spec, state)
     changed = _merge_rows(spec, pa.concat_tables([part["rows"] for part in parts]))
     ids, times = longs(changed[ROW_ID]), longs(changed[LAST])
     newest = max(state.newest, int(times.max(initial=NEVER)))
@@ -133,10 +108,10 @@ def step(spec: AggregateSpec, state: BucketState, parts: Sequence[Mapping[str, p
     values = _step_values(spec, state, parts, ids, existing=ids[exists], alive=alive_ids)
     out_before = None if before is None else _results(spec, before, values.old)
     out_after = _results(spec, after.filter(pa.array(exists)), values.new)
-    out = changes_between(out_before, out_after, ids, times)
+    out = changes_between(out_before, out_after, ids, times, ids_not_known(spec, after))
     rows_seen = state.rows_seen + sum(part[f"m{index}"].num_rows for part in parts for index in spec.kept_values)
     tables = {**state.tables, **values.tables, "rows": rows.add(after)}
-    return _swept(spec, BucketState(tables, newest, rows_seen, state.swept), out)
+    return _swept(spec, replace(state, tables=tables, newest=newest, rows_seen=rows_seen), out)
 
 
 def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
@@ -151,6 +126,8 @@ def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
         WEIGHT: pa.array(groups.sum_of(longs(rows[WEIGHT]))),
         LAST: pa.array(groups.greatest_of(longs(rows[LAST]))),
     }
+    # of all rows of a key only the one that was kept may have any
+    columns |= {} if spec.began_as is None else {UNKNOWN: pa.array(groups.greatest_of(longs(rows[UNKNOWN])))}
     columns |= {name: whole(rows[name]).take(first_rows) for name in spec.keys}
     for index, measure in enumerate(spec.measures):
         if index not in spec.kept_values:
@@ -242,15 +219,26 @@ def _results(spec: AggregateSpec, rows: pa.Table, values: Mapping[int, pa.Table 
     columns = [whole(rows[name]) for name in spec.keys]
     for index, measure in enumerate(spec.measures):
         if index in spec.kept_values:
-            columns.append(result_of_values(measure, values[index], ids))
+            result = result_of_values(measure, values[index], ids)
         else:
-            columns.append(accumulator_for(measure).finish([whole(rows[name]) for name in _columns_of(rows, index)]))
+            result = _finished(spec, rows, index, measure)
+        columns.append(result if spec.began_as is None else known_only(result, longs(rows[UNKNOWN]), index))
     schema = arrow_schema(spec.schema)
     cast = [
         column.cast(field.type) if column.type != field.type else column
         for column, field in zip(columns, schema, strict=True)
     ]
     return pa.table([*cast, pa.array(ids)], schema=schema.append(pa.field(ROW_ID, pa.int64())))
+
+
+def _finished(spec: AggregateSpec, rows: pa.Table, index: int, measure: Measure) -> pa.Array:
+    """The result of what is summed up; NULL where that is not known, which may be nothing that could be finished."""
+    summed = [whole(rows[name]) for name in _columns_of(rows, index)]
+    if spec.began_as is None:
+        return accumulator_for(measure).finish(summed)
+    is_known = ~is_unknown(longs(rows[UNKNOWN]), index)
+    known = accumulator_for(measure).finish([column.filter(pa.array(is_known)) for column in summed])
+    return whole(known).take(pa.array(np.cumsum(is_known) - 1, mask=~is_known))
 
 
 def _swept(spec: AggregateSpec, state: BucketState, out: pa.Table) -> StepResult:

@@ -20,10 +20,12 @@ INSTANT = pa.timestamp("us", tz="UTC")
 """The type of event times and watermarks."""
 
 
-def changes_between(before: pa.Table | None, after: pa.Table | None, ids: Longs, moments: Longs) -> pa.Table:
+def changes_between(
+    before: pa.Table | None, after: pa.Table | None, ids: Longs, moments: Longs, always: Longs | None = None
+) -> pa.Table:
     """What turns one version of some rows into the other: for each id the old row taken back, then the new one, nothing
-    when they are the same. Both versions have at most one row of an id and are sorted by it; `ids` are all of them, and
-    `moments` the event times of their changes."""
+    when they are the same, unless its id is one of `always`. Both versions have at most one row of an id and are sorted
+    by it; `ids` are all of them, and `moments` the event times of their changes."""
     before = before if before is not None else _empty(after)
     after = after if after is not None else before.slice(0, 0)
     old_ids, new_ids = longs(before[ROW_ID]), longs(after[ROW_ID])
@@ -32,6 +34,8 @@ def changes_between(before: pa.Table | None, after: pa.Table | None, ids: Longs,
     in_both = np.flatnonzero(np.append(new_ids, 0)[places] == old_ids)
     in_both = in_both[places[in_both] < len(new_ids)]
     is_same = same_rows(before.take(pa.array(in_both)), after.take(pa.array(places[in_both])))
+    if always is not None:
+        is_same = is_same & ~np.isin(old_ids[in_both], always)
     goes, comes = np.ones(len(old_ids), bool), np.ones(len(new_ids), bool)
     goes[in_both[is_same]] = comes[places[in_both[is_same]]] = False
     rows = np.concatenate([np.flatnonzero(goes), np.flatnonzero(comes) + len(old_ids)])

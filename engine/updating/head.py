@@ -69,7 +69,9 @@ def read_head(listing: str, small: bytes, load: Callable[[LargeChunk], pa.Table]
             large[chunk] = load(chunk)
             chunks.append(large[chunk])
         tables[name] = Chunks(tuple(keys), tuple(chunks))
-    return StoredBucket(BucketState(tables, *content["marks"]), large, content["next"])
+    form = tuple(content["form"]) if "form" in content else None
+    newest, rows_seen, swept = content["marks"]
+    return StoredBucket(BucketState(tables, newest, rows_seen, swept, form), large, content["next"])
 
 
 def write_head(stored: StoredBucket, state: BucketState) -> BucketWrite:
@@ -101,7 +103,8 @@ def write_head(stored: StoredBucket, state: BucketState) -> BucketWrite:
         tables[name] = chunks.keys, entries
     marks = (state.newest, state.rows_seen, state.swept)
     next_number = stored.next_number + len(new_chunks)
-    listing = json.dumps({"tables": tables, "next": next_number, "marks": marks})
+    form = {} if state.form is None else {"form": state.form}
+    listing = json.dumps({"tables": tables, "next": next_number, "marks": marks, **form})
     gone_chunks = [chunk for chunk in stored.large if chunk.number not in staying_numbers]
     return BucketWrite(listing, sink.getvalue().to_pybytes(), new_chunks, gone_chunks)
 

@@ -1,11 +1,11 @@
-"""Windows whose aggregates change: how their state goes on, and what is refused since it hides what is not known."""
+"""Aggregations whose aggregates change: how their state goes on, and what is refused since it hides what is unknown."""
 
 from __future__ import annotations
 
 import pytest
 
-from engine.changes.verdict import Change, Migration, UpgradePlan, Verdict
-from tests.changes.test_compare import DISTINCT, HOP, SESSION, TUMBLE, changes, plan
+from engine.changes.verdict import Change, Migration, Reform, UpgradePlan, Verdict
+from tests.changes.test_compare import DISTINCT, GROUP, HOP, SESSION, TUMBLE, UDAF, changes, plan
 
 WIDE = """INSERT INTO counts SELECT w, user, {columns}
 FROM (SELECT tumble('1 minute') AS w, user, {calls} FROM clicks GROUP BY 1, 2){behind};\n"""
@@ -162,3 +162,50 @@ def test_rows_that_mean_something_else_stay_only_if_somebody_says_so() -> None:
     assert f"--keep-state {name}" in operator(refused).reason
     assert operator(kept).change is Change.STATE_MIGRATED
     assert "stay in its results" in operator(kept).shown
+
+
+@pytest.mark.parametrize(
+    ("script", "old", "new", "aggregates"),
+    [
+        (GROUP, "sum(n) AS s", "sum(n) AS s, array_agg(n) AS m", (0, 1, None)),
+        (GROUP, "count(*) AS c, sum(n) AS s", "sum(n) AS s", (1,)),
+        (GROUP, "count(*) AS c, sum(n) AS s", "sum(n) AS s, count(*) AS c", (1, 0)),
+        (UDAF, "count(*) AS c", "max(n) AS c", (None, 1)),
+        (UDAF, ", middle(n) AS s", "", (0,)),
+    ],
+)
+def test_an_updating_aggregate_gets_its_form_key_by_key(
+    script: str, old: str, new: str, aggregates: tuple[int | None, ...]
+) -> None:
+    changed = plan(script, script.replace(old, new))
+
+    assert operator(changed).change is Change.STATE_MIGRATED
+    (reform,) = changed.reformed.values()
+    assert (reform.operator, reform.aggregates, len(reform.form)) == (0, aggregates, 2)
+    assert ("keys that are there show NULL" in operator(changed).shown) == (None in aggregates)
+    assert (changed.kept, changed.migrated) == ({0: 0}, {})
+    assert changed.loses_nothing
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("sum(n) AS s", "sum(n) AS s, middle(n) AS m", "middle(n) is a function of the user's"),
+        ("GROUP BY user", "GROUP BY user HAVING max(n) > 3", "a condition reads its new"),
+        ("sum(n) AS s", "coalesce(max(n), 0) AS s", "something else is made of its new"),
+    ],
+)
+def test_an_updating_aggregate_is_refused_where_it_would_not_show_what_is_not_known(
+    old: str, new: str, words: str
+) -> None:
+    refused = plan(GROUP, GROUP.replace(old, new))
+
+    assert operator(refused).change is Change.REFUSED
+    assert words in operator(refused).reason
+
+
+def test_the_text_of_an_aggregate_is_what_it_means() -> None:
+    (reform,) = plan(GROUP, GROUP.replace("AS c, sum(n)", "AS c, max(n)")).reformed.values()
+    (other,) = plan(GROUP.replace("AS s", "AS t"), GROUP.replace("sum(n)", "min(n)")).reformed.values()
+
+    assert reform == Reform(0, (0, None), other.form)

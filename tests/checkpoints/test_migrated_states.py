@@ -157,6 +157,42 @@ def test_after_random_edits_all_that_is_not_withheld_is_the_batch_answer(
     assert sorted(key for key, _ in written(pipeline)) == sorted(answers(names, window))
 
 
+def updating(story: Pipeline, names: Sequence[str]) -> str:
+    """The same aggregates, by stretches of eight numbers, kept up to date in a file."""
+    columns = ", ".join(f"{name} {AGGREGATES[name][1]}" for name in names)
+    calls = ", ".join(f"{AGGREGATES[name][0]} AS {name}" for name in names)
+    return f"""
+        CREATE TABLE groups (g BIGINT, {columns}) WITH (
+          connector = 'single_file', path = '{story.folder}/groups', format = 'debezium_json', type = 'sink');
+        INSERT INTO groups SELECT number - number % 8 AS g, {calls} FROM events GROUP BY number - number % 8;
+    """
+
+
+def test_keys_of_an_updating_aggregate_get_its_new_form_when_they_change(pipeline: Pipeline) -> None:
+    pipeline.run(updating(pipeline, ["n", "lo", "s"]), LAST)
+    changed = updating(pipeline, ["hi", "s", "n"])
+
+    upgrade(pipeline, changed, stop_after=LAST + 1)
+    change = last_of_old(pipeline) + 1
+    repartition(pipeline.paths.root, 2, lambda: pipeline.spark)
+    replace(pipeline, parallelism=2).run(changed)
+
+    groups: dict[object, list[tuple[int, int]]] = {}
+    for step in range(STEPS):
+        for _, _, number in events_of(step):
+            groups.setdefault(number - number % 8, []).append((step, number))
+    # what a reader has of a key is what came last: a row that is taken back has the columns of the new query
+    lines = [json.loads(line)["after"] for line in (pipeline.folder / "groups").read_text().splitlines()]
+    rows = {row["g"]: row for row in lines}
+    assert rows.keys() == groups.keys()
+    for row in rows.values():
+        steps, numbers = zip(*groups[row["g"]], strict=True)
+        assert (row["n"], row["s"]) == (len(numbers), sum(numbers))
+        if max(steps) >= change:
+            assert row["hi"] == (max(numbers) if min(steps) >= change else None)
+    assert {row.get("hi") for row in rows.values()} > {None}
+
+
 def test_nothing_is_withheld_where_nothing_is_new_and_a_savepoint_of_before_withholds_nothing(
     pipeline: Pipeline,
 ) -> None:

@@ -19,7 +19,8 @@ from engine.schema import Field, Schema, to_arrow
 from engine.types import BIGINT, BOOLEAN, DOUBLE, TEXT, Array, Decimal, Type
 from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.functions_of_lists import LISTS
-from engine.updating.aggregate import AggregateOperator, AggregateSpec
+from engine.updating.aggregate import AggregateOperator
+from engine.updating.aggregate_spec import AggregateSpec
 from tests.updating.streams import INSTANT, Buckets, Change, epochs_of, fold, identity, rows_after
 
 DAY = 86_400_000_000

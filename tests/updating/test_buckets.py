@@ -15,7 +15,8 @@ from engine.schema import Field, Schema
 from engine.spark.buckets import LABELS, BucketProcessor, recent_chunks
 from engine.types import BIGINT, TEXT
 from engine.updating.accumulators.base import Measure
-from engine.updating.aggregate import AggregateOperator, AggregateSpec
+from engine.updating.aggregate import AggregateOperator
+from engine.updating.aggregate_spec import AggregateSpec
 from engine.updating.serialization import BUCKETS, from_bytes
 from tests.updating.streams import INSTANT, fold
 

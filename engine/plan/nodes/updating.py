@@ -22,12 +22,15 @@ from engine.schema import Field, Schema
 class UpdatingAggregate(Node):
     """One row per key, replaced at the end of every epoch that changed it, and taken back when the last row of the key
     goes. Without keys there is one row from the first input row on. Without aggregates it is a DISTINCT of the keys.
-    A key is forgotten `ttl` after its last change."""
+    A key is forgotten `ttl` after its last change. One that was changed while it ran is told what its state `began_as`,
+    and by its `form` what it is to be."""
 
     input: Node
     keys: tuple[Named, ...]
     aggregates: tuple[NamedAggregate, ...]
     ttl: timedelta
+    began_as: tuple[str, ...] | None = None
+    form: tuple[str, ...] = ()
 
     @property
     def schema(self) -> Schema:

@@ -33,7 +33,8 @@ from engine.spark.spark_types import spark_schema
 from engine.udf.declared import Udf, Udfs
 from engine.updating.accumulators.base import Measure, Sorting
 from engine.updating.accumulators.functions_of_lists import GATHERED
-from engine.updating.aggregate import AggregateOperator, AggregateSpec
+from engine.updating.aggregate import AggregateOperator
+from engine.updating.aggregate_spec import AggregateSpec
 from engine.updating.join import JoinSide, JoinSpec
 from engine.updating.state_columns import MATCH, ROW
 
@@ -73,6 +74,8 @@ def aggregate_spec(node: UpdatingAggregate, udfs: Udfs) -> AggregateSpec:
         only_appends=not is_updating(node.input),
         ttl=node.ttl // timedelta(microseconds=1),
         is_merged=isinstance(node.input, Partials),
+        form=node.form,
+        began_as=node.began_as,
     )
 
 

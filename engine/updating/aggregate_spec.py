@@ -1,0 +1,40 @@
+"""What an updating aggregate is to compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.schema import Schema
+from engine.updating.accumulators import Measure, keeps_values
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateSpec:
+    """What is to be computed: the keys and results in `schema`, keys first. The rows that come have the columns `_id`,
+    `k0`..., for each measure its arguments `a0_0`..., its order `o0_0`..., its condition `c0`, and the hash `v0` where
+    values are kept. Those that were merged before have how many they are in `n`, and for each measure in `a0_0`... what
+    was merged. A query that was changed has `form`, a text for what each measure means, and `began_as`, the form of
+    what does not say in which it is; it knows of each key which measures are not known."""
+
+    schema: Schema
+    key_count: int
+    measures: tuple[Measure, ...]
+    only_appends: bool
+    ttl: int
+    is_merged: bool = False
+    form: tuple[str, ...] = ()
+    began_as: tuple[str, ...] | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names that keys have on the way."""
+        return tuple(f"k{index}" for index in range(self.key_count))
+
+    @property
+    def kept_values(self) -> tuple[int, ...]:
+        """The measures whose values are kept."""
+        return tuple(
+            index
+            for index, measure in enumerate(self.measures)
+            if keeps_values(measure, only_appends=self.only_appends)
+        )

@@ -1,0 +1,92 @@
+"""A bucket that another query has kept, in the form that this one wants: it has other aggregates.
+
+    kept as     count, min          a: 3, 1         b: 7, 2
+    wanted      sum, count          a: ?, 3         b: ?, 7        both are marked: their sum is not known
+    a comes     with 5              a: ?, 4         b: ?, 7        it stays so for as long as a is kept
+    c comes     with 5                              c: 5, 1        a sum that is whole
+
+A bucket is put into the new form by its first step. A bucket says in which form it is, and one that does not is as it
+was when the query was first changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from engine.plan.hidden import ROW_ID
+from engine.schema import to_arrow
+from engine.updating.accumulators import accumulator_for
+from engine.updating.aggregate_spec import AggregateSpec
+from engine.updating.bucket_state import BucketState
+from engine.updating.chunks import Chunks
+from engine.updating.groups import Flags, Longs, group_rows, longs
+from engine.updating.state_columns import LAST, UNKNOWN, WEIGHT
+
+
+def in_form(spec: AggregateSpec, state: BucketState) -> BucketState:
+    """What is kept of a bucket, as `spec` wants it."""
+    if spec.began_as is None or state.form == spec.form:
+        return state
+    old = spec.began_as if state.form is None else state.form
+    tables: dict[str, Chunks] = {}
+    if (rows := state.tables.get("rows")) is not None:
+        tables["rows"] = replace(rows, tables=tuple(_rows_in_form(spec, old, table) for table in rows.tables))
+    for index in spec.kept_values:
+        if spec.form[index] in old and (values := state.tables.get(f"m{old.index(spec.form[index])}")) is not None:
+            tables[f"m{index}"] = values
+    return replace(state, tables=tables, form=spec.form)
+
+
+def _rows_in_form(spec: AggregateSpec, old: Sequence[str], rows: pa.Table) -> pa.Table:
+    places = [old.index(meaning) if meaning in old else None for meaning in spec.form]
+    columns = {name: rows[name] for name in (ROW_ID, WEIGHT, LAST)}
+    columns[UNKNOWN] = pa.array(_unknown(rows, places))
+    columns |= {name: rows[name] for name in spec.keys}
+    for index, place in enumerate(places):
+        if index not in spec.kept_values:
+            summed = _nothing(spec, index, rows.num_rows) if place is None else _columns_of(rows, place)
+            columns |= {f"m{index}.{part}": column for part, column in enumerate(summed)}
+    return pa.table(columns).combine_chunks()
+
+
+def _unknown(rows: pa.Table, places: Sequence[int | None]) -> Longs:
+    """For each row, as bits by their places, which aggregates are not known."""
+    before = longs(rows[UNKNOWN]) if UNKNOWN in rows.column_names else np.zeros(rows.num_rows, np.int64)
+    unknown = np.zeros(rows.num_rows, np.int64)
+    for index, place in enumerate(places):
+        unknown |= (np.int64(1) if place is None else (before >> place) & 1) << index
+    return unknown
+
+
+def _columns_of(rows: pa.Table, place: int) -> Iterator[pa.ChunkedArray]:
+    """What is kept of the aggregate at a place."""
+    names = [name for name in rows.column_names if name.startswith(f"m{place}.")]
+    return (rows[f"m{place}.{part}"] for part in range(len(names)))
+
+
+def _nothing(spec: AggregateSpec, index: int, rows: int) -> Sequence[pa.Array]:
+    """What is kept of an aggregate of no rows, so many times."""
+    measure = spec.measures[index]
+    arguments = [pa.nulls(rows, to_arrow(kind)) for kind in measure.arguments]
+    return accumulator_for(measure).start(arguments, np.zeros(rows, np.int64), group_rows(np.arange(rows)))
+
+
+def known_only(result: pa.Array, unknown: Longs, index: int) -> pa.Array:
+    """A result for each row, of which NULL is shown where the aggregate at a place is not known."""
+    return result.take(pa.array(np.arange(len(unknown)), mask=is_unknown(unknown, index)))
+
+
+def is_unknown(unknown: Longs, index: int) -> Flags:
+    """In which rows the aggregate at a place is not known."""
+    flags: Flags = (unknown >> index) & 1 != 0
+    return flags
+
+
+def ids_not_known(spec: AggregateSpec, rows: pa.Table) -> Longs | None:
+    """The keys of which something is not known. What a reader has of them may be of a query before, also where none of
+    what is known has changed."""
+    return None if spec.began_as is None else longs(rows[ROW_ID])[longs(rows[UNKNOWN]) != 0]

@@ -1,0 +1,43 @@
+"""Which form the state of an operator had goes on with it, under the new numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.changes.verdict import Reform
+from engine.checkpoints import contents
+from engine.checkpoints.forms import carried_forms, read_forms, write_forms
+from engine.errors import UnreadableStateError
+
+
+def test_they_are_read_as_they_were_written_and_none_is_no_file(tmp_path: Path) -> None:
+    write_forms(tmp_path, {})
+    assert [*tmp_path.iterdir()] == []
+    assert read_forms(tmp_path) == {}
+
+    write_forms(tmp_path, {2: ("a", "b"), 3: ()})
+
+    assert read_forms(tmp_path) == {2: ("a", "b"), 3: ()}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"1": 2}', '{"a": []}', '{"1": [2]}'])
+def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "forms.json").write_text(text)
+
+    with pytest.raises(UnreadableStateError, match="forms"):
+        read_forms(tmp_path)
+
+
+def test_what_was_changed_before_is_still_as_it_was_when_it_was_first_changed() -> None:
+    old = {0: ("a",), 1: ("b",)}
+    reformed = {6: Reform(1, (0, None), ("b", "c")), 7: Reform(2, (None,), ("d",))}
+
+    assert carried_forms(old, {5: 0, 8: 9}, reformed) == {5: ("a",), 6: ("b",), 7: ("d",)}
+
+
+def test_they_belong_to_every_epoch_of_the_checkpoint(tmp_path: Path) -> None:
+    write_forms(tmp_path, {2: ("a",)})
+
+    assert Path("forms.json") in contents.files_of(tmp_path, 0)
