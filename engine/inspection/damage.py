@@ -52,6 +52,11 @@ class Kind(Enum):
         "a state was being laid out for another number of tasks where it lies, and was left in the middle",
         "lay it out for that number again, or restore a savepoint",
     )
+    WITHHELD = About(
+        "damage.withheld",
+        "in which windows a new aggregate is not to be shown is not known, and no run starts",
+        _RESTORE,
+    )
     SUM = About(
         "damage.sum",
         "the file beside it with its sums is no such file: whether the file is as it was written cannot be told",

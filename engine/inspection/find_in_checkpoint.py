@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.checkpoints import contents, spark_log
 from engine.checkpoints.layout import read_json
 from engine.checkpoints.operator_form import read_form
+from engine.checkpoints.withheld import read_withheld
 from engine.inspection.attempts import attempt, with_sums
 from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.changelog import read_changes
@@ -33,6 +34,8 @@ def checkpoint_damage(checkpoint: Path) -> Iterator[Damage]:
     for number in (epoch - 1, epoch):
         if number >= 0:
             yield from attempt(Kind.COMMIT, checkpoint / "commits" / str(number), with_sums(_commit))
+    if (checkpoint / contents.WITHHELD).exists():
+        yield from attempt(Kind.WITHHELD, checkpoint / contents.WITHHELD, lambda _: read_withheld(checkpoint))
     yield from _source_damage(checkpoint)
     yield from _state_damage(checkpoint, epoch)
 

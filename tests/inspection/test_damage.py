@@ -80,6 +80,10 @@ def _only(state: Path, pattern: str) -> Path:
     return path
 
 
+def withheld(text: str) -> Harm:
+    return lambda state: (state / "checkpoint" / "withheld.json").write_text(text)
+
+
 def ahead(state: Path) -> None:
     for folder, number in (("offsets", "4"), ("offsets", "3"), ("commits", "3")):
         (state / "checkpoint" / folder / number).unlink()
@@ -133,6 +137,8 @@ DAMAGE: tuple[tuple[str, str, Harm, Kind], ...] = (
         Kind.LAYOUT,
     ),
     ("sums that are none", "windows", emptied("checkpoint/offsets/.3.crc"), Kind.SUM),
+    ("a cut note of what is withheld", "windows", withheld('{"0": {"1": [[1, 2]'), Kind.WITHHELD),
+    ("one that makes no sense", "windows", withheld('{"0": {"1": [[1, "a"]]}}'), Kind.WITHHELD),
     ("an unfinished swap", "windows", lambda state: (state / "incoming").mkdir(), Kind.SWAP),
     ("no pipeline", "windows", deleted("pipeline.json"), Kind.QUERY),
     ("a cut pipeline", "windows", cut("pipeline.json"), Kind.QUERY),
