@@ -755,6 +755,12 @@ class SavepointInUseError(SavepointError):
     retryable = True
 
 
+class PlaceError(SavepointError):
+    """The place to which a savepoint is exported, or from which it is imported, cannot be used."""
+
+    code = "savepoint.place"
+
+
 class RetentionError(EngineError):
     """A rule of what savepoints are kept, or when they are taken, makes no sense."""
 

@@ -506,10 +506,13 @@ def savepoint(stored: StoredSavepoint, directory: DataDirectory, task: DoneTask 
         verified_at=micros(stored.verified_at),
         proven_at=micros(stored.proven_at),
         damage=stored.damage,
-        task=None
-        if task is None
-        else SavepointTask(kind=task.kind, at=to_micros(task.at), state=task.state, message=task.message),
+        task=None if task is None else savepoint_task(task),
     )
+
+
+def savepoint_task(task: DoneTask) -> SavepointTask:
+    """What was to be done with a savepoint."""
+    return SavepointTask(kind=task.kind, at=to_micros(task.at), state=task.state, message=task.message)
 
 
 def certificate(stored: StoredCertificate) -> Certificate:

@@ -73,6 +73,8 @@ def finish_all(context: Context) -> None:
     with context.database.reading() as connection:
         pending = savepoints.deleting(connection)
     for pipeline_id, savepoint_id in pending:
+        if context.holds.reason(savepoint_id) is not None:
+            continue  # it is being imported, and goes only if that is cut short
         finish(context, pipeline_id, [savepoint_id])
 
 
@@ -86,8 +88,8 @@ def _remove(context: Context, pipeline_id: str, savepoint_id: str) -> None:
         folder.rename(aside)
         sync_directory(folder.parent)
     reach(SavepointPoint.AFTER_ASIDE)
-    if aside.exists():
-        shutil.rmtree(aside)
+    for rest in folder.parent.glob(f".{savepoint_id}.*"):
+        shutil.rmtree(rest)
     reach(SavepointPoint.AFTER_FILES)
     with context.database.writing() as connection:
         savepoints.forget(connection, savepoint_id)

@@ -20,3 +20,16 @@ class StatePoint(StrEnum):
     """An old part has gone aside, and the new one is not in its place."""
     AFTER_SWAP = "after_swap"
     """The new state is in its place."""
+
+
+class MovePoint(StrEnum):
+    """A place in the copying of a savepoint to or from somewhere else, in their order."""
+
+    WHILE_EXPORTING = "while_exporting"
+    """All files are there, and the manifest is not."""
+    AFTER_EXPORT = "after_export"
+    """All of it is there, and nobody has heard of it."""
+    WHILE_IMPORTING = "while_importing"
+    """All files are here, and they have neither a manifest nor a name."""
+    AFTER_IMPORT = "after_import"
+    """The savepoint has its name, and the records do not say that it is there."""

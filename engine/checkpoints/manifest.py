@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from engine.checkpoints.layout import read_json, write_json
+from engine.checkpoints.layout import read_json
+from engine.delivery.durable import replace_durably
 from engine.errors import DamagedSavepointError, SavepointNotFoundError, UnreadableStateError
 
 NAME = "manifest.json"
 VERSION = 1
+_NEVER = frozenset({NAME, "sinks", "generation", "owner.json", "savepoints", "lock", "logs", "staging", "replaced"})
+"""What a state directory has that no savepoint holds: a restore would put it there."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -59,8 +63,13 @@ class SavepointManifest:
 
 def write_manifest(folder: Path, manifest: SavepointManifest) -> None:
     """Make the savepoint exist."""
+    replace_durably(folder / NAME, manifest_bytes(manifest))
+
+
+def manifest_bytes(manifest: SavepointManifest) -> bytes:
+    """The content of its file."""
     micros = (manifest.created_at - _EPOCH) // timedelta(microseconds=1)
-    write_json(folder / NAME, {"version": VERSION, **asdict(manifest), "created_at": micros})
+    return json.dumps({"version": VERSION, **asdict(manifest), "created_at": micros}, indent=1).encode()
 
 
 def read_manifest(folder: Path) -> SavepointManifest:
@@ -74,9 +83,24 @@ def read_manifest(folder: Path) -> SavepointManifest:
             f"there is no savepoint in {folder}",
             hint="an unfinished savepoint has no manifest and cannot be used",
         )
+    return _read(folder, content)
+
+
+def parse_manifest(folder: Path, content: bytes) -> SavepointManifest:
+    """The manifest that a file from elsewhere is; refused when it is none."""
+    try:
+        parsed = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise damaged(folder, f"its {NAME} cannot be read") from error
+    if not isinstance(parsed, dict):
+        raise damaged(folder, f"its {NAME} is none of this engine's")
+    return _read(folder, parsed)
+
+
+def _read(folder: Path, content: Mapping[str, object]) -> SavepointManifest:
     try:
         return _from_json(content)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise damaged(folder, f"{error} is missing from its {NAME} or makes no sense there") from error
 
 
@@ -118,7 +142,7 @@ def _from_json(content: Mapping[str, object]) -> SavepointManifest:
         parallelism=_whole(content["parallelism"]),
         fingerprint=str(content["fingerprint"]),
         created_at=_EPOCH + timedelta(microseconds=_whole(content["created_at"])),
-        files=tuple(SavedFile(str(file["path"]), _whole(file["bytes"]), str(file["sha256"])) for file in files),
+        files=tuple(SavedFile(_inner(file["path"]), _size(file["bytes"]), str(file["sha256"])) for file in files),
         sql=_text(content.get("sql")),
         offsets=offsets,
         operators=tuple(map(str, operators)),
@@ -136,6 +160,28 @@ def _origin(content: object) -> Origin:
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
+
+
+def _inner(value: object) -> str:
+    """A path that stays below the savepoint, whoever has written the manifest."""
+    path = PurePosixPath(str(value))
+    if (
+        value in ("", ".")
+        or str(path) != value
+        or path.is_absolute()
+        or "\0" in str(value)
+        or {"..", "."} & set(path.parts)
+    ):
+        raise ValueError(f"file {value!r}")
+    if path.parts[0] in _NEVER or path.parts[0].startswith("."):
+        raise ValueError(f"file {value!r}")
+    return str(path)
+
+
+def _size(value: object) -> int:
+    if (size := _whole(value)) < 0:
+        raise ValueError(f"bytes {size}")
+    return size
 
 
 def _whole(value: object) -> int:

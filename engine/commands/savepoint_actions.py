@@ -174,6 +174,24 @@ def _verify(args: Namespace) -> int:
     return _task(args, _savepoint_path(args) + "/verify" + ("?drill=true" if args.drill else ""), None)
 
 
+def _export(args: Namespace) -> int:
+    return _task(args, _savepoint_path(args) + "/export", {"place": args.place})
+
+
+def _import(args: Namespace) -> int:
+    client = connect(args)
+    answer = client.send("POST", path_of(args, "savepoints", "import"), {"place": args.place, "label": args.label})
+    while _task_state(answer) == "running":
+        time.sleep(_PAUSE)
+        answer = client.get(path_of(args, "savepoint-imports", field_of(_as_object(answer), "id")))
+    if args.json:
+        show(args, answer, str)
+    else:
+        savepoint = _as_object(_as_object(answer).get("savepoint"))
+        say(_describe_task({**savepoint, "id": _as_object(answer).get("id"), "task": _as_object(answer).get("task")}))
+    return 0 if _task_state(answer) == "done" else FAILED
+
+
 def _task(args: Namespace, path: str, body: Mapping[str, Json] | None) -> int:
     """Ask for something that may take minutes, wait until it is over, and show what came of it."""
     client = connect(args)
@@ -204,6 +222,8 @@ def _describe_task(savepoint: Mapping[str, Json]) -> str:
 ACTIONS: Mapping[str, SavepointAction] = {
     "show": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _show),
     "verify": SavepointAction(("PIPELINE", "SAVEPOINT"), ("drill",), _verify),
+    "export": SavepointAction(("PIPELINE", "SAVEPOINT", "PLACE"), (), _export),
+    "import": SavepointAction(("PIPELINE", "PLACE"), ("label",), _import),
     "pin": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _pin),
     "unpin": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _unpin),
     "delete": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _delete),

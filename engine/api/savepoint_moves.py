@@ -1,0 +1,201 @@
+"""Savepoints go to another place and come from there.
+
+An import is written down before its first file is fetched, as one that is to be deleted: so it is there for nobody, and
+a control plane that dies meanwhile removes what it has left at its next start. It is there once all is compared.
+"""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import wait
+from dataclasses import replace
+from pathlib import Path
+
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from engine.api import answers
+from engine.api.bodies import Body
+from engine.api.change_request import ChangeRequestDep
+from engine.api.context import Context, ContextDep
+from engine.api.problems import refusals
+from engine.api.savepoint_holds import SavepointTask
+from engine.api.savepoint_removal import finish
+from engine.api.savepoint_tasks import begin
+from engine.errors import EngineError, PlaceError, SavepointNotFoundError
+from engine.instants import from_micros
+from engine.jobs import ids
+from engine.jobs.data_directory import DataDirectory
+from engine.jobs.status import JobEvent
+from engine.store import events, pipelines, savepoints, versions
+from engine.store.savepoints import Savepoint
+
+LOG = logging.getLogger(__name__)
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
+
+
+class ExportRequest(Body):
+    """Where a savepoint is to be copied to."""
+
+    place: str = Field(
+        min_length=1,
+        max_length=2048,
+        description="`file:///folder` of the control plane's machine, `s3://bucket/prefix`, or "
+        "`s3::https://endpoint/bucket/prefix`; a bucket is asked with the control plane's own credentials.",
+    )
+
+
+class ImportRequest(ExportRequest):
+    """Where a savepoint is to be copied from."""
+
+    label: str | None = Field(default=None, max_length=256, description="What to call it; by default as it was.")
+
+
+class ImportAnswer(BaseModel):
+    """How far an import has come."""
+
+    id: str = Field(description="What the savepoint is called here.")
+    task: answers.SavepointTask = Field(description="What has become of the import.")
+    savepoint: answers.Savepoint | None = Field(description="The savepoint, once all of it is here.")
+
+
+@ROUTER.post(
+    "/savepoints/{savepoint}/export",
+    status_code=202,
+    response_model=answers.Savepoint,
+    responses={200: {"model": answers.Savepoint}, **refusals(400, 409, 412)},
+)
+def export(
+    pipeline: str, savepoint: str, body: ExportRequest, request: ChangeRequestDep, context: ContextDep
+) -> Response:
+    """Copy a savepoint to another place, wholly or not at all. One that is there already is left as it is."""
+    _check(context.directory, body.place)
+    with context.database.reading() as connection:
+        record = pipelines.get(connection, pipeline)
+        request.check(record)
+        stored = savepoints.get(connection, record.id, savepoint)
+    return begin(context, stored, "export", lambda held: _export(context, held, record.job_id, body.place, request.who))
+
+
+@ROUTER.post(
+    "/savepoints/import",
+    status_code=202,
+    response_model=ImportAnswer,
+    responses={200: {"model": ImportAnswer}, **refusals(400, 409, 412)},
+)
+def import_one(pipeline: str, body: ImportRequest, request: ChangeRequestDep, context: ContextDep) -> Response:
+    """Copy a savepoint from another place, wholly or not at all. It is pinned, and has an id of its own here."""
+    _check(context.directory, body.place)
+    with context.database.reading() as connection:
+        record = pipelines.get(connection, pipeline)
+        request.check(record)
+    fresh = Savepoint(
+        ids.make("sp"),
+        record.id,
+        body.label,
+        context.clock(),
+        creator=request.caller,
+        pinned=True,
+        reason=f"imported from {body.place}",
+    )
+    context.holds.begin(fresh.id, SavepointTask("import", context.clock()))
+    future = context.readers.submit(_run_import, context, fresh, record.job_id, body.place, request.who)
+    wait([future], context.settle_wait.total_seconds())
+    return _answer(context, record.id, fresh.id)
+
+
+@ROUTER.get("/savepoint-imports/{savepoint}", response_model=ImportAnswer, responses={202: {"model": ImportAnswer}})
+def get_import(pipeline: str, savepoint: str, context: ContextDep) -> Response:
+    """Show how far an import has come, until the control plane ends."""
+    with context.database.reading() as connection:
+        record = pipelines.get(connection, pipeline)
+    return _answer(context, record.id, savepoint)
+
+
+def _check(directory: DataDirectory, place: str) -> None:
+    """Refuse what is no place, or one in which the control plane keeps its own."""
+    from engine.checkpoints.places import Directory, open_place  # noqa: PLC0415 - it brings what a server need not have
+
+    opened = open_place(place)
+    if isinstance(opened, Directory) and Path(opened.root).resolve().is_relative_to(directory.root.resolve()):
+        raise PlaceError("the place is inside the data directory", hint="choose one on another disk")
+
+
+def _export(context: Context, stored: Savepoint, job_id: str, place: str, who: str | None) -> str:
+    from engine.checkpoints.moves import export_savepoint  # noqa: PLC0415 - it brings what a server need not have
+    from engine.checkpoints.places import open_place  # noqa: PLC0415
+
+    folder = context.directory.savepoint(stored.pipeline_id, stored.id)
+    manifest = export_savepoint(folder, open_place(place))
+    told = f"{len(manifest.files)} files are at {place}"
+    _tell(context, job_id, f"savepoint {stored.id} is exported: {told}", who)
+    return told
+
+
+def _run_import(context: Context, fresh: Savepoint, job_id: str, place: str, who: str | None) -> None:
+    task = context.holds.tasks[fresh.id]
+    reason = f"it is imported from {place}"
+    context.holds.add(fresh.id, reason)
+    try:
+        message = _import(context, fresh, place)
+        context.holds.tasks[fresh.id] = replace(task, state="done", message=message)
+        _tell(context, job_id, f"savepoint {fresh.id} is imported: {message}", who)
+    except EngineError as error:
+        context.holds.tasks[fresh.id] = replace(task, state="failed", message=error.message)
+    except Exception as error:
+        LOG.exception("the import of savepoint %s fails with an error of the control plane's own", fresh.id)
+        context.holds.tasks[fresh.id] = replace(task, state="failed", message=f"{type(error).__name__}: {error}")
+    finally:
+        context.holds.end(fresh.id, reason)
+        if context.holds.tasks[fresh.id].state != "done":
+            finish(context, fresh.pipeline_id, [fresh.id])
+
+
+def _import(context: Context, fresh: Savepoint, place: str) -> str:
+    """Copy all of it; nobody sees it before that is done."""
+    from engine.checkpoints.moves import import_savepoint  # noqa: PLC0415 - it brings what a server need not have
+    from engine.checkpoints.places import open_place  # noqa: PLC0415
+
+    with context.database.writing() as connection:
+        newest = pipelines.get(connection, fresh.pipeline_id).version
+        numbers = versions.by_fingerprint(connection, fresh.pipeline_id, newest)
+        savepoints.add(connection, fresh)
+        savepoints.mark_deleting(connection, fresh.id)
+    state = context.directory.state(fresh.pipeline_id)
+    manifest = import_savepoint(open_place(place), state, fresh.id, numbers, fresh.reason or "")
+    settled = replace(
+        fresh,
+        state="completed",
+        label=fresh.label or manifest.label,
+        epoch=manifest.epoch,
+        watermark=None if manifest.watermark is None else from_micros(manifest.watermark),
+        parallelism=manifest.parallelism,
+        bytes=sum(file.bytes for file in manifest.files),
+        version=manifest.origin.version,
+    )
+    with context.database.writing() as connection:
+        savepoints.settle(connection, settled)
+        savepoints.note_whole(connection, fresh.id, context.clock(), is_proven=False)
+    return f"{len(manifest.files)} files are here"
+
+
+def _answer(context: Context, pipeline_id: str, savepoint_id: str) -> Response:
+    task = context.holds.tasks.get(savepoint_id)
+    if task is None or task.kind != "import":
+        raise SavepointNotFoundError(
+            f"nothing is known of an import {savepoint_id!r}", hint="the control plane may have ended; import it again"
+        )
+    with context.database.reading() as connection:
+        stored = savepoints.find(connection, pipeline_id, savepoint_id)
+    shown = ImportAnswer(
+        id=savepoint_id,
+        task=answers.savepoint_task(task),
+        savepoint=None if stored is None else answers.savepoint(stored, context.directory),
+    )
+    return JSONResponse(shown.model_dump(mode="json"), 202 if task.state == "running" else 200)
+
+
+def _tell(context: Context, job_id: str, message: str, who: str | None) -> None:
+    with context.database.writing() as connection:
+        events.add(connection, JobEvent(job_id, context.clock(), "info", message, who=who))

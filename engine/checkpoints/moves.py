@@ -1,0 +1,113 @@
+"""Savepoints go elsewhere and come back, wholly or not at all.
+
+    export    each file is read, compared with its digest and put there; then the manifest
+    import    the manifest is read and checked; each file is fetched into a draft and compared; then the draft gets its
+              manifest, and its name
+
+What is cut short is not there: nothing counts without its manifest. Copies are whole ones: what two savepoints share on
+the disk of their state is in both copies (docs/decisions/savepoints-elsewhere-are-whole-copies.md).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from engine.checkpoints.fault_points import MovePoint
+from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.manifest import (
+    SavedFile,
+    SavepointManifest,
+    manifest_bytes,
+    parse_manifest,
+    read_manifest,
+    write_manifest,
+)
+from engine.checkpoints.places import NotAsSavedError, Place, as_damage
+from engine.delivery.durable import sync_directory, sync_file
+from engine.delivery.faults import reach
+from engine.errors import DiskFullError, EngineError, PlaceError, SavepointNotFoundError
+
+
+def export_savepoint(savepoint: Path, place: Place) -> SavepointManifest:
+    """Copy a savepoint to a place. One that is there already is left as it is; a place of another savepoint is
+    refused. Where it fails, what was put there is taken back."""
+    manifest = read_manifest(savepoint)
+    if (there := place.manifest()) is not None:
+        if there == manifest_bytes(manifest):
+            return manifest
+        raise PlaceError(f"{place} holds another savepoint", hint="export it to a place of its own")
+    put: list[SavedFile] = []
+    try:
+        for file in manifest.files:
+            put.append(file)
+            place.put(savepoint / file.path, file)
+        reach(MovePoint.WHILE_EXPORTING)
+        place.set_manifest(manifest_bytes(manifest))
+    except (EngineError, OSError, NotAsSavedError) as error:
+        _take_back(place, put)
+        if isinstance(error, NotAsSavedError | FileNotFoundError):
+            raise as_damage(savepoint, error) from error
+        raise
+    reach(MovePoint.AFTER_EXPORT)
+    return manifest
+
+
+def import_savepoint(
+    place: Place,
+    state: Path,
+    savepoint_id: str,
+    versions: Mapping[str, int],
+    reason: str,
+) -> SavepointManifest:
+    """Copy a savepoint from a place into a state directory, under another id. It is compared with its digests before
+    anybody can see it. `versions` has the pipeline's versions by their fingerprints."""
+    content = place.manifest()
+    if content is None:
+        raise SavepointNotFoundError(
+            f"there is no savepoint at {place}", hint="what has no manifest there was not exported wholly"
+        )
+    outside = parse_manifest(Path(savepoint_id), content)
+    folder = StatePaths(state).savepoints
+    folder.mkdir(parents=True, exist_ok=True)
+    _refuse_without_room(folder, outside)
+    draft, final = folder / f".{savepoint_id}.import", folder / savepoint_id
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    try:
+        for file in outside.files:
+            target = draft / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            place.get(file, target)
+            sync_file(target)
+        reach(MovePoint.WHILE_IMPORTING)
+        origin = replace(outside.origin, version=versions.get(outside.fingerprint), reason=reason)
+        manifest = replace(outside, id=savepoint_id, origin=origin)
+        for below in (draft, *(path for path in draft.rglob("*") if path.is_dir())):
+            sync_directory(below)
+        write_manifest(draft, manifest)
+        draft.rename(final)
+        sync_directory(folder)
+    except (NotAsSavedError, FileNotFoundError) as error:
+        raise as_damage(Path(outside.id), error) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    reach(MovePoint.AFTER_IMPORT)
+    return manifest
+
+
+def _take_back(place: Place, put: list[SavedFile]) -> None:
+    """Leave nothing of a failure: on a full disk it would keep the disk full."""
+    try:
+        place.remove(put)
+    except (EngineError, OSError):
+        return  # without a manifest, what is left is no savepoint
+
+
+def _refuse_without_room(folder: Path, manifest: SavepointManifest) -> None:
+    usage, needed = os.statvfs(folder), sum(file.bytes for file in manifest.files)
+    if usage.f_bavail * usage.f_frsize < needed:
+        raise DiskFullError(f"{folder} has no room for {needed} bytes", hint="free space on the disk")

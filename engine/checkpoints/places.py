@@ -1,0 +1,221 @@
+"""Where a savepoint may be kept beside its state: a directory of this machine, or a prefix in a bucket.
+
+A place holds one savepoint. Its manifest comes last and goes first, so that a place without one holds nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from engine.checkpoints.manifest import NAME, SavedFile, damaged
+from engine.connectors.files.storage import Prefix, StorageOptions, read_location
+from engine.delivery.disk_errors import writing
+from engine.delivery.durable import replace_durably, sync_directory
+from engine.errors import EngineError, PlaceError, TargetUnavailableError, UnwritableTargetError
+
+_PIECE = 1 << 20
+_LARGEST_MANIFEST = 256 << 20
+"""Bytes; a hundred thousand files make a tenth of it."""
+
+
+class Place(Protocol):
+    """Somewhere to put the files of a savepoint, and to get them from."""
+
+    def put(self, source: Path, file: SavedFile) -> None:
+        """Copy a file that must be as the manifest says."""
+
+    def get(self, file: SavedFile, target: Path) -> None:
+        """Copy a file into a new one; no more of it than the manifest says."""
+
+    def manifest(self) -> bytes | None:
+        """The manifest that is there, if one is."""
+
+    def set_manifest(self, content: bytes) -> None:
+        """Make the savepoint exist there."""
+
+    def remove(self, files: list[SavedFile]) -> None:
+        """Take back what was put there."""
+
+
+def open_place(text: str) -> Place:
+    """The place that a URL names: `file:///...`, `s3://bucket/prefix` or `s3::https://endpoint/bucket/prefix`."""
+    try:
+        location = read_location(text)
+    except ValueError as error:
+        raise PlaceError(f"the place {error}", hint="write file:///folder or s3://bucket/prefix") from error
+    if isinstance(location, Path):
+        if not text.lower().startswith("file://") or not location.is_absolute() or "\0" in text:
+            raise PlaceError("a directory must be written as file:///folder", hint="or use s3://bucket/prefix")
+        return Directory(location)
+    if not location.prefix:
+        raise PlaceError("the place must not be a whole bucket", hint="write s3://bucket/prefix")
+    return Bucket(location)
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A directory of this machine, perhaps of another disk."""
+
+    root: Path
+
+    def __str__(self) -> str:
+        return self.root.as_uri()
+
+    def put(self, source: Path, file: SavedFile) -> None:
+        """Copy and make durable."""
+        target = self.root / file.path
+        with writing(self.root):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with source.open("rb") as content, target.open("wb") as copy:
+                _copy(content.read, copy.write, file)
+                copy.flush()
+                os.fsync(copy.fileno())
+            sync_directory(target.parent)
+
+    def get(self, file: SavedFile, target: Path) -> None:
+        """Copy, but for what is a link to somewhere else."""
+        with self._reading(), (self.root / file.path).open("rb") as content, target.open("wb") as copy:
+            _copy(content.read, copy.write, file)
+
+    def manifest(self) -> bytes | None:
+        """Read it."""
+        with self._reading():
+            try:
+                with (self.root / NAME).open("rb") as content:
+                    return _limited(content.read(_LARGEST_MANIFEST + 1))
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def set_manifest(self, content: bytes) -> None:
+        """Replace it in one step."""
+        with writing(self.root):
+            replace_durably(self.root / NAME, content)
+
+    def remove(self, files: list[SavedFile]) -> None:
+        """Remove the files, and the directories that are empty then."""
+        for file in files:
+            path = self.root / file.path
+            path.unlink(missing_ok=True)
+            for folder in path.parents:
+                if folder == self.root.parent or any(folder.iterdir()):
+                    break
+                folder.rmdir()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise PlaceError(
+                f"{error.filename or self.root} cannot be read: {error.strerror}", hint="see its permissions"
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A prefix in a bucket, asked with the credentials of the process, as Amazon's own tools find them."""
+
+    prefix: Prefix
+
+    def __str__(self) -> str:
+        return str(self.prefix)
+
+    def put(self, source: Path, file: SavedFile) -> None:
+        """Upload; large files in parts."""
+        with source.open("rb") as content:
+            _copy(content.read, lambda _: None, file)
+        with _explained(self.prefix):
+            self._client().upload_file(str(source), self.prefix.bucket, self.prefix.key(file.path))
+
+    def get(self, file: SavedFile, target: Path) -> None:
+        """Download."""
+        with _explained(self.prefix):
+            body = self._read(file.path)
+            if body is None:
+                raise FileNotFoundError(file.path)
+            with target.open("wb") as copy:
+                _copy(body.read, copy.write, file)
+
+    def manifest(self) -> bytes | None:
+        """Read it."""
+        with _explained(self.prefix):
+            body = self._read(NAME)
+            return None if body is None else _limited(body.read(_LARGEST_MANIFEST + 1))
+
+    def set_manifest(self, content: bytes) -> None:
+        """One object is there wholly or not at all."""
+        with _explained(self.prefix):
+            self._client().put_object(Bucket=self.prefix.bucket, Key=self.prefix.key(NAME), Body=content)
+
+    def remove(self, files: list[SavedFile]) -> None:
+        """Delete the objects."""
+        with _explained(self.prefix):
+            for file in files:
+                self._client().delete_object(Bucket=self.prefix.bucket, Key=self.prefix.key(file.path))
+
+    def _client(self) -> Any:
+        from engine.connectors.files.s3_client import connect  # noqa: PLC0415 - boto3 is an extra
+
+        return connect(self.prefix, StorageOptions())
+
+    def _read(self, name: str) -> Any:
+        from engine.connectors.files.s3_client import is_gone  # noqa: PLC0415 - boto3 is an extra
+
+        try:
+            return self._client().get_object(Bucket=self.prefix.bucket, Key=self.prefix.key(name))["Body"]
+        except Exception as error:
+            if is_gone(error):
+                return None
+            raise
+
+
+@contextmanager
+def _explained(prefix: Prefix) -> Iterator[None]:
+    """Whatever a bucket answers is an error that says so, in words that fit reading, too. It never holds a key."""
+    from engine.connectors.files.s3_client import errors_explained  # noqa: PLC0415 - boto3 is an extra
+
+    try:
+        with errors_explained(prefix):
+            yield
+    except (UnwritableTargetError, TargetUnavailableError) as error:
+        reason = error.message.removeprefix(f"{prefix} cannot be written: ")
+        raise PlaceError(f"{prefix} cannot be used: {reason}", hint=error.hint) from error
+
+
+def _copy(read: Callable[[int], bytes], write: Callable[[bytes], object], file: SavedFile) -> None:
+    """Copy a file, no more of it than it should have, and see that it is the one that is meant."""
+    digest, rest = hashlib.sha256(), file.bytes
+    while rest >= 0 and (piece := read(min(_PIECE, rest + 1))):
+        rest -= len(piece)
+        digest.update(piece)
+        write(piece)
+    if rest != 0 or digest.hexdigest() != file.sha256:
+        raise NotAsSavedError(file.path)
+
+
+class NotAsSavedError(Exception):
+    """A file is another one than the manifest says; its path below the savepoint."""
+
+
+def _limited(content: bytes) -> bytes:
+    if len(content) > _LARGEST_MANIFEST:
+        raise PlaceError("the manifest there is too long to be one", hint="it is no savepoint of this engine")
+    return content
+
+
+def as_damage(savepoint: Path, error: Exception) -> EngineError:
+    """The error of a file that is not there, or another one."""
+    fault = f"{error} has changed" if isinstance(error, NotAsSavedError) else f"{_name(error)} is missing"
+    return damaged(savepoint, fault)
+
+
+def _name(error: Exception) -> str:
+    return str(error.filename or error) if isinstance(error, OSError) else str(error)

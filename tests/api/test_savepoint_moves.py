@@ -1,0 +1,168 @@
+"""Savepoints are exported from one pipeline and imported into another."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from engine.api import savepoint_removal
+from engine.api.savepoint_rules import Caretaker
+from engine.checkpoints import moves
+from engine.checkpoints.fault_points import MovePoint
+from engine.checkpoints.savepoints import verify
+from engine.cli import main
+from engine.delivery.faults import ALLOWED, ARMED
+from engine.jobs.data_directory import DataDirectory
+from engine.store import savepoints
+from engine.store.database import open_database
+from tests.api import import_that_dies
+from tests.api.conftest import Plane
+from tests.api.removal_that_dies import SAVEPOINT, context_of
+from tests.api.stand_in_server import StandInServer
+from tests.api.test_savepoint_removal import BASE, code_of, ids
+from tests.api.test_savepoint_tasks import NOW, saved
+from tests.api.test_savepoints import PATH
+from tests.system.conftest import until
+
+__all__ = ["saved"]
+OTHER = "/api/v1/pipelines/clicks/savepoints"
+
+
+@pytest.fixture
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that is not the control plane's."""
+    return tmp_path_factory.mktemp("elsewhere") / "sp_1"
+
+
+def exported(plane: Plane, saved: dict[str, Any], place: Path) -> None:
+    answer = plane.http.post(f"{BASE}/{saved['id']}/export", json={"place": place.as_uri()})
+    assert (answer.status_code, answer.json()["task"]["state"]) == (200, "done"), answer.text
+
+
+def test_a_savepoint_is_restored_in_another_pipeline(plane: Plane, saved: dict[str, Any], place: Path) -> None:
+    exported(plane, saved, place)
+    plane.run("clicks", query="SELECT 1")
+
+    answer = plane.http.post(f"{OTHER}/import", json={"place": place.as_uri(), "label": "from orders"})
+
+    assert answer.status_code == 200, answer.text
+    brought = answer.json()["savepoint"]
+    assert (brought["state"], brought["epoch"], brought["label"], brought["bytes"]) == (
+        "completed",
+        7,
+        "from orders",
+        4,
+    )
+    assert (brought["pinned"], brought["verified_at"], brought["version"]) == (True, NOW, 1)
+    assert brought["reason"] == f"imported from {place.as_uri()}"
+    assert plane.get("/pipelines/clicks/savepoints")["data"] == [brought]
+    assert plane.get(f"/pipelines/clicks/savepoint-imports/{brought['id']}")["task"]["state"] == "done"
+    assert verify(Path(brought["path"])).label is None
+    body = {"savepoint_id": brought["id"], "allow_replay": True}
+    assert plane.http.post("/api/v1/pipelines/clicks/restore", json=body).status_code == 202
+    told = [event["message"] for event in plane.get("/pipelines/orders/events")["data"]]
+    assert f"savepoint {saved['id']} is exported: 1 files are at {place.as_uri()}" in told
+
+
+def test_what_cannot_be_exported_says_why_and_is_left_as_it_was(
+    plane: Plane, saved: dict[str, Any], place: Path
+) -> None:
+    (Path(saved["path"]) / "part").write_text("rowz")
+
+    answer = plane.http.post(f"{BASE}/{saved['id']}/export", json={"place": place.as_uri()})
+
+    assert (answer.status_code, answer.json()["task"]["state"]) == (200, "failed")
+    assert "part has changed" in answer.json()["task"]["message"]
+    assert not place.exists()
+
+
+def test_an_import_that_fails_leaves_nothing(plane: Plane, saved: dict[str, Any], place: Path) -> None:
+    exported(plane, saved, place)
+    (place / "part").write_text("rowz")
+
+    answer = plane.http.post(f"{BASE}/import", json={"place": place.as_uri()})
+
+    assert (answer.json()["task"]["state"], answer.json()["savepoint"]) == ("failed", None)
+    assert "part has changed" in answer.json()["task"]["message"]
+    assert ids(plane) == [saved["id"]]
+    assert {entry.name for entry in Path(saved["path"]).parent.iterdir()} == {saved["id"]}
+    with plane.context.database.reading() as connection:
+        assert savepoints.deleting(connection) == []
+
+
+def test_an_import_is_not_listed_before_all_of_it_is_here_and_nobody_removes_it(
+    plane: Plane, saved: dict[str, Any], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported(plane, saved, place)
+    object.__setattr__(plane.context, "settle_wait", plane.context.settle_wait * 0)
+    begun, goes_on, whole = Event(), Event(), moves.import_savepoint
+
+    def wait(*arguments: Any) -> Any:
+        begun.set()
+        goes_on.wait(60)
+        return whole(*arguments)
+
+    monkeypatch.setattr(moves, "import_savepoint", wait)
+    answer = plane.http.post(f"{BASE}/import", json={"place": place.as_uri()})
+    assert begun.wait(60)
+
+    assert answer.status_code == 202
+    assert ids(plane) == [saved["id"]]
+    Caretaker(plane.context).look()
+    goes_on.set()
+    name = answer.json()["id"]
+    until(lambda: plane.get(f"/pipelines/orders/savepoint-imports/{name}")["task"]["state"], lambda s: s == "done")
+    assert plane.get(f"{PATH}/{name}")["state"] == "completed"
+
+
+def test_what_is_no_place_is_refused_at_once(plane: Plane, saved: dict[str, Any]) -> None:
+    inside = Path(saved["path"]).as_uri()
+    for place in ("/tmp/x", "http://x/y", "s3://bucket", inside, "file:///tmp/../" + inside[8:]):
+        for path in (f"{BASE}/{saved['id']}/export", f"{BASE}/import"):
+            assert code_of(plane.http.post(path, json={"place": place})) == (409, "savepoint.place"), place
+    assert code_of(plane.http.get("/api/v1/pipelines/orders/savepoint-imports/sp_x")) == (404, "savepoint.not_found")
+
+
+@pytest.mark.parametrize("point", [MovePoint.WHILE_IMPORTING, MovePoint.AFTER_IMPORT], ids=str)
+def test_an_import_that_is_killed_leaves_nothing_once_the_control_plane_is_back(
+    plane: Plane, saved: dict[str, Any], place: Path, tmp_path_factory: pytest.TempPathFactory, point: MovePoint
+) -> None:
+    exported(plane, saved, place)
+    root = tmp_path_factory.mktemp("killed")
+    command = [sys.executable, "-m", import_that_dies.__name__, str(root), place.as_uri()]
+    died = subprocess.run(command, env={**os.environ, ARMED: point.value, ALLOWED: "1"}, check=False)
+    assert died.returncode == -signal.SIGKILL
+
+    database = open_database(DataDirectory(root))
+    context = context_of(root, database)
+    with database.reading() as connection:
+        assert savepoints.page(connection, SAVEPOINT.pipeline_id, 10) == []
+    savepoint_removal.finish_all(context)
+
+    assert list(context.directory.savepoint(SAVEPOINT.pipeline_id, SAVEPOINT.id).parent.iterdir()) == []
+    with database.reading() as connection:
+        assert savepoints.deleting(connection) == []
+    context.workers.shutdown()
+    database.close()
+
+
+def test_the_verbs_say_what_came_of_it(server: StandInServer, capsys: pytest.CaptureFixture[str]) -> None:
+    task = {"kind": "import", "at": NOW, "state": "done", "message": "3 files are here"}
+    server.answer = json.dumps({"id": "sp_2", "task": task, "savepoint": {"id": "sp_2", "epoch": 7}}).encode()
+    connection = ["--url", server.url, "--token", "t"]
+
+    assert main(["savepoint", "import", "orders", "s3://b/x", "--label", "back", *connection]) == 0
+    assert main(["savepoint", "export", "orders", "sp_2", "s3://b/x", *connection]) == 0
+
+    said = capsys.readouterr().out
+    assert "3 files are here" in said
+    bodies = [json.loads(request[3]) for request in server.requests]
+    assert bodies == [{"place": "s3://b/x", "label": "back"}, {"place": "s3://b/x"}]
