@@ -191,7 +191,8 @@ def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: For
     planned = plan_of(spec, context)
     wish = Upgrade(body.keep_state, body.reset)
     found = context.plan_fork(context.directory.savepoint(origin.id, stored.id), spec.query, spec.udfs, wish)
-    shared = (*found.shared, *(f"it writes to {name}" for name in planned.targets if name in written))
+    # the targets as they were written down: the options may be read otherwise by now
+    shared = found.shared or tuple(f"it writes to {name}" for name in planned.targets if name in written)
     if shared:
         raise SharedForkError(
             f"the fork is not apart from pipeline {origin.name!r}: {'; '.join(dict.fromkeys(shared))}",

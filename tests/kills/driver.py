@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from engine.checkpoints import rescale, restore
 from engine.checkpoints.claim import Claim, StatefulQuery, claim
-from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.layout import StatePaths, write_json
+from engine.checkpoints.savepoints import Request, take_requested
 from engine.checkpoints.spark_log import newest_commit
 from engine.connectors.base import SinkContext
 from engine.delivery.durable import create_durably, replace_durably
@@ -32,8 +33,9 @@ from engine.driver.main import main
 from engine.driver.run_listener import RunListener
 from engine.epoch_report import EpochReport
 from engine.errors import SupersededError
-from engine.instants import from_micros
+from engine.instants import from_micros, now
 from engine.jobs.assignment import Assignment
+from engine.jobs.spec import Upgrade
 from engine.spark.epoch import SinkMessage, commit_sinks
 from engine.spark.offset_log import hash_offsets
 from engine.spark.targets import Target, sink_directory
@@ -67,8 +69,11 @@ class StandInWork:
             query,
             generation=assignment.generation,
             force=assignment.force,
+            takes_over=assignment.upgrade is not None,
             owner=assignment.pipeline_id,
         )
+        if assignment.upgrade is not None:
+            _take_over(paths, query, held, assignment.upgrade)
         listener.sign(StartStep.FIRST_EPOCH)
         writing = _Writing(assignment, paths, held)
         while not self._stopped.wait(PACE):
@@ -87,6 +92,15 @@ class StandInWork:
     ) -> None:
         """Put a savepoint where the state is."""
         restore.restore(savepoint, state, allow_replay=allow_replay, save_as=save_as, is_fork=is_fork)
+
+
+def _take_over(paths: StatePaths, query: StatefulQuery, held: Claim, upgrade: Upgrade) -> None:
+    """There is no state to carry over: the old one is saved, and the new query is written down."""
+    if upgrade.savepoint_id is not None:
+        versions = {upgrade.from_plan: upgrade.from_version} if upgrade.from_plan and upgrade.from_version else {}
+        take_requested(paths.root, Request(upgrade.savepoint_id, reason="upgrade", versions=versions), now)
+    if held.is_foreign:
+        write_json(paths.pipeline, query.to_json())
 
 
 class _Writing:

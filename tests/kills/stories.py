@@ -351,7 +351,63 @@ def _deleted(story: Story, _: Any) -> None:
     assert judge(parts, sum(len(part.numbers) for part in parts)).is_clean
 
 
+def _upgraded(story: Story) -> str:
+    """Version 2 has another plan, and has taken over the state of version 1."""
+    _running(story)
+    story.deploy(query=QUERY.format(out=story.out).replace("SELECT counter", "SELECT counter + 0 AS counter"))
+    story.until(state="Running", run_id=2)
+    story.until_epoch(story.job()["epoch"] + 2)
+    (savepoint,) = _savepoints(story)
+    assert story.saved(savepoint)["state"] == "completed"
+    return savepoint
+
+
+def _roll_back(story: Story, _: Any, key: str) -> object:
+    return story.ask("POST", f"/pipelines/{story.name}/rollback", {"to": 1}, key)
+
+
+def _rolled_back(story: Story, savepoint: Any) -> None:
+    until(lambda: _is_restored(story), bool, PATIENCE)
+    story.until(state="Running", settled=True)
+    shown: Any = story.plane.client.get(f"/pipelines/{story.name}")
+    assert (shown["version"], shown["query"]) == (3, QUERY.format(out=story.out)), "it went back more than once"
+    for saved in _savepoints(story):
+        assert story.saved(saved)["state"] == "completed"
+    assert len(_savepoints(story)) == 2, "its state was not saved once"
+    story.until_epoch(story.saved(savepoint)["epoch"] + 1)
+    comes_to_its_end(story)
+
+
+def _fork_of(story: Story) -> Story:
+    return Story(story.plane, story.folder, f"{story.name}-fork")
+
+
+def _fork(story: Story, savepoint: Any, key: str) -> object:
+    fork = _fork_of(story)
+    body = {"name": fork.name, "query": QUERY.format(out=fork.out)}
+    return story.ask("POST", f"/savepoints/{savepoint}/fork", body, key)
+
+
+def _forked(story: Story, savepoint: Any) -> None:
+    fork = _fork_of(story)
+    fork.until(state="Running", settled=True)
+    shown: Any = fork.plane.client.get(f"/pipelines/{fork.name}")
+    fork.id = shown["id"]
+    until(fork.drivers, lambda pids: len(pids) == 1, 60)
+    end = fork.out.with_name(f"{fork.name}.end")
+    end.touch()
+    fork.until(state="Finished")
+    until(fork.drivers, lambda pids: not pids, 60)
+    numbers = sorted(int(number) for part in OneFile(fork.out).new() for number in part.numbers)
+    first = 50 * (story.saved(savepoint)["epoch"] + 1)
+    assert numbers == list(range(first, int(end.read_text()))), "the fork has other rows than those after the savepoint"
+    assert leftovers(fork) == [], "something lies about"
+    comes_to_its_end(story)
+
+
 VERBS: Mapping[str, Verb] = {
+    "rollback": Verb(_roll_back, _rolled_back, _upgraded),
+    "fork": Verb(_fork, _forked, _with_savepoint),
     "deploy": Verb(lambda story, _, key: story.deploy(key), _deployed(1), lambda _: ""),
     "redeploy": Verb(
         lambda story, _, key: story.deploy(key, checkpoint_interval_micros=1_000_000), _deployed(2), _running

@@ -56,6 +56,12 @@ KILLS = [
     *_server("rescale", "after_action:Repartition", *_ACCEPT, "after_intent:Launch"),
     *_driver("rescale", "before_goodbye", *_MAINTENANCE),
     *_server("delete", *_CHANGE, "while_removing", "after_removal"),
+    *_server("rollback", *_CHANGE, *_DRAIN[:2], "before_intent:RestoreSavepoint", "after_intent:RestoreSavepoint"),
+    *_server("rollback", "after_action:RestoreSavepoint", *_ACCEPT, "after_intent:Launch", "after_spawn"),
+    *_driver("rollback", "before_goodbye", *_MAINTENANCE, "while_copying", "after_copying", *_SWAP),
+    *_server("fork", *_CHANGE, "before_intent:RestoreSavepoint", "after_intent:RestoreSavepoint"),
+    *_server("fork", "after_action:RestoreSavepoint", *_ACCEPT, *_LAUNCH),
+    *_driver("fork", *_MAINTENANCE, *_SWAP, "before_hello"),
 ]
 """Kills of the control plane, and of drivers and work between runs that need no Spark."""
 SHORT = (
