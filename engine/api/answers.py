@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, Field, create_model
 
 from engine.api.savepoint_holds import SavepointTask as DoneTask
+from engine.api.savepoint_holds import TaskKind
 from engine.epoch_report import FIGURES, EpochReport, SinkProgress, to_wire
 from engine.instants import to_micros
 from engine.jobs.data_directory import DataDirectory
@@ -26,8 +27,6 @@ from engine.store.savepoints import Savepoint as StoredSavepoint
 from engine.store.versions import Outline
 
 T = TypeVar("T")
-TaskKind = Literal["verify", "drill"]
-"""What a savepoint may be asked for that takes some time."""
 
 
 class Page(BaseModel, Generic[T]):

@@ -7,12 +7,15 @@ from datetime import datetime
 from threading import Lock
 from typing import Literal
 
+TaskKind = Literal["verify", "drill", "export", "import"]
+"""What a savepoint may be asked for that takes some time."""
+
 
 @dataclass(frozen=True, slots=True)
 class SavepointTask:
     """The newest thing that was to be done with a savepoint, and what came of it, if it was in this process."""
 
-    kind: Literal["verify", "drill"]
+    kind: TaskKind
     at: datetime
     state: Literal["running", "done", "failed"] = "running"
     message: str | None = None

@@ -21,7 +21,7 @@ from engine.api import answers
 from engine.api.change_request import ChangeRequestDep
 from engine.api.context import Context, ContextDep
 from engine.api.problems import refusals
-from engine.api.savepoint_holds import SavepointTask
+from engine.api.savepoint_holds import SavepointTask, TaskKind
 from engine.api.savepoint_use import holding
 from engine.errors import (
     DamagedSavepointError,
@@ -65,11 +65,11 @@ def verify(
         record = pipelines.get(connection, pipeline)
         request.check(record)
         stored = savepoints.get(connection, record.id, savepoint)
-    kind: answers.TaskKind = "drill" if drill else "verify"
+    kind: TaskKind = "drill" if drill else "verify"
     return begin(context, stored, kind, lambda held: _verify(context, held, record.job_id, drill=drill))
 
 
-def begin(context: Context, stored: Savepoint, kind: answers.TaskKind, work: Work) -> Response:
+def begin(context: Context, stored: Savepoint, kind: TaskKind, work: Work) -> Response:
     """Have something done with a savepoint. The same thing that is done already is waited for."""
     if stored.state != "completed":
         raise SavepointError(f"savepoint {stored.id} is {stored.state}", hint="only a completed savepoint can be read")
@@ -86,7 +86,7 @@ def begin(context: Context, stored: Savepoint, kind: answers.TaskKind, work: Wor
     return JSONResponse(shown, 202 if task.state == "running" else 200)
 
 
-def _run(context: Context, stored: Savepoint, kind: answers.TaskKind, work: Work) -> None:
+def _run(context: Context, stored: Savepoint, kind: TaskKind, work: Work) -> None:
     task = context.holds.tasks[stored.id]
     try:
         with holding(context, stored.pipeline_id, stored.id, f"it is worked on ({kind})") as held:

@@ -57,6 +57,11 @@ class Kind(Enum):
         "in which windows a new aggregate is not to be shown is not known, and no run starts",
         _RESTORE,
     )
+    FORMS = About(
+        "damage.forms",
+        "of which aggregates the keys of a changed query may be kept is not known, and no run starts",
+        _RESTORE,
+    )
     SUM = About(
         "damage.sum",
         "the file beside it with its sums is no such file: whether the file is as it was written cannot be told",

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.checkpoints import contents, spark_log
+from engine.checkpoints.forms import read_forms
 from engine.checkpoints.layout import read_json
 from engine.checkpoints.operator_form import read_form
 from engine.checkpoints.withheld import read_withheld
@@ -36,6 +37,8 @@ def checkpoint_damage(checkpoint: Path) -> Iterator[Damage]:
             yield from attempt(Kind.COMMIT, checkpoint / "commits" / str(number), with_sums(_commit))
     if (checkpoint / contents.WITHHELD).exists():
         yield from attempt(Kind.WITHHELD, checkpoint / contents.WITHHELD, lambda _: read_withheld(checkpoint))
+    if (checkpoint / contents.FORMS).exists():
+        yield from attempt(Kind.FORMS, checkpoint / contents.FORMS, lambda _: read_forms(checkpoint))
     yield from _source_damage(checkpoint)
     yield from _state_damage(checkpoint, epoch)
 

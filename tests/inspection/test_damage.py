@@ -80,8 +80,8 @@ def _only(state: Path, pattern: str) -> Path:
     return path
 
 
-def withheld(text: str) -> Harm:
-    return lambda state: (state / "checkpoint" / "withheld.json").write_text(text)
+def noted(name: str, text: str) -> Harm:
+    return lambda state: (state / "checkpoint" / name).write_text(text)
 
 
 def ahead(state: Path) -> None:
@@ -137,8 +137,10 @@ DAMAGE: tuple[tuple[str, str, Harm, Kind], ...] = (
         Kind.LAYOUT,
     ),
     ("sums that are none", "windows", emptied("checkpoint/offsets/.3.crc"), Kind.SUM),
-    ("a cut note of what is withheld", "windows", withheld('{"0": {"1": [[1, 2]'), Kind.WITHHELD),
-    ("one that makes no sense", "windows", withheld('{"0": {"1": [[1, "a"]]}}'), Kind.WITHHELD),
+    ("a cut note of what is withheld", "windows", noted("withheld.json", '{"0": {"1": [[1, 2]'), Kind.WITHHELD),
+    ("one that makes no sense", "windows", noted("withheld.json", '{"0": {"1": [[1, "a"]]}}'), Kind.WITHHELD),
+    ("a cut note of what was kept", "windows", noted("forms.json", '{"0": ["8a'), Kind.FORMS),
+    ("one that is no list", "windows", noted("forms.json", '{"0": "8a"}'), Kind.FORMS),
     ("an unfinished swap", "windows", lambda state: (state / "incoming").mkdir(), Kind.SWAP),
     ("no pipeline", "windows", deleted("pipeline.json"), Kind.QUERY),
     ("a cut pipeline", "windows", cut("pipeline.json"), Kind.QUERY),
