@@ -143,7 +143,7 @@ class SavepointChange(Body):
     pinned: bool = Field(description="Whether nothing may delete it, until it is unpinned.")
 
 
-@ROUTER.patch("/savepoints/{savepoint}", response_model=answers.Savepoint, responses=refusals(409, 412))
+@ROUTER.patch("/savepoints/{savepoint}", response_model=answers.Savepoint, responses=refusals(400, 409, 412))
 def change(
     pipeline: str, savepoint: str, body: SavepointChange, request: ChangeRequestDep, context: ContextDep
 ) -> Response:
