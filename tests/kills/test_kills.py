@@ -61,7 +61,8 @@ KILLS = [
     *_driver("rollback", "before_goodbye", *_MAINTENANCE, "while_copying", "after_copying", *_SWAP),
     *_server("fork", *_CHANGE, "before_intent:RestoreSavepoint", "after_intent:RestoreSavepoint"),
     *_server("fork", "after_action:RestoreSavepoint", *_ACCEPT, *_LAUNCH),
-    *_driver("fork", *_MAINTENANCE, *_SWAP, "before_hello"),
+    # Nothing is set aside for a fork, whose state directory is empty: no `while_swapping`.
+    *_driver("fork", *_MAINTENANCE, "before_swap", "after_swap_decision", "after_swap", "before_hello"),
 ]
 """Kills of the control plane, and of drivers and work between runs that need no Spark."""
 SHORT = (
