@@ -227,7 +227,9 @@ def test_every_route_names_its_refusals_and_who_is_let_in(plane: Plane) -> None:
     assert [label for label, statuses in problems.items() if not statuses >= {"403", "413", "422", "500"}] == []
     assert [label for label, statuses in problems.items() if "401" not in statuses] == ["get /api/v1/ping"]
     assert [label for label, statuses in problems.items() if "{pipeline}" in label and "404" not in statuses] == []
-    assert [label for label, asked in operations.items() if "requestBody" in asked and "400" not in problems[label]] == []
+    assert [
+        label for label, asked in operations.items() if "requestBody" in asked and "400" not in problems[label]
+    ] == []
     assert "HTTPValidationError" not in json.dumps(described)
     assert [
         label
