@@ -16,7 +16,7 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-latency \
+.PHONY: help setup check style types layers units test test-all demo docs golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-latency \
 	bench-startup bench-state bench-scale format constraints clean
 
 help: ## What can be made
@@ -69,6 +69,9 @@ golden: $(READY) ## Write the expected errors, plans and rows of tests/corpus an
 
 fuzz: $(READY) ## Random queries over random streams against the batch answer: CASES=2000 SEED=1
 	$(BIN)/python -m tests.fuzz --cases $(or $(CASES),2000) --seed $(or $(SEED),1)
+
+fuzz-upgrade: $(READY) ## Random edits of running queries: what their plans say against what happens: CASES=1000 SEED=1
+	$(BIN)/python -m tests.upgrade_fuzz --cases $(or $(CASES),1000) --seed $(or $(SEED),1)
 
 gate: $(READY) ## How far output is complete, at random moments of 12 shapes of queries: MOMENTS=500 SEED=1
 	$(BIN)/python -m tests.gate --moments $(or $(MOMENTS),500) --seed $(or $(SEED),1)

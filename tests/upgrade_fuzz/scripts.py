@@ -1,0 +1,94 @@
+"""A script as random edits make it: branches in an order, and what is no part of its meaning."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import get_args
+
+from engine.changes.verdict import Change
+from tests.upgrade_fuzz.branches import Branch, Kind, edited, new_branch
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_SOURCES = """
+CREATE TABLE events (ts TIMESTAMP NOT NULL, key TEXT, number BIGINT, WATERMARK FOR ts)
+WITH (connector = 'scripted', path = '{folder}/events.json');
+"""
+_SIZES = """
+CREATE TABLE sizes (ts TIMESTAMP NOT NULL, size BIGINT, WATERMARK FOR ts)
+WITH (connector = 'scripted', path = '{folder}/sizes.json');
+"""
+_UPDATING = ("totals", "joined", "first")
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Branches of different kinds. `style` is how it is written: comments, lines, the name of a view."""
+
+    branches: tuple[Branch, ...]
+    style: int = 0
+
+    def sql(self, folder: Path) -> str:
+        """The whole text."""
+        events = "events" if self.style % 2 == 0 else "rows_seen"
+        parts = [_SOURCES, *([] if events == "events" else ["CREATE VIEW rows_seen AS SELECT * FROM events;"])]
+        parts += [_SIZES] if any(branch.kind == "joined" for branch in self.branches) else []
+        for branch in self.branches:
+            columns, select = branch.sql(events)
+            form = "debezium_json" if branch.kind in _UPDATING else "json"
+            parts.append(
+                f"CREATE TABLE {branch.table} ({columns}) WITH (connector = 'single_file', "
+                f"path = '{{folder}}/{branch.table}', format = '{form}', type = 'sink');"
+            )
+            parts.append(f"INSERT INTO {branch.table} {select};")
+        gap = "\n" if self.style % 3 == 0 else f"\n-- as it was said in meeting {self.style}\n"
+        return gap.join(parts).replace("{folder}", str(folder))
+
+    def branch(self, table: str) -> Branch | None:
+        """The branch into a table."""
+        return next((branch for branch in self.branches if branch.table == table), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The script after some edits, and for each table that was touched what a plan may say of its operator."""
+
+    script: Script
+    names: tuple[str, ...]
+    allows: Mapping[str, frozenset[Change]] = field(default_factory=dict)
+
+
+def random_script(dice: random.Random) -> Script:
+    """A first script."""
+    kinds = dice.sample(KINDS, dice.randint(2, 4))
+    return Script(tuple(new_branch(kind, 0, dice) for kind in kinds), dice.randrange(6))
+
+
+def random_change(script: Script, number: int, dice: random.Random) -> Edited:
+    """One to three edits of a script, of different branches; `number` tells the names of new sinks apart."""
+    branches, names, allows = list(script.branches), list[str](), dict[str, frozenset[Change]]()
+    touched = dice.sample(range(len(branches)), min(dice.randint(0, 2), len(branches)))
+    for place in touched:
+        edit = edited(branches[place], dice)
+        branches[place] = edit.branch
+        names.append(f"{edit.name} of {edit.branch.table}")
+        allows[edit.branch.table] = edit.allows
+    missing = [kind for kind in KINDS if kind not in {branch.kind for branch in branches}]
+    if dice.random() < 0.3 and len(branches) < 5:
+        fresh = new_branch(dice.choice(missing), number, dice)
+        branches.append(fresh)
+        names.append(f"new {fresh.table}")
+        allows[fresh.table] = frozenset({Change.STATE_NEW}) if fresh.kind != "plain" else frozenset()
+    elif dice.random() < 0.2 and len(branches) > 2 and len(touched) < len(branches):
+        gone = branches.pop(dice.choice([place for place in range(len(branches)) if place not in touched]))
+        names.append(f"without {gone.table}")
+        allows[gone.table] = frozenset({Change.REFUSED}) if gone.kind != "plain" else frozenset()
+    if dice.random() < 0.5:
+        dice.shuffle(branches)
+        names.append("order")
+    if dice.random() < 0.5 or not names:
+        script = replace(script, style=script.style + 1)
+        names.append("style")
+    return Edited(replace(script, branches=tuple(branches)), tuple(names), allows)

@@ -1,0 +1,39 @@
+"""Plans of random edits hold: what they keep goes on, what they refuse is left alone, what they drop begins anew."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.compile import compile_script
+from tests.upgrade_fuzz.scripts import random_change, random_script
+from tests.upgrade_fuzz.story import Story
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SEEDS = range(4)
+"""Their stories hold about twenty edits."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_plans_of_random_edits_say_comes_to_be(spark: SparkSession, seed: int, tmp_path: Path) -> None:
+    Story(spark, tmp_path, seed).play()
+
+
+def test_every_script_that_edits_make_is_one_and_all_kinds_and_edits_come_up(tmp_path: Path) -> None:
+    seen: set[str] = set()
+    for seed in range(25):
+        dice = random.Random(seed)
+        script = random_script(dice)
+        for number in (2, 3, 4):
+            compile_script(script.sql(tmp_path))
+            change = random_change(script, number, dice)
+            seen |= {name.rsplit("_", 1)[0] for name in change.names}
+            script = change.script
+    edits = ("aggregates of tumble", "front of hop", "behind of session", "size of first", "limit of ranked")
+    assert seen >= {*edits, "adds of joined", "new plain", "without totals", "order", "style"}
