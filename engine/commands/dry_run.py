@@ -38,13 +38,13 @@ def send(
 
 
 def describe_effects(effects: Mapping[str, Json]) -> str:
-    """What would happen, a line for each kind of thing."""
+    """What would happen, a line for each kind of thing; below it the plan, where another query comes over a state."""
     pause = effects.get("pause_micros")
     both = effects.get("stops") and effects.get("starts")
     length = f"about {pause / 1_000_000:.0f} s" if isinstance(pause, int) else "unknown"
     named = ("kept", "lost", "repeated", "voided")
     lists: list[tuple[str, object]] = [(name, _listed(effects.get(name))) for name in named]
-    return facts(
+    told = facts(
         [
             ("stops", "yes" if effects.get("stops") else "no"),
             ("starts", "yes" if effects.get("starts") else "no"),
@@ -53,6 +53,8 @@ def describe_effects(effects: Mapping[str, Json]) -> str:
             *rollback_facts(effects.get("rollback")),
         ]
     )
+    plan = effects.get("upgrade")
+    return f"{told}\n\n{str(plan['text']).rstrip()}" if isinstance(plan, dict) else told
 
 
 def rollback_facts(rollback: Json) -> list[tuple[str, object]]:

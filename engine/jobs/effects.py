@@ -69,7 +69,7 @@ def with_savepoint(expected: Effects, before: JobRecord, *, is_last: bool) -> Ef
 
 def effects_of_delete(before: JobRecord, facts: Facts) -> Effects:
     """What happens when a pipeline at rest is deleted; what it has written stays where it is."""
-    savepoints = (f"{facts.savepoints} savepoints",) if facts.savepoints else ()
+    savepoints = _savepoints(facts)
     state = () if before.status.progress.epoch is None else (_state(before),)
     return Effects(kept=("the output",), lost=(*state, *savepoints, "the logs and versions"), voided=facts.certificates)
 
@@ -98,8 +98,13 @@ def _state(before: JobRecord) -> str:
 
 def _what_stays(before: JobRecord, facts: Facts, *, gives_up_state: bool) -> tuple[str, ...]:
     has_state = before.status.progress.epoch is not None and not gives_up_state
-    savepoints = (f"{facts.savepoints} savepoints",) if facts.savepoints else ()
+    savepoints = _savepoints(facts)
     return (*((_state(before),) if has_state else ()), *savepoints)
+
+
+def _savepoints(facts: Facts) -> tuple[str, ...]:
+    count = facts.savepoints
+    return (f"{count} savepoint{'' if count == 1 else 's'}",) if count else ()
 
 
 def _lost(before: JobRecord, current: Version, *, gives_up_state: bool) -> tuple[str, ...]:

@@ -197,3 +197,14 @@ def test_a_dry_run_says_what_would_happen(server: StandInServer, capsys: pytest.
 
     assert server.requests[0][:2] == ("DELETE", "/api/v1/pipelines/orders?dry_run=true")
     assert capsys.readouterr().out.splitlines() == ["stops   yes", "starts  yes", "pause   about 4 s", "kept    a, b"]
+
+
+def test_a_dry_run_of_another_query_shows_what_becomes_of_the_state(
+    server: StandInServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = "NAME    CHANGE\nbids-1  STATE_KEPT\n\nplan 1a2b: nothing is lost\n"
+    server.answer = json.dumps({"stops": True, "starts": False, "upgrade": {"text": plan}}).encode()
+
+    assert main(["stop", "orders", "--dry-run", "--url", server.url, "--token", "t"]) == 0
+
+    assert capsys.readouterr().out == f"stops   yes\nstarts  no\n\n{plan}"

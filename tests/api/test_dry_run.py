@@ -42,7 +42,7 @@ def test_a_stop_keeps_the_state(plane: Plane) -> None:
     told = dry(plane, "PATCH", "/orders", {"stop": "checkpoint"})
 
     assert (told["stops"], told["starts"], told["pause_micros"]) == (True, False, None)
-    assert told["kept"] == ["the state up to epoch 9", "1 savepoints"]
+    assert told["kept"] == ["the state up to epoch 9", "1 savepoint"]
     assert (told["lost"], told["repeated"], told["voided"]) == ([], [], [])
 
 
@@ -81,7 +81,7 @@ def test_a_savepoint_stops_nothing(plane: Plane) -> None:
     told = dry(plane, "POST", "/orders/savepoints")
 
     assert (told["stops"], told["starts"]) == (False, False)
-    assert told["kept"] == ["the state up to epoch 9", "1 savepoints", "a savepoint of epoch 9 or a later one"]
+    assert told["kept"] == ["the state up to epoch 9", "1 savepoint", "a savepoint of epoch 9 or a later one"]
     assert len(plane.get("/pipelines/orders/savepoints")["data"]) == 1
 
 
@@ -114,7 +114,7 @@ def test_a_deployment_with_force_gives_up_the_state(plane: Plane) -> None:
     told = dry(plane, "PUT", "/by-name/orders", {"query": "SELECT 2", "force": True})
 
     assert (told["stops"], told["starts"]) == (True, True)
-    assert told["kept"] == ["1 savepoints"]
+    assert told["kept"] == ["1 savepoint"]
     assert told["lost"] == ["the state up to epoch 9 of version 1, of which a copy is kept aside"]
     assert told["repeated"] == ["all input that the sources still have, and its output"]
 
@@ -132,7 +132,7 @@ def test_a_deletion_loses_state_and_savepoints(plane: Plane) -> None:
 
     told = dry(plane, "DELETE", "/orders?with_savepoints=true")
 
-    assert told["lost"] == ["the state up to epoch 9", "1 savepoints", "the logs and versions"]
+    assert told["lost"] == ["the state up to epoch 9", "1 savepoint", "the logs and versions"]
     assert told["kept"] == ["the output"]
 
 
