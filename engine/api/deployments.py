@@ -22,8 +22,10 @@ from engine.api.savepoints import take_due
 from engine.api.traces.asked_starts import asks_for_start
 from engine.api.traces.spans import SpanId, watch
 from engine.changes.accepted import Wording, why_not
+from engine.checkpoints.layout import StatePaths
 from engine.delivery.faults import reach
 from engine.errors import PipelineIncompatibleError, RequestError, RequestTooLargeError, StaleWriteError
+from engine.inspection.reading_again import history_of
 from engine.jobs import desired, ids
 from engine.jobs.address import LONGEST_NAME, NAME
 from engine.jobs.fault_points import ControlPoint
@@ -143,7 +145,7 @@ def deploy(
                 return again(answer)
             spec = body.to_spec(_spec_before(connection, name))
         with stopwatch.step("plan"):
-            intended = _Deployment(body, spec, plan_of(spec, context), request, _upgrade(name, body, spec, context))
+            intended = _plan(name, body, spec, request, context)
         if dry_run:
             return rehearse(
                 context, lambda connection: _rehearsed(connection, name, intended, context), intended.upgrade
@@ -184,6 +186,8 @@ class _Deployment:
     request: ChangeRequest
     upgrade: ShownUpgrade | None = None
     """What becomes of the state that is there; None where there is none, or it is given up."""
+    history: str | None = None
+    """The history of the state that was looked at for that."""
 
 
 def _spec_before(connection: Connection, name: str) -> Spec:
@@ -211,16 +215,27 @@ def plan_of(spec: Spec, context: Context) -> PlannedQuery:
     return context.plan(spec.query, spec.udfs)
 
 
-def _upgrade(name: str, body: Deployment, spec: Spec, context: Context) -> ShownUpgrade | None:
-    """What becomes of the state that a pipeline has; None where it has none, or that does not matter."""
-    if body.force or body.upgrade == "never":
-        return None
+def _plan(name: str, body: Deployment, spec: Spec, request: ChangeRequest, context: Context) -> _Deployment:
+    """The deployment with what becomes of the state that the pipeline has, where it has one and that matters. To have
+    that looked at takes a while, so it is seen first whether the state is one that stays."""
+    deployment = _Deployment(body, spec, plan_of(spec, context), request)
     with context.database.reading() as connection:
         pipeline = pipelines.find(connection, name)
-    if pipeline is None:
-        return None
-    wish = Upgrade(body.keep_state, body.reset)
-    return context.plan_upgrade(context.directory.state(pipeline.id), spec.query, spec.udfs, wish)
+        if pipeline is None:
+            return deployment
+        current = versions.get(connection, pipeline.id, pipeline.version)
+    _refuse_another_state(pipeline, current, deployment)
+    if pipeline.restore is not None or body.force or body.upgrade == "never":
+        return deployment
+    state, wish = context.directory.state(pipeline.id), Upgrade(body.keep_state, body.reset)
+    history = history_of(StatePaths(state))
+    return replace(deployment, upgrade=context.plan_upgrade(state, spec.query, spec.udfs, wish), history=history)
+
+
+def _refuse_another_state(pipeline: Pipeline, current: Version, deployment: _Deployment) -> None:
+    """Refuse another query while the state that it would take over, or give up, is still to be restored."""
+    if current.fingerprint != deployment.planned.fingerprint:
+        desired.refuse_while_restored(pipeline)
 
 
 def _allowed_upgrade(deployment: _Deployment) -> Upgrade | None:
@@ -288,10 +303,15 @@ def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment
     changed = earlier if body.parallelism is None else desired.ask_parallelism(earlier, body.parallelism)
     changed = desired.ask_stop(changed, record.status, body.stop, StopRequest(deployment.request.caller, now))
     is_refused_its_state = body.force and desired.has_foreign_state(current, planned, record.status)
+    _refuse_another_state(earlier, current, deployment)
     if is_refused_its_state or not desired.means_the_same(current, spec, planned):
         has_state = record.status.progress.epoch is not None or context.directory.has_state(changed.id)
         upgrade = None if current.fingerprint == planned.fingerprint else _allowed_upgrade(deployment)
         if upgrade is not None:
+            if history_of(StatePaths(context.directory.state(changed.id))) != deployment.history:
+                raise StaleWriteError(
+                    f"the state of pipeline {changed.name!r} has changed in between", hint="send the request again"
+                )
             upgrade = _with_savepoint(connection, record.pipeline, upgrade, deployment, now)
         version = desired.next_version(
             current, spec, planned, now, force=body.force, has_state=has_state, upgrade=upgrade

@@ -57,6 +57,7 @@ def plan_restore(
     context: Context, record: JobRecord, stored: Savepoint, *, with_version: bool, allow_replay: bool
 ) -> RestorePlan:
     """Check a restore wholly; refused with the reason why it cannot be done."""
+    desired.refuse_while_restored(record.pipeline)
     manifest, parallelism = read_checked(context, stored)
     if not allow_replay:
         refuse_replay(StatePaths(context.directory.state(record.pipeline.id)), manifest)

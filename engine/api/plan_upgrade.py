@@ -10,6 +10,7 @@ from engine.jobs.spec import PlannedFork, ShownUpgrade, Upgrade
 
 if TYPE_CHECKING:
     from engine.changes.verdict import UpgradePlan
+    from engine.checkpoints.running_query import RunningQuery
 
 
 def plan_upgrade(
@@ -28,14 +29,21 @@ def plan_upgrade(
     from engine.checkpoints.running_query import compile_running, query_of_state  # noqa: PLC0415
     from engine.checkpoints.spark_log import newest_commit  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
+    from engine.inspection.reading_again import read_again  # noqa: PLC0415
     from engine.inspection.summary import operator_figures  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     paths = StatePaths(state)
-    if not paths.pipeline.exists() or newest_commit(paths.checkpoint) is None:
+
+    def read() -> RunningQuery | None:
+        has_state = paths.pipeline.exists() and newest_commit(paths.checkpoint) is not None
+        return query_of_state(state) if has_state else None
+
+    # while it is swapped for another, as at the end of a rescale, its parts are nowhere for a moment
+    if (running := read_again(paths, read)) is None:
         return None
     files = name_files(udfs)
-    before = compile_running(query_of_state(state), udfs=files, connections=connections)
+    before = compile_running(running, udfs=files, connections=connections)
     after = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
     plan = compare(before, after, keep_state=wish.keep_state, reset=wish.reset)
     return _shown(plan.with_figures(operator_figures(state, before)), before.fingerprint)

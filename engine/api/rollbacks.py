@@ -159,6 +159,7 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
 def _refuse_unfinished(connection: Connection, pipeline: Pipeline) -> None:
     """Refuse to go back while the newest version has not taken the place of the one before it: that one's state is not
     saved yet, and what would be gone back to is an older one."""
+    desired.refuse_while_restored(pipeline)
     pending = savepoints.pending_before_versions(connection, pipeline.id)
     if any(savepoint.before_version == pipeline.version for savepoint in pending):
         raise PipelineBusyError(

@@ -11,6 +11,7 @@ from engine.api.bodies import Body
 from engine.api.context import ContextDep
 from engine.api.deployments import Names, Udf
 from engine.api.problems import refusals
+from engine.jobs import desired
 from engine.jobs.spec import ShownUpgrade, Upgrade
 from engine.store import versions
 from engine.store.records import read_record
@@ -37,6 +38,7 @@ def plan(pipeline: str, body: PlanRequest, context: ContextDep) -> Response:
     loses something names the id of this plan."""
     with context.database.reading() as connection:
         record = read_record(connection, pipeline)
+        desired.refuse_while_restored(record.pipeline)  # else this would be the plan for the state that goes
         udfs = versions.get(connection, record.pipeline.id, record.pipeline.version).spec.udfs
     if body.udfs is not None:
         udfs = tuple(udf if isinstance(udf, str) else udf.definition for udf in body.udfs)

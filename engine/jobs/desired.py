@@ -37,12 +37,19 @@ def ask_restart(pipeline: Pipeline, status: Status, force: bool) -> Pipeline:
     return replace(pipeline, stop="none", stop_request=None, restarts_asked=restarts, restart_now=force)
 
 
-def ask_restore(pipeline: Pipeline, restore: Restore) -> Pipeline:
-    """Go back to a savepoint; the job then runs at the savepoint's parallelism."""
+def refuse_while_restored(pipeline: Pipeline) -> None:
+    """Refuse what is decided by the state that is there, while that is to give way to a savepoint's: what would be said
+    of it, and done with it, would be of another state by then."""
     if pipeline.restore is not None:
         raise PipelineBusyError(
-            f"pipeline {pipeline.name!r} is being restored already", hint="send the request again in a moment"
+            f"pipeline {pipeline.name!r} is to go back to savepoint {pipeline.restore.savepoint_id} first",
+            hint="send the request again in a moment",
         )
+
+
+def ask_restore(pipeline: Pipeline, restore: Restore) -> Pipeline:
+    """Go back to a savepoint; the job then runs at the savepoint's parallelism."""
+    refuse_while_restored(pipeline)
     return replace(pipeline, restore=restore, parallelism=restore.parallelism)
 
 

@@ -101,6 +101,8 @@ class Plane:
     now: datetime = T0
     upgrade: ShownUpgrade | None = None
     """What is said of every query that is to take over the state; None when there is none."""
+    while_planning: Callable[[], None] = lambda: None
+    """What happens while the state is looked at for that."""
     fork: PlannedFork = FORK
     """What is said of every fork."""
 
@@ -245,6 +247,10 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
     def clock() -> datetime:
         return planes[0].now if planes else T0
 
+    def plan_upgrade(*_: object) -> ShownUpgrade | None:
+        planes[0].while_planning()
+        return planes[0].upgrade
+
     def stepped(pipeline_id: str) -> None:
         changes.notify(pipeline_id)
         savepoints.take_due(context, pipeline_id)
@@ -270,7 +276,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         fake_take,
         "1.2.3",
         "me",
-        plan_upgrade=lambda *_: planes[0].upgrade,
+        plan_upgrade=plan_upgrade,
         plan_fork=lambda *_: planes[0].fork,
     )
     rules = Rules(frozenset({hash_key(TOKEN)}), frozenset({"testserver"}), 2 * 1024 * 1024)

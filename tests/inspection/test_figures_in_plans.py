@@ -10,6 +10,7 @@ import pytest
 from engine.api.plan_upgrade import plan_upgrade
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.cli import main
+from engine.errors import UnreadableStateError
 from engine.inspection.summary import operator_figures
 from engine.jobs.spec import Upgrade
 from tests.inspection.conftest import Kept
@@ -61,6 +62,15 @@ def test_rows_that_come_meanwhile_leave_the_id_as_it_is(kept: Kept) -> None:
     assert after is not None
     assert (before.id, before.text) != (after.id, after.text)
     assert before.id == after.id
+
+
+def test_a_state_that_is_being_swapped_is_not_taken_for_none(kept: Kept) -> None:
+    state = kept("windows")
+    (state / "incoming").mkdir()
+    (state / "pipeline.json").rename(state / "incoming" / "pipeline.json")
+
+    with pytest.raises(UnreadableStateError, match="it is being replaced"):
+        plan_upgrade(state, WITHOUT_HOPS, (), Upgrade())
 
 
 def test_of_a_state_that_cannot_be_read_nothing_is_told(kept: Kept) -> None:
