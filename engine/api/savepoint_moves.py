@@ -35,8 +35,8 @@ LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 
 
-class ExportRequest(Body):
-    """Where a savepoint is to be copied to."""
+class PlaceRequest(Body):
+    """A place outside the control plane."""
 
     place: str = Field(
         min_length=1,
@@ -46,7 +46,19 @@ class ExportRequest(Body):
     )
 
 
-class ImportRequest(ExportRequest):
+class ExportRequest(PlaceRequest):
+    """Where a savepoint is to be copied to."""
+
+    base: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=2048,
+        description="The place of an earlier export; what is there already is not sent again: on a disk it gets a "
+        "second name, in a bucket the server copies it. Either copy can be deleted without the other.",
+    )
+
+
+class ImportRequest(PlaceRequest):
     """Where a savepoint is to be copied from."""
 
     label: str | None = Field(default=None, max_length=256, description="What to call it; by default as it was.")
@@ -71,11 +83,13 @@ def export(
 ) -> Response:
     """Copy a savepoint to another place, wholly or not at all. One that is there already is left as it is."""
     _check(context.directory, body.place)
+    if body.base is not None:
+        _check(context.directory, body.base)
     with context.database.reading() as connection:
         record = pipelines.get(connection, pipeline)
         request.check(record)
         stored = savepoints.get(connection, record.id, savepoint)
-    return begin(context, stored, "export", lambda held: _export(context, held, record.job_id, body.place, request.who))
+    return begin(context, stored, "export", lambda held: _export(context, held, record.job_id, body, request.who))
 
 
 @ROUTER.post(
@@ -122,13 +136,14 @@ def _check(directory: DataDirectory, place: str) -> None:
         raise PlaceError("the place is inside the data directory", hint="choose one on another disk")
 
 
-def _export(context: Context, stored: Savepoint, job_id: str, place: str, who: str | None) -> str:
+def _export(context: Context, stored: Savepoint, job_id: str, body: ExportRequest, who: str | None) -> str:
     from engine.checkpoints.moves import export_savepoint  # noqa: PLC0415 - it brings what a server need not have
     from engine.checkpoints.places import open_place  # noqa: PLC0415
 
     folder = context.directory.savepoint(stored.pipeline_id, stored.id)
-    manifest = export_savepoint(folder, open_place(place))
-    told = f"{len(manifest.files)} files are at {place}"
+    done = export_savepoint(folder, open_place(body.place), None if body.base is None else open_place(body.base))
+    shared = "" if body.base is None else f", {done.shared} of them shared with {body.base}"
+    told = f"{len(done.manifest.files)} files are at {body.place}{shared}"
     _tell(context, job_id, f"savepoint {stored.id} is exported: {told}", who)
     return told
 

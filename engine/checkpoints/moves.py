@@ -1,11 +1,12 @@
 """Savepoints go elsewhere and come back, wholly or not at all.
 
-    export    each file is read, compared with its digest and put there; then the manifest
+    export    each file is read, compared with its digest and put there, or shared with an earlier export that is named;
+              then the manifest
     import    the manifest is read and checked; each file is fetched into a draft and compared; then the draft gets its
               manifest, and its name
 
-What is cut short is not there: nothing counts without its manifest. Copies are whole ones: what two savepoints share on
-the disk of their state is in both copies (docs/decisions/savepoints-elsewhere-are-whole-copies.md).
+What is cut short is not there: nothing counts without its manifest. Copies are whole ones: each can go without another
+(docs/decisions/savepoints-elsewhere-are-whole-copies.md).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.checkpoints.fault_points import MovePoint
@@ -32,19 +33,33 @@ from engine.delivery.faults import reach
 from engine.errors import DiskFullError, EngineError, PlaceError, SavepointNotFoundError
 
 
-def export_savepoint(savepoint: Path, place: Place) -> SavepointManifest:
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What is at a place after an export; `shared` files of it were not sent, since the base has them."""
+
+    manifest: SavepointManifest
+    shared: int = 0
+
+
+def export_savepoint(savepoint: Path, place: Place, base: Place | None = None) -> Export:
     """Copy a savepoint to a place. One that is there already is left as it is; a place of another savepoint is
-    refused. Where it fails, what was put there is taken back."""
+    refused. Where it fails, what was put there is taken back. What the export at `base` has is not sent again."""
     manifest = read_manifest(savepoint)
     if (there := place.manifest()) is not None:
         if there == manifest_bytes(manifest):
-            return manifest
+            return Export(manifest)
         raise PlaceError(f"{place} holds another savepoint", hint="export it to a place of its own")
+    known = {} if base is None else _files_at(base)
     put: list[SavedFile] = []
+    shared = 0
     try:
         for file in manifest.files:
             put.append(file)
-            place.put(savepoint / file.path, file)
+            theirs = known.get((file.bytes, file.sha256))
+            if base is not None and theirs is not None and place.share(base, theirs, file):
+                shared += 1
+            else:
+                place.put(savepoint / file.path, file)
         reach(MovePoint.WHILE_EXPORTING)
         place.set_manifest(manifest_bytes(manifest))
     except (EngineError, OSError, NotAsSavedError) as error:
@@ -53,7 +68,7 @@ def export_savepoint(savepoint: Path, place: Place) -> SavepointManifest:
             raise as_damage(savepoint, error) from error
         raise
     reach(MovePoint.AFTER_EXPORT)
-    return manifest
+    return Export(manifest, shared)
 
 
 def import_savepoint(
@@ -97,6 +112,14 @@ def import_savepoint(
         shutil.rmtree(draft, ignore_errors=True)
     reach(MovePoint.AFTER_IMPORT)
     return manifest
+
+
+def _files_at(base: Place) -> Mapping[tuple[int, str], SavedFile]:
+    """The files of an earlier export by what is in them."""
+    content = base.manifest()
+    if content is None:
+        raise SavepointNotFoundError(f"there is no savepoint at {base}", hint="name an earlier export, or none")
+    return {(file.bytes, file.sha256): file for file in parse_manifest(Path(str(base)), content).files}
 
 
 def _take_back(place: Place, put: list[SavedFile]) -> None:

@@ -30,6 +30,10 @@ class Place(Protocol):
     def put(self, source: Path, file: SavedFile) -> None:
         """Copy a file that must be as the manifest says."""
 
+    def share(self, other: Place, theirs: SavedFile, file: SavedFile) -> bool:
+        """Have a file of the same content that is at another place already, without sending it; false where that
+        cannot be, or what is there is not as its manifest says."""
+
     def get(self, file: SavedFile, target: Path) -> None:
         """Copy a file into a new one; no more of it than the manifest says."""
 
@@ -68,15 +72,34 @@ class Directory:
         return self.root.as_uri()
 
     def put(self, source: Path, file: SavedFile) -> None:
-        """Copy and make durable."""
+        """Copy and make durable. What an export that was cut short has left there may be another place's file as well,
+        so it is not written into."""
         target = self.root / file.path
         with writing(self.root):
             target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
             with source.open("rb") as content, target.open("wb") as copy:
                 _copy(content.read, copy.write, file)
                 copy.flush()
                 os.fsync(copy.fileno())
             sync_directory(target.parent)
+
+    def share(self, other: Place, theirs: SavedFile, file: SavedFile) -> bool:
+        """Give the file a second name, where the disk can; it is read and compared."""
+        if not isinstance(other, Directory):
+            return False
+        source, target = other.root / theirs.path, self.root / file.path
+        try:
+            with source.open("rb") as content:
+                _copy(content.read, lambda _: None, file)
+            with writing(self.root):
+                target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
+            target.hardlink_to(source.resolve())
+            sync_directory(target.parent)
+        except (NotAsSavedError, OSError):
+            return False
+        return True
 
     def get(self, file: SavedFile, target: Path) -> None:
         """Copy, but for what is a link to somewhere else."""
@@ -133,7 +156,25 @@ class Bucket:
         with source.open("rb") as content:
             _copy(content.read, lambda _: None, file)
         with _explained(self.prefix):
-            self._client().upload_file(str(source), self.prefix.bucket, self.prefix.key(file.path))
+            key, extra = self.prefix.key(file.path), {"Metadata": _metadata(file)}
+            self._client().upload_file(str(source), self.prefix.bucket, key, ExtraArgs=extra)
+
+    def share(self, other: Place, theirs: SavedFile, file: SavedFile) -> bool:
+        """Have the server copy it, within a bucket or between two of its own, if it was put there by `put`."""
+        if not isinstance(other, Bucket) or other.prefix.endpoint != self.prefix.endpoint:
+            return False
+        source = {"Bucket": other.prefix.bucket, "Key": other.prefix.key(theirs.path)}
+        with _explained(self.prefix):
+            there = other.head(theirs.path)
+            if there is None or (there["ContentLength"], there["Metadata"]) != (file.bytes, _metadata(file)):
+                return False
+            extra = {"Metadata": _metadata(file), "MetadataDirective": "REPLACE", "CopySourceIfMatch": there["ETag"]}
+            self._client().copy(source, self.prefix.bucket, self.prefix.key(file.path), ExtraArgs=extra)
+        return True
+
+    def head(self, name: str) -> Any:
+        """What the server says of an object, if it is there."""
+        return self._if_there("head_object", name)
 
     def get(self, file: SavedFile, target: Path) -> None:
         """Download."""
@@ -167,10 +208,14 @@ class Bucket:
         return connect(self.prefix, StorageOptions())
 
     def _read(self, name: str) -> Any:
+        answer = self._if_there("get_object", name)
+        return None if answer is None else answer["Body"]
+
+    def _if_there(self, verb: str, name: str) -> Any:
         from engine.connectors.files.s3_client import is_gone  # noqa: PLC0415 - boto3 is an extra
 
         try:
-            return self._client().get_object(Bucket=self.prefix.bucket, Key=self.prefix.key(name))["Body"]
+            return getattr(self._client(), verb)(Bucket=self.prefix.bucket, Key=self.prefix.key(name))
         except Exception as error:
             if is_gone(error):
                 return None
@@ -199,6 +244,10 @@ def _copy(read: Callable[[int], bytes], write: Callable[[bytes], object], file: 
         write(piece)
     if rest != 0 or digest.hexdigest() != file.sha256:
         raise NotAsSavedError(file.path)
+
+
+def _metadata(file: SavedFile) -> dict[str, str]:
+    return {"sha256": file.sha256}
 
 
 class NotAsSavedError(Exception):

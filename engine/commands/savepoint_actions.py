@@ -43,6 +43,8 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--drill", action="store_true", help="Restore it into a scratch directory and read all its state (verify)"
     )
+    base = "Send nothing again that an earlier export at this place has; either can go without the other (export)"
+    parser.add_argument("--base", metavar="PLACE", help=base)
     parser.add_argument("--keep-all", action="store_true", help="Have the control plane delete nothing (retention)")
 
 
@@ -175,7 +177,9 @@ def _verify(args: Namespace) -> int:
 
 
 def _export(args: Namespace) -> int:
-    return _task(args, _savepoint_path(args) + "/export", {"place": args.place})
+    return _task(
+        args, _savepoint_path(args) + "/export", {"place": args.place, **({"base": args.base} if args.base else {})}
+    )
 
 
 def _import(args: Namespace) -> int:
@@ -222,7 +226,7 @@ def _describe_task(savepoint: Mapping[str, Json]) -> str:
 ACTIONS: Mapping[str, SavepointAction] = {
     "show": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _show),
     "verify": SavepointAction(("PIPELINE", "SAVEPOINT"), ("drill",), _verify),
-    "export": SavepointAction(("PIPELINE", "SAVEPOINT", "PLACE"), (), _export),
+    "export": SavepointAction(("PIPELINE", "SAVEPOINT", "PLACE"), ("base",), _export),
     "import": SavepointAction(("PIPELINE", "PLACE"), ("label",), _import),
     "pin": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _pin),
     "unpin": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _unpin),

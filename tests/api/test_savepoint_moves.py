@@ -72,6 +72,19 @@ def test_a_savepoint_is_restored_in_another_pipeline(plane: Plane, saved: dict[s
     assert f"savepoint {saved['id']} is exported: 1 files are at {place.as_uri()}" in told
 
 
+def test_an_export_sends_only_what_its_base_has_not(
+    plane: Plane, saved: dict[str, Any], place: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    exported(plane, saved, place)
+    body = {"place": tmp_path_factory.mktemp("next").as_uri(), "base": place.as_uri()}
+
+    answer = plane.http.post(f"{BASE}/{saved['id']}/export", json=body)
+
+    assert answer.json()["task"]["message"] == f"1 files are at {body['place']}, 1 of them shared with {body['base']}"
+    inside = {"place": body["place"], "base": plane.context.directory.root.as_uri()}
+    assert code_of(plane.http.post(f"{BASE}/{saved['id']}/export", json=inside))[1] == "savepoint.place"
+
+
 def test_what_cannot_be_exported_says_why_and_is_left_as_it_was(
     plane: Plane, saved: dict[str, Any], place: Path
 ) -> None:

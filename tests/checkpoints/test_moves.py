@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def bring(place: Directory, state: Path) -> SavepointManifest:
 
 
 def test_a_savepoint_comes_back_as_it_went(saved: Path, place: Directory, tmp_path: Path) -> None:
-    original = export_savepoint(saved, place)
+    original = export_savepoint(saved, place).manifest
     assert files_in(place.root) == files_in(saved)
 
     manifest = bring(place, tmp_path / "other")
@@ -82,6 +83,84 @@ def test_a_place_of_another_savepoint_is_refused(
         export_savepoint(paths.savepoints / "sp_9", place)
 
     assert files_in(place.root) == before
+
+
+@pytest.fixture
+def later(saved: Path, paths: StatePaths, clock: Clock) -> Path:
+    savepoints.take(paths.root, "sp_9", label="later", clock=clock)
+    return paths.savepoints / "sp_9"
+
+
+def test_what_an_earlier_export_has_gets_a_second_name(
+    saved: Path, later: Path, place: Directory, tmp_path: Path
+) -> None:
+    export_savepoint(saved, place)
+    next_place = Directory(tmp_path / "elsewhere" / "sp_9")
+
+    done = export_savepoint(later, next_place, base=place)
+
+    there = {file.sha256 for file in read_manifest(saved).files}
+    same = [file for file in done.manifest.files if file.sha256 in there]
+    assert done.shared == len(same) > 3
+    assert all((next_place.root / file.path).stat().st_nlink > 1 for file in same)
+    assert files_in(next_place.root) == files_in(later)
+    shutil.rmtree(place.root)
+    assert bring(next_place, tmp_path / "other").label == "later"
+
+
+@pytest.mark.parametrize("fault", ["gone", "changed"])
+def test_what_is_damaged_in_an_earlier_export_is_sent(
+    saved: Path, later: Path, place: Directory, tmp_path: Path, fault: str
+) -> None:
+    export_savepoint(saved, place)
+    if fault == "gone":
+        (place.root / "checkpoint" / "metadata").unlink()
+    else:
+        (place.root / "checkpoint" / "metadata").write_text("other")
+    next_place = Directory(tmp_path / "elsewhere" / "sp_9")
+
+    export_savepoint(later, next_place, base=place)
+
+    assert files_in(next_place.root) == files_in(later)
+
+
+def test_an_export_that_was_cut_short_is_not_written_into(
+    saved: Path, later: Path, place: Directory, tmp_path: Path
+) -> None:
+    export_savepoint(saved, place)
+    next_place = Directory(tmp_path / "elsewhere" / "sp_9")
+    export_savepoint(later, next_place, base=place)
+    (next_place.root / "manifest.json").unlink()
+    for path in (path for path in next_place.root.rglob("*") if path.is_file()):
+        path.chmod(0o644)
+    before = {path: path.stat().st_ino for path in place.root.rglob("*") if path.is_file()}
+
+    export_savepoint(later, next_place)
+
+    assert {path: path.stat().st_ino for path in place.root.rglob("*") if path.is_file()} == before
+    assert all(path.stat().st_nlink == 1 for path in before)
+
+
+def test_a_base_without_a_savepoint_is_refused(saved: Path, place: Directory, tmp_path: Path) -> None:
+    with pytest.raises(SavepointNotFoundError, match="there is no savepoint at"):
+        export_savepoint(saved, place, base=Directory(tmp_path / "nothing"))
+
+    assert not place.root.exists()
+
+
+def test_a_disk_that_gives_no_second_names_gets_copies(
+    saved: Path, later: Path, place: Directory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    export_savepoint(saved, place)
+    monkeypatch.setattr(os, "link", refuse)
+    next_place = Directory(tmp_path / "elsewhere" / "sp_9")
+
+    assert export_savepoint(later, next_place, base=place).shared == 0
+
+    assert files_in(next_place.root) == files_in(later)
 
 
 def test_a_damaged_savepoint_is_not_exported_and_leaves_nothing(saved: Path, place: Directory) -> None:

@@ -12,12 +12,12 @@ import pytest
 from engine.checkpoints import savepoints
 from engine.checkpoints.manifest import SavedFile, SavepointManifest, read_manifest, write_manifest
 from engine.checkpoints.moves import export_savepoint, import_savepoint
-from engine.checkpoints.places import Place, open_place
+from engine.checkpoints.places import Bucket, Directory, Place, open_place
 from engine.errors import DamagedSavepointError, PlaceError, SavepointNotFoundError
 from tests.s3.store import Store
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
-PARTS = {"checkpoint/metadata": b"{}", "checkpoint/state/0/0/SSTs/8.sst": b"x" * 9_000_000, "lineage.json": b"{}"}
+PARTS = {"checkpoint/metadata": b"{}", "checkpoint/state/0/0/SSTs/8.sst": b"x" * 9_000_000, "lineage.json": b"{}\n"}
 
 
 @pytest.fixture
@@ -51,6 +51,32 @@ def test_a_savepoint_goes_to_a_bucket_and_comes_back(
     assert savepoints.verify(tmp_path / "state" / "savepoints" / "sp_2") == manifest
     assert manifest.files == read_manifest(saved).files
     assert "hidden" not in caplog.text
+
+
+def test_what_an_earlier_export_has_is_copied_by_the_server(
+    saved: Path, place: Place, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_savepoint(saved, place)
+    store.client.put_object(Bucket=store.bucket, Key="out/sp_1/lineage.json", Body=b"{}")
+    later = open_place(f"s3::{store.endpoint}/{store.bucket}/out/sp_2")
+    sent: list[str] = []
+    put = Bucket.put
+    monkeypatch.setattr(Bucket, "put", lambda self, source, file: (sent.append(file.path), put(self, source, file)))
+
+    done = export_savepoint(saved, later, base=place)
+
+    assert (done.shared, sent) == (2, ["lineage.json"])
+    for key in [key for key in store.keys() if key.startswith("sp_1/")]:  # noqa: SIM118 - a method of the store
+        store.client.delete_object(Bucket=store.bucket, Key=f"out/{key}")
+    assert import_savepoint(later, tmp_path / "state", "sp_3", {}, "imported").files == done.manifest.files
+
+
+def test_nothing_is_shared_with_another_kind_of_place(saved: Path, place: Place, tmp_path: Path) -> None:
+    base = Directory(tmp_path / "here")
+    export_savepoint(saved, base)
+
+    assert export_savepoint(saved, place, base=base).shared == 0
+    assert export_savepoint(saved, Directory(tmp_path / "there"), base=place).shared == 0
 
 
 def test_what_was_changed_in_the_bucket_is_not_imported(
