@@ -11,8 +11,9 @@ from itertools import combinations
 
 from engine.connectors import connector_of
 from engine.connectors.base import Table
+from engine.connectors.redirected import redirected
 from engine.delivery.target_names import first_collision
-from engine.errors import OptionValueError, ScriptRefused, SharedTargetError
+from engine.errors import OptionValueError, ScriptRefused, SharedTargetError, SinkPrefixError
 from engine.functions import user_functions
 from engine.plan.check import check
 from engine.plan.fingerprint import fingerprint
@@ -26,7 +27,8 @@ from engine.plan.tree import walk
 from engine.plan.used import functions_of
 from engine.plan.whole import WholeBranch, whole_branch
 from engine.schema import Schema
-from engine.sql.statements import translate
+from engine.sql.set_statement import SinkPrefix
+from engine.sql.statements import Translation, translate
 from engine.sql.tables.create_connection import read_connections
 from engine.sql.text.literal_secrets import literal_secrets
 from engine.sql.text.parse import parse
@@ -47,6 +49,8 @@ class Program:
     """Whether the tasks of its sources do what they can of it."""
     declared: Mapping[str, Table] = field(default_factory=dict)
     """The tables with all the columns that they are declared with."""
+    without_prefix: Mapping[str, Table] = field(default_factory=dict)
+    """The tables as they are without the prefix that the script writes under."""
 
     @property
     def running_parts(self) -> Parts:
@@ -111,17 +115,25 @@ def compile_script(
         translation = translate(script, default_sink, read_connections(connections) if connections.strip() else {})
     if not may_hold_secrets and (secrets := literal_secrets(script)):
         raise ScriptRefused(secrets)
+    tables = translation.tables if translation.sink_prefix is None else _under(translation.sink_prefix, translation)
     writes = optimize(translation.writes)
     check(writes)
     called = _udfs_called(writes, functions)
     # where a lookup table is, and how it is read, can change under a state: nothing that it said is kept
-    described = {name: _describe(table) for name, table in translation.tables.items() if table.direction != "lookup"}
+    described = {name: _describe(table) for name, table in tables.items() if table.direction != "lookup"}
     described |= {f"function {name}": udf.file.digest for name, udf in called.by_name.items()}
     parts, text = split(writes), fingerprint(writes, described)
-    program = Program(writes, translation.tables, parts, text, called, declared=translation.tables)
+    program = Program(writes, tables, parts, text, called, declared=tables, without_prefix=translation.tables)
     _check_readers(program)
     _check_targets(program)
     return replace(program, tables={name: _narrow(table, program.scans) for name, table in program.tables.items()})
+
+
+def _under(prefix: SinkPrefix, translation: Translation) -> Mapping[str, Table]:
+    tables, complaints = redirected(translation.tables, prefix.text)
+    if complaints:
+        raise ScriptRefused([SinkPrefixError(error.message, hint=error.hint, at=prefix.at) for error in complaints])
+    return tables
 
 
 def _check_readers(program: Program) -> None:

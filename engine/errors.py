@@ -112,6 +112,12 @@ class UnknownTableError(SqlError):
     code = "sql.unknown_table"
 
 
+class SinkPrefixError(SqlError):
+    """A script cannot write under the prefix that it names, or one of its tables cannot."""
+
+    code = "sql.sink_prefix"
+
+
 class SharedTargetError(SqlError):
     """Two tables of a script write to the same place."""
 

@@ -12,6 +12,7 @@ from engine.commands.base import Command
 from engine.commands.checkpoint_interval import add_checkpoint_interval, interval_part
 from engine.commands.client import Json, segment
 from engine.commands.dry_run import add_dry_run
+from engine.commands.into_argument import add_into_argument
 from engine.commands.remote import add_connection, errors_shown
 from engine.commands.terminal import why_unreadable
 from engine.commands.upgrade_arguments import add_upgrade_arguments, upgrade_part
@@ -19,6 +20,7 @@ from engine.commands.waiting import add_wait, change
 from engine.errors import RequestError
 from engine.jobs.spec import RUN_SETTINGS
 from engine.secret_references import SECRET_PREFIX
+from engine.sink_prefix import writing_under
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -27,6 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--name", help="Name the pipeline (default: the name of the file)")
     parallelism = "Run this many tasks side by side (default: as it is, and 1 for a new pipeline)"
     parser.add_argument("--parallelism", type=int, help=parallelism)
+    add_into_argument(parser)
     add_checkpoint_interval(parser)
     udf = "Use the Python functions of this file; may be repeated (default: as they are)"
     parser.add_argument("--udf", action="append", default=[], metavar="FILE", help=udf)
@@ -53,7 +56,7 @@ _DEFAULTS: Mapping[str, Json] = {"parallelism": 1, "udfs": [], "settings": {}, "
 @errors_shown
 def run(args: Namespace) -> int:
     """Make the pipeline what the file says, and let it run; what is left out stays as it is."""
-    query = read_text(args.file)
+    query = writing_under(read_text(args.file), args.into)
     name = args.name if args.name is not None or args.file == "-" else Path(args.file).stem
     if name is None:
         raise RequestError("a query from standard input has no name", hint="name the pipeline with --name")

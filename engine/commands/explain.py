@@ -7,15 +7,18 @@ from dataclasses import replace
 
 from engine.commands.base import Command
 from engine.commands.connection_file import add_connections_argument, connections_text
+from engine.commands.into_argument import add_into_argument
 from engine.commands.terminal import complain, read_script
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.errors import ScriptRefused
+from engine.sink_prefix import writing_under
 
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="Read the script from this file; - is standard input")
     add_udf_argument(parser)
     add_connections_argument(parser)
+    add_into_argument(parser)
     parser.add_argument(
         "--fuse",
         choices=("on", "off"),
@@ -29,9 +32,10 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> int:
     from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
+    from engine.connectors.redirected import describe_redirected  # noqa: PLC0415
     from engine.plan.explain import explain, explain_state  # noqa: PLC0415
 
-    script = read_script(arguments.file)
+    script = writing_under(read_script(arguments.file), arguments.into)
     try:
         program = compile_script(script, udfs=read_udf_files(arguments.udf), connections=connections_text(arguments))
     except ScriptRefused as error:
@@ -42,6 +46,9 @@ def _run(arguments: Namespace) -> int:
     shown = explain(program.running_parts, arguments.format, is_whole=program.whole is not None, ids=ids)
     if arguments.format == "text":
         shown += explain_state(program.parts, ids)
+        if program.without_prefix != program.declared:
+            lines = describe_redirected(program.without_prefix, program.declared)
+            shown += "written elsewhere\n" + "".join(f"  {line}\n" for line in lines)
     print(shown, end="")  # noqa: T201 - the command's answer
     return 0
 

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 from engine.commands.backfill_arguments import add_backfill_arguments, backfill_of
 from engine.commands.base import Command, path
 from engine.commands.connection_file import add_connections_argument, connections_text
+from engine.commands.into_argument import add_into_argument
 from engine.commands.terminal import bold, complain, dim, read_script, say
 from engine.commands.udf_files import add_udf_argument, read_udf_files
 from engine.commands.upgrade_arguments import add_upgrade_arguments
 from engine.durations import read_duration
 from engine.errors import ScriptRefused, SettingError
 from engine.jobs.spec import RUN_SETTINGS, read_run_settings
+from engine.sink_prefix import writing_under
 from engine.start_positions import read_starts
 from engine.start_steps import StartStep
 
@@ -80,6 +82,7 @@ def _arguments(parser: ArgumentParser) -> None:
         'timestamp:2026-01-31T00:00:00Z or offsets:{"0": 12}; may be repeated (default: where its options say)',
     )
     add_backfill_arguments(parser)
+    add_into_argument(parser)
     parser.add_argument("--force", action="store_true", help="Start empty when the state belongs to another script")
     parser.add_argument(
         "--upgrade",
@@ -105,7 +108,7 @@ def _run(arguments: Namespace) -> int:
     from engine.compile import compile_script  # noqa: PLC0415 - `--help` must not pay for the parser
     from engine.udf.requirements import check_requirements  # noqa: PLC0415 - nor for this
 
-    script = read_script(arguments.file)
+    script = writing_under(read_script(arguments.file), arguments.into)
     udfs, connections = read_udf_files(arguments.udf), connections_text(arguments)
     settings = _settings(arguments.set)
     run_settings = read_run_settings({name: text for name, text in settings.items() if name in RUN_SETTINGS})

@@ -54,5 +54,6 @@ STDOUT = Connector(
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT}),
     default_format="json",
     records_stand_alone=True,
+    redirect=lambda options, prefix: options,  # every driver has its own
     open_sink=Stdout,
 )

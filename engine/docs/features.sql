@@ -43,6 +43,10 @@ SELECT k FROM m;
 SET updating_ttl = '1 hour';
 SELECT key FROM events;
 
+--: SET sink_prefix
+SET sink_prefix = 'january';
+SELECT key FROM events;
+
 --: SET of anything else
 SET parallelism = 4;
 SELECT key FROM events;

@@ -1,37 +1,56 @@
-"""SET: the one setting that a script can make for the queries after it."""
+"""SET: what a script can set for the queries after it, and for itself."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlglot import exp
 
 from engine.durations import read_duration
-from engine.errors import DurationError, UnknownSettingError, UnsupportedStatementError
+from engine.errors import DurationError, SinkPrefixError, TextPosition, UnknownSettingError, UnsupportedStatementError
+from engine.sink_prefix import SETTING, check_prefix
 from engine.sql.complaints import errors_located
 from engine.sql.scalar.intervals import read_interval
 from engine.sql.text.parse import Script
 
+_TTL = "updating_ttl"
 _MAX_TTL = timedelta(days=36_500)
 _EXAMPLE = "SET updating_ttl = '1 day'"
 SET_USAGE = "SET takes one name and one value"
 
 
-def read_updating_ttl(node: exp.Set, script: Script) -> timedelta:
-    """For how long rows are kept that no window closes, as a SET says."""
+@dataclass(frozen=True, slots=True)
+class SinkPrefix:
+    """Under what the whole script writes, and where it says so."""
+
+    text: str
+    at: TextPosition | None
+
+
+def read_set(node: exp.Set, script: Script) -> timedelta | SinkPrefix:
+    """For how long rows are kept that no window closes, or under which prefix the script writes, as a SET says."""
     setting = node.expressions[0].this if len(node.expressions) == 1 else None
     if not isinstance(setting, exp.EQ) or not isinstance(setting.this, exp.Column | exp.Var | exp.Identifier):
         raise UnsupportedStatementError(SET_USAGE, hint=_EXAMPLE)
     target, value = setting.this, setting.expression
     name = ".".join(part.name for part in target.parts) if isinstance(target, exp.Column) else target.name
-    if name.lower() != "updating_ttl":
+    if name.lower() not in (_TTL, SETTING):
         raise UnknownSettingError(
-            f"there is no setting {name!r}; a script can set 'updating_ttl'",
+            f"there is no setting {name!r}; a script can set '{_TTL}' and '{SETTING}'",
             hint="other settings are given at the start",
             at=script.position(target),
         )
     with errors_located(script.position(value)):
-        return _read_ttl(value)
+        return _read_ttl(value) if name.lower() == _TTL else _read_prefix(value, script)
+
+
+def _read_prefix(value: exp.Expr, script: Script) -> SinkPrefix:
+    if not isinstance(value, exp.Literal) or not value.is_string:
+        raise SinkPrefixError(
+            f"{SETTING} is a text, not {value.sql(dialect='postgres')}", hint=f"SET {SETTING} = 'january'"
+        )
+    return SinkPrefix(check_prefix(value.name), script.position(value))
 
 
 def _read_ttl(value: exp.Expr) -> timedelta:

@@ -16,6 +16,7 @@ from engine.errors import (
     EmptyScriptError,
     MemoryTableError,
     ScriptRefused,
+    SinkPrefixError,
     SyntaxRefusedError,
     TextPosition,
     TooLargeError,
@@ -38,7 +39,7 @@ from engine.sql.query.relation_columns import column_of
 from engine.sql.query.set_operations import unite
 from engine.sql.relation_limits import MAX_RELATIONS, count_relations
 from engine.sql.scope import Relation
-from engine.sql.set_statement import SET_USAGE, read_updating_ttl
+from engine.sql.set_statement import SET_USAGE, SinkPrefix, read_set
 from engine.sql.tables.create_connection import CONNECTION, Connection, Connections, declare_connection
 from engine.sql.tables.create_table import declare_table
 from engine.sql.tables.dead_letters import with_dead_letter_tables
@@ -55,6 +56,8 @@ class Translation:
 
     writes: tuple[Write, ...]
     tables: Mapping[str, Table]
+    sink_prefix: SinkPrefix | None = None
+    """Under what it writes, where that is elsewhere than the tables say."""
 
 
 def translate(script: Script, default_sink: str, connections: Connections | None = None) -> Translation:
@@ -90,6 +93,7 @@ class _ScriptReader:
     sinks: dict[str, Table] = field(default_factory=dict)
     size: int = 0
     updating_ttl: timedelta = UPDATING_TTL
+    sink_prefix: SinkPrefix | None = None
 
     def read(self, statement: Statement) -> None:
         """Note what a statement declares or writes. One that was refused still gives its name, so that nobody is told
@@ -117,7 +121,7 @@ class _ScriptReader:
             case exp.Query():
                 self._select(node)
             case exp.Set():
-                self.updating_ttl = read_updating_ttl(node, self.script)
+                self._set(read_set(node, self.script))
             case _ if not refused:
                 raise UnsupportedStatementError(_describe_unsupported(node), hint=STATEMENTS)
 
@@ -129,7 +133,19 @@ class _ScriptReader:
         self.sinks |= {late.table.name: late.table for late in late_writes}
         tables = with_dead_letter_tables(self.catalog, self.sinks, self.complaints)
         self.complaints.raise_any()
-        return Translation(writes, tables)
+        return Translation(writes, tables, self.sink_prefix)
+
+    def _set(self, value: timedelta | SinkPrefix) -> None:
+        if not isinstance(value, SinkPrefix):
+            self.updating_ttl = value
+            return
+        if self.sink_prefix is not None:
+            raise SinkPrefixError(
+                f"the script is to write under {value.text!r}, and under {self.sink_prefix.text!r} already",
+                hint="leave one of the two out",
+                at=value.at,
+            )
+        self.sink_prefix = value
 
     def _translate_query(self, query: exp.Expr) -> Relation:
         relation = Queries(self.script, self.catalog, self.updating_ttl).translate(query)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from engine import types
 from engine.connectors.base import Connector, Options, SinkContext, Table
 from engine.connectors.delta.options import DeltaOptions
+from engine.connectors.files.beside import text_beside
 from engine.connectors.files.storage import location_name
 from engine.formats.base import RecordKind
 
@@ -48,6 +49,11 @@ def _target_names(options: Options) -> Sequence[str]:
     return (location_name(options.location, options),)
 
 
+def _redirect(options: Options, prefix: str) -> Options:
+    assert isinstance(options, DeltaOptions)
+    return options.model_copy(update={"path": text_beside(options.path, prefix)})
+
+
 DELTA = Connector(
     name="delta",
     summary="Adds rows to a Delta table, each exactly once, in a directory or a bucket. The table is "
@@ -58,6 +64,7 @@ DELTA = Connector(
     check=_check,
     wakes_after=_wakes_after,
     target_names=_target_names,
+    redirect=_redirect,
     open_sink=_open_sink,
     guarantee="exactly-once",
     limits=(

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engine.connectors.base import Connector, Options, SinkContext, Table
+from engine.connectors.files.beside import text_beside
 from engine.connectors.files.storage import location_name
 from engine.connectors.filesystem.options import (
     METADATA,
@@ -78,6 +79,12 @@ def _target_names(options: Options) -> Sequence[str]:
     return (location_name(options.location, options),)
 
 
+def _redirect(options: Options, prefix: str) -> Options:
+    if not isinstance(options, FilesystemSinkOptions):
+        return options
+    return options.model_copy(update={"path": text_beside(options.path, prefix)})
+
+
 FILESYSTEM = Connector(
     name="filesystem",
     summary="Reads files from a directory, looks up rows in files, and writes files exactly once.",
@@ -88,6 +95,7 @@ FILESYSTEM = Connector(
     needs_event_time=_needs_event_time,
     wakes_after=_wakes_after,
     target_names=_target_names,
+    redirect=_redirect,
     open_source=_open_source,
     starts=_starts,
     open_sink=_open_sink,

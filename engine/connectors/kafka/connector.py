@@ -56,6 +56,16 @@ def _target_names(options: Options) -> Sequence[str]:
     return (topic_name(options.bootstrap_servers, options.topic, options.transactional_id_prefix),)
 
 
+def _redirect(options: Options, prefix: str) -> Options:
+    if isinstance(options, KafkaSinkOptions):
+        return options.model_copy(update={"topic": f"{prefix}-{options.topic}"})
+    assert isinstance(options, KafkaSourceOptions)
+    # two pipelines that commit to one group would each say of the other how far it has read
+    named = {name: getattr(options, name) for name in ("group_id", "group_id_prefix")}
+    update = {name: f"{prefix}-{value}" for name, value in named.items() if value is not None}
+    return options.model_copy(update=update)
+
+
 KAFKA = Connector(
     name="kafka",
     summary="Reads topics of Kafka, and writes rows to a topic, at least once or exactly once.",
@@ -67,6 +77,7 @@ KAFKA = Connector(
     needs_event_time=needs_event_time,
     may_refuse_rows=True,
     target_names=_target_names,
+    redirect=_redirect,
     open_source=_open_source,
     starts=lambda options: frozenset({"earliest", "latest", "group", "timestamp", "offsets"}),
     spark_read=_spark_read,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine import types
-from engine.connectors.base import Connector, SinkContext, Table
+from engine.connectors.base import Connector, Options, SinkContext, Table
 from engine.connectors.redis.options import RedisLookupOptions, RedisSinkOptions
 from engine.formats.base import RecordKind
 from engine.schema import Field
@@ -40,6 +40,12 @@ def _check(table: Table) -> str | None:
     return None
 
 
+def _redirect(options: Options, prefix: str) -> Options:
+    if not isinstance(options, RedisSinkOptions):
+        return options
+    return options.model_copy(update={"key_prefix": f"{prefix}-{options.key_prefix}"})
+
+
 REDIS = Connector(
     name="redis",
     summary="Looks up rows in Redis by key, and writes rows as strings, lists or hashes.",
@@ -49,6 +55,7 @@ REDIS = Connector(
     metadata={"key": Field("key", types.TEXT, nullable=False)},
     check=_check,
     records_stand_alone=True,
+    redirect=_redirect,
     open_sink=_open_sink,
     open_lookup=_open_lookup,
     guarantee="at-least-once",

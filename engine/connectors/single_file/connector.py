@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine import types
 from engine.connectors.base import Connector, Options, SinkContext, Table
+from engine.connectors.files.beside import beside
 from engine.connectors.single_file.options import SingleFileOptions, SingleFileSinkOptions
 from engine.delivery.target_names import file_name
 from engine.formats.base import RecordKind
@@ -36,6 +37,12 @@ def _target_names(options: Options) -> Sequence[str]:
     return (file_name(options.path),)
 
 
+def _redirect(options: Options, prefix: str) -> Options:
+    if not isinstance(options, SingleFileSinkOptions):
+        return options
+    return options.model_copy(update={"path": beside(options.path, prefix)})
+
+
 SINGLE_FILE = Connector(
     name="single_file",
     summary="Reads or writes a single file of lines. After a crash the sink cuts the file back to what was committed.",
@@ -46,6 +53,7 @@ SINGLE_FILE = Connector(
         "line": Field("line", types.BIGINT, nullable=False),
     },
     target_names=_target_names,
+    redirect=_redirect,
     open_source=_open_source,
     records_stand_alone=True,
     open_sink=_open_sink,

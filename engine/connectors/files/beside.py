@@ -1,0 +1,30 @@
+"""The place for files under a prefix: in a folder of that name beside the place itself.
+
+/out/orders            /out/january/orders
+s3://lake/raw/orders   s3://lake/raw/january/orders
+s3://lake              refused: beside a whole bucket is nothing, and below it is the bucket's own
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.connectors.files.storage import Prefix, read_location
+
+
+def beside(path: Path, prefix: str) -> Path:
+    """A path in the folder of that name beside it; ValueError where it has none."""
+    if path.name in ("", ".."):
+        raise ValueError(f"{path} has no folder around it that its path names")
+    return path.parent / prefix / path.name
+
+
+def text_beside(text: str, prefix: str) -> str:
+    """The same of a directory, or of a prefix in a bucket."""
+    location = read_location(text)
+    if isinstance(location, Path):
+        return str(beside(location, prefix))
+    folder, _, name = location.prefix.rpartition("/")
+    if not name:
+        raise ValueError(f"{location} is a whole bucket, and there is no place beside it")
+    return str(Prefix(location.bucket, "/".join(part for part in (folder, prefix, name) if part), location.endpoint))

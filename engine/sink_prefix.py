@@ -1,0 +1,33 @@
+"""The prefix under which a script writes elsewhere: `SET sink_prefix = 'january'`.
+
+    a file /out/orders.json       goes to /out/january/orders.json
+    a topic orders                is january-orders
+
+What it means to each connector is declared there (`redirect` in `engine/connectors/base.py`). It is a statement of the
+script, so that whoever has the script knows where it writes: a state, a savepoint, another control plane.
+"""
+
+from __future__ import annotations
+
+import re
+
+from engine.errors import SinkPrefixError
+
+SETTING = "sink_prefix"
+_PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def check_prefix(prefix: str) -> str:
+    """The prefix, if it can be one: it becomes the name of a folder, and a part of the name of a topic."""
+    if not _PREFIX.fullmatch(prefix):
+        raise SinkPrefixError(
+            f"{prefix!r} is no prefix for what a script writes",
+            hint="it has up to 64 letters, digits, dots, dashes and underscores, and begins with a letter or a digit",
+        )
+    return prefix
+
+
+def writing_under(script: str, prefix: str | None) -> str:
+    """The script, with the statement that has it write under a prefix. It comes last, so that complaints about
+    the script still name its own lines."""
+    return script if prefix is None else f"{script}\n;\nSET {SETTING} = '{check_prefix(prefix)}';\n"
