@@ -195,9 +195,10 @@ def list_jobs(pipeline: str) -> ApiCall[tuple[Job, ...]]:
     return ApiCall("GET", f"{_at(pipeline)}/jobs", partial(read_list, Job))
 
 
-def list_checkpoints(pipeline: str, job: str) -> ApiCall[tuple[Checkpoint, ...]]:
-    """The checkpoints of a job that the control plane still knows."""
-    return ApiCall("GET", f"{_at(pipeline)}/jobs/{_segment(job)}/checkpoints", partial(read_list, Checkpoint))
+def list_checkpoints(pipeline: str, job: str, limit: int | None = None) -> ApiCall[tuple[Checkpoint, ...]]:
+    """The newest checkpoints of a job that the control plane still knows."""
+    path = f"{_at(pipeline)}/jobs/{_segment(job)}/checkpoints"
+    return ApiCall("GET", path, partial(read_list, Checkpoint), query={} if limit is None else {"limit": limit})
 
 
 def take_savepoint(pipeline: str, *, label: str | None, key: str) -> ApiCall[Savepoint]:

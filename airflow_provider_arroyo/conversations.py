@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from airflow_provider_arroyo.calls import ApiCall
@@ -24,6 +24,11 @@ from airflow_provider_arroyo.errors import ArroyoError
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The clock of whoever is given no other."""
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)

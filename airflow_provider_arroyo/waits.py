@@ -11,9 +11,10 @@ from pydantic import Discriminator, TypeAdapter
 from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.answers import Checkpoint, Job, Pipeline
 from airflow_provider_arroyo.calls import GateTime
-from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, Pause, ask
+from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, Pause, ask, utc_now
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken
+from airflow_provider_arroyo.lag import MOST_EPOCHS, LagBounds
 from airflow_provider_arroyo.states import JobState
 
 
@@ -26,7 +27,7 @@ class UntilState:
     """
 
     pipeline: str
-    goal: Literal["running", "finished", "stopped"]
+    goal: Literal["running", "finished", "stopped", "failed"]
     after_run: int | None = None
     before: JobState | None = None
     kind: Literal["state"] = "state"
@@ -58,6 +59,26 @@ class UntilCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class UntilFresh:
+    """The committed output is complete up to so long before now; nothing gets a certificate of it."""
+
+    pipeline: str
+    at_most: timedelta
+    table: str | None = None
+    by: GateTime = "input"
+    kind: Literal["fresh"] = "fresh"
+
+
+@dataclass(frozen=True, slots=True)
+class UntilLag:
+    """The watermark of committed output is, and has been for `steady`, behind the clock within these bounds."""
+
+    pipeline: str
+    bounds: LagBounds
+    kind: Literal["lag"] = "lag"
+
+
+@dataclass(frozen=True, slots=True)
 class UntilSavepoint:
     """The savepoint is complete."""
 
@@ -66,7 +87,7 @@ class UntilSavepoint:
     kind: Literal["savepoint"] = "savepoint"
 
 
-Wait: TypeAlias = UntilState | UntilWatermark | UntilCheckpoint | UntilSavepoint
+Wait: TypeAlias = UntilState | UntilWatermark | UntilCheckpoint | UntilFresh | UntilLag | UntilSavepoint
 
 _WAITS: TypeAdapter[Wait] = TypeAdapter(Annotated[Wait, Discriminator("kind")])
 
@@ -94,6 +115,11 @@ def describe(wait: Wait) -> str:
             conditions = [f"of epoch {epoch} or later"] if epoch is not None else []
             conditions += [f"newer than {newer_than.isoformat()}"] if newer_than is not None else []
             return f"a checkpoint of pipeline {pipeline} {' and '.join(conditions)}".rstrip()
+        case UntilFresh(pipeline, at_most, table):
+            output = "the output" if table is None else f"sink {table}"
+            return f"{output} of pipeline {pipeline} to be no older than {at_most}"
+        case UntilLag(pipeline, bounds):
+            return f"the lag of pipeline {pipeline} to be {bounds.describe()}"
         case UntilSavepoint(pipeline, savepoint):
             return f"savepoint {savepoint} of pipeline {pipeline}"
         case never:
@@ -114,7 +140,7 @@ def watch(
     answered = now()
     while True:
         try:
-            event = yield from look(wait, _until(hold, deadline, now))
+            event = yield from look(wait, _until(hold, deadline, now), now)
         except ArroyoError as error:
             event = None
             failures += 1
@@ -131,7 +157,7 @@ def watch(
         yield Pause(_until(pause.length, deadline, now))
 
 
-def look(wait: Wait, hold: timedelta = timedelta(0)) -> Conversation[Event | None]:
+def look(wait: Wait, hold: timedelta = timedelta(0), now: Clock = utc_now) -> Conversation[Event | None]:
     """Look once: an event when there is something to tell, None when not yet."""
     match wait:
         case UntilState():
@@ -140,6 +166,11 @@ def look(wait: Wait, hold: timedelta = timedelta(0)) -> Conversation[Event | Non
             return (yield from _look_at_watermark(wait, hold))
         case UntilCheckpoint():
             return (yield from _look_at_checkpoints(wait))
+        case UntilFresh():
+            gate = UntilWatermark(wait.pipeline, now() - wait.at_most, wait.table, wait.by)
+            return (yield from _look_at_watermark(gate, timedelta(0)))
+        case UntilLag():
+            return (yield from _look_at_lag(wait, now))
         case UntilSavepoint():
             return (yield from _look_at_savepoint(wait))
         case never:
@@ -153,7 +184,9 @@ def _look_at_state(wait: UntilState) -> Conversation[Event | None]:
         if job is None or job.run_id <= wait.after_run:
             return None
     match wait.goal, pipeline.state:
-        case ("running", JobState.RUNNING) | (_, JobState.FINISHED):
+        case ("running", JobState.RUNNING) | ("running" | "finished" | "stopped", JobState.FINISHED):
+            return Reached(wait.pipeline, pipeline.state)
+        case "failed", JobState.FAILED if pipeline.is_at_rest:
             return Reached(wait.pipeline, pipeline.state)
         case "stopped", JobState.STOPPED if pipeline.is_at_rest:
             return Reached(wait.pipeline, pipeline.state)
@@ -178,6 +211,17 @@ def _look_at_checkpoints(wait: UntilCheckpoint) -> Conversation[Event | None]:
     fitting = [checkpoint for checkpoint in checkpoints if _fits(wait, checkpoint)]
     if fitting:
         newest = max(fitting, key=lambda checkpoint: checkpoint.epoch)
+        return Reached(wait.pipeline, pipeline.state, newest.epoch, newest.watermark)
+    return (yield from _ended_if_terminal(wait.pipeline, pipeline.state))
+
+
+def _look_at_lag(wait: UntilLag, now: Clock) -> Conversation[Event | None]:
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    checkpoints: tuple[Checkpoint, ...] = ()
+    if pipeline.job_id is not None:
+        checkpoints = yield from ask(calls.list_checkpoints(wait.pipeline, pipeline.job_id, limit=MOST_EPOCHS))
+    if wait.bounds.hold(checkpoints, now()):
+        newest = max(checkpoints, key=lambda checkpoint: checkpoint.epoch)
         return Reached(wait.pipeline, pipeline.state, newest.epoch, newest.watermark)
     return (yield from _ended_if_terminal(wait.pipeline, pipeline.state))
 

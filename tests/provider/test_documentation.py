@@ -15,6 +15,9 @@ from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
+from airflow_provider_arroyo.sensors.freshness import FreshnessSensor
+from airflow_provider_arroyo.sensors.job_state import StreamingJobSensor
+from airflow_provider_arroyo.sensors.lag import LagSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "airflow.md").read_text()
@@ -26,6 +29,9 @@ TASKS = [
     StopStreamingJobOperator,
     WatermarkSensor,
     CheckpointSensor,
+    StreamingJobSensor,
+    FreshnessSensor,
+    LagSensor,
 ]
 
 

@@ -13,6 +13,9 @@ from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.errors import DeadlineError, JobEndedError, NoDataIntervalError, RefusedError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
+from airflow_provider_arroyo.sensors.freshness import FreshnessSensor
+from airflow_provider_arroyo.sensors.job_state import StreamingJobSensor
+from airflow_provider_arroyo.sensors.lag import LagSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 
 from .fake_control_plane import FakeControlPlane, FakePipeline
@@ -31,6 +34,21 @@ def watermark(**changes: Any) -> WatermarkSensor:
 def checkpoint(**changes: Any) -> CheckpointSensor:
     arguments: dict[str, Any] = {"task_id": "gate", "pipeline": "clicks", **changes}
     return CheckpointSensor(**arguments)
+
+
+def job(**changes: Any) -> StreamingJobSensor:
+    arguments: dict[str, Any] = {"task_id": "gate", "pipeline": "clicks", **changes}
+    return StreamingJobSensor(**arguments)
+
+
+def freshness(**changes: Any) -> FreshnessSensor:
+    arguments: dict[str, Any] = {"task_id": "gate", "pipeline": "clicks", **changes}
+    return FreshnessSensor(**arguments)
+
+
+def lag(**changes: Any) -> LagSensor:
+    arguments: dict[str, Any] = {"task_id": "gate", "pipeline": "clicks", **changes}
+    return LagSensor(**arguments)
 
 
 def committed(epoch: int, at: datetime) -> dict[str, Any]:
@@ -304,6 +322,106 @@ def test_a_job_that_has_ended_takes_no_more_checkpoints(
 
     with pytest.raises(JobEndedError, match="its input has ended"):
         airflow_run.execute(checkpoint(epoch=9, deferrable=deferrable))
+
+
+@both
+@pytest.mark.parametrize(
+    ("state", "states", "reached"),
+    [
+        ("running", ["Scheduling", "Running"], "Running"),
+        ("running", ["Scheduling", "Finished"], "Finished"),
+        ("finished", ["Running", "Finished"], "Finished"),
+        ("stopped", ["Running", "Stopping", "Stopped"], "Stopped"),
+        ("failed", ["Running", "Recovering", "Failed"], "Failed"),
+    ],
+)
+def test_the_state_of_a_job_is_waited_for(
+    plane: FakeControlPlane, airflow_run: Run, state: str, states: list[str], reached: str, deferrable: bool
+) -> None:
+    plane.add("clicks", states=deque(states), stop="checkpoint" if state == "stopped" else "none")
+
+    assert airflow_run.execute(job(state=state, deferrable=deferrable))["state"] == reached
+
+
+@both
+@pytest.mark.parametrize(
+    ("state", "end", "message"),
+    [
+        ("failed", "Finished", "its input has ended"),
+        ("running", "Stopped", "stopped"),
+        ("stopped", "Failed", "no disk"),
+    ],
+)
+def test_a_job_that_rests_in_another_state_fails_the_sensor(
+    plane: FakeControlPlane, airflow_run: Run, state: str, end: str, message: str, deferrable: bool
+) -> None:
+    plane.add("clicks", states=deque(["Scheduling", end]), stop="checkpoint", failure=("run.disk", "no disk"))
+
+    with pytest.raises(JobEndedError, match=message):
+        airflow_run.execute(job(state=state, deferrable=deferrable))
+
+
+def test_a_state_that_there_is_not_is_refused(plane: FakeControlPlane, airflow_run: Run) -> None:
+    with pytest.raises(ValueError, match="state is one of running, finished, stopped, failed, not 'Runing'"):
+        airflow_run.execute(job(state="Runing"))
+    assert plane.requests == []
+
+
+@both
+def test_output_is_fresh_when_it_is_no_older_than_asked(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    now = datetime.now(UTC)
+    plane.add("clicks", watermarks=deque([now - timedelta(hours=2), now + timedelta(hours=1)]), certifies=True)
+
+    result = airflow_run.execute(freshness(at_most=timedelta(hours=1), table="counts", deferrable=deferrable))
+
+    asked = [request.query for request in plane.matching_requests("GET", "/watermark$")]
+    assert ("certificate" in result, [query["table"] for query in asked]) == (False, ["counts", "counts"])
+    assert [set(query) for query in asked] == [{"past", "timeout_seconds", "by", "table"}] * 2
+    assert {query["timeout_seconds"] for query in asked} == {"0"}
+    assert all(int(query["past"]) < to_micros(now) for query in asked)
+
+
+@both
+def test_a_lag_is_waited_for_until_it_is_steady(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch, deferrable: bool
+) -> None:
+    now = datetime.now(UTC)
+    pipeline = plane.add("clicks")
+    pipeline.checkpoints = [committed(3, now - timedelta(hours=9))]
+    far_on = {**committed(4, now - timedelta(hours=8)), "watermark": to_micros(now + timedelta(hours=1))}
+    _on_sleep(airflow_run, monkeypatch, {1: lambda: _commit(pipeline, far_on)})
+
+    result = airflow_run.execute(
+        lag(at_most=timedelta(hours=1), steady=timedelta(hours=7), poke_interval=1, deferrable=deferrable)
+    )
+
+    assert result["epoch"] == 4
+    assert {request.query["limit"] for request in plane.matching_requests("GET", "/checkpoints$")} == {"1000"}
+
+
+@both
+def test_a_lag_of_a_job_that_has_failed_is_not_waited_for(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
+    plane.add("clicks", states=deque(["Running", "Failed"]), failure=("run.disk", "no disk"))
+
+    with pytest.raises(JobEndedError, match="no disk"):
+        airflow_run.execute(lag(at_least=timedelta(hours=1), deferrable=deferrable))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ({}, "give either at_most or at_least"),
+        ({"at_most": timedelta(1), "at_least": timedelta(1)}, "give either at_most or at_least"),
+        ({"at_most": timedelta(1), "steady": timedelta(-1)}, "steady must not be negative"),
+    ],
+)
+def test_bounds_that_say_nothing_are_refused(lengths: dict[str, timedelta], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lag(**lengths)
 
 
 def _commit(pipeline: FakePipeline, checkpoint: dict[str, Any]) -> None:

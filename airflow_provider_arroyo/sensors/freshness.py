@@ -1,0 +1,44 @@
+"""Wait until the output of a stream is fresh."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_arroyo.calls import GateTime
+from airflow_provider_arroyo.sensors.base import PipelineSensor
+from airflow_provider_arroyo.waits import UntilFresh, Wait
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class FreshnessSensor(PipelineSensor):
+    """Wait until the committed output of a pipeline is complete up to a moment ago.
+
+    Unlike the instant of a `WatermarkSensor`, that moment goes along with the clock, so a stream that is far behind has
+    to catch up first. Nothing is certified: what is fresh now is not so for long. The output of a finished job is
+    always fresh.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param at_most: how old the output may be.
+    :param table: the sink that is looked at (templated); by default all of them.
+    :param by: `input` or `output` time, as for a `WatermarkSensor`.
+    """
+
+    template_fields: Sequence[str] = (*PipelineSensor.template_fields, "table")
+
+    def __init__(
+        self, *, pipeline: str, at_most: timedelta, table: str | None = None, by: GateTime = "input", **kwargs: Any
+    ) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        if at_most <= timedelta(0):
+            raise ValueError(f"at_most is longer than nothing, not {at_most}")
+        self.at_most = at_most
+        self.table = table
+        self.by = by
+
+    def wait(self, context: Context) -> Wait:
+        """Output of a moment ago."""
+        return UntilFresh(self.pipeline, self.at_most, self.table, self.by)

@@ -1,0 +1,56 @@
+"""Wait until a stream has caught up, or falls behind."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_arroyo.lag import LagBounds
+from airflow_provider_arroyo.sensors.base import PipelineSensor
+from airflow_provider_arroyo.waits import UntilLag, Wait
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+NOTHING = timedelta(0)
+
+
+class LagSensor(PipelineSensor):
+    """Wait until the watermark of a pipeline's committed output is, and stays for a while, so far behind the clock.
+
+    With `at_most` for a stream that catches up, with `at_least` for one that falls behind, such as before a
+    `RescaleOperator`. The lag is worked out from the newest thousand committed epochs, so it does not matter which
+    worker or triggerer looks. A source that is silent has a lag that grows.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param at_most: the most that it may be behind; this or `at_least`.
+    :param at_least: the least that it must be behind.
+    :param steady: for how long that must have been so; by default now is enough.
+    :param slack: by how much it may have been out of the bound within that time, so that a short peak does not make
+        the wait begin anew.
+    """
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        at_most: timedelta | None = None,
+        at_least: timedelta | None = None,
+        steady: timedelta = NOTHING,
+        slack: timedelta = NOTHING,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        if (at_most is None) is (at_least is None):
+            raise ValueError("give either at_most or at_least")
+        lengths = {"at_most": at_most, "at_least": at_least, "steady": steady, "slack": slack}
+        if negative := [name for name, length in lengths.items() if length is not None and length < NOTHING]:
+            raise ValueError(f"{negative[0]} must not be negative")
+        self.at_most = at_most
+        self.at_least = at_least
+        self.steady = steady
+        self.slack = slack
+
+    def wait(self, context: Context) -> Wait:
+        """The lag within its bound."""
+        return UntilLag(self.pipeline, LagBounds(self.at_most, self.at_least, self.steady, self.slack))
