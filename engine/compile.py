@@ -13,13 +13,21 @@ from engine.connectors import connector_of
 from engine.connectors.base import Table
 from engine.connectors.redirected import redirected
 from engine.delivery.target_names import first_collision
-from engine.errors import OptionValueError, ScriptRefused, SharedTargetError, SinkPrefixError
+from engine.errors import (
+    HintError,
+    OptionValueError,
+    ScriptRefused,
+    SharedTargetError,
+    SinkPrefixError,
+    TextPosition,
+)
 from engine.functions import user_functions
 from engine.plan.check import check
 from engine.plan.fingerprint import fingerprint
 from engine.plan.fuse import fuse
 from engine.plan.nodes import Scan, Write
 from engine.plan.operators import Operator, operators_of
+from engine.plan.pins import pins_of
 from engine.plan.rules import optimize
 from engine.plan.split import Parts, split
 from engine.plan.stable_text import stable_text
@@ -124,6 +132,7 @@ def compile_script(
     described |= {f"function {name}": udf.file.digest for name, udf in called.by_name.items()}
     parts, text = split(writes), fingerprint(writes, described)
     program = Program(writes, tables, parts, text, called, declared=tables, without_prefix=translation.tables)
+    _check_pins(program, translation.pins)
     _check_readers(program)
     _check_targets(program)
     return replace(program, tables={name: _narrow(table, program.scans) for name, table in program.tables.items()})
@@ -134,6 +143,15 @@ def _under(prefix: SinkPrefix, translation: Translation) -> Mapping[str, Table]:
     if complaints:
         raise ScriptRefused([SinkPrefixError(error.message, hint=error.hint, at=prefix.at) for error in complaints])
     return tables
+
+
+def _check_pins(program: Program, pins: Mapping[str, TextPosition]) -> None:
+    """Refuse two names for one operator, which several queries of the script share."""
+    lost = pins_of(program.writes) - pins_of(program.parts.branches)
+    if lost:
+        hint = "leave one of the hints out: equal queries share what they keep"
+        unused = [HintError(f"id({name}) is the second name of an operator", hint=hint, at=pins[name]) for name in lost]
+        raise ScriptRefused(unused)
 
 
 def _check_readers(program: Program) -> None:

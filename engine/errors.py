@@ -250,6 +250,12 @@ class UnknownSettingError(SqlError):
     code = "sql.unknown_setting"
 
 
+class HintError(SqlError):
+    """A comment `/*+ ... */` is no hint that we know, or names nothing."""
+
+    code = "sql.hint"
+
+
 class TooLargeError(SqlError):
     """The script is larger or more deeply nested than the limits allow."""
 

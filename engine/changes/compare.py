@@ -38,10 +38,10 @@ def compare(
     have though the rows that come to them have changed; operators, sources and sinks in `reset` begin anew, or go.
     `parallelism` is that of both, where it is known. Nothing is read or written."""
     consent = Consent(frozenset(keep_state), frozenset(reset))
-    pairs = pairs_of(before.operators, after.operators)
+    is_same = before.fingerprint == after.fingerprint
+    pairs = pairs_of(before.operators, after.operators, is_same=is_same)
     moves = moves_of(pairs, after)
     _check_names(consent, pairs, before, after)
-    is_same = before.fingerprint == after.fingerprint
     fresh = new_sources(before, after, consent.reset)
     verdicts = [
         *source_verdicts(before, after, consent.reset),

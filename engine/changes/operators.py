@@ -4,14 +4,15 @@
     after    tumble-3f0c of page = '/a'   keeps user, count(*)     REFUSED: which rows come to it has changed
              session-77aa of page = '/'   keeps user, count(*)     STATE_NEW
 
-The same id means the same source, keys and window. Where rows and columns are the same as well, the state is right as
-it is; where they differ, it is not guessed what the old one is good for.
+The same id means the same source, keys and window, unless a hint has pinned it: then it is the operator of that name,
+and what it means is compared with what it meant. Where rows and columns are the same as well, the state is right as it
+is; where they differ, it is not guessed what the old one is good for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeAlias
 
@@ -54,10 +55,12 @@ class Pair:
         return operator.id
 
 
-def pairs_of(before: Sequence[Operator], after: Sequence[Operator]) -> list[Pair]:
+def pairs_of(before: Sequence[Operator], after: Sequence[Operator], *, is_same: bool = False) -> list[Pair]:
     """Which operators belong together: those that mean the same, first where rows and columns are the same, then where
     only the columns are, then in the order in which they stand; of several those below the same operator, or for the
-    same sinks. New ones in their order, then what is gone."""
+    same sinks. One that has the same pinned name in both scripts belongs to that, whatever it means; where the scripts
+    mean the same (`is_same`), names are nothing. New ones in their order, then what is gone."""
+    names = set() if is_same else _pins(before) & _pins(after)
     partners: dict[int, Operator] = {}
     unpaired = list(before)
     # an operator comes before all below it, so the nearest above one is the last of those
@@ -69,10 +72,15 @@ def pairs_of(before: Sequence[Operator], after: Sequence[Operator]) -> list[Pair
         reader = partners.get(above[new.number].number)
         return reader is not None and old.number in reader.below
 
-    for matches in (_same, _same_columns, _same_identity):
+    def may_meet(old: Operator, new: Operator) -> bool:
+        return old.pin == new.pin or names.isdisjoint({old.pin, new.pin})
+
+    for matches in (_same, _same_columns, _same_identity, *([_same_pin] if names else [])):
         for is_suitable in (is_in_place, _anywhere):
             for new in after:
-                suitable = (old for old in unpaired if matches(old, new) and is_suitable(old, new))
+                suitable = (
+                    old for old in unpaired if may_meet(old, new) and matches(old, new) and is_suitable(old, new)
+                )
                 if new.number not in partners and (old := next(suitable, None)) is not None:
                     partners[new.number] = old
                     unpaired.remove(old)
@@ -95,6 +103,17 @@ def _same_identity(old: Operator, new: Operator) -> bool:
     return old.identity == new.identity
 
 
+def _same_pin(old: Operator, new: Operator) -> bool:
+    return old.pin is not None and old.pin == new.pin
+
+
+def _pins(operators: Sequence[Operator]) -> set[str | None]:
+    return {operator.pin for operator in operators} - {None}
+
+
+OTHER = "it means something else"
+"""Why the state of an operator is of no use to the one that is called the same."""
+
 Moves: TypeAlias = Mapping[int, Migration | Reform | str]
 """For the number of a new operator that has other columns than the old one how it goes on with that state, or in words
 why it cannot."""
@@ -103,7 +122,7 @@ why it cannot."""
 def moves_of(pairs: Sequence[Pair], after: Program) -> Moves:
     """How the operators of the program `after` could go on whose columns have changed."""
     return {
-        pair.new.number: migration_of(pair.old, pair.new, after)
+        pair.new.number: migration_of(pair.old, pair.new, after) if _same_identity(pair.old, pair.new) else OTHER
         for pair in pairs
         if pair.old is not None and pair.new is not None and not _same_columns(pair.old, pair.new)
     }
@@ -172,6 +191,8 @@ def _of_both(
         shown = "rows that it has kept from before stay in its results" if old.rows != new.rows else ""
         return Verdict("operator", old.id, Change.STATE_KEPT, reason, shown)
     reasons, ways = [], [f"--reset {old.id} gives up its state"]
+    if not _same_identity(old, new):
+        return Verdict("operator", old.id, Change.REFUSED, f"{_difference_of_meaning(old, new)}: {ways[-1]}")
     if isinstance(move, str):
         reasons += [_difference_of_columns(old.columns, new.columns), *filter(None, [move])]
     if old.rows != new.rows:
@@ -262,6 +283,14 @@ def _difference_of_rows(old: Operator, new: Operator) -> str:
     return "the event time of its rows, or what is below it, has changed"
 
 
+def _difference_of_meaning(old: Operator, new: Operator) -> str:
+    """In words, what an operator is now that is called the same."""
+    before, after = (f"{grouping(operator.node)} of {_tables(operator)}" for operator in (old, new))
+    if before == after:
+        return f"it is {after} still, of rows that are made in another way, so its state is of others"
+    return f"it is {after} instead of {before}, so its state is of something else"
+
+
 def _difference_of_columns(old: Sequence[Part], new: Sequence[Part]) -> str:
     came, went = _came_and_went(old, new)
     if came or went:
@@ -311,4 +340,12 @@ def operator_verdicts(
         verdict = _verdict_of(pair, consent, pairs, kept, moves, new_sources)
         if is_same and verdict.change is Change.STATE_KEPT:
             verdict = Verdict("operator", verdict.name, Change.SAME)
-        yield verdict
+        yield _renamed(verdict, pair)
+
+
+def _renamed(verdict: Verdict, pair: Pair) -> Verdict:
+    """With what the operator is called from now on, where a hint says so."""
+    if pair.old is None or pair.new is None or pair.old.pin == pair.new.pin:
+        return verdict
+    reason = "; ".join(filter(None, (f"it is called {pair.new.id} in the new script", verdict.reason)))
+    return replace(verdict, reason=reason)

@@ -456,6 +456,9 @@ SELECT row_time() AS t FROM events;
 --: bits
 SELECT value & 6 | 1 # 3 AS a, value << 2 >> 1 AS b FROM events;
 
+--+ SELECT /*+ id(name) */ ...
+SELECT /*+ id(visits) */ key, count(*) AS n FROM events GROUP BY key, tumble(INTERVAL '1 minute');
+
 --: arrow_cast, arrow_typeof
 SELECT arrow_cast(value, 'Int32') AS a, arrow_typeof(value) AS b FROM events;
 

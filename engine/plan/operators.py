@@ -8,7 +8,8 @@ same, wherever it stands and whatever its columns are called.
     columns   user, count(*)    what it keeps of them, in the order in which it keeps it
 
 Operators with the same id keep the same thing of the same source; whether the state of the first is right for the
-second is a matter of `rows` and `columns`. See docs/decisions/operators-are-known-by-what-they-mean.md.
+second is a matter of `rows` and `columns`. A hint of the script can put a name in place of the id, and changes nothing
+of what the operator is. See docs/decisions/operators-are-known-by-what-they-mean.md.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ class Operator:
     where a program has several of them, `id` tells them apart. `number` is the one that Spark's checkpoint has for it.
     `rows` is a text for which rows come to it; `conditions` are what is known of that, `functions` the user's functions
     that have made them. `columns` are what it keeps. `below` are the numbers of all operators that its rows come
-    through, `sinks` the tables that get what its branch releases. A window `is_read_in_order` whose aggregates are all
-    read above it, in its own order: then that is the order in which Spark keeps them."""
+    through, `sinks` the tables that get what its branch releases. `pin` is the name that a hint has given it. A window
+    `is_read_in_order` whose aggregates are all read above it, in its own order: then that is the order in which Spark
+    keeps them."""
 
     id: str
     identity: str
@@ -75,6 +77,7 @@ class Operator:
     below: tuple[int, ...]
     sinks: tuple[str, ...]
     is_read_in_order: bool = True
+    pin: str | None = None
 
 
 def _stateful_nodes(parts: Parts) -> Iterator[tuple[int, Stateful, Path]]:
@@ -132,7 +135,7 @@ def _operator(
     ]
     functions = meanings.functions_in(_exprs(node)).union(*(below.functions for below in inputs))
     return Operator(
-        id=f"{kind}-{identity[:8]}",
+        id=node.pin or f"{kind}-{identity[:8]}",
         identity=identity,
         kind=kind,
         number=number,
@@ -146,6 +149,7 @@ def _operator(
         below=tuple(range(number + 1, number + sum(map(is_stateful, walk(node))))),
         sinks=tuple(sorted(sinks)),
         is_read_in_order=not isinstance(node, WindowAggregate) or not reading_steps(node, path),
+        pin=node.pin,
     )
 
 

@@ -29,6 +29,7 @@ from engine.plan.nodes import (
     WindowJoin,
     Write,
 )
+from engine.plan.pins import with_pins_of
 from engine.plan.reads import read_by
 from engine.plan.tree import Node, inputs_of, walk, with_inputs
 
@@ -71,7 +72,9 @@ def split(writes: Sequence[Write]) -> Parts:
             return with_inputs(node, [cut(below) for below in inputs_of(node)])
         if node not in branches:
             branches.append(node)
-        return Branch(branches.index(node), node.schema)
+        place = branches.index(node)
+        branches[place] = with_pins_of(branches[place], node)
+        return Branch(place, node.schema)
 
     epoch = tuple(Write(cut(write.input), write.table) for write in writes)
     return Parts(tuple(branches), epoch)

@@ -5,7 +5,8 @@
 
 Every class has a tag that stays when the class or one of its fields is renamed: states outlive the code. Fields have
 theirs by position. One that is added later has a default, and its tag stands behind a semicolon: it is written only
-where it differs from the default, so that plans which do not use it stay what they were.
+where it differs from the default, so that plans which do not use it stay what they were. A field by which values are
+not compared is never written.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ TAGS: Mapping[type, str] = {
     nodes.Write: "Write(input, table)",
     nodes.Branch: "Branch(index, columns)",
     nodes.WindowJoin: "WindowJoin(left, right, kind, windows, equal, condition)",
-    nodes.UpdatingJoin: "UpdatingJoin(left, right, kind, equal, condition, ttl)",
+    nodes.UpdatingJoin: "UpdatingJoin(left, right, kind, equal, condition, ttl; pin)",
     nodes.LookupJoin: "LookupJoin(input, table, columns, kind, key)",
-    nodes.UpdatingTop: "UpdatingTop(input, function, partition, order, number, limit, ttl)",
+    nodes.UpdatingTop: "UpdatingTop(input, function, partition, order, number, limit, ttl; pin)",
     nodes.Over: "Over(input, window, functions)",
     nodes.Top: "Top(input, window, order, limit, offset)",
     nodes.Unnest: "Unnest(input, name, array)",
-    nodes.WindowAggregate: "WindowAggregate(input, window, window_name, keys, aggregates)",
+    nodes.WindowAggregate: "WindowAggregate(input, window, window_name, keys, aggregates; pin)",
     nodes.Partials: "Partials(input, condition, stretch, keys, columns, aggregates)",
     nodes.LateRows: "LateRows(input, window)",
-    nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl; began_as, form)",
+    nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl; began_as, form, pin)",
     # what they are made of
     nodes.Order: "Order(expr, descending, nulls_first)",
     nodes.Frame: "Frame(unit, start, end)",
@@ -119,5 +120,5 @@ def _members(value: object, tag: Tag) -> Iterator[str]:
     declared: tuple[Field[object], ...] = fields(value)  # type: ignore[arg-type]  # every class with a tag is a dataclass
     for name, field in zip((*tag.fields, *tag.later), declared, strict=True):
         content = getattr(value, field.name)
-        if name in tag.fields or content != field.default:
+        if name in tag.fields or (field.compare and content != field.default):
             yield f"{name}={stable_text(content)}"

@@ -34,6 +34,7 @@ from engine.sql.complaints import Complaints, errors_located
 from engine.sql.inserts import as_sink_columns, fit_columns, with_insert_names
 from engine.sql.query.names_of_changes import refuse_names_of_changes
 from engine.sql.query.nondeterministic import refuse_nondeterministic
+from engine.sql.query.operator_hints import OperatorHints
 from engine.sql.query.queries import UPDATING_TTL, Queries
 from engine.sql.query.relation_columns import column_of
 from engine.sql.query.set_operations import unite
@@ -52,12 +53,14 @@ from engine.sql.text.pieces import STATEMENTS
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """What a script means: its writes, and every table they touch."""
+    """What a script means: its writes, and every table they touch. `pins` are the names that hints give to operators,
+    each with where it stands."""
 
     writes: tuple[Write, ...]
     tables: Mapping[str, Table]
     sink_prefix: SinkPrefix | None = None
     """Under what it writes, where that is elsewhere than the tables say."""
+    pins: Mapping[str, TextPosition] = field(default_factory=dict)
 
 
 def translate(script: Script, default_sink: str, connections: Connections | None = None) -> Translation:
@@ -94,6 +97,7 @@ class _ScriptReader:
     size: int = 0
     updating_ttl: timedelta = UPDATING_TTL
     sink_prefix: SinkPrefix | None = None
+    hints: OperatorHints = field(default_factory=OperatorHints)
 
     def read(self, statement: Statement) -> None:
         """Note what a statement declares or writes. One that was refused still gives its name, so that nobody is told
@@ -110,7 +114,7 @@ class _ScriptReader:
                 self.catalog.give_up(statement.declares)
 
     def _read(self, node: exp.Expr) -> None:
-        refused = list(refused_clauses(node, self.script))
+        refused = [*refused_clauses(node, self.script), *self.hints.read(node, self.script)]
         for complaint in refused:
             self.complaints.add(complaint)
         match node:
@@ -132,8 +136,10 @@ class _ScriptReader:
         writes = (*writes, *(late.write for late in late_writes))
         self.sinks |= {late.table.name: late.table for late in late_writes}
         tables = with_dead_letter_tables(self.catalog, self.sinks, self.complaints)
+        for complaint in self.hints.complaints({*self.catalog.entries, *map(str.lower, self.sinks)}):
+            self.complaints.add(complaint)
         self.complaints.raise_any()
-        return Translation(writes, tables, self.sink_prefix)
+        return Translation(writes, tables, self.sink_prefix, self.hints.names)
 
     def _set(self, value: timedelta | SinkPrefix) -> None:
         if not isinstance(value, SinkPrefix):
@@ -148,7 +154,7 @@ class _ScriptReader:
         self.sink_prefix = value
 
     def _translate_query(self, query: exp.Expr) -> Relation:
-        relation = Queries(self.script, self.catalog, self.updating_ttl).translate(query)
+        relation = Queries(self.script, self.catalog, self.updating_ttl, hints=self.hints).translate(query)
         count_relations(relation.rows)
         refuse_nondeterministic(relation.rows)
         refuse_names_of_changes(relation.rows, self.script, query)

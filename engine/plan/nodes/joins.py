@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal, TypeAlias
 
@@ -38,7 +38,8 @@ class WindowJoin(Node):
 @dataclass(frozen=True, slots=True)
 class UpdatingJoin(Node):
     """Pairs of rows, whenever they come, for which all equalities and the condition are true. Both sides are kept for
-    `ttl` after their last change. It gives changes, unless it is inner or semi and both sides only ever append."""
+    `ttl` after their last change. It gives changes, unless it is inner or semi and both sides only ever append. `pin`
+    is as in `WindowAggregate`."""
 
     left: Node
     right: Node
@@ -46,6 +47,7 @@ class UpdatingJoin(Node):
     equal: tuple[Pair, ...]
     condition: Expr | None
     ttl: timedelta
+    pin: str | None = field(default=None, compare=False)
 
     @property
     def schema(self) -> Schema:

@@ -6,7 +6,7 @@ in order gives, at any epoch, the batch answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from engine.plan.expr import Named, is_nullable
@@ -23,7 +23,7 @@ class UpdatingAggregate(Node):
     """One row per key, replaced at the end of every epoch that changed it, and taken back when the last row of the key
     goes. Without keys there is one row from the first input row on. Without aggregates it is a DISTINCT of the keys.
     A key is forgotten `ttl` after its last change. One that was changed while it ran is told what its state `began_as`,
-    and by its `form` what it is to be."""
+    and by its `form` what it is to be. `pin` is as in `WindowAggregate`."""
 
     input: Node
     keys: tuple[Named, ...]
@@ -31,6 +31,7 @@ class UpdatingAggregate(Node):
     ttl: timedelta
     began_as: tuple[str, ...] | None = None
     form: tuple[str, ...] = ()
+    pin: str | None = field(default=None, compare=False)
 
     @property
     def schema(self) -> Schema:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal, TypeAlias
 
@@ -20,7 +20,7 @@ class UpdatingTop(Node):
     """The rows of each partition and their place in an order, as it is after every epoch: rows are taken back when
     others move them. Only places up to `limit` are given, all when there is none. `number` is the column of the place,
     None when nobody reads it. Rows that are equal in the order have one among themselves all the same, by what they
-    hold. A partition is forgotten `ttl` after its last change."""
+    hold. A partition is forgotten `ttl` after its last change. `pin` is as in `WindowAggregate`."""
 
     input: Node
     function: Ranking
@@ -29,6 +29,7 @@ class UpdatingTop(Node):
     number: str | None
     limit: int | None
     ttl: timedelta
+    pin: str | None = field(default=None, compare=False)
 
     @property
     def schema(self) -> Schema:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeAlias
 
@@ -156,13 +156,15 @@ class Partials(Node):
 @dataclass(frozen=True, slots=True)
 class WindowAggregate(Node):
     """One row per window and key, once, when the watermark has passed the window's end. The columns are the
-    keys, the window as a struct of start and end, and the aggregates. Its event time is just before the end."""
+    keys, the window as a struct of start and end, and the aggregates. Its event time is just before the end. `pin` is
+    what a hint of the script calls it, which is no part of what it is."""
 
     input: Node
     window: Window
     window_name: str
     keys: tuple[Named, ...]
     aggregates: tuple[NamedAggregate, ...]
+    pin: str | None = field(default=None, compare=False)
 
     @property
     def schema(self) -> Schema:

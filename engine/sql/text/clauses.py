@@ -17,7 +17,20 @@ from engine.sql.text.parse import Script
 
 _SUPPORTED: dict[type[exp.Expr], frozenset[str]] = {
     exp.Select: frozenset(
-        {"with_", "expressions", "distinct", "from_", "where", "group", "having", "joins", "order", "limit", "offset"}
+        {
+            "with_",
+            "hint",
+            "expressions",
+            "distinct",
+            "from_",
+            "where",
+            "group",
+            "having",
+            "joins",
+            "order",
+            "limit",
+            "offset",
+        }
     ),
     exp.Distinct: frozenset({"expressions", "on"}),
     exp.Union: frozenset({"with_", "this", "expression", "distinct"}),
@@ -37,7 +50,7 @@ _SUPPORTED: dict[type[exp.Expr], frozenset[str]] = {
     exp.Between: frozenset({"this", "low", "high", "symmetric"}),
     exp.Trim: frozenset({"this", "expression", "position"}),
     exp.Column: frozenset({"this", "table", "db", "catalog"}),
-    exp.Insert: frozenset({"this", "expression", "overwrite"}),
+    exp.Insert: frozenset({"hint", "this", "expression", "overwrite"}),
     exp.Create: frozenset({"this", "kind", "expression", "exists", "properties", "replace", "clone"}),
     exp.Set: frozenset({"expressions"}),
     exp.SetItem: frozenset({"this"}),

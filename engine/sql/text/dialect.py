@@ -7,6 +7,7 @@
     topic TEXT METADATA FROM 'topic'      MetadataFrom, among the constraints of a column
     WITH ('abc')                          BareOption, to be refused with its text
     CREATE CONNECTION c WITH (...)        Create of kind CONNECTION
+    SELECT /*+ id(visits) */              Hint, with its text in `meta`; elsewhere such a comment is one like others
 
 It also notes where nodes begin (`positions.py`), and keeps what the parser would lose: the text of an INTERVAL of
 several lengths, and the column's expression in GENERATED ALWAYS AS.
@@ -64,6 +65,7 @@ class Arroyo(Postgres):
         KEYWORDS = {  # noqa: RUF012
             **{word: kind for word, kind in Postgres.Tokenizer.KEYWORDS.items() if word not in ("SESSION", "WINDOW")},
             "FLOAT": TokenType.FLOAT,
+            "/*+": TokenType.HINT,
         }
 
     class Parser(Postgres.Parser):  # type: ignore[misc, valid-type]  # the parser's classes are made at run time
@@ -108,6 +110,14 @@ class Arroyo(Postgres):
                 exp.Create(this=name, kind="CONNECTION", properties=self._parse_properties())
             )
             return connection
+
+        def _parse_hint(self) -> exp.Expression | None:
+            token = self._curr
+            if not self._match(TokenType.HINT) or token is None:
+                return None
+            hint: exp.Expression = exp.Hint()
+            hint.meta["written"] = token.text
+            return _starting_at(hint, token)
 
         def _parse_unary(self) -> exp.Expression | None:
             token = self._curr

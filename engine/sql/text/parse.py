@@ -32,7 +32,15 @@ from engine.errors import (
     TooLargeError,
 )
 from engine.sql.text.dialect import Arroyo
-from engine.sql.text.pieces import NOT_OUR_SQL, SIMPLER, check_piece, declared_name, pieces_of, tokens_of
+from engine.sql.text.pieces import (
+    NOT_OUR_SQL,
+    SIMPLER,
+    check_piece,
+    declared_name,
+    misplaced_hints,
+    pieces_of,
+    tokens_of,
+)
 from engine.sql.text.positions import position_at, start_around, start_of
 
 MAX_BYTES = 1024 * 1024
@@ -92,7 +100,7 @@ def parse(text: str) -> Script:
     if len(pieces) > MAX_STATEMENTS or len(tokens) > MAX_WORDS:
         message = f"the script has more than {MAX_STATEMENTS} statements or {MAX_WORDS} words"
         raise ScriptRefused([TooLargeError(message, hint="split it into several pipelines")])
-    complaints: list[EngineError] = []
+    complaints: list[EngineError] = list(misplaced_hints(tokens, text, line_starts))
     statements = [_statement(piece, text, line_starts, complaints) for piece in pieces]
     # One token may be two words, such as `ORDER BY`; it is found by the first.
     words = tuple((token.start, token.text.upper().split(" ", 1)[0]) for token in tokens)

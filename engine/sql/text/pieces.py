@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from engine.errors import ScriptRefused, SyntaxRefusedError, TooLargeError, UnsupportedStatementError
+from engine.errors import HintError, ScriptRefused, SyntaxRefusedError, TooLargeError, UnsupportedStatementError
 from engine.sql.text.dialect import Arroyo
 from engine.sql.text.positions import position_at
 
@@ -27,6 +27,8 @@ MAX_NESTING = 100
 
 STATEMENTS = "a pipeline holds CREATE CONNECTION, CREATE TABLE, CREATE VIEW, INSERT INTO ... SELECT, SELECT and SET"
 NOT_OUR_SQL = "this is not SQL for a pipeline; look at what comes just before this position"
+MISPLACED = "a hint cannot stand here"
+BEHIND_SELECT = "put it right behind SELECT"
 SIMPLER = "name parts of the query with CREATE VIEW"
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
@@ -81,6 +83,19 @@ def check_piece(piece: Sequence[Token], line_starts: Sequence[int]) -> None:
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
         if depth > MAX_NESTING:
             raise TooLargeError("the statement is nested too deeply", hint=SIMPLER, at=at)
+
+
+_COMMENT = re.compile(r"--[^\n]*|/\*(?P<hint>\+\s*\w+\s*\()?.*?\*/", re.DOTALL)
+
+
+def misplaced_hints(tokens: Sequence[Token], text: str, line_starts: Sequence[int]) -> Iterator[HintError]:
+    """A complaint for each comment between two tokens that looks like a hint. Behind SELECT it would be a token."""
+    ends = [0, *(token.end + 1 for token in tokens)]
+    for end, start in zip(ends, [*(token.start for token in tokens), len(text)], strict=True):
+        for comment in _COMMENT.finditer(text, end, start):
+            if comment["hint"] is not None:
+                at = position_at(line_starts, comment.start())
+                yield HintError(MISPLACED, hint=BEHIND_SELECT, at=at)
 
 
 def declared_name(piece: Sequence[Token]) -> str | None:
