@@ -91,6 +91,7 @@ LONG = (
     "system/test_kill_loop.py",
     "system/test_older_drivers.py",
     "system/test_outages.py",
+    "system/test_lag_example.py",
     "system/test_secrets_example.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",
