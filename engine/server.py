@@ -26,11 +26,11 @@ from engine import __version__
 from engine.api import deletions, go_back, savepoints
 from engine.api.app import build_app
 from engine.api.authentication import Rules
+from engine.api.caretaker import Caretaker
 from engine.api.context import Context, LastCalls
 from engine.api.drill_savepoint import Drills
 from engine.api.plan_query import plan_query
 from engine.api.plan_upgrade import plan_fork, plan_upgrade
-from engine.api.savepoint_rules import Caretaker
 from engine.api.sweep import Sweeper
 from engine.api.take_savepoint import take_savepoint
 from engine.api.target_registry import read_unread

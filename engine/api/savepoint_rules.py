@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
@@ -17,8 +15,8 @@ from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, ea
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun
 from engine.api.problems import refusals
-from engine.api.savepoint_removal import fates, finish, finish_all
-from engine.errors import EngineError, RetentionError
+from engine.api.savepoint_removal import fates, finish
+from engine.errors import RetentionError
 from engine.jobs.authors import CONTROL_PLANE
 from engine.jobs.records import JobRecord
 from engine.jobs.retention import Fate, Retention, check_retention
@@ -26,7 +24,6 @@ from engine.jobs.status import JobEvent
 from engine.store import events, pipelines, savepoint_rules, savepoints
 from engine.store.records import read_record
 
-LOG = logging.getLogger(__name__)
 ROUTER = APIRouter(prefix="/pipelines/{pipeline}", tags=["savepoints"], responses=refusals(404))
 Count = Annotated[int, Field(ge=1, le=100_000)]
 Micros = Annotated[int, Field(ge=1, le=3_155_760_000_000_000)]
@@ -80,14 +77,14 @@ def get_retention(pipeline: str, context: ContextDep) -> RetentionRules:
     """Show what of the savepoints is kept. Without any rule, all of them are."""
     with context.database.reading() as connection:
         policy = savepoint_rules.retention(connection, pipelines.get(connection, pipeline).id)
-    return _shown(policy)
+    return shown_retention(policy)
 
 
 @ROUTER.put("/savepoint-retention", response_model=RetentionRules, responses=refusals(400, 409, 412))
 def set_retention(pipeline: str, body: RetentionRules, request: ChangeRequestDep, context: ContextDep) -> Response:
     """Say what of the savepoints is kept. The control plane deletes the others, now and from now on."""
     policy = body.policy()
-    return _set(context, request, pipeline, policy, f"savepoints are kept by another policy: {_words(policy)}")
+    return _set(context, request, pipeline, policy, f"savepoints are kept by another policy: {retention_words(policy)}")
 
 
 @ROUTER.delete("/savepoint-retention", response_model=RetentionRules, responses=refusals(409, 412))
@@ -133,40 +130,6 @@ def prune_now(
     return response
 
 
-@dataclass(slots=True)
-class Caretaker:
-    """Does what is to be done for savepoints without being asked, on a thread of its own: goes on with deletions, and
-    applies policies."""
-
-    context: Context
-    interval: timedelta = timedelta(seconds=10)
-    _is_over: threading.Event = field(default_factory=threading.Event)
-
-    def run(self) -> None:
-        """Look again and again until closed."""
-        while not self._is_over.is_set():
-            try:
-                self.look()
-            except Exception:
-                LOG.exception("an error ends this look at the savepoints; the next one tries again")
-            self._is_over.wait(self.interval.total_seconds())
-
-    def look(self) -> None:
-        """Do what is to be done now."""
-        finish_all(self.context)
-        with self.context.database.reading() as connection:
-            kept_by_policy = savepoint_rules.with_retention(connection)
-        for pipeline_id in kept_by_policy:
-            try:
-                prune(self.context, pipeline_id)
-            except EngineError as error:  # the pipeline may have been deleted meanwhile
-                LOG.warning("the savepoints of pipeline %s are not pruned: %s", pipeline_id, error)
-
-    def close(self) -> None:
-        """Make `run` return."""
-        self._is_over.set()
-
-
 def prune(context: Context, pipeline_id: str) -> None:
     """Delete what goes by a pipeline's policy, if it has one."""
     with context.database.reading() as connection:
@@ -202,10 +165,11 @@ def _set(context: Context, request: ChangeRequest, pipeline: str, policy: Retent
         request.check(record)
         savepoint_rules.set_retention(connection, record.id, policy)
         note(connection, context, request, record.job_id, told)
-        return record_answer(connection, context, request, 200, _shown(policy))
+        return record_answer(connection, context, request, 200, shown_retention(policy))
 
 
-def _shown(policy: Retention | None) -> RetentionRules:
+def shown_retention(policy: Retention | None) -> RetentionRules:
+    """A policy as a body spells it."""
     if policy is None:
         return RetentionRules()
     return RetentionRules(
@@ -218,7 +182,8 @@ def _shown(policy: Retention | None) -> RetentionRules:
     )
 
 
-def _words(policy: Retention) -> str:
+def retention_words(policy: Retention) -> str:
+    """A policy in one line."""
     counts = [("last", policy.keep_last), ("daily", policy.daily), ("weekly", policy.weekly)]
     ages = [("max age", policy.max_age), ("upgrades for", policy.upgrades_for)]
     return ", ".join(f"{name} {value}" for name, value in [*counts, *ages] if value is not None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from typing import Annotated
 
@@ -71,19 +71,30 @@ def verify(
 
 def begin(context: Context, stored: Savepoint, kind: TaskKind, work: Work) -> Response:
     """Have something done with a savepoint. The same thing that is done already is waited for."""
-    if stored.state != "completed":
-        raise SavepointError(f"savepoint {stored.id} is {stored.state}", hint="only a completed savepoint can be read")
-    running = context.holds.begin(stored.id, SavepointTask(kind, context.clock()))
-    if running is None:
-        future = context.readers.submit(_run, context, stored, kind, work)
+    if (future := start(context, stored, kind, work)) is not None:
         wait([future], context.settle_wait.total_seconds())
-    elif running.kind != kind:
-        raise PipelineBusyError(f"savepoint {stored.id} is busy: {running.kind}", hint="wait until that is over")
     task = context.holds.tasks[stored.id]
     with context.database.reading() as connection:
         current = savepoints.get(connection, stored.pipeline_id, stored.id)
     shown = answers.savepoint(current, context.directory, task).model_dump(mode="json")
     return JSONResponse(shown, 202 if task.state == "running" else 200)
+
+
+def start(context: Context, stored: Savepoint, kind: TaskKind, work: Work) -> Future[None] | None:
+    """Have something done with a savepoint, by and by; None when the same is done already."""
+    if stored.state != "completed":
+        raise SavepointError(f"savepoint {stored.id} is {stored.state}", hint="only a completed savepoint can be read")
+    running = context.holds.begin(stored.id, SavepointTask(kind, context.clock()))
+    if running is None:
+        return context.readers.submit(_run, context, stored, kind, work)
+    if running.kind != kind:
+        raise PipelineBusyError(f"savepoint {stored.id} is busy: {running.kind}", hint="wait until that is over")
+    return None
+
+
+def start_drill(context: Context, stored: Savepoint, job_id: str) -> None:
+    """Have a savepoint restored into a scratch directory and read, by and by."""
+    start(context, stored, "drill", lambda held: _verify(context, held, job_id, drill=True))
 
 
 def _run(context: Context, stored: Savepoint, kind: TaskKind, work: Work) -> None:

@@ -30,21 +30,31 @@ def add_options(parser: ArgumentParser) -> None:
     """The options of all actions; `check_options` refuses those of another one."""
     for name, what in (("--keep-last", "savepoints"), ("--daily", "days"), ("--weekly", "weeks")):
         which = "the newest ones" if what == "savepoints" else f"the last one of each of so many {what} that have one"
-        parser.add_argument(name, type=int, metavar="N", help=f"Keep {which} (retention, prune)")
+        parser.add_argument(name, type=int, metavar="N", help=f"Keep {which} (retention, schedule, prune)")
     parser.add_argument(
-        "--max-age", metavar="DURATION", help="Delete what is older, for example '30 days' (retention, prune)"
+        "--max-age", metavar="DURATION", help="Delete what is older, for example '30 days' (retention, schedule, prune)"
     )
     parser.add_argument(
         "--upgrades-for",
         metavar="DURATION",
-        help="Keep those from before an upgrade this long (retention, prune; default: for ever)",
+        help="Keep those from before an upgrade this long (retention, schedule, prune; default: for ever)",
     )
-    parser.add_argument("--time-zone", metavar="ZONE", help="Count the days and weeks of this zone (default: UTC)")
+    parser.add_argument("--time-zone", metavar="ZONE", help="Go by the clocks of this zone (default: UTC)")
     parser.add_argument(
-        "--drill", action="store_true", help="Restore it into a scratch directory and read all its state (verify)"
+        "--drill",
+        action="store_true",
+        help="Restore it into a scratch directory and read all its state (verify; schedule: each one)",
     )
     base = "Send nothing again that an earlier export at this place has; either can go without the other (export)"
     parser.add_argument("--base", metavar="PLACE", help=base)
+    parser.add_argument("--cron", metavar="FIELDS", help="Take one at these instants, such as '30 2 * * *' (schedule)")
+    parser.add_argument(
+        "--blackout",
+        action="append",
+        metavar="WINDOW",
+        help="Take none in this window, such as 'mon-fri 09:00-17:00'; give it again for further ones (schedule)",
+    )
+    parser.add_argument("--never", action="store_true", help="Have the control plane take none (schedule)")
     parser.add_argument("--keep-all", action="store_true", help="Have the control plane delete nothing (retention)")
 
 
@@ -147,6 +157,44 @@ def _rules(args: Namespace) -> dict[str, Json]:
     return rules
 
 
+def _schedule(args: Namespace) -> int:
+    client, path, rules = connect(args), path_of(args, "savepoint-schedule"), _rules(args)
+    if args.cron is not None and args.never:
+        raise RequestError("--never leaves no --cron", hint="leave one of them out")
+    if args.cron is None and (rules or args.blackout or args.drill):
+        raise RequestError("a schedule needs its instants", hint="give --cron '30 2 * * *' and all else that is wanted")
+    if args.never:
+        answer = client.send("DELETE", path, None)
+    elif args.cron is None:
+        answer = client.get(path)
+    else:
+        body: dict[str, Json] = {"cron": args.cron, "blackout": args.blackout or [], "drill": args.drill}
+        if args.time_zone is not None:
+            body["time_zone"] = args.time_zone
+        if rules.keys() - {"time_zone"}:
+            body["retention"] = rules
+        answer = client.send("PUT", path, body)
+    show(args, answer, _describe_schedule)
+    return 0
+
+
+def _describe_schedule(schedule: Mapping[str, Json]) -> str:
+    kept = _describe_rules(_as_object(schedule.get("retention")))
+    if schedule.get("cron") is None:
+        return f"no savepoints are taken by themselves\n{kept}"
+    last, blackout = _as_object(schedule.get("last")), schedule.get("blackout")
+    said = [instant(last.get("at")), *(last.get(name) for name in ("state", "savepoint", "reason"))]
+    rows: list[tuple[str, object]] = [
+        ("cron", schedule.get("cron")),
+        ("time zone", schedule.get("time_zone")),
+        ("blackout", ", ".join(map(str, blackout)) if isinstance(blackout, list) and blackout else None),
+        ("drill", "yes" if schedule.get("drill") else "no"),
+        ("next", instant(schedule.get("next_at"))),
+        ("last", " ".join(str(word) for word in said if word is not None) or None),
+    ]
+    return f"{facts(rows)}\n{kept}"
+
+
 def _describe_rules(rules: Mapping[str, Json]) -> str:
     shown: list[tuple[str, object]] = [
         ("keep last", rules.get("keep_last")),
@@ -233,5 +281,6 @@ ACTIONS: Mapping[str, SavepointAction] = {
     "delete": SavepointAction(("PIPELINE", "SAVEPOINT"), (), _delete),
     "prune": SavepointAction(("PIPELINE",), (*_RULES, "dry_run"), _prune),
     "retention": SavepointAction(("PIPELINE",), (*_RULES, "keep_all"), _retention),
+    "schedule": SavepointAction(("PIPELINE",), (*_RULES, "cron", "blackout", "drill", "never"), _schedule),
 }
 """Beside `take`, in the order in which the help names them."""

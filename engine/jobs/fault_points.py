@@ -42,6 +42,17 @@ class SavepointPoint(StrEnum):
     """Its files are gone, and the records say that it is still to go."""
 
 
+class SchedulePoint(StrEnum):
+    """A place in the life of a savepoint that is scheduled at which the control plane may die."""
+
+    BEFORE_SCHEDULED = "before_scheduled"
+    """It is decided that the savepoint of an instant is to be taken, and not written down."""
+    AFTER_SCHEDULED = "after_scheduled"
+    """It is written down, and nothing is taken."""
+    AFTER_OUTCOME = "after_outcome"
+    """It is written down what came of it, and its drill has not begun."""
+
+
 class DriverPoint(StrEnum):
     """A place in the life of a driver, or of work on a state between two runs."""
 

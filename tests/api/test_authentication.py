@@ -73,6 +73,7 @@ def test_the_api_describes_itself(plane: Plane) -> None:
             "/pipelines/{pipeline}/rollback",
             "/pipelines/{pipeline}/savepoint-imports/{savepoint}",
             "/pipelines/{pipeline}/savepoint-retention",
+            "/pipelines/{pipeline}/savepoint-schedule",
             "/pipelines/{pipeline}/savepoints",
             "/pipelines/{pipeline}/savepoints/import",
             "/pipelines/{pipeline}/savepoints/prune",

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from engine.api import savepoint_removal
-from engine.api.savepoint_rules import Caretaker
+from engine.api.caretaker import Caretaker
 from engine.checkpoints import moves
 from engine.checkpoints.fault_points import MovePoint
 from engine.checkpoints.savepoints import verify

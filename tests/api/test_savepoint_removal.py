@@ -16,8 +16,8 @@ import pytest
 from httpx import Response
 
 from engine.api import savepoint_removal
+from engine.api.caretaker import Caretaker
 from engine.api.plan_restore import plan_restore
-from engine.api.savepoint_rules import Caretaker
 from engine.api.savepoint_use import holding
 from engine.cli import main
 from engine.delivery.faults import ALLOWED, ARMED

@@ -1,0 +1,147 @@
+"""When a pipeline's savepoints are taken by themselves: set a schedule, see what came of it, and drop it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+from sqlalchemy import Connection
+
+from engine.api.bodies import Body
+from engine.api.change_request import ChangeRequestDep, again, earlier_answer, note, record_answer
+from engine.api.context import ContextDep
+from engine.api.problems import refusals
+from engine.api.savepoint_rules import RetentionRules, retention_words, shown_retention
+from engine.api.scheduled_savepoints import next_after
+from engine.errors import RequestError
+from engine.instants import to_micros
+from engine.jobs.savepoint_schedule import Schedule, read_timetable, words_of
+from engine.store import pipelines, savepoint_rules
+from engine.store.savepoint_rules import StoredSchedule
+
+ROUTER = APIRouter(prefix="/pipelines/{pipeline}/savepoint-schedule", tags=["savepoints"], responses=refusals(404))
+
+
+class ScheduleRules(Body):
+    """When savepoints are taken: at instants, once each, while the pipeline runs."""
+
+    cron: str = Field(
+        max_length=256,
+        description="Minute, hour, day of the month, month and day of the week: `30 2 * * *` is 02:30 every day.",
+    )
+    time_zone: str = Field(default="UTC", max_length=64, description="Whose clocks are meant.")
+    blackout: list[Annotated[str, Field(max_length=64)]] = Field(
+        default=[],
+        max_length=32,
+        description="Windows in which none is taken, such as `mon-fri 09:00-17:00`, by the same clocks.",
+    )
+    drill: bool = Field(
+        default=False,
+        description="Whether each is restored into a scratch directory afterwards, and every row of its state read.",
+    )
+    retention: RetentionRules | None = Field(
+        default=None, description="What of the pipeline's savepoints is kept; without it, that stays as it is."
+    )
+
+    def schedule(self) -> Schedule:
+        """The schedule itself."""
+        return Schedule(self.cron, self.time_zone, tuple(self.blackout), self.drill)
+
+
+class ScheduleOutcome(BaseModel):
+    """What came of the last instant that was due."""
+
+    at: int = Field(description="The instant.")
+    state: str = Field(description="`taking`, `taken`, `drilling`, `proven`, `left_out` or `failed`.")
+    savepoint: str | None = Field(description="The savepoint, if one was taken.")
+    reason: str | None = Field(description="Why there is none, or none that is known to be good.")
+
+
+class SavepointSchedule(BaseModel):
+    """When the savepoints of a pipeline are taken by themselves. Without a schedule, all is null."""
+
+    cron: str | None = Field(default=None, description="The cron expression.")
+    time_zone: str | None = Field(default=None, description="Whose clocks are meant.")
+    blackout: list[str] = Field(default=[], description="Windows in which none is taken.")
+    drill: bool = Field(default=False, description="Whether each is restored and read afterwards.")
+    next_at: int | None = Field(default=None, description="The instant that is due next.")
+    last: ScheduleOutcome | None = Field(default=None, description="What came of the last one that was due.")
+    retention: RetentionRules = Field(description="What of the pipeline's savepoints is kept.")
+
+
+@ROUTER.get("")
+def get_schedule(pipeline: str, context: ContextDep) -> SavepointSchedule:
+    """Show when savepoints are taken by themselves, and what came of the last instant."""
+    with context.database.reading() as connection:
+        return _shown(connection, pipelines.get(connection, pipeline).id)
+
+
+@ROUTER.put("", response_model=SavepointSchedule, responses=refusals(400, 409, 412))
+def set_schedule(pipeline: str, body: ScheduleRules, request: ChangeRequestDep, context: ContextDep) -> Response:
+    """Say when savepoints are taken. The control plane takes them from now on, each instant's once: one that it misses
+    is caught up when it is back, if no later one is due by then."""
+    schedule, timetable = body.schedule(), read_timetable(body.schedule())
+    policy = None if body.retention is None else body.retention.policy()
+    if schedule.drill and context.drill is None:
+        raise RequestError("this control plane plays no drills", hint="leave out the drill")
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        record = pipelines.get(connection, pipeline)
+        request.check(record)
+        before = savepoint_rules.schedule(connection, record.id)
+        stored = _over(before, schedule) or StoredSchedule(schedule, next_after(timetable, context.clock()))
+        if stored != before:
+            savepoint_rules.set_schedule(connection, record.id, stored)
+            note(connection, context, request, record.job_id, f"savepoints are taken at {words_of(schedule)}")
+        if policy is not None and policy != savepoint_rules.retention(connection, record.id):
+            savepoint_rules.set_retention(connection, record.id, policy)
+            told = f"savepoints are kept by another policy: {retention_words(policy)}"
+            note(connection, context, request, record.job_id, told)
+        return record_answer(connection, context, request, 200, _shown(connection, record.id))
+
+
+@ROUTER.delete("", response_model=SavepointSchedule, responses=refusals(409, 412))
+def remove_schedule(pipeline: str, request: ChangeRequestDep, context: ContextDep) -> Response:
+    """Take no savepoints by themselves any more. Those that are there, and what is kept of them, stay."""
+    with context.database.writing() as connection:
+        if (answer := earlier_answer(connection, context, request)) is not None:
+            return again(answer)
+        record = pipelines.get(connection, pipeline)
+        request.check(record)
+        if savepoint_rules.schedule(connection, record.id) is not None:
+            savepoint_rules.set_schedule(connection, record.id, None)
+            note(connection, context, request, record.job_id, "no savepoints are taken by themselves any more")
+        return record_answer(connection, context, request, 200, _shown(connection, record.id))
+
+
+def _over(before: StoredSchedule | None, schedule: Schedule) -> StoredSchedule | None:
+    """A schedule of the same instants goes on where it is: what is due stays due. None for another one."""
+    if before is None or (before.schedule.cron, before.schedule.time_zone) != (schedule.cron, schedule.time_zone):
+        return None
+    return StoredSchedule(schedule, before.due_at, before.last_at, before.last)
+
+
+def _shown(connection: Connection, pipeline_id: str) -> SavepointSchedule:
+    stored = savepoint_rules.schedule(connection, pipeline_id)
+    retention = shown_retention(savepoint_rules.retention(connection, pipeline_id))
+    if stored is None:
+        return SavepointSchedule(retention=retention)
+    last = None
+    if stored.last is not None and stored.last_at is not None:
+        last = ScheduleOutcome(
+            at=to_micros(stored.last_at),
+            state=stored.last.state,
+            savepoint=stored.last.savepoint_id,
+            reason=stored.last.reason,
+        )
+    return SavepointSchedule(
+        cron=stored.schedule.cron,
+        time_zone=stored.schedule.time_zone,
+        blackout=list(stored.schedule.blackout),
+        drill=stored.schedule.drill,
+        next_at=to_micros(stored.due_at),
+        last=last,
+        retention=retention,
+    )
