@@ -798,6 +798,12 @@ class ReplayError(SavepointError):
     code = "savepoint.replay"
 
 
+class SavepointGapError(SavepointError):
+    """Sinks have taken back rows that the savepoint counts as written, since its history was left."""
+
+    code = "savepoint.gap"
+
+
 class UnknownOptionError(OptionError):
     """A WITH clause has options that the table does not know; the message names all of them."""
 

@@ -9,6 +9,7 @@ from engine.jobs.spec import PlannedQuery
 
 if TYPE_CHECKING:
     from engine.compile import Program
+    from engine.connectors.base import Connector
 
 
 def plan_query(
@@ -27,15 +28,27 @@ def plan_query(
     program = compile_script(query, udfs=files, connections=connections, may_hold_secrets=may_hold_secrets)
     names = tuple(name for names in program.target_names.values() for name in names)
     graph = explain(program.parts, "json", ids=[operator.id for operator in program.operators])
-    return PlannedQuery(program.fingerprint, graph, meaning_of(program, files), names, tuple(_lasting(program)))
+    sinks = dict(_kept(program))
+    return PlannedQuery(
+        program.fingerprint,
+        graph,
+        meaning_of(program, files),
+        names,
+        lasting=tuple((name, sink.name) for name, sink in sinks.items() if not _goes_back(sink)),
+        takes_back=tuple(name for name, sink in sinks.items() if _goes_back(sink)),
+    )
 
 
-def _lasting(program: Program) -> Iterator[tuple[str, str]]:
-    """The sinks that cannot take back what they have written, those aside that only show it or let it go."""
+def _kept(program: Program) -> Iterator[tuple[str, Connector]]:
+    """The sinks whose rows stay somewhere, not those that only show them or let them go."""
     from engine.connectors import connector_of  # noqa: PLC0415
 
     for name in program.target_names:
         connector = connector_of(program.tables[name])
-        keeps = connector.guarantee == "at-least-once" or not connector.takes_back
-        if keeps and not connector.only_shows and not connector.drops_all:
-            yield name, connector.name
+        if not connector.only_shows and not connector.drops_all:
+            yield name, connector
+
+
+def _goes_back(sink: Connector) -> bool:
+    """Whether a sink takes back what it has written after a savepoint that is gone back to."""
+    return sink.guarantee != "at-least-once" and sink.takes_back

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from engine.api.context import Context
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import SavepointManifest, check_files, read_manifest
+from engine.checkpoints.parting import refuse_gap
 from engine.checkpoints.replay import refuse_replay
 from engine.errors import OtherVersionError, ReplayError, SavepointError, StaleWriteError
 from engine.jobs import desired
@@ -66,13 +67,15 @@ def plan_restore(
     with context.database.reading() as connection:
         current = versions.get(connection, record.pipeline.id, record.pipeline.version)
         origin = _origin(connection, manifest, stored, current)
-    fits = _fits(context, manifest, current)
+    fits, paths = _fits(context, manifest, current), StatePaths(context.directory.state(record.pipeline.id))
     if with_version and origin is not None and origin.spec.digest != current.spec.digest:
         planned = plan_origin(context, manifest, origin)
+        refuse_gap(paths, manifest, lambda: planned.takes_back)
         version = desired.earlier_version(current, origin, planned, context.clock())
         return RestorePlan(record, stored, restore, version, planned.targets)
     if not fits:
         raise _other_version(record, stored, current, origin)
+    refuse_gap(paths, manifest, lambda: context.plan(current.spec.query, current.spec.udfs).takes_back)
     return RestorePlan(record, stored, restore)
 
 

@@ -29,6 +29,7 @@ from engine.api.savepoints import settle_taken, take_due
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.manifest import SavepointManifest, read_manifest
+from engine.checkpoints.parting import is_behind, written_history
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointError, StaleWriteError, UnreadableStateError
 from engine.jobs import desired, ids
@@ -178,18 +179,18 @@ def _placed(context: Context, pipeline_id: str, saved: Sequence[SavedState]) -> 
     """The same with what is known of their place in the history of the state that is there. Of a state that cannot be
     read nobody knows: then all are taken to be behind it."""
     try:
-        current = read_lineage(StatePaths(context.directory.state(pipeline_id)).lineage)
+        history = written_history(StatePaths(context.directory.state(pipeline_id)))
     except UnreadableStateError:
         return list(saved)
-    return [replace(state, is_behind=_is_behind(context, pipeline_id, state, current)) for state in saved]
+    return [replace(state, is_behind=_is_behind(context, pipeline_id, state, history)) for state in saved]
 
 
-def _is_behind(context: Context, pipeline_id: str, state: SavedState, current: Lineage) -> bool:
+def _is_behind(context: Context, pipeline_id: str, state: SavedState, history: Lineage) -> bool:
     try:
         manifest = read_manifest(context.directory.savepoint(pipeline_id, state.savepoint_id))
     except SavepointError:
         return True  # it is refused by name, if it is the one
-    return current.left_at(Lineage(manifest.lineage, manifest.parents), manifest.epoch) == manifest.epoch
+    return is_behind(manifest, history)
 
 
 def _ahead(

@@ -59,6 +59,8 @@ def read_lineage(path: Path) -> Lineage:
         raise unreadable(path) from error
 
 
-def write_lineage(path: Path, lineage: Lineage) -> None:
-    """Put a history in the place of the one in a file."""
-    write_json(path, {"lineage": lineage.id, "parents": [list(parent) for parent in lineage.parents]})
+def write_lineage(path: Path, lineage: Lineage, *, last_run: str | None = None) -> None:
+    """Put a history in the place of the one in a file. `last_run` is the newest generation, where no run of it has been
+    yet: `parting.py` sees by that whether there is one."""
+    content = {"lineage": lineage.id, "parents": [list(parent) for parent in lineage.parents]}
+    write_json(path, content if last_run is None else {**content, "last_run": last_run})

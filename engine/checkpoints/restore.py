@@ -21,6 +21,7 @@ from pathlib import Path
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, new_id, write_lineage
 from engine.checkpoints.manifest import SavepointManifest
+from engine.checkpoints.parting import last_run
 from engine.checkpoints.replay import is_restored, refuse_replay
 from engine.checkpoints.savepoints import Request, check_file, take_requested, verify
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
@@ -62,6 +63,6 @@ def restore(
         check_file(staging, file)
     (staging / paths.watermarks.name).mkdir(exist_ok=True)
     lineage = Lineage(manifest.lineage, manifest.parents).forked_at(manifest.epoch, new_lineage())
-    write_lineage(staging / paths.lineage.name, lineage)
+    write_lineage(staging / paths.lineage.name, lineage, last_run=last_run(paths))
     commit_swap(paths)
     return manifest

@@ -71,7 +71,7 @@ def finish_swap(paths: StatePaths) -> None:
     (incoming / _MARKER).unlink()
     incoming.rmdir()
     sync_directory(paths.root)
-    for old in _asides(paths)[:-KEPT]:
+    for old in asides(paths)[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 
 
@@ -80,15 +80,16 @@ def _newest_aside(paths: StatePaths) -> Path:
     marker = _incoming(paths) / _MARKER
     if marker.exists():
         return paths.root / "replaced" / read_text(marker)
-    asides = _asides(paths)
-    number = int(asides[-1].name) + 1 if asides else 1
+    older = asides(paths)
+    number = int(older[-1].name) + 1 if older else 1
     aside = paths.root / "replaced" / f"{number:06}"
     aside.mkdir(parents=True)
     write_text(marker, aside.name)
     return aside
 
 
-def _asides(paths: StatePaths) -> list[Path]:
+def asides(paths: StatePaths) -> list[Path]:
+    """Where the states lie that were replaced, oldest first."""
     folder = paths.root / "replaced"
     return sorted(path for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
 

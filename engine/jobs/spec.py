@@ -157,6 +157,8 @@ class PlannedQuery:
     targets: tuple[str, ...] = ()
     lasting: tuple[tuple[str, str], ...] = ()
     """The sinks whose rows cannot be taken back, each with its connector."""
+    takes_back: tuple[str, ...] = ()
+    """The sinks that take back what they have written after a savepoint that is gone back to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,9 +206,9 @@ def report(epoch: int, minutes: int) -> dict[str, Any]:
 
 
 def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
-    """A plan is the query without its comments, and those of its words are targets that begin with `file:`; those with
-    `kafka:` are sinks that take nothing back. Its state is bound to what comes before INTO, so that another target is
-    another version of the same state. `bad` is refused, twice."""
+    """A plan is the query without its comments, and those of its words are targets that begin with `file:`, and take
+    back what a restore leaves; those with `kafka:` are sinks that take nothing back. Its state is bound to what comes
+    before INTO, so that another target is another version of the same state. `bad` is refused, twice."""
     if "bad" in query:
         first = UnknownTableError("no table 'x'", at=TextPosition(2, 1), hint="make one")
         raise ScriptRefused([first, UnknownColumnError("no column 'y'", at=TextPosition(1, 8))])
@@ -217,7 +217,7 @@ def fake_plan(query: str, udfs: Sequence[str]) -> PlannedQuery:
     text = " ".join(words)
     graph = '{"nodes": [], "edges": []}'
     lasting = tuple((word.removeprefix("kafka:"), "kafka") for word in words if word.startswith("kafka:"))
-    return PlannedQuery(text.partition(" INTO ")[0], graph, f"{text} {list(udfs)}", targets, lasting)
+    return PlannedQuery(text.partition(" INTO ")[0], graph, f"{text} {list(udfs)}", targets, lasting, targets)
 
 
 def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> SavepointContent:

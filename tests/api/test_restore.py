@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from engine.api.plan_restore import RestorePlan, plan_restore
 from engine.checkpoints.lineage import Lineage, write_lineage
+from engine.checkpoints.manifest import read_manifest, write_manifest
 from engine.errors import ReplayError, StaleWriteError
 from engine.jobs.data_directory import DataDirectory
 from engine.store import savepoints
@@ -123,6 +125,53 @@ def test_another_history_is_a_replay_before_anything_stops(plane: Plane) -> None
 
     assert (status, problem["code"]) == (409, "savepoint.replay")
     assert "another history" in problem["detail"]
+
+
+def leave(plane: Plane, savepoint: dict[str, Any]) -> None:
+    """The state is of another history by now, that parts from the savepoint's at epoch 4 and has gone on."""
+    state = plane.context.directory.state(savepoint["pipeline_id"])
+    for log in ("commits", "offsets"):
+        (state / "checkpoint" / log).mkdir(parents=True)
+        (state / "checkpoint" / log / "5").touch()
+    manifest = plane.context.directory.savepoint(savepoint["pipeline_id"], savepoint["id"])
+    write_manifest(manifest, replace(read_manifest(manifest), parents=(("zero", 4),)))
+    write_lineage(state / "lineage.json", Lineage("two", (("zero", 4),)))
+
+
+def test_a_savepoint_whose_rows_were_taken_back_is_refused_before_anything_stops(plane: Plane) -> None:
+    plane.run(query="SELECT 1 INTO file:///out/x")
+    savepoint = take(plane)
+    leave(plane, savepoint)
+    sent = {"savepoint_id": savepoint["id"], "allow_replay": True}
+    rehearsed = plane.http.post("/api/v1/pipelines/orders/restore?dry_run=true", json=sent).json()
+
+    status, problem = restore(plane, savepoint)
+
+    assert rehearsed == problem
+    assert (status, problem["code"]) == (409, "savepoint.gap")
+    assert "file:///out/x takes back what a restore leaves" in problem["detail"]
+    assert "the rows of epochs 5 to 7" in problem["detail"]
+    assert "a savepoint of epoch 4 or before" in problem["hint"]
+    assert plane.state() == "Running"
+
+
+def test_the_sinks_of_the_version_that_comes_back_are_asked(plane: Plane) -> None:
+    plane.run(query="SELECT 1 INTO file:///out/x")
+    savepoint = take(plane)
+    plane.deploy(query="SELECT 2 kafka:orders", force=True)
+    plane.end()
+    plane.come_up()
+    leave(plane, savepoint)
+
+    assert restore(plane, savepoint, with_version=True)[1]["code"] == "savepoint.gap"
+
+
+def test_sinks_that_keep_what_they_have_leave_no_gap(plane: Plane) -> None:
+    plane.run(query="SELECT 1 kafka:orders")
+    savepoint = take(plane)
+    leave(plane, savepoint)
+
+    assert restore(plane, savepoint)[0] == 202
 
 
 def checked(plane: Plane, savepoint: dict[str, Any], *, allow_replay: bool) -> RestorePlan:

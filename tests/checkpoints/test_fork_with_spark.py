@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 import pytest
 
 from engine.checkpoints import savepoints
+from engine.checkpoints.manifest import SavepointManifest
+from engine.checkpoints.parting import refuse_gap
 from engine.checkpoints.restore import restore
-from engine.errors import NoStateError
+from engine.errors import NoStateError, SavepointGapError
 from engine.spark.run import RunSpec
 from engine.spark.run_spec import StateUpgrade
 from tests.checkpoints.test_carry_over_with_spark import (
@@ -21,6 +23,7 @@ from tests.checkpoints.test_carry_over_with_spark import (
     Pipeline,
     all_events,
     counts,
+    events_of,
     pipeline,
 )
 from tests.streams.play import play
@@ -62,6 +65,45 @@ def test_a_fork_has_the_rows_after_the_savepoint_and_all_that_its_windows_knew(
     pipeline.run(PLAIN + COUNTS)
     assert pipeline.rows("counts") == expected
     assert pipeline.rows("plain") == Counter((key, number) for _, key, number in all_events())
+
+
+def test_what_was_left_is_gone_back_to_by_a_fork_or_from_where_it_parts(pipeline: Pipeline) -> None:
+    def save(name: str) -> SavepointManifest:
+        return savepoints.take(pipeline.paths.root, name, label=None, clock=lambda: datetime.now(UTC))
+
+    def put_back(manifest: SavepointManifest) -> None:
+        restore(pipeline.paths.savepoints / manifest.id, pipeline.paths.root, allow_replay=True)
+
+    def check(manifest: SavepointManifest) -> None:
+        refuse_gap(pipeline.paths, manifest, lambda: ("counts", "plain"))
+
+    everything = Counter((key, number) for _, key, number in all_events())
+    pipeline.run(PLAIN + COUNTS, 1)
+    early = save("early")
+    pipeline.run(PLAIN + COUNTS, 3)
+    left = save("left")
+    put_back(early)
+    check(left)  # nothing was taken back yet
+    pipeline.run(PLAIN + COUNTS, 4)
+
+    check(early)
+    with pytest.raises(SavepointGapError, match=rf"epochs {early.epoch + 1} to {left.epoch}, "):
+        check(left)
+    spec, fork = forked(pipeline, "fork", PLAIN + COUNTS)
+    restore(pipeline.paths.savepoints / "left", spec.state_dir, allow_replay=True, is_fork=True)
+    assert play(pipeline.spark, spec)[0] == "finished"
+    assert fork.rows("plain") == Counter((key, number) for _, key, number in all_events(left.epoch + 1))
+    assert fork.rows("counts") == counts(all_events())
+
+    put_back(left)  # as it would be without the check
+    pipeline.run(PLAIN + COUNTS)
+    missing = {(key, number) for step in range(early.epoch + 1, left.epoch + 1) for _, key, number in events_of(step)}
+    assert pipeline.rows("plain") == Counter(row for row in everything.elements() if row not in missing)
+
+    put_back(early)
+    pipeline.run(PLAIN + COUNTS)
+    assert pipeline.rows("plain") == everything
+    assert pipeline.rows("counts") == counts(all_events())
 
 
 def test_a_fork_without_its_savepoint_does_not_begin_with_nothing(pipeline: Pipeline) -> None:

@@ -1,0 +1,81 @@
+"""Whether a savepoint lies behind the state that is there, in one history, or on a way that was left since.
+
+    history a   0 1 2 3 4
+    history b             5 6 7 8        savepoint of b at 8
+    history c             5 6 7 8        restored from a at 4
+
+When c began, sinks of files took back what b had written. Whoever goes on from b at 8 has them take back what c has
+written as well, and 5 to 8 are in no output: a savepoint of a or of c is behind, that of b is not.
+See docs/decisions/a-rollback-goes-along-the-history-of-the-sinks.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.checkpoints.layout import StatePaths, read_json, read_text
+from engine.checkpoints.lineage import Lineage, read_lineage
+from engine.checkpoints.manifest import SavepointManifest
+from engine.checkpoints.spark_log import newest_commit
+from engine.checkpoints.swap import asides, is_swapping
+from engine.errors import PipelineBusyError, SavepointGapError, UnreadableStateError
+
+
+def is_behind(manifest: SavepointManifest, history: Lineage) -> bool:
+    """Whether a history has come from all that a savepoint counts as written."""
+    return _parting(manifest, history) == manifest.epoch
+
+
+def written_history(paths: StatePaths) -> Lineage:
+    """The history that has written to the sinks last. One that was put in place and had no run since has taken nothing
+    back yet: then it is that of the state which it has replaced."""
+    current, newest_run = read_lineage(paths.lineage), last_run(paths)
+    for root in (paths.root, *reversed(asides(paths))):
+        content = read_json(StatePaths(root).lineage) or {}
+        if content.get("last_run") != newest_run:
+            return read_lineage(StatePaths(root).lineage)
+    return current
+
+
+def last_run(paths: StatePaths) -> str:
+    """The generation of the newest run that has had a state, as its directory says it."""
+    return read_text(paths.generation) if paths.generation.exists() else "0"
+
+
+def refuse_gap(paths: StatePaths, manifest: SavepointManifest, sinks: Callable[[], Sequence[str]]) -> None:
+    """Raise SavepointGapError when sinks have taken back rows that the savepoint counts as written; `sinks` tells those
+    of its query that take anything back. Of a state that cannot be read nobody knows, and to restore one is the way out
+    of that."""
+    if newest_commit(paths.checkpoint) is None:
+        return
+    try:
+        history = written_history(paths)
+    except UnreadableStateError:
+        if is_swapping(paths):
+            raise PipelineBusyError(
+                f"the state in {paths.root} is being replaced", hint="send the request again in a moment"
+            ) from None
+        return
+    if not is_behind(manifest, history) and (names := sinks()):
+        raise _gap(manifest, _parting(manifest, history), names)
+
+
+def _parting(manifest: SavepointManifest, history: Lineage) -> int | None:
+    """The last epoch that both have."""
+    return history.left_at(Lineage(manifest.lineage, manifest.parents), manifest.epoch)
+
+
+def _gap(manifest: SavepointManifest, parting: int | None, sinks: Sequence[str]) -> SavepointGapError:
+    named = f"{', '.join(sinks)} {'takes' if len(sinks) == 1 else 'take'} back what a restore leaves"
+    if parting is None:
+        return SavepointGapError(
+            f"nothing is known of where savepoint {manifest.id} and the state that is there part: {named}, and may not "
+            "have the rows any more that the savepoint counts as written",
+            hint="fork the savepoint into other sinks, or restore one of the history that is there",
+        )
+    return SavepointGapError(
+        f"savepoint {manifest.id} is of a history that was left after epoch {parting}: {named}, and so the rows of "
+        f"epochs {parting + 1} to {manifest.epoch}, which the savepoint counts as written, would be in no output",
+        hint=f"restore a savepoint of epoch {parting} or before, or one of the history that is there; or fork this one "
+        "into other sinks",
+    )
