@@ -16,6 +16,7 @@ from engine.api.bodies import Body
 from engine.api.change_request import ChangeRequest, ChangeRequestDep, again, earlier_answer, note, record_answer
 from engine.api.context import Context, ContextDep
 from engine.api.dry_run import DryRun, rehearse
+from engine.api.expectations import with_expectations
 from engine.api.pipelines import Interval, Parallelism, show
 from engine.api.problems import refusals
 from engine.api.savepoints import take_due
@@ -229,7 +230,12 @@ def _plan(name: str, body: Deployment, spec: Spec, request: ChangeRequest, conte
         return deployment
     state, wish = context.directory.state(pipeline.id), Upgrade(body.keep_state, body.reset)
     history = history_of(StatePaths(state))
-    return replace(deployment, upgrade=context.plan_upgrade(state, spec.query, spec.udfs, wish), history=history)
+    shown = context.plan_upgrade(state, spec.query, spec.udfs, wish)
+    if shown is not None:
+        is_other = current.fingerprint != deployment.planned.fingerprint
+        with context.database.reading() as connection:
+            shown = with_expectations(connection, pipeline.id, shown, is_other_query=is_other)
+    return replace(deployment, upgrade=shown, history=history)
 
 
 def _refuse_another_state(pipeline: Pipeline, current: Version, deployment: _Deployment) -> None:
@@ -245,7 +251,7 @@ def _allowed_upgrade(deployment: _Deployment) -> Upgrade | None:
         return None
     if (refused := why_not(shown, body.accept_loss, shown.text, _WORDING)) is not None:
         raise PipelineIncompatibleError(refused.message, hint=refused.hint)
-    return Upgrade(body.keep_state, body.reset, shown.id)
+    return Upgrade(body.keep_state, body.reset, shown.id, repeated=shown.repeated)
 
 
 def _make(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 from fastapi import Query, Response
@@ -15,11 +15,13 @@ from engine.jobs.effects import Effects, Facts, effects_of
 from engine.jobs.records import JobRecord
 from engine.jobs.spec import Pipeline, ShownUpgrade
 from engine.store import certificates, checkpoints, runs, savepoints, versions
+from engine.store.certificates import Certificate
 from engine.store.lineages import voided_by_request
 from engine.store.records import read_record
 
 DryRun = Annotated[bool, Query(description="Whether only to say what the request would do, after all its checks.")]
-_STARTS = 5
+STARTS = 5
+"""So many of the last starts say how long the next one takes."""
 
 
 def rehearse(
@@ -49,7 +51,10 @@ def facts_of(connection: Connection, record: JobRecord, *, is_deleted: bool = Fa
     reports = checkpoints.latest(connection, record.status.job_id, 1)
     return Facts(
         savepoints=savepoints.states(connection, record.pipeline.id).count("completed"),
-        starts=runs.starts(connection, record.status.job_id, _STARTS),
+        starts=runs.starts(connection, record.status.job_id, STARTS),
+        upgrades=runs.upgrade_starts(
+            connection, record.status.job_id, upgraded(connection, record.pipeline.id), STARTS
+        ),
         epoch=reports[0].duration if reports else None,
         restored=_restored(connection, record.pipeline),
         certificates=_certificates(connection, record, is_deleted=is_deleted),
@@ -78,4 +83,14 @@ def _certificates(connection: Connection, record: JobRecord, *, is_deleted: bool
         if is_deleted
         else voided_by_request(connection, record)
     )
+    return certificate_names(voided)
+
+
+def certificate_names(voided: Sequence[Certificate]) -> tuple[str, ...]:
+    """What certificates are called, each with the run of the DAG that holds it."""
     return tuple(f"{certificate.id} of {certificate.dag_id} {certificate.run_id}" for certificate in voided)
+
+
+def upgraded(connection: Connection, pipeline_id: str) -> list[int]:
+    """The versions that took over the state of the one before; a fork's first had nothing to save."""
+    return [number for number in versions.upgraded(connection, pipeline_id) if number > 1]

@@ -82,4 +82,5 @@ def _shown(plan: UpgradePlan, before: str) -> ShownUpgrade:
         show(plan),
         show(plan, "markdown"),
         show(plan, "json"),
+        plan.repeated,
     )

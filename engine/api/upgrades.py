@@ -10,6 +10,7 @@ from engine.api import answers
 from engine.api.bodies import Body
 from engine.api.context import ContextDep
 from engine.api.deployments import Names, Udf
+from engine.api.expectations import with_expectations
 from engine.api.problems import refusals
 from engine.jobs import desired
 from engine.jobs.spec import ShownUpgrade, Upgrade
@@ -39,12 +40,17 @@ def plan(pipeline: str, body: PlanRequest, context: ContextDep) -> Response:
     with context.database.reading() as connection:
         record = read_record(connection, pipeline)
         desired.refuse_while_restored(record.pipeline)  # else this would be the plan for the state that goes
-        udfs = versions.get(connection, record.pipeline.id, record.pipeline.version).spec.udfs
+        current = versions.get(connection, record.pipeline.id, record.pipeline.version)
+    udfs = current.spec.udfs
     if body.udfs is not None:
         udfs = tuple(udf if isinstance(udf, str) else udf.definition for udf in body.udfs)
-    context.plan(body.query, udfs)  # refuses what cannot be run, with every complaint
+    planned = context.plan(body.query, udfs)  # refuses what cannot be run, with every complaint
     wish = Upgrade(body.keep_state, body.reset)
     shown = context.plan_upgrade(context.directory.state(record.pipeline.id), body.query, udfs, wish)
+    if shown is not None:
+        is_other = current.fingerprint != planned.fingerprint
+        with context.database.reading() as connection:
+            shown = with_expectations(connection, record.pipeline.id, shown, is_other_query=is_other)
     return JSONResponse(_answer(shown).model_dump(mode="json"))
 
 

@@ -24,6 +24,8 @@ from engine.changes.sources import new_sources, source_verdicts
 from engine.changes.verdict import Change, Migration, Reform, UpgradePlan, Verdict
 from engine.compile import Program
 from engine.errors import UnknownSubjectError
+from engine.plan.nodes import Scan, Write
+from engine.plan.tree import walk
 
 
 def compare(
@@ -56,7 +58,13 @@ def compare(
     plan = UpgradePlan(
         before.fingerprint, after.fingerprint, tuple(verdicts), kept, migrated=migrated, reformed=reformed
     )
-    return replace(plan, sources=source_numbers(before, after, kept, plan.dropped_sources))
+    dropped = plan.dropped_sources
+    repeated = tuple(sorted({write.table for write in after.writes if dropped & _read_by(write)}))
+    return replace(plan, sources=source_numbers(before, after, kept, dropped), repeated=repeated)
+
+
+def _read_by(write: Write) -> frozenset[str]:
+    return frozenset(node.table for node in walk(write) if isinstance(node, Scan))
 
 
 def _check_names(consent: Consent, pairs: Collection[Pair], before: Program, after: Program) -> None:

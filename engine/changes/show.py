@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Literal
 
+from engine.changes.expected import Expected
 from engine.changes.verdict import UpgradePlan, Verdict
 
 Form = Literal["text", "json", "markdown"]
@@ -21,6 +22,17 @@ def show(plan: UpgradePlan, form: Form = "text") -> str:
             return json.dumps(to_json(plan), indent=2) + "\n"
         case "markdown":
             return _markdown(plan)
+
+
+def with_expected(shown: str, expected: Expected, form: Form) -> str:
+    """A plan that was shown in a form, with what is to be expected of it."""
+    match form:
+        case "text":
+            return shown + "".join(f"{line}\n" for line in expected.lines())
+        case "json":
+            return json.dumps({**json.loads(shown), "expected": expected.to_json()}, indent=2) + "\n"
+        case "markdown":
+            return shown + "".join(f"\n{_escaped(line)}.\n" for line in expected.lines())
 
 
 def summary(plan: UpgradePlan) -> str:

@@ -93,7 +93,8 @@ class UpgradePlan:
     """What becomes of a pipeline's state. `kept` says for Spark's number of an operator of the new script which number
     of the old one has its state; `migrated` how, where it is to have another form, and `reformed` how, where it gets
     that bit by bit; `sources` for one of a source which of the old ones has its position. `before` and `after` are the
-    fingerprints of both scripts."""
+    fingerprints of both scripts. `repeated` are the sinks that get rows again which they have, since a source begins
+    anew: a verdict says so."""
 
     before: str
     after: str
@@ -102,6 +103,7 @@ class UpgradePlan:
     sources: Mapping[int, int] = field(default_factory=dict)
     migrated: Mapping[int, Migration] = field(default_factory=dict)
     reformed: Mapping[int, Reform] = field(default_factory=dict)
+    repeated: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

@@ -81,7 +81,8 @@ def _of_pipeline(arguments: Namespace) -> int:
 
 def _of_state(arguments: Namespace) -> int:
     from engine.changes.compare import compare  # noqa: PLC0415 - `--help` must not pay for the parser
-    from engine.changes.show import show  # noqa: PLC0415
+    from engine.changes.expected import WITHOUT_A_CONTROL_PLANE  # noqa: PLC0415
+    from engine.changes.show import show, with_expected  # noqa: PLC0415
     from engine.checkpoints.running_query import (  # noqa: PLC0415
         compile_running,
         query_of_savepoint,
@@ -101,7 +102,10 @@ def _of_state(arguments: Namespace) -> int:
     before = compile_running(query, udfs=old_udfs, connections=connections)
     plan = compare(before, after, keep_state=arguments.keep_state, reset=arguments.reset)
     plan = plan.with_figures(operator_figures(query.place, before))
-    print(show(plan, arguments.format), end="")  # noqa: T201 - the command's answer
+    shown = show(plan, arguments.format)
+    if not (plan.is_refused or plan.is_same):
+        shown = with_expected(shown, WITHOUT_A_CONTROL_PLANE, arguments.format)
+    print(shown, end="")  # noqa: T201 - the command's answer
     return 2 if plan.is_refused else 0
 
 

@@ -33,11 +33,13 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known beside the job itself. `starts` and `epoch` are how long its last starts and its last epoch took;
-    `restored` is the epoch of the savepoint to go back to; `certificates` names what a change of history voids."""
+    """What is known beside the job itself. `starts` and `epoch` are how long its last starts and its last epoch took,
+    `upgrades` those starts that have taken over a state; `restored` is the epoch of the savepoint to go back to;
+    `certificates` names what a change of history voids."""
 
     savepoints: int = 0
     starts: Sequence[timedelta] = ()
+    upgrades: Sequence[timedelta] = ()
     epoch: timedelta | None = None
     restored: int | None = None
     certificates: tuple[str, ...] = ()
@@ -48,11 +50,12 @@ def effects_of(before: JobRecord, after: Pipeline, current: Version, following: 
     stops = not before.status.state.is_terminal and _leaves(before, after)
     starts = after.stop == "none" and (stops or before.status.state.is_terminal) and after != before.pipeline
     is_other_query = following.fingerprint != current.fingerprint
+    takes_over = is_other_query and following.upgrade is not None
     gives_up_state = is_other_query and following.upgrade is None and after.restore is None
     return Effects(
         stops=stops,
         starts=starts,
-        pause=_pause(facts) if stops and starts else None,
+        pause=_pause(facts, takes_over=takes_over) if stops and starts else None,
         kept=_what_stays(before, facts, gives_up_state=gives_up_state),
         lost=_lost(before, current, gives_up_state=gives_up_state),
         repeated=_repeated(before, after, facts, stops=stops, gives_up_state=gives_up_state),
@@ -85,11 +88,12 @@ def _leaves(before: JobRecord, after: Pipeline) -> bool:
     )
 
 
-def _pause(facts: Facts) -> timedelta | None:
-    """The epoch in hand, and a start as the last ones were."""
-    if not facts.starts:
+def _pause(facts: Facts, *, takes_over: bool) -> timedelta | None:
+    """The epoch in hand, and a start as the last ones were; of those that have taken over a state, if this one does."""
+    starts = facts.upgrades if takes_over else facts.starts
+    if not starts:
         return None
-    return (facts.epoch or timedelta()) + sum(facts.starts, timedelta()) / len(facts.starts)
+    return (facts.epoch or timedelta()) + sum(starts, timedelta()) / len(starts)
 
 
 def _state(before: JobRecord) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from engine.backfill import Backfill, read_backfill
@@ -178,12 +178,15 @@ class Upgrade:
     from_plan: str | None = None
     is_fork: bool = False
     """Whether the state is a savepoint's of another pipeline, whose sinks are none of this one's."""
+    repeated: tuple[str, ...] = ()
+    """The sinks that get rows again which they have, since a source begins anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownUpgrade:
     """What it comes to when a query takes over the state of the one before it: as text for people, as JSON text for
-    programs. `id` stands for all that is shown; `fingerprint` is that of the query before it."""
+    programs. `id` stands for all that is shown; `fingerprint` is that of the query before it; `repeated` are the sinks
+    that get rows again which they have."""
 
     id: str
     fingerprint: str
@@ -192,6 +195,11 @@ class ShownUpgrade:
     text: str
     markdown: str
     content: str
+    repeated: tuple[str, ...] = ()
+
+    def with_texts(self, text: str, markdown: str, content: str) -> ShownUpgrade:
+        """The same, shown in other words."""
+        return replace(self, text=text, markdown=markdown, content=content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Integer, Table, Text, and_, insert, select
+from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Integer, Table, Text, and_, insert, or_, select
 from sqlalchemy import update as update_rows
 
 from engine.jobs.gates import GateTime
@@ -86,16 +86,38 @@ def would_void(connection: Connection, pipeline_id: str, after_epoch: int | None
 
 
 def would_void_each(
-    connection: Connection, after_epochs: Mapping[str, int | None]
+    connection: Connection, after_epochs: Mapping[str, int | None], repeated: Mapping[str, Sequence[str]]
 ) -> Mapping[str, Sequence[Certificate]]:
-    """The same for several pipelines, in one statement."""
-    of_pipelines = and_(CERTIFICATES.c.pipeline_id.in_(after_epochs), CERTIFICATES.c.voided_at.is_(None))
+    """The same for several pipelines, in one statement, and with those that `would_void_of` the sinks in `repeated`."""
+    ids = {*after_epochs, *repeated}
+    of_pipelines = and_(CERTIFICATES.c.pipeline_id.in_(ids), CERTIFICATES.c.voided_at.is_(None))
     voided: dict[str, list[Certificate]] = {}
     for certificate in _select(connection, of_pipelines):
-        last = after_epochs[certificate.pipeline_id]
-        if last is None or (certificate.epoch is not None and certificate.epoch > last):
+        sinks = repeated.get(certificate.pipeline_id, ())
+        is_repeated = bool(sinks) and (certificate.sink is None or certificate.sink in sinks)
+        if is_repeated or _is_after(certificate, after_epochs):
             voided.setdefault(certificate.pipeline_id, []).append(certificate)
     return voided
+
+
+def would_void_of(connection: Connection, pipeline_id: str, sinks: Sequence[str]) -> Sequence[Certificate]:
+    """The certificates that hold no more when some sinks get rows again which they have, oldest first."""
+    return _select(connection, _of_sinks(pipeline_id, sinks)) if sinks else ()
+
+
+def void_of(
+    connection: Connection, pipeline_id: str, sinks: Sequence[str], before_version: int, at: datetime
+) -> Sequence[Certificate]:
+    """Void those that were given while versions before this one ran; what was voided, oldest first."""
+    is_earlier = CERTIFICATES.c.version < before_version
+    return _void(connection, and_(_of_sinks(pipeline_id, sinks), is_earlier), at) if sinks else ()
+
+
+def _is_after(certificate: Certificate, after_epochs: Mapping[str, int | None]) -> bool:
+    if certificate.pipeline_id not in after_epochs:
+        return False
+    last = after_epochs[certificate.pipeline_id]
+    return last is None or (certificate.epoch is not None and certificate.epoch > last)
 
 
 def void(connection: Connection, pipeline_id: str, after_epoch: int | None, at: datetime) -> Sequence[Certificate]:
@@ -121,6 +143,12 @@ def _void(connection: Connection, condition: ColumnElement[bool], at: datetime) 
 def _voided_by(pipeline_id: str, after_epoch: int | None) -> ColumnElement[bool]:
     of_pipeline = and_(CERTIFICATES.c.pipeline_id == pipeline_id, CERTIFICATES.c.voided_at.is_(None))
     return of_pipeline if after_epoch is None else and_(of_pipeline, CERTIFICATES.c.epoch > after_epoch)
+
+
+def _of_sinks(pipeline_id: str, sinks: Sequence[str]) -> ColumnElement[bool]:
+    """The certificates of some sinks, and those of all sinks."""
+    of_sinks = or_(CERTIFICATES.c.sink.is_(None), CERTIFICATES.c.sink.in_(sinks))
+    return and_(_voided_by(pipeline_id, None), of_sinks)
 
 
 def _select(connection: Connection, condition: ColumnElement[bool]) -> list[Certificate]:

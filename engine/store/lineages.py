@@ -13,6 +13,7 @@ from engine.jobs.records import JobRecord
 from engine.jobs.status import JobEvent, Run
 from engine.store import certificates, checkpoints, events, savepoints, versions
 from engine.store.certificates import Certificate
+from engine.store.versions import Plan
 
 _NAMED = 20
 """As many certificates an event names; all of them are in the list of certificates."""
@@ -38,14 +39,20 @@ def giving_up_state(connection: Connection, records: Sequence[JobRecord]) -> Set
 
 def voided_by_requests(connection: Connection, records: Sequence[JobRecord]) -> Mapping[str, Sequence[Certificate]]:
     """For each pipeline, the certificates that go with what somebody has asked for and what is not done yet: a restore,
-    or a version that gives up the state of another plan. As many statements for many records as for one."""
+    a version that gives up the state of another plan, or one with which a source begins anew. As many statements for
+    many records as for one."""
     going_back = {record.pipeline.id: record.pipeline.restore for record in records if record.pipeline.restore}
     changing = [record for record in records if record.pipeline.restore is None and _changes_version(record)]
-    last_epochs: dict[str, int | None] = dict(_giving_up_plan(connection, changing))
+    plans = _plans(connection, changing)
+    last_epochs: dict[str, int | None] = dict(_giving_up_plan(plans, changing))
+    following = [(record.pipeline.id, plans[record.pipeline.id, record.pipeline.version]) for record in changing]
+    repeated = {pipeline_id: plan.repeated for pipeline_id, plan in following if plan.repeated}
     if going_back:
         epochs = savepoints.epochs(connection, [restore.savepoint_id for restore in going_back.values()])
         last_epochs |= {pipeline_id: epochs[restore.savepoint_id] for pipeline_id, restore in going_back.items()}
-    return certificates.would_void_each(connection, last_epochs) if last_epochs else {}
+    if not last_epochs and not repeated:
+        return {}
+    return certificates.would_void_each(connection, last_epochs, repeated)
 
 
 def voided_by_request(connection: Connection, record: JobRecord) -> Sequence[Certificate]:
@@ -68,8 +75,12 @@ def begin(connection: Connection, before: JobRecord, at: datetime) -> None:
 
 
 def begun(connection: Connection, run: Run, lineage: str | None, first_epoch: int, at: datetime) -> None:
-    """A run has begun, or gone on with, a history at an epoch: void what stands on the same epochs of others."""
-    voided = certificates.void_others(connection, run.pipeline_id, lineage, first_epoch, at)
+    """A run has begun, or gone on with, a history at an epoch: void what stands on the same epochs of others, and what
+    stands on rows that come again since a source has begun anew with this version."""
+    voided = [*certificates.void_others(connection, run.pipeline_id, lineage, first_epoch, at)]
+    upgrade = versions.get(connection, run.pipeline_id, run.version).upgrade
+    if upgrade is not None and upgrade.repeated:
+        voided += certificates.void_of(connection, run.pipeline_id, upgrade.repeated, run.version, at)
     _tell(connection, run.job_id, run.generation, voided, CONTROL_PLANE, at)
 
 
@@ -78,13 +89,17 @@ def _changes_version(record: JobRecord) -> bool:
 
 
 def _gives_up_plan(connection: Connection, record: JobRecord) -> bool:
-    return _changes_version(record) and bool(_giving_up_plan(connection, [record]))
+    return _changes_version(record) and bool(_giving_up_plan(_plans(connection, [record]), [record]))
 
 
-def _giving_up_plan(connection: Connection, records: Sequence[JobRecord]) -> Mapping[str, None]:
-    """The pipelines, of those that are to change their version, that give up the state of another plan with it."""
+def _plans(connection: Connection, records: Sequence[JobRecord]) -> Mapping[tuple[str, int], Plan]:
+    """The plans of the versions that ran last and of those that are to run."""
     pairs = [(record.pipeline.id, number) for record in records for number in _numbers(record)]
-    plans = versions.plans(connection, pairs) if pairs else {}
+    return versions.plans(connection, pairs) if pairs else {}
+
+
+def _giving_up_plan(plans: Mapping[tuple[str, int], Plan], records: Sequence[JobRecord]) -> Mapping[str, None]:
+    """The pipelines, of those that are to change their version, that give up the state of another plan with it."""
     given_up: dict[str, None] = {}
     for record in records:
         before, after = (plans[record.pipeline.id, number] for number in _numbers(record))

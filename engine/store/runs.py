@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import Column, ColumnElement, Connection, Integer, Table, Text, and_, insert, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Integer, Table, Text, and_, func, insert, or_, select
 from sqlalchemy import update as update_rows
 
 from engine.jobs.status import Goodbye, Run
@@ -116,6 +116,18 @@ def was_up(connection: Connection, pipeline_id: str, version: int) -> bool:
 def starts(connection: Connection, job_id: str, limit: int) -> Sequence[timedelta]:
     """How long the newest runs of a job took to be up, of those that were."""
     was_up = and_(RUNS.c.job_id == job_id, RUNS.c.running_at.is_not(None))
+    query = select(RUNS.c.running_at, RUNS.c.launched_at).where(was_up).order_by(RUNS.c.generation.desc()).limit(limit)
+    return [row.running_at - row.launched_at for row in connection.execute(query)]
+
+
+def upgrade_starts(connection: Connection, job_id: str, versions: Sequence[int], limit: int) -> Sequence[timedelta]:
+    """How long it took to be up for the newest runs that were the first of one of these versions."""
+    firsts = select(func.min(RUNS.c.generation)).where(RUNS.c.job_id == job_id, RUNS.c.version.in_(versions))
+    was_up = and_(
+        RUNS.c.job_id == job_id,
+        RUNS.c.generation.in_(firsts.group_by(RUNS.c.version)),
+        RUNS.c.running_at.is_not(None),
+    )
     query = select(RUNS.c.running_at, RUNS.c.launched_at).where(was_up).order_by(RUNS.c.generation.desc()).limit(limit)
     return [row.running_at - row.launched_at for row in connection.execute(query)]
 

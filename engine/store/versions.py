@@ -33,10 +33,12 @@ VERSIONS = Table(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a version's state is bound to, and whether it may take over that of another query."""
+    """What a version's state is bound to, and whether it may give up that of another query; `repeated` is as in
+    `Upgrade`."""
 
     fingerprint: str
     force: bool
+    repeated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,15 @@ def upgraded(connection: Connection, pipeline_id: str) -> Sequence[int]:
 def plans(connection: Connection, numbers: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Plan]:
     """The plans of some versions, by pipeline and number."""
     same = tuple_(VERSIONS.c.pipeline_id, VERSIONS.c.number).in_(numbers)
-    query = select(VERSIONS.c.pipeline_id, VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.force).where(same)
-    rows = connection.execute(query)
-    return {(row.pipeline_id, row.number): Plan(row.fingerprint, row.force) for row in rows}
+    query = select(
+        VERSIONS.c.pipeline_id, VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.force, VERSIONS.c.upgrade
+    )
+    return {
+        (row.pipeline_id, row.number): Plan(
+            row.fingerprint, row.force, () if row.upgrade is None else row.upgrade.repeated
+        )
+        for row in connection.execute(query.where(same))
+    }
 
 
 def outlines(

@@ -130,14 +130,15 @@ def test_the_plan_can_be_seen_before_and_touches_nothing(running: Plane) -> None
 
     answer = running.http.post("/api/v1/pipelines/orders/plan", json={"query": "SELECT 2"})
 
-    assert answer.json() == {
+    shown = answer.json()
+    assert shown["text"].startswith("tumble-77 STATE_DROPPED\nexpected pause: unknown, ")
+    assert shown["markdown"].startswith("**plan**")
+    assert {name: shown[name] for name in ("id", "is_refused", "loses_nothing")} == {
         "id": "88aa",
         "is_refused": False,
         "loses_nothing": False,
-        "text": "tumble-77 STATE_DROPPED\n",
-        "markdown": "**plan**",
-        "plan": {"verdicts": []},
     }
+    assert shown["plan"]["verdicts"] == []
     assert running.get("/pipelines/orders")["version"] == 1
 
 

@@ -1,0 +1,72 @@
+"""What is to be expected of a change beside what becomes of the state: how long nothing is computed, and which
+certificates of gates hold no more. It is measured, or it is not known; and it changes by itself, so it is no part of
+what is accepted (docs/decisions/what-is-accepted-is-the-plan.md).
+
+    expected pause: about 9 s, the epoch in hand and a start, as the last 2 upgrades took
+    gate certificates voided: g_1 of hourly scheduled_05:00
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The `pause` is about so long, None where that is not known; `why` says of what it is made, or why it is not
+    known. `voided` names the certificates that hold no more, None where nobody knows of any."""
+
+    pause: timedelta | None
+    why: str
+    voided: tuple[str, ...] | None
+
+    def to_json(self) -> dict[str, object]:
+        """In plain values."""
+        micros = None if self.pause is None else self.pause // timedelta(microseconds=1)
+        voided = None if self.voided is None else list(self.voided)
+        return {"pause_micros": micros, "pause": self.why, "voided": voided}
+
+    def lines(self) -> list[str]:
+        """For people."""
+        about = "unknown" if self.pause is None else f"about {self.pause.total_seconds():.0f} s"
+        voided = "unknown, a control plane keeps them" if self.voided is None else ", ".join(self.voided) or "none"
+        return [f"expected pause: {about}, {self.why}", f"gate certificates voided: {voided}"]
+
+
+WITHOUT_A_CONTROL_PLANE = Expected(None, "only a control plane notes how long starts take", None)
+"""Of a state directory or a savepoint nobody has measured anything."""
+
+
+def of_restart(starts: Sequence[timedelta], epoch: timedelta | None, voided: tuple[str, ...]) -> Expected:
+    """Of a change that starts the job again with the state as it is. `starts` are how long the last ones took, `epoch`
+    how long the epoch in hand may take."""
+    if not starts:
+        return Expected(None, "no start of it has been measured yet", voided)
+    return Expected(
+        _mean(starts, epoch), f"the epoch in hand and a start, as the last {_times(starts, 'start')}", voided
+    )
+
+
+def of_upgrade(
+    upgrades: Sequence[timedelta], starts: Sequence[timedelta], epoch: timedelta | None, voided: tuple[str, ...]
+) -> Expected:
+    """Of a change that builds another state as well: only `upgrades`, the starts that have done so, say how long that
+    takes. Other `starts` say how long it takes at least."""
+    if upgrades:
+        why = f"the epoch in hand and a start, as the last {_times(upgrades, 'upgrade')}"
+        return Expected(_mean(upgrades, epoch), why, voided)
+    if not starts:
+        return Expected(None, "no start of it has been measured yet", voided)
+    least = f"a start has taken {_mean(starts, None).total_seconds():.0f} s"
+    why = f"{least}, and how long its savepoint and the new state take has not been measured yet"
+    return Expected(None, why, voided)
+
+
+def _mean(starts: Sequence[timedelta], epoch: timedelta | None) -> timedelta:
+    return (epoch or timedelta()) + sum(starts, timedelta()) / len(starts)
+
+
+def _times(starts: Sequence[timedelta], word: str) -> str:
+    return f"{word} took" if len(starts) == 1 else f"{len(starts)} {word}s took"
