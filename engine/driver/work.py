@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +12,7 @@ from engine.checkpoints import drill, rescale, restore
 from engine.driver.home import StopMode
 from engine.driver.run_listener import RunListener
 from engine.jobs.assignment import Assignment
-from engine.jobs.spec import read_run_settings
+from engine.jobs.spec import Upgrade, read_run_settings
 from engine.spark.run import run
 from engine.spark.run_spec import RunSpec, StateUpgrade
 from engine.spark.session import close_session, closing_session, open_session
@@ -58,7 +58,7 @@ class SparkWork:
             parallelism=assignment.parallelism,
             generation=assignment.generation,
             force=assignment.force,
-            upgrade=None if wish is None else StateUpgrade(**asdict(wish)),
+            upgrade=None if wish is None else state_upgrade(wish),
             epoch_interval=timedelta(seconds=assignment.checkpoint_interval_seconds or 0),
             linger=settings.linger,
             max_epoch_rows=settings.max_epoch_rows,
@@ -114,3 +114,9 @@ class SparkWork:
                 return spark
 
             return drill.drill(savepoint, scratch, open_spark)
+
+
+def state_upgrade(wish: Upgrade) -> StateUpgrade:
+    """What of an upgrade is a run's."""
+    parts = asdict(wish)
+    return StateUpgrade(**{field.name: parts[field.name] for field in fields(StateUpgrade)})
