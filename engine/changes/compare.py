@@ -22,6 +22,7 @@ from engine.changes.positions import source_numbers
 from engine.changes.sinks import sink_verdicts
 from engine.changes.sources import new_sources, source_verdicts
 from engine.changes.verdict import Change, Migration, Reform, UpgradePlan, Verdict
+from engine.changes.widening import as_the_new_has_them
 from engine.compile import Program
 from engine.errors import UnknownSubjectError
 from engine.plan.nodes import Scan, Write
@@ -41,7 +42,7 @@ def compare(
     `parallelism` is that of both, where it is known. Nothing is read or written."""
     consent = Consent(frozenset(keep_state), frozenset(reset))
     is_same = before.fingerprint == after.fingerprint
-    pairs = pairs_of(before.operators, after.operators, is_same=is_same)
+    pairs = pairs_of(as_the_new_has_them(before, after), after.operators, is_same=is_same)
     moves = moves_of(pairs, after)
     _check_names(consent, pairs, before, after)
     fresh = new_sources(before, after, consent.reset)

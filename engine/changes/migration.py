@@ -28,11 +28,14 @@ from engine.plan.nodes import (
     UpdatingTop,
     WindowAggregate,
     Write,
+    is_updating,
 )
 from engine.plan.operators import Operator
 from engine.plan.reads import read_by
+from engine.plan.retained_state import needs_values
 from engine.plan.tree import Node, inputs_of
-from engine.plan.window_columns import are_kept_apart, columns_of_aggregate
+from engine.plan.window_columns import are_kept_apart, columns_of_aggregate, origins_of
+from engine.types import Type
 
 _MOST = 62
 """What of a key is not known is kept as bits of a BIGINT."""
@@ -45,11 +48,14 @@ def migration_of(old: Operator, new: Operator, after: Program) -> Migration | Re
     if isinstance(old.node, UpdatingAggregate) and isinstance(new.node, UpdatingAggregate):
         return _reform_of(old, new, after)
     if old.kind not in ("tumble", "hop") or new.kind != old.kind:
-        return ""
+        is_wider = any(part.was is not None for part in old.columns)
+        return f"{old.kind} cannot be moved to wider numbers yet" if is_wider else ""
     keys, aggregates, readers = _parts(old)
     new_keys, new_aggregates, new_readers = _parts(new)
-    if keys != new_keys or not aggregates or not new_aggregates:
+    if keys != new_keys:
         return ""
+    if not aggregates or not new_aggregates:
+        return "one without aggregates cannot be moved yet"
     if not (old.is_read_in_order and new.is_read_in_order):
         return "that can be done only where all aggregates of the window are read, in its order"
     if readers or new_readers:
@@ -64,12 +70,16 @@ def migration_of(old: Operator, new: Operator, after: Program) -> Migration | Re
     unknown = {place for place, old_place in enumerate(places) if old_place is None}
     if unknown and (complaints := _Unknown(after, new, unknown).complaints()):
         return "; ".join(complaints)
+    origins = list(_origins(old_calls, new_calls, places))
+    if None in origins:
+        return "a mean of so wide a DECIMAL is kept in another way"
     return Migration(
         operator=old.number,
         aggregates=places,
-        origins=tuple(_origins(old_calls, new_calls, places)),
+        origins=tuple(filter(None, origins)),
         columns_before=tuple(_names(old_calls)),
         columns_after=tuple(_names(new_calls)),
+        has_wider_keys=_types_of_keys(old) != _types_of_keys(new),
     )
 
 
@@ -84,11 +94,36 @@ def _reform_of(old: Operator, new: Operator, after: Program) -> Reform | str:
         call = _calls(new)[place]
         if call.function not in AGGREGATES:
             return f"{aggregate_name(call)} is a function of the user's, and cannot begin in the middle yet"
+    if (complaint := _why_not_wider(old, new, places)) is not None:
+        return complaint
     if len(places) > _MOST:
         return f"only so many as {_MOST} aggregates can be changed"
     if unknown and (complaints := _Unknown(after, new, unknown).complaints()):
         return "; ".join(complaints)
-    return Reform(old.number, places, tuple(aggregates))
+    strict = [part.was or part.meaning for part in old.columns[len(keys) : len(keys) + len(aggregates)]]
+    formerly = {
+        meaning: strict[place] for meaning, place in zip(new_aggregates, places, strict=True)
+        if place is not None and strict[place] != meaning
+    }  # fmt: skip
+    return Reform(old.number, places, tuple(strict), formerly)
+
+
+def _why_not_wider(old: Operator, new: Operator, places: Sequence[int | None]) -> str | None:
+    """In words, why what an updating aggregate keeps cannot be that of wider numbers."""
+    assert isinstance(old.node, UpdatingAggregate)
+    assert isinstance(new.node, UpdatingAggregate)
+    if (before := _types_of_keys(old)) != (after := _types_of_keys(new)):
+        names = [key.name for key, *kinds in zip(new.node.keys, before, after, strict=True) if kinds[0] != kinds[1]]
+        return f"its keys are known by hashes, which are others for {', '.join(names)} in another type"
+    parts = old.columns[len(old.node.keys) :]
+    only_appends = not is_updating(old.node.input)
+    for call, place in zip(_calls(new), places, strict=True):
+        if place is not None and parts[place].was is not None:
+            if call.function not in AGGREGATES:
+                return f"{aggregate_name(call)} is a function of the user's, and cannot go on with wider numbers yet"
+            if needs_values(call, only_appends=only_appends):
+                return f"{aggregate_name(call)} keeps every value by its hash, which is another one in another type"
+    return None
 
 
 def _parts(operator: Operator) -> tuple[list[str], list[str], list[str]]:
@@ -110,12 +145,20 @@ def _names(calls: Sequence[Aggregate]) -> Iterator[str]:
         yield from (column.name for column in columns_of_aggregate(call) or ())
 
 
-def _origins(old: Sequence[Aggregate], new: Sequence[Aggregate], places: Sequence[int | None]) -> Iterator[str]:
-    """For each column of the new state the place of the old one, or with what a new one begins."""
+def _types_of_keys(operator: Operator) -> list[Type]:
+    assert isinstance(operator.node, WindowAggregate | UpdatingAggregate)
+    return [key.expr.type for key in operator.node.keys]
+
+
+def _origins(old: Sequence[Aggregate], new: Sequence[Aggregate], places: Sequence[int | None]) -> Iterator[str | None]:
+    """For each column of the new state the place of the old one, or with what a new one begins; None where that cannot
+    be made of what is kept."""
     widths = [len(columns_of_aggregate(call) or ()) for call in old]
     for call, place in zip(new, places, strict=True):
-        for number, column in enumerate(columns_of_aggregate(call) or ()):
-            yield column.start if place is None else str(sum(widths[:place]) + number)
+        if place is None:
+            yield from (column.start for column in columns_of_aggregate(call) or ())
+        else:
+            yield from origins_of(old[place], call, sum(widths[:place]))
 
 
 @dataclass(slots=True)

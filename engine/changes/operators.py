@@ -99,6 +99,11 @@ def _same_columns(old: Operator, new: Operator) -> bool:
     return _same_identity(old, new) and _meanings(old.columns) == _meanings(new.columns)
 
 
+def _keeps_the_same(old: Operator, new: Operator) -> bool:
+    """Whether the state of one is that of the other as it lies there."""
+    return _same_columns(old, new) and not _widened(old)
+
+
 def _same_identity(old: Operator, new: Operator) -> bool:
     return old.identity == new.identity
 
@@ -124,7 +129,7 @@ def moves_of(pairs: Sequence[Pair], after: Program) -> Moves:
     return {
         pair.new.number: migration_of(pair.old, pair.new, after) if _same_identity(pair.old, pair.new) else OTHER
         for pair in pairs
-        if pair.old is not None and pair.new is not None and not _same_columns(pair.old, pair.new)
+        if pair.old is not None and pair.new is not None and not _keeps_the_same(pair.old, pair.new)
     }
 
 
@@ -293,9 +298,23 @@ def _difference_of_meaning(old: Operator, new: Operator) -> str:
 
 def _difference_of_columns(old: Sequence[Part], new: Sequence[Part]) -> str:
     came, went = _came_and_went(old, new)
+    names = {part.meaning: part.name for part in new}
+    wider = [(part.name, names.get(part.meaning, part.name)) for part in old if part.was is not None]
+    said = f"its numbers are wider ({', '.join(map(_becomes, wider))})" if wider else ""
     if came or went:
-        return f"what it keeps has changed ({_listed(came, went)})"
-    return f"what it keeps has another order: {', '.join(part.name for part in new)}"
+        changed = f"what it keeps has changed ({_listed(came, went)})"
+        return f"{changed}; {said}" if said else changed
+    return said or f"what it keeps has another order: {', '.join(part.name for part in new)}"
+
+
+def _becomes(names: tuple[str, str]) -> str:
+    old, new = names
+    return old if old == new else f"{old} becomes {new}"
+
+
+def _widened(operator: Operator) -> bool:
+    """Whether some of what it keeps is of wider numbers in the new script."""
+    return any(part.was is not None for part in operator.columns)
 
 
 def _difference_of_ttl(old: Operator, new: Operator) -> str:

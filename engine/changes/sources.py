@@ -9,6 +9,7 @@ from engine.compile import Program
 from engine.connectors.base import Options, Table
 from engine.plan.expr import Expr
 from engine.plan.stable_text import stable_text
+from engine.plan.width_marks import is_wider
 
 
 def source_verdicts(before: Program, after: Program, reset: frozenset[str]) -> Iterator[Verdict]:
@@ -63,6 +64,7 @@ def _of_same_rows(name: str, before: Program, after: Program) -> Verdict:
     changed = changed_options(before.declared[name], after.declared[name])
     old, new = before.scans[name].decoded, after.scans[name].decoded
     reasons = [f"{', '.join(changed)} changed"] if changed else []
+    reasons += _wider_columns(before, after, name)
     reasons += [f"it reads {', '.join(sorted(new - old))} as well"] if new - old else []
     if not reasons:
         return Verdict("source", name, Change.SAME)
@@ -100,9 +102,30 @@ def _differences(before: Program, after: Program, name: str) -> Iterator[str]:
 def _differing_columns(before: Program, after: Program, name: str) -> Iterator[str]:
     """The columns that both scripts read, and that are others by now. What only one reads cannot be in both states."""
     old, new = _declared_columns(before, name), _declared_columns(after, name)
-    for column in sorted(before.scans[name].decoded & after.scans[name].decoded):
-        if old.get(column) != new.get(column):
+    for column in sorted(_read_by_both(before, after, name)):
+        if old.get(column) != new.get(column) and not _is_wider(before, after, name, column):
             yield f"column {column} is {new.get(column, 'not there')} instead of {old.get(column, 'not there')}"
+
+
+def _wider_columns(before: Program, after: Program, name: str) -> Iterator[str]:
+    old, new = _declared_columns(before, name), _declared_columns(after, name)
+    for column in sorted(_read_by_both(before, after, name)):
+        if old.get(column) != new.get(column):
+            was_float = old[column].startswith("FLOAT") and new[column].startswith("DOUBLE")
+            said = ", and what was read before stays as FLOAT has it" * was_float
+            yield f"column {column} is {new[column]} instead of {old[column]}, which is wider{said}"
+
+
+def _read_by_both(before: Program, after: Program, name: str) -> frozenset[str]:
+    return before.scans[name].decoded & after.scans[name].decoded
+
+
+def _is_wider(before: Program, after: Program, name: str, column: str) -> bool:
+    """Whether a column may have more values than before, those that it had before among them."""
+    old, new = before.declared[name].schema.find(column), after.declared[name].schema.find(column)
+    if old is None or new is None or (old.nullable, new.nullable) == (True, False):
+        return False
+    return old.type == new.type or is_wider(old.type, new.type)
 
 
 def _declared_columns(program: Program, name: str) -> dict[str, str]:

@@ -68,24 +68,28 @@ class StateFigures:
 class Migration:
     """How an operator goes on with the state of the old `operator`, which has other columns. `aggregates` has for each
     aggregate of the new one the place of the same one in the old, None for a new one; `origins` the same for each
-    column that Spark keeps: a place, or with what a new column begins. `columns_before` and `columns_after` are what
-    Spark calls these columns."""
+    column that Spark keeps: a place, how it is made of what is there, or with what a new column begins.
+    `columns_before` and `columns_after` are what Spark calls these columns. One that `has_wider_keys` has its rows in
+    other partitions."""
 
     operator: int
     aggregates: tuple[int | None, ...]
     origins: tuple[str, ...]
     columns_before: tuple[str, ...]
     columns_after: tuple[str, ...]
+    has_wider_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Reform:
     """How an updating aggregate goes on with the state of the old `operator`: each bucket is put into the new form when
-    it is next changed. `aggregates` are as in `Migration`; `form` is a text for each of the old aggregates."""
+    it is next changed. `aggregates` are as in `Migration`; `form` is a text for each of the old aggregates, and
+    `formerly` has for that of a new one what it was over narrower numbers."""
 
     operator: int
     aggregates: tuple[int | None, ...]
     form: tuple[str, ...]
+    formerly: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

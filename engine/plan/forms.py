@@ -4,13 +4,14 @@
     the script    count(*), sum(n)
     as it runs    UpdatingAggregate count(*), sum(n), of which each bucket is told what it may be kept as
 
-It is a matter of the state, as what windows withhold is (`plan/withheld.py`).
+It is a matter of the state, as what windows withhold is (`plan/withheld.py`). An aggregate over numbers that have
+become wider has another text than before: a form says which it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TypeAlias
 
@@ -19,8 +20,18 @@ from engine.plan.operators import Operator, is_stateful
 from engine.plan.split import Parts
 from engine.plan.tree import Node, inputs_of, with_inputs
 
-Forms: TypeAlias = Mapping[int, tuple[str, ...]]
-"""By the number of an operator a text for each aggregate of which its state was when it was first changed."""
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A text for each aggregate of which a state was when it was first changed, and by the text of one over numbers
+    that have become wider, what it was before, the newest first."""
+
+    began_as: tuple[str, ...]
+    formerly: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+Forms: TypeAlias = Mapping[int, Form]
+"""By the numbers of operators."""
 
 
 def form_of(operator: Operator) -> tuple[str, ...]:
@@ -33,14 +44,15 @@ def form_of(operator: Operator) -> tuple[str, ...]:
 def with_forms(parts: Parts, forms: Forms, operators: Sequence[Operator]) -> Parts:
     """The plan, whose operators these are, as it runs over such a state."""
     numbers = count()
-    wanted = {number: form_of(operators[number]) for number in forms}
-    return replace(parts, branches=tuple(_with_forms(branch, forms, wanted, numbers) for branch in parts.branches))
+    return replace(parts, branches=tuple(_with_forms(branch, forms, operators, numbers) for branch in parts.branches))
 
 
-def _with_forms(node: Node, forms: Forms, wanted: Forms, numbers: Iterator[int]) -> Node:
+def _with_forms(node: Node, forms: Forms, operators: Sequence[Operator], numbers: Iterator[int]) -> Node:
     number = next(numbers) if is_stateful(node) else None
-    changed = with_inputs(node, [_with_forms(below, forms, wanted, numbers) for below in inputs_of(node)])
+    changed = with_inputs(node, [_with_forms(below, forms, operators, numbers) for below in inputs_of(node)])
     if number is None or number not in forms:
         return changed
     assert isinstance(changed, UpdatingAggregate)
-    return replace(changed, began_as=forms[number], form=wanted[number])
+    form, wanted = forms[number], form_of(operators[number])
+    formerly = tuple(form.formerly.get(text, ()) for text in wanted) if form.formerly else ()
+    return replace(changed, began_as=form.began_as, form=wanted, formerly=formerly)

@@ -47,6 +47,7 @@ from engine.plan.nodes import (
 from engine.plan.split import Parts
 from engine.plan.stable_text import stable_text
 from engine.plan.tree import Node, inputs_of
+from engine.plan.width_marks import apart
 
 Columns = Mapping[str, str]
 """What each column of a relation means, by its name."""
@@ -74,8 +75,9 @@ class Meaning:
 
 
 def digest(*texts: str) -> str:
-    """A short text that stands for some long ones."""
-    return hashlib.sha256("\n".join(texts).encode(errors="surrogatepass")).hexdigest()[:16]
+    """A short text that stands for some long ones; marks of widths stay readable (`plan/width_marks.py`)."""
+    text, marks = apart("\n".join(texts))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16] + "".join(f"|{mark}" for mark in marks)
 
 
 def text_of(expr: Expr, columns: Columns) -> str:

@@ -47,10 +47,12 @@ Stateful: TypeAlias = WindowAggregate | UpdatingAggregate | UpdatingJoin | Updat
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something of an operator: how a script says it, and a short text for what it means."""
+    """Something of an operator: how a script says it, and a short text for what it means. `was` is that text in the
+    script that has it with narrower numbers, where it stands for a wider one."""
 
     name: str
     meaning: str
+    was: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ TAGS: Mapping[type, str] = {
     nodes.WindowAggregate: "WindowAggregate(input, window, window_name, keys, aggregates; pin)",
     nodes.Partials: "Partials(input, condition, stretch, keys, columns, aggregates)",
     nodes.LateRows: "LateRows(input, window)",
-    nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl; began_as, form, pin)",
+    nodes.UpdatingAggregate: "UpdatingAggregate(input, keys, aggregates, ttl; began_as, form, pin, formerly)",
     # what they are made of
     nodes.Order: "Order(expr, descending, nulls_first)",
     nodes.Frame: "Frame(unit, start, end)",

@@ -8,7 +8,7 @@ keeps something else is found out, and nothing is guessed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -30,6 +30,8 @@ class WindowColumn:
 _LONG_DIGITS = 18
 _SUMMED_DIGITS = 10
 """Spark adds up decimals as whole numbers where so many more digits still fit into a BIGINT."""
+_DOUBLE_DIGITS, _MEAN_DIGITS = 15, 4
+"""Means of decimals are computed as DOUBLE where so many more digits fit into one."""
 _COUNT = (WindowColumn("count", "zero"),)
 _MEAN = (WindowColumn("sum", "zero"), *_COUNT)
 _LEAST, _GREATEST = (WindowColumn("min", "null"),), (WindowColumn("max", "null"),)
@@ -54,6 +56,25 @@ def columns_of_aggregate(aggregate: Aggregate) -> tuple[WindowColumn, ...] | Non
                 return WindowColumn("sum", "zero"), WindowColumn("isEmpty", "true")
         return (WindowColumn("sum", "null"),)
     return _COLUMNS.get(aggregate.function)
+
+
+def origins_of(old: Aggregate, new: Aggregate, first: int) -> Iterator[str | None]:
+    """For each column of an aggregate how it is made of those of the same one over narrower numbers, the first of which
+    has the place `first`: as it is there, or cast to its type; from what was a whole number, which had no column that
+    says whether there is any. None where it cannot be made."""
+    before, after = columns_of_aggregate(old) or (), columns_of_aggregate(new) or ()
+    if len(before) < len(after):
+        scale = old.arguments[0].type.scale if isinstance(old.arguments[0].type, Decimal) else 0
+        yield from (f"decimal:{first}:{scale}", f"absent:{first}")
+        return
+    is_other_mean = new.function == "avg" and _is_mean_of_doubles(old) != _is_mean_of_doubles(new)
+    yield from (None if is_other_mean else str(first + number) for number in range(len(after)))
+
+
+def _is_mean_of_doubles(mean: Aggregate) -> bool:
+    """Whether Spark adds up the numbers of a mean as DOUBLE."""
+    kind = mean.arguments[0].type
+    return not isinstance(kind, Decimal) or kind.precision + _MEAN_DIGITS <= _DOUBLE_DIGITS
 
 
 def are_kept_apart(aggregates: Sequence[Aggregate]) -> bool:

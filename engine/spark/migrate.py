@@ -5,6 +5,8 @@
     skeleton      state/1, until now empty, has them with count as it was and max as NULL; its id is another one
     open windows  00:00 and 00:10, since these are in the rows: there max is not known
 
+Where the keys are of wider numbers, Spark looks for their rows in other partitions, and each is put there.
+
 To `carry_over` such an operator is one that begins, with rows. Nothing but the skeleton is written, so that a kill in
 the middle leaves the old state as it was. No row comes into Python.
 """
@@ -54,13 +56,18 @@ def migrate(
                 )
             rewriter = state_rewriter(spark, old, migration.operator, skeleton, number)
             _check(rewriter, old, skeleton, number, migration)
-            ids[number] = [
-                [rewriter.rewrite(partition, epoch + 1, state_id, migration.origins)]
-                for partition, state_id in enumerate(sources)
-            ]
+            ids[number] = [[state_id] for state_id in _rewritten(rewriter, epoch + 1, sources, migration)]
             open_windows[number] = _open_windows(rewriter, operators[number])
     write_text(skeleton / "commits" / "0", committed.with_state_ids(ids).text())
     return open_windows
+
+
+def _rewritten(rewriter: StateRewriter, version: int, sources: Sequence[str], migration: Migration) -> Sequence[str]:
+    if migration.has_wider_keys:
+        return rewriter.rewrite_all(version, sources, migration.origins)
+    return [
+        rewriter.rewrite(partition, version, state_id, migration.origins) for partition, state_id in enumerate(sources)
+    ]
 
 
 def _ids_of(ids: Mapping[int, object], number: int) -> list[str]:
@@ -76,7 +83,8 @@ def _check(rewriter: StateRewriter, old: Path, skeleton: Path, number: int, migr
     before, after = read_form(old, migration.operator), read_form(skeleton, number)
     planned = (migration.columns_before, migration.columns_after)
     is_alike = (before.name, before.stores) == (after.name, after.stores)
-    if not is_alike or not rewriter.has_same_keys or rewriter.columns != planned:
+    has_keys = rewriter.has_wider_keys if migration.has_wider_keys else rewriter.has_same_keys
+    if not is_alike or not has_keys or rewriter.columns != planned:
         raise StateNotKeptError(
             f"the state of operator {migration.operator} ({before.name}) is not of the form that was planned: "
             f"it has {rewriter.columns} instead of {planned}",

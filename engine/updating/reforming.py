@@ -6,7 +6,7 @@
     c comes     with 5                              c: 5, 1        a sum that is whole
 
 A bucket is put into the new form by its first step. A bucket says in which form it is, and one that does not is as it
-was when the query was first changed.
+was when the query was first changed. Where numbers have become wider, columns are kept in the wider type from then on.
 """
 
 from __future__ import annotations
@@ -36,19 +36,20 @@ def in_form(spec: AggregateSpec, state: BucketState) -> BucketState:
     if (rows := state.tables.get("rows")) is not None:
         tables["rows"] = replace(rows, tables=tuple(_rows_in_form(spec, old, table) for table in rows.tables))
     for index in spec.kept_values:
-        if spec.form[index] in old and (values := state.tables.get(f"m{old.index(spec.form[index])}")) is not None:
+        place = spec.place_in(old, index)
+        if place is not None and (values := state.tables.get(f"m{place}")) is not None:
             tables[f"m{index}"] = values
     return replace(state, tables=tables, form=spec.form)
 
 
 def _rows_in_form(spec: AggregateSpec, old: Sequence[str], rows: pa.Table) -> pa.Table:
-    places = [old.index(meaning) if meaning in old else None for meaning in spec.form]
+    places = [spec.place_in(old, index) for index in range(len(spec.form))]
     columns = {name: rows[name] for name in (ROW_ID, WEIGHT, LAST)}
     columns[UNKNOWN] = pa.array(_unknown(rows, places))
     columns |= {name: rows[name] for name in spec.keys}
     for index, place in enumerate(places):
         if index not in spec.kept_values:
-            summed = _nothing(spec, index, rows.num_rows) if place is None else _columns_of(rows, place)
+            summed = _nothing(spec, index, rows.num_rows) if place is None else _widened(spec, index, rows, place)
             columns |= {f"m{index}.{part}": column for part, column in enumerate(summed)}
     return pa.table(columns).combine_chunks()
 
@@ -60,6 +61,15 @@ def _unknown(rows: pa.Table, places: Sequence[int | None]) -> Longs:
     for index, place in enumerate(places):
         unknown |= (np.int64(1) if place is None else (before >> place) & 1) << index
     return unknown
+
+
+def _widened(spec: AggregateSpec, index: int, rows: pa.Table, place: int) -> Iterator[pa.ChunkedArray]:
+    """What is kept of the aggregate at a place, in the types of that which goes on with it."""
+    if not spec.formerly:
+        yield from _columns_of(rows, place)
+        return
+    for column, wanted in zip(_columns_of(rows, place), _nothing(spec, index, 0), strict=True):
+        yield column if column.type == wanted.type else column.cast(wanted.type)
 
 
 def _columns_of(rows: pa.Table, place: int) -> Iterator[pa.ChunkedArray]:

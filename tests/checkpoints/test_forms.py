@@ -10,6 +10,7 @@ from engine.changes.verdict import Reform
 from engine.checkpoints import contents
 from engine.checkpoints.forms import carried_forms, read_forms, write_forms
 from engine.errors import UnreadableStateError
+from engine.plan.forms import Form
 
 
 def test_they_are_read_as_they_were_written_and_none_is_no_file(tmp_path: Path) -> None:
@@ -17,12 +18,15 @@ def test_they_are_read_as_they_were_written_and_none_is_no_file(tmp_path: Path) 
     assert [*tmp_path.iterdir()] == []
     assert read_forms(tmp_path) == {}
 
-    write_forms(tmp_path, {2: ("a", "b"), 3: ()})
+    forms = {2: Form(("a", "b")), 3: Form(()), 4: Form(("a",), {"c": ("b", "a")})}
+    write_forms(tmp_path, forms)
 
-    assert read_forms(tmp_path) == {2: ("a", "b"), 3: ()}
+    assert read_forms(tmp_path) == forms
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"1": 2}', '{"a": []}', '{"1": [2]}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"1": 2}', '{"a": []}', '{"1": [2]}', '{"1": {"began_as": [], "formerly": {"a": "b"}}}']
+)
 def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "forms.json").write_text(text)
 
@@ -31,13 +35,21 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_what_was_changed_before_is_still_as_it_was_when_it_was_first_changed() -> None:
-    old = {0: ("a",), 1: ("b",)}
+    old = {0: Form(("a",)), 1: Form(("b",))}
     reformed = {6: Reform(1, (0, None), ("b", "c")), 7: Reform(2, (None,), ("d",))}
 
-    assert carried_forms(old, {5: 0, 8: 9}, reformed) == {5: ("a",), 6: ("b",), 7: ("d",)}
+    assert carried_forms(old, {5: 0, 8: 9}, reformed) == {5: Form(("a",)), 6: Form(("b",)), 7: Form(("d",))}
+
+
+def test_of_numbers_that_became_wider_twice_both_are_known() -> None:
+    once = carried_forms({}, {}, {1: Reform(0, (0, 1), ("a", "x"), {"b": "a"})})
+    twice = carried_forms(once, {}, {2: Reform(1, (0, 1), ("b", "x"), {"c": "b"})})
+
+    assert once == {1: Form(("a", "x"), {"b": ("a",)})}
+    assert (twice[2].began_as, twice[2].formerly["c"]) == (("a", "x"), ("b", "a"))
 
 
 def test_they_belong_to_every_epoch_of_the_checkpoint(tmp_path: Path) -> None:
-    write_forms(tmp_path, {2: ("a",)})
+    write_forms(tmp_path, {2: Form(("a",))})
 
     assert Path("forms.json") in contents.files_of(tmp_path, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.compile import compile_script
-from engine.plan.forms import form_of, with_forms
+from engine.plan.forms import Form, form_of, with_forms
 from engine.plan.nodes import UpdatingAggregate
 from engine.plan.tree import walk
 
@@ -19,10 +19,11 @@ def test_only_the_operator_that_was_changed_is_told() -> None:
     program = compile_script(SCRIPT)
     _, second = program.operators
 
-    changed = with_forms(program.parts, {1: ("before",)}, program.operators)
+    changed = with_forms(program.parts, {1: Form(("before",), {form_of(second)[0]: ("older",)})}, program.operators)
 
     nodes = [node for part in changed.branches for node in walk(part) if isinstance(node, UpdatingAggregate)]
     assert [(node.began_as, node.form) for node in nodes] == [(None, ()), (("before",), form_of(second))]
+    assert [node.formerly for node in nodes] == [(), (("older",), ())]
     assert with_forms(program.parts, {}, program.operators) == program.parts
 
 

@@ -23,7 +23,8 @@ class UpdatingAggregate(Node):
     """One row per key, replaced at the end of every epoch that changed it, and taken back when the last row of the key
     goes. Without keys there is one row from the first input row on. Without aggregates it is a DISTINCT of the keys.
     A key is forgotten `ttl` after its last change. One that was changed while it ran is told what its state `began_as`,
-    and by its `form` what it is to be. `pin` is as in `WindowAggregate`."""
+    by its `form` what it is to be, and what each aggregate was `formerly`, over narrower numbers. `pin` is as in
+    `WindowAggregate`."""
 
     input: Node
     keys: tuple[Named, ...]
@@ -32,6 +33,7 @@ class UpdatingAggregate(Node):
     began_as: tuple[str, ...] | None = None
     form: tuple[str, ...] = ()
     pin: str | None = field(default=None, compare=False)
+    formerly: tuple[tuple[str, ...], ...] = ()
 
     @property
     def schema(self) -> Schema:

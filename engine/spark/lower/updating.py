@@ -76,6 +76,7 @@ def aggregate_spec(node: UpdatingAggregate, udfs: Udfs) -> AggregateSpec:
         is_merged=isinstance(node.input, Partials),
         form=node.form,
         began_as=node.began_as,
+        formerly=node.formerly,
     )
 
 

@@ -22,6 +22,11 @@ class StateRewriter:
         return bool(self.java.hasSameKeys())
 
     @property
+    def has_wider_keys(self) -> bool:
+        """Whether the new keys are the old ones in types that are as wide or wider."""
+        return bool(self.java.hasWiderKeys())
+
+    @property
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What the old values are made of, and the new ones."""
         return _listed(self.java.columnsBefore()), _listed(self.java.columnsAfter())
@@ -34,6 +39,10 @@ class StateRewriter:
     def rewrite(self, partition: int, version: int, state_id: str, origins: Sequence[str]) -> str:
         """Put the rows of a partition into the new state, each column from its origin; the id of its version 1."""
         return str(self.java.rewrite(partition, version, state_id, ",".join(origins)))
+
+    def rewrite_all(self, version: int, state_ids: Sequence[str], origins: Sequence[str]) -> tuple[str, ...]:
+        """Put the rows of all partitions where they belong in the new state; the ids of its version 1."""
+        return _listed(self.java.rewriteAll(version, ",".join(state_ids), ",".join(origins)))
 
 
 def state_rewriter(spark: SparkSession, old: Path, operator: int, new: Path, new_operator: int) -> StateRewriter:

@@ -11,12 +11,17 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Coalesce;
 import org.apache.spark.sql.catalyst.expressions.EvalMode;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.expressions.MakeDecimal;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection$;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.streaming.state.NoPrefixKeyStateEncoderSpec;
 import org.apache.spark.sql.execution.streaming.state.ReadStateStore;
@@ -41,11 +46,13 @@ import scala.jdk.javaapi.CollectionConverters;
  * The rows of an operator's state put into the empty state of another one, with other columns in
  * their values.
  *
- * <p>The keys stay, and with them the partition that a row is in. Both are read and written through
- * Spark's own stores, so that the files are laid out as Spark lays them out.
+ * <p>Where the keys stay, so does the partition that a row is in; where they are cast to wider
+ * types, each row goes where Spark would send it. Both states are read and written through Spark's
+ * own stores, so that the files are laid out as Spark lays them out.
  */
 public final class StateRewriter {
   private static final String STORE = "default";
+  private static final int LONG_DIGITS = 18;
 
   private final SparkSession session;
   private final String from;
@@ -71,9 +78,23 @@ public final class StateRewriter {
 
   /** Whether both have the same keys, which begin with a window. */
   public boolean hasSameKeys() {
+    return before.keySchema().equals(after.keySchema()) && hasWindow();
+  }
+
+  /** Whether both have the same keys, which begin with a window, in types that are as wide or wider. */
+  public boolean hasWiderKeys() {
+    StructField[] old = before.keySchema().fields();
+    StructField[] fresh = after.keySchema().fields();
+    boolean isWider = names(before.keySchema()).equals(names(after.keySchema())) && hasWindow();
+    for (int place = 0; isWider && place < old.length; place++) {
+      isWider = Cast.canUpCast(old[place].dataType(), fresh[place].dataType());
+    }
+    return isWider;
+  }
+
+  private boolean hasWindow() {
     StructField[] keys = before.keySchema().fields();
-    return before.keySchema().equals(after.keySchema())
-        && keys.length > 0
+    return keys.length > 0
         && keys[0].dataType() instanceof StructType window
         && String.join(",", window.fieldNames()).equals("start,end");
   }
@@ -98,8 +119,10 @@ public final class StateRewriter {
   /**
    * Put the rows of a partition into the new state, and tell under which id it has its version 1.
    *
-   * <p>The {@code origins} have for each column of the new values the place of the old one, or with
-   * what a new one begins: {@code null}, {@code zero} or {@code true}.
+   * <p>The {@code origins} have for each column of the new values the place of the old one, which
+   * may be cast to a wider type; or with what a new one begins: {@code null}, {@code zero} or {@code
+   * true}. {@code decimal:3:2} is the whole number at place 3 with its last two digits behind the
+   * point, zero where there is none, and {@code absent:3} whether there is none.
    */
   public String rewrite(int partition, long version, String id, String origins)
       throws IOException {
@@ -129,6 +152,76 @@ public final class StateRewriter {
     }
   }
 
+  /**
+   * Put the rows of all partitions into the new state, each where its wider key belongs, and tell
+   * under which ids the partitions have their version 1.
+   */
+  public String rewriteAll(long version, String ids, String origins) throws IOException {
+    String[] old = ids.split(",");
+    UnsafeProjection values = projection(origins.split(","));
+    UnsafeProjection keys = widened(before.keySchema(), after.keySchema());
+    UnsafeProjection partitions = partitionOf(after.keySchema(), old.length);
+    StateStoreProvider[] targets = new StateStoreProvider[old.length];
+    StateStore[] written = new StateStore[old.length];
+    try {
+      for (int partition = 0; partition < old.length; partition++) {
+        targets[partition] = open(to, newOperator, partition, after);
+        written[partition] = targets[partition].getStore(0, Option.empty(), false, false);
+      }
+      for (int partition = 0; partition < old.length; partition++) {
+        StateStoreProvider source = open(from, operator, partition, before);
+        try {
+          ReadStateStore rows = source.getReadStore(version, Option.apply(old[partition]));
+          try (StateStoreIterator<UnsafeRowPair> pairs = rows.iterator(STORE)) {
+            while (pairs.hasNext()) {
+              UnsafeRowPair pair = pairs.next();
+              windows.add(pair.key().getStruct(0, 2).getLong(0));
+              UnsafeRow key = keys.apply(pair.key());
+              written[partitions.apply(key).getInt(0)].put(key, values.apply(pair.value()), STORE);
+            }
+          } finally {
+            rows.release();
+          }
+        } finally {
+          source.close();
+        }
+      }
+      StringJoiner fresh = new StringJoiner(",");
+      for (StateStore store : written) {
+        store.commit();
+        fresh.add(store.getStateStoreCheckpointInfo().stateStoreCkptId().get());
+      }
+      return fresh.toString();
+    } finally {
+      for (StateStoreProvider target : targets) {
+        if (target != null) {
+          target.close();
+        }
+      }
+    }
+  }
+
+  private static UnsafeProjection widened(StructType old, StructType fresh) {
+    List<Expression> columns = new ArrayList<>();
+    for (int place = 0; place < fresh.length(); place++) {
+      columns.add(kept(place, old.fields()[place], fresh.fields()[place]));
+    }
+    return projected(columns);
+  }
+
+  /** In which partition Spark has a row with this key. */
+  private static UnsafeProjection partitionOf(StructType keys, int partitions) {
+    List<Expression> columns = new ArrayList<>();
+    for (int place = 0; place < keys.length(); place++) {
+      StructField field = keys.fields()[place];
+      columns.add(new BoundReference(place, field.dataType(), field.nullable()));
+    }
+    Expression partition =
+        new HashPartitioning(CollectionConverters.asScala(columns).toSeq(), partitions)
+            .partitionIdExpression();
+    return projected(List.of(partition));
+  }
+
   private UnsafeProjection projection(String[] origins) {
     StructField[] old = before.valueSchema().fields();
     StructField[] fresh = after.valueSchema().fields();
@@ -139,25 +232,54 @@ public final class StateRewriter {
     for (int place = 0; place < fresh.length; place++) {
       columns.add(column(origins[place], old, fresh[place]));
     }
+    return projected(columns);
+  }
+
+  private static UnsafeProjection projected(List<Expression> columns) {
     return UnsafeProjection$.MODULE$.create(CollectionConverters.asScala(columns).toSeq());
   }
 
   private static Expression column(String origin, StructField[] old, StructField field) {
-    switch (origin) {
+    String[] made = origin.split(":");
+    switch (made[0]) {
       case "null":
         return Literal$.MODULE$.create(null, field.dataType());
       case "zero":
         return as(new Literal(0, DataTypes.IntegerType), field.dataType());
       case "true":
         return Literal.TrueLiteral();
+      case "decimal":
+        int scale = Integer.parseInt(made[2]);
+        Expression whole = number(Integer.parseInt(made[1]), old);
+        Expression decimal =
+            as(new MakeDecimal(whole, LONG_DIGITS, scale, true), field.dataType());
+        Expression zero = as(new Literal(0, DataTypes.IntegerType), field.dataType());
+        return new Coalesce(CollectionConverters.asScala(List.of(decimal, zero)).toSeq());
+      case "absent":
+        return new IsNull(number(Integer.parseInt(made[1]), old));
       default:
         int place = Integer.parseInt(origin);
-        if (!old[place].dataType().equals(field.dataType())) {
-          throw new IllegalArgumentException(
-              field.name() + " is " + field.dataType() + " and was " + old[place].dataType());
-        }
-        return new BoundReference(place, old[place].dataType(), old[place].nullable());
+        return kept(place, old[place], field);
     }
+  }
+
+  private static Expression number(int place, StructField[] old) {
+    if (!old[place].dataType().equals(DataTypes.LongType)) {
+      throw new IllegalArgumentException(old[place].name() + " was " + old[place].dataType());
+    }
+    return new BoundReference(place, DataTypes.LongType, true);
+  }
+
+  private static Expression kept(int place, StructField old, StructField field) {
+    Expression value = new BoundReference(place, old.dataType(), old.nullable());
+    if (old.dataType().equals(field.dataType())) {
+      return value;
+    }
+    if (!Cast.canUpCast(old.dataType(), field.dataType())) {
+      throw new IllegalArgumentException(
+          field.name() + " is " + field.dataType() + " and was " + old.dataType());
+    }
+    return as(value, field.dataType());
   }
 
   private static Expression as(Expression value, DataType type) {

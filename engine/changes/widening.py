@@ -1,0 +1,99 @@
+"""Operators of an old script as a new one says them, where only the types of their numbers have become wider.
+
+    old   tumble-3f0c   sum(CAST(n AS BIGINT)), min(n) of n INT      number > 5
+    new   tumble-3f0c   sum(n), min(n) of n BIGINT                   number > 5, a BIGINT
+    so    tumble-3f0c   sum(n), min(n) as the new one has them, each with what it was
+
+What is told apart by its text alone (`plan/meaning.py`) is then the same. Whether its state can go on is another
+matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from engine.compile import Program
+from engine.plan.operators import Operator, Part, operators_of
+from engine.plan.width_marks import Marked, marked
+from engine.plan.widths import without_widths
+
+MOVED = ("tumble", "hop", "updating-aggregate")
+"""What can be moved to wider types. Others keep the hashes of what they have."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """An operator, and the same without widths."""
+
+    operator: Operator
+    loose: Operator
+
+    @property
+    def identity(self) -> Marked:
+        return marked(self.loose.identity)
+
+    @property
+    def rows(self) -> Marked:
+        return marked(self.loose.rows)
+
+    @property
+    def columns(self) -> Sequence[Marked]:
+        return [marked(part.meaning) for part in self.loose.columns]
+
+
+def as_the_new_has_them(before: Program, after: Program) -> tuple[Operator, ...]:
+    """The operators of the old script, each by the texts of that of the new one that is the same of wider numbers."""
+    new_sides = list(_sides(after))
+    return tuple(_aligned(old, new_sides) for old in _sides(before))
+
+
+def _sides(program: Program) -> Iterator[_Side]:
+    loose = operators_of(without_widths(program.parts), program.digests)
+    yield from (_Side(*pair) for pair in zip(program.operators, loose, strict=True))
+
+
+def _aligned(old: _Side, candidates: Sequence[_Side]) -> Operator:
+    alike = [new for new in candidates if old.identity.becomes(new.identity, exactly=True)]
+    if not alike:
+        return old.operator
+    new = max(alike, key=lambda new: (old.rows.becomes(new.rows, exactly=True), len(_counterparts(old, new))))
+    operator = old.operator
+    if operator.kind in MOVED:
+        operator = replace(operator, identity=new.operator.identity, columns=tuple(_columns(old, new)))
+    else:
+        operator = replace(operator, columns=tuple(_as_they_are(old, new)))
+    if old.rows.becomes(new.rows, exactly=True):
+        operator = replace(operator, rows=new.operator.rows, conditions=new.operator.conditions)
+    return operator
+
+
+def _counterparts(old: _Side, new: _Side) -> dict[int, int]:
+    """For the place of an old column that of the new one that is the same of numbers as wide or wider."""
+    columns = new.columns
+    places = {
+        place: next((other for other, part in enumerate(columns) if column.becomes(part)), None)
+        for place, column in enumerate(old.columns)
+    }
+    return {place: other for place, other in places.items() if other is not None}
+
+
+def _columns(old: _Side, new: _Side) -> Iterator[Part]:
+    counterparts, old_marks, new_marks = _counterparts(old, new), old.columns, new.columns
+    for place, part in enumerate(old.operator.columns):
+        if (other := counterparts.get(place)) is None:
+            yield part
+            continue
+        counterpart = new.operator.columns[other]
+        is_same = (part.meaning, old_marks[place]) == (counterpart.meaning, new_marks[other])
+        yield part if is_same else replace(part, meaning=counterpart.meaning, was=part.meaning)
+
+
+def _as_they_are(old: _Side, new: _Side) -> Iterator[Part]:
+    """The columns of an operator that cannot be moved: those that only look the same, of wider numbers, are marked."""
+    counterparts, old_marks, new_marks = _counterparts(old, new), old.columns, new.columns
+    for place, part in enumerate(old.operator.columns):
+        other = counterparts.get(place)
+        looks_the_same = other is not None and part.meaning == new.operator.columns[other].meaning
+        is_wider = old.identity != new.identity or (other is not None and old_marks[place] != new_marks[other])
+        yield replace(part, was=part.meaning) if looks_the_same and is_wider else part

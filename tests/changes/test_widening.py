@@ -1,0 +1,151 @@
+"""Scripts whose numbers have become wider: what goes on, how, and what is refused since it would not be the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.changes.compare import compare
+from engine.changes.verdict import Change, UpgradePlan
+from engine.compile import Program, compile_script
+from engine.udf.declared import UdfFile
+from tests.changes.test_compare import FUNCTIONS, GROUP, HOP, SESSION, SINKS, SOURCES, TUMBLE, changes, reason
+
+NUMBERS = "INSERT INTO counts SELECT tumble('1 minute') AS w, {key}, {call} AS s FROM clicks{where} GROUP BY 1, 2;\n"
+GROUPS = "INSERT INTO changes SELECT {key} AS k, {call} AS s FROM clicks{where} GROUP BY 1;\n"
+
+
+def program(script: str, kind: str) -> Program:
+    tables = SOURCES.replace("n BIGINT", f"n {kind}") + SINKS
+    return compile_script(tables + script, udfs=(UdfFile("functions.py", FUNCTIONS),))
+
+
+def widened(script: str, old: str = "INT", new: str = "BIGINT", after: str | None = None) -> UpgradePlan:
+    return compare(program(script, old), program(after or script, new))
+
+
+@pytest.mark.parametrize("script", [TUMBLE, HOP, GROUP])
+def test_sums_of_wider_numbers_go_on(script: str) -> None:
+    plan = widened(script)
+
+    assert changes(plan) == [Change.STATE_MIGRATED]
+    assert "sum(CAST(n AS BIGINT)) becomes sum(n)" in reason(plan)
+    assert "column n is BIGINT instead of INT, which is wider" in reason(plan, "source")
+    assert plan.loses_nothing
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "call", "origins"),
+    [
+        ("INT", "BIGINT", "min(n)", ("0",)),
+        ("SMALLINT", "INT", "first_value(n)", ("0", "1")),
+        ("INT UNSIGNED", "BIGINT", "bit_or(n)", ("0",)),
+        ("FLOAT", "DOUBLE", "avg(n)", ("0", "1")),
+        ("DECIMAL(10, 2)", "DECIMAL(12, 2)", "sum(n)", ("0", "1")),
+        ("DECIMAL(6, 2)", "DECIMAL(8, 2)", "sum(n)", ("0",)),
+        ("DECIMAL(6, 2)", "DECIMAL(20, 2)", "sum(n)", ("decimal:0:2", "absent:0")),
+        ("DECIMAL(6, 2)", "DECIMAL(11, 2)", "avg(n)", ("0", "1")),
+        ("INT", "BIGINT", "sum(n * 2 + 1) FILTER (WHERE n > 3)", ("0",)),
+        ("INT", "BIGINT", "max(CASE WHEN n > 3 THEN n ELSE 0 END)", ("0",)),
+    ],
+)
+def test_what_windows_keep_is_cast_column_by_column(old: str, new: str, call: str, origins: tuple[str, ...]) -> None:
+    plan = widened(NUMBERS.format(key="user", call=call, where=" WHERE n IS NOT NULL"), old, new)
+
+    assert changes(plan) == [Change.STATE_MIGRATED]
+    (migration,) = plan.migrated.values()
+    assert (migration.origins, migration.has_wider_keys) == (origins, False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("CAST(n AS SMALLINT)", "n"), ("CAST(n AS SMALLINT)", "CAST(n AS BIGINT)"), ("n", "n")]
+)
+def test_keys_of_windows_become_wider(old: str, new: str) -> None:
+    before, after = (NUMBERS.format(key=f"{key} AS k", call="count(*)", where="") for key in (old, new))
+
+    plan = widened(before, after=after)
+
+    (migration,) = plan.migrated.values()
+    assert migration.has_wider_keys
+    assert changes(plan) == [Change.STATE_MIGRATED]
+
+
+def test_a_condition_over_wider_numbers_lets_the_same_rows_pass() -> None:
+    plan = widened(NUMBERS.format(key="user", call="count(*)", where=" WHERE n > 5 AND n + 1 < 9"))
+
+    assert changes(plan) == [Change.STATE_KEPT]
+    assert plan.loses_nothing
+
+
+def test_where_null_may_stand_by_now_nothing_changes_and_it_is_not_so_the_other_way_round() -> None:
+    allowed, refused = widened(TUMBLE, "BIGINT NOT NULL", "BIGINT"), widened(TUMBLE, "BIGINT", "BIGINT NOT NULL")
+
+    assert (changes(allowed), changes(allowed, "source")) == ([Change.STATE_KEPT], [Change.RESTART])
+    assert changes(refused, "source") == [Change.REFUSED]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("BIGINT", "INT"),
+        ("DECIMAL(12, 2)", "DECIMAL(10, 2)"),
+        ("DECIMAL(12, 2)", "DECIMAL(14, 3)"),
+        ("DOUBLE", "FLOAT"),
+        ("BIGINT", "BIGINT UNSIGNED"),
+        ("INT", "DOUBLE"),
+        ("INT", "TEXT"),
+    ],
+)
+def test_types_that_are_not_wider_are_refused_of_a_source(old: str, new: str) -> None:
+    plan = widened(NUMBERS.format(key="user", call="count(n)", where=""), old, new)
+
+    assert changes(plan, "source") == [Change.REFUSED]
+    assert f"column n is {new} instead of {old}" in reason(plan, "source")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("min(CAST(n AS BIGINT))", "min(CAST(n AS SMALLINT))"),
+        ("sum(n)", "sum(CAST(n AS SMALLINT))"),
+        ("min(TRY_CAST(n AS SMALLINT))", "min(TRY_CAST(n AS INT))"),
+        ("max(n << 4)", "max(CAST(n AS BIGINT) << 4)"),
+        ("min(CAST(n AS FLOAT))", "min(CAST(n AS DOUBLE))"),
+    ],
+)
+def test_a_cast_that_is_not_only_wider_is_another_aggregate(old: str, new: str) -> None:
+    before, after = (NUMBERS.format(key="user", call=call, where="") for call in (old, new))
+
+    plan = widened(before, "INT", "INT", after)
+
+    assert "is NULL" not in reason(plan)
+    assert [place for migration in plan.migrated.values() for place in migration.aggregates] == [None]
+
+
+@pytest.mark.parametrize(
+    ("script", "kinds", "words"),
+    [
+        (SESSION.replace("sum(n)", "count(DISTINCT n)"), ("INT", "BIGINT"), "session"),
+        (GROUPS.format(key="n", call="count(*)", where=""), ("INT", "BIGINT"), "its keys are known by hashes"),
+        (GROUPS.format(key="user", call="count(DISTINCT n)", where=""), ("INT", "BIGINT"), "keeps every value"),
+        (GROUPS.format(key="user", call="middle(n)", where=""), ("INT", "BIGINT"), "a function of the user's"),
+        (NUMBERS.format(key="user", call="count(DISTINCT n)", where=""), ("INT", "BIGINT"), "cannot be moved yet"),
+        (NUMBERS.format(key="n", call="count(*)", where=""), ("FLOAT", "DOUBLE"), "n FLOAT"),
+        (NUMBERS.format(key="user", call="avg(n)", where=""), ("DECIMAL(6, 2)", "DECIMAL(12, 2)"), "a mean of so wide"),
+    ],
+)
+def test_what_cannot_be_moved_to_wider_numbers_is_refused_by_name(
+    script: str, kinds: tuple[str, str], words: str
+) -> None:
+    plan = widened(script, *kinds)
+
+    assert changes(plan) == [Change.REFUSED]
+    assert words in reason(plan)
+
+
+def test_an_updating_aggregate_knows_what_its_aggregates_were_before() -> None:
+    plan = widened(GROUP)
+
+    (reform,) = plan.reformed.values()
+    (text,) = reform.formerly
+    assert reform.formerly[text] == reform.form[1]
+    assert text not in reform.form
