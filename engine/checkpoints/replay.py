@@ -11,20 +11,25 @@ from engine.errors import ReplayError
 
 def is_restored(paths: StatePaths, manifest: SavepointManifest) -> bool:
     """Whether the state is that of the savepoint, put there by a restore, and has committed nothing since."""
+    fingerprint = (read_json(paths.pipeline) or {}).get("fingerprint", "")
+    return _stands_at(paths, manifest) and fingerprint == manifest.fingerprint
+
+
+def _stands_at(paths: StatePaths, manifest: SavepointManifest) -> bool:
+    """Whether the state has come from the savepoint's, and has committed nothing since, whatever its query is."""
     if spark_log.newest_commit(paths.checkpoint) != manifest.epoch:
         return False
-    fingerprint = (read_json(paths.pipeline) or {}).get("fingerprint", "")
-    comes_from_it = read_lineage(paths.lineage).parents[:1] == ((manifest.lineage, manifest.epoch),)
-    return comes_from_it and fingerprint == manifest.fingerprint
+    return read_lineage(paths.lineage).parents[:1] == ((manifest.lineage, manifest.epoch),)
 
 
 def refuse_replay(paths: StatePaths, manifest: SavepointManifest) -> None:
-    """Raise ReplayError when the state has gone on since the savepoint, or is of another history. One that was restored
-    from it and has committed nothing since is no other: who restores again after a crash repeats nothing."""
+    """Raise ReplayError when the state has gone on since the savepoint, or is of another history. One that has come
+    from it and has committed nothing since is no other: who restores again after a crash repeats nothing, nor does who
+    goes back from a query that has taken the state over and failed before its first epoch."""
     newest = spark_log.newest_commit(paths.checkpoint)
     if newest is None:
         return
-    if is_restored(paths, manifest):
+    if _stands_at(paths, manifest):
         return
     epochs = newest - manifest.epoch
     lineage = read_lineage(paths.lineage)

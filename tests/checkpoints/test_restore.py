@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints import savepoints, spark_log, swap
-from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.layout import StatePaths, read_json, write_json
 from engine.checkpoints.lineage import Lineage, read_lineage
 from engine.checkpoints.manifest import SavedFile, read_manifest, write_manifest
 from engine.checkpoints.restore import restore
@@ -65,6 +65,18 @@ def test_restoring_once_more_before_anything_is_committed_repeats_nothing(paths:
 
     assert read_lineage(paths.lineage) == Lineage("L3", (("L1", 9),))
     assert spark_log.newest_commit(paths.checkpoint) == 9
+
+
+def test_who_goes_back_from_a_query_that_took_the_state_over_and_committed_nothing_repeats_nothing(
+    paths: StatePaths, saved: Path
+) -> None:
+    restore(saved, paths.root, allow_replay=False, new_lineage=lambda: "L2")
+    write_json(paths.pipeline, {**(read_json(paths.pipeline) or {}), "fingerprint": "of another query"})
+
+    restore(saved, paths.root, allow_replay=False, save_as="sp_3", new_lineage=lambda: "L3")
+
+    assert read_lineage(paths.lineage) == Lineage("L3", (("L1", 9),))
+    assert (paths.savepoints / "sp_3").exists(), "what it had become is not the savepoint's"
 
 
 def test_sinks_keep_what_they_know(paths: StatePaths, saved: Path) -> None:
