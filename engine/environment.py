@@ -67,8 +67,8 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "ARROYO_FAULT",
         "control planes and drivers under test",
-        "A point at which the process kills itself, as `point[:detail[:stop]]`, or `@` and a file that says it; "
-        "needs `ARROYO_FAULTS_ALLOWED`.",
+        "A point at which the process kills itself, as `point[:detail[:stop]]`; or `>` and a file that gets all points "
+        "that are come to; or `@` and a file that says one of both. Needs `ARROYO_FAULTS_ALLOWED`.",
     ),
     Variable("ARROYO_FAULTS_ALLOWED", "control planes and drivers under test", "1 arms `ARROYO_FAULT`."),
     Variable(

@@ -66,6 +66,7 @@ LONG = (
     "kafka/test_spark_read.py::test_spark_reads_the_same_through_kills",
     "kafka/test_with_spark.py::test_a_kill_loses_and_doubles_nothing",
     "kept/test_kept.py::test_a_state_of_an_earlier_day_goes_on",
+    "kills/test_kills.py::test_a_request_is_killed_at_every_point_that_it_comes_to",
     "kills/test_kills_with_spark.py",
     "nexmark/test_nexmark.py",
     "spark/test_operator_numbers.py::test_spark_numbers_them_from_the_top_down_branch_by_branch",

@@ -33,6 +33,7 @@ from engine.checkpoints import contents, spark_log
 from engine.checkpoints.carried_sources import SourceChoice, in_order_of, predecessors
 from engine.checkpoints.claim import StatefulQuery
 from engine.checkpoints.doctor import examine
+from engine.checkpoints.fault_points import StatePoint
 from engine.checkpoints.forms import write_forms
 from engine.checkpoints.layout import StatePaths, write_json, write_text
 from engine.checkpoints.lineage import new_id, read_lineage, write_lineage
@@ -42,6 +43,7 @@ from engine.checkpoints.spark_log import CommitRecord, PlannedEpoch
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
 from engine.checkpoints.withheld import write_withheld
 from engine.delivery.durable import replace_durably
+from engine.delivery.faults import reach
 from engine.errors import StateNotKeptError
 from engine.plan.forms import Forms
 from engine.plan.withheld import Withheld
@@ -112,6 +114,7 @@ def carry_over(
     _write_logs(checkpoint, old, new, operators, order)
     for number in new.operators:
         _put_operator(checkpoint, old, new, number, operators.get(number))
+    reach(StatePoint.WHILE_BUILDING)
     _put_notes(staging, paths, {name for name, source in zip(new.notes, order, strict=True) if source is not None})
     write_withheld(checkpoint, withheld)
     write_forms(checkpoint, forms)

@@ -23,6 +23,7 @@ from engine.checkpoints.doctor import examine
 from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths, read_json, read_text, unreadable, write_json, write_text
 from engine.checkpoints.lineage import Lineage, new_id, read_lineage, write_lineage
+from engine.checkpoints.scratch import remove_scratch
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
 from engine.delivery.open_files import OPEN_FILES
 from engine.errors import ForeignStateError, OtherFormatError, OtherQueryError, StateInUseError, SupersededError
@@ -104,6 +105,7 @@ def claim(
     lock = _lock(paths, is_fenced=generation is not None)
     try:
         finish_swap(paths)
+        remove_scratch(paths)
         relation = _relation(paths, query.fingerprint, force=force, takes_over=takes_over)
         run_generation = _take_generation(paths, generation)
         if relation == "given up":

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from engine.checkpoints.fault_points import StatePoint
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, new_id, write_lineage
 from engine.checkpoints.manifest import SavepointManifest
@@ -25,6 +26,7 @@ from engine.checkpoints.parting import last_run
 from engine.checkpoints.replay import is_restored, refuse_replay
 from engine.checkpoints.savepoints import Request, check_file, take_requested, verify
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap
+from engine.delivery.faults import reach
 from engine.delivery.open_files import OPEN_FILES
 from engine.errors import NothingToSaveError, UnreadableStateError
 from engine.instants import now
@@ -61,6 +63,7 @@ def restore(
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(savepoint / file.path, target)
         check_file(staging, file)
+        reach(StatePoint.WHILE_BUILDING)
     (staging / paths.watermarks.name).mkdir(exist_ok=True)
     lineage = Lineage(manifest.lineage, manifest.parents).forked_at(manifest.epoch, new_lineage())
     write_lineage(staging / paths.lineage.name, lineage, last_run=last_run(paths))

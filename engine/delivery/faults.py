@@ -54,11 +54,16 @@ def reach(point: StrEnum, detail: int | str | None = None) -> None:
     """Die here when the environment says so: ARROYO_FAULT=<point>[:<detail>[:stop]] and ARROYO_FAULTS_ALLOWED=1, where
     the detail of a point in an epoch is the epoch's number. With `stop` the process only stands still until it is told
     to go on. ARROYO_FAULT=@<file> names a file with such a text, for any process that inherits the variable: the first
-    to come to the point removes the file, and no other dies."""
+    to come to the point removes the file, and no other dies. With `><file>` in the place of a point nobody dies, and
+    each point that is come to is written there, with its detail."""
     setting = os.environ.get(ARMED)
     if setting is None or os.environ.get(ALLOWED) != "1":
         return
     armed = _read(Path(setting[1:])) if setting.startswith("@") else setting
+    if armed.startswith(">"):
+        with Path(armed[1:]).open("a") as notes:
+            notes.write(f"{point}\n" if detail is None else f"{point}:{detail}\n")
+        return
     name, chosen, action = f"{armed}::".split(":", 3)[:3]
     if name != point or chosen not in ("", str(detail)) or not _is_first(setting):
         return

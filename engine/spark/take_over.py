@@ -14,12 +14,10 @@ Whoever is killed in the middle leaves the old state or the new one, and the nex
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -32,15 +30,18 @@ from engine.checkpoints import spark_log
 from engine.checkpoints.carried_sources import SourceChoice
 from engine.checkpoints.carry_over import carry_over
 from engine.checkpoints.claim import Claim, StatefulQuery
+from engine.checkpoints.fault_points import StatePoint
 from engine.checkpoints.forms import carried_forms, read_forms
 from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.checkpoints.savepoints import Request, take_requested
+from engine.checkpoints.scratch import scratch
 from engine.checkpoints.withheld import carried, read_withheld
 from engine.compile import Program
 from engine.connectors import connector_of
+from engine.delivery.faults import reach
 from engine.delivery.manifests import find_manifest
 from engine.errors import NoStateError, NothingToSaveError, UpgradeRefusedError
 from engine.spark.migrate import migrate
@@ -80,10 +81,10 @@ def take_over(
     if is_begun_for_good(paths, before, held.lineage):
         finish(before)
     save_before(paths, upgrade, clock)
-    paths.logs.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="skeleton-", dir=paths.logs) as scratch:
-        skeleton = Path(scratch) / "checkpoint"
+    with scratch(paths) as folder:
+        skeleton = folder / "checkpoint"
         build_skeleton(spark, program, held.parallelism, skeleton)
+        reach(StatePoint.AFTER_SKELETON)
         sources = SourceChoice(plan.sources, plan.dropped_sources)
         by_number = {operator.number: operator for operator in program.operators}
         open_windows = migrate(spark, paths.checkpoint, skeleton, by_number, plan.migrated)

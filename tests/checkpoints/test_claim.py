@@ -45,6 +45,16 @@ def test_the_same_query_goes_on_in_the_same_history_with_a_new_generation(paths:
     assert second.generation == first.generation + 1
 
 
+def test_what_a_run_has_left_that_was_killed_in_a_take_over_goes_with_the_next(paths: StatePaths) -> None:
+    left = paths.logs / "skeleton-abc" / "checkpoint"
+    left.mkdir(parents=True)
+    (paths.logs / "spark.log").touch()
+
+    take(paths)
+
+    assert [path.name for path in paths.logs.iterdir()] == ["spark.log"]
+
+
 def test_the_width_of_the_state_stays_whatever_is_asked_for(paths: StatePaths) -> None:
     assert take(paths, parallelism=8).parallelism == 2
 

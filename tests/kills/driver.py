@@ -12,17 +12,24 @@ import re
 import sqlite3
 import sys
 import threading
+from contextlib import suppress
+from dataclasses import replace
 from importlib.abc import MetaPathFinder
 from pathlib import Path
-from typing import Literal, NoReturn
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from engine.checkpoints import rescale, restore
+from engine.checkpoints.carry_over import carry_over
 from engine.checkpoints.claim import Claim, StatefulQuery, claim
-from engine.checkpoints.layout import StatePaths, write_json
+from engine.checkpoints.fault_points import StatePoint
+from engine.checkpoints.layout import StatePaths, write_text
+from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.savepoints import Request, take_requested
-from engine.checkpoints.spark_log import newest_commit
+from engine.checkpoints.scratch import scratch
+from engine.checkpoints.spark_log import newest_commit, numbers, read_planned
 from engine.connectors.base import SinkContext
 from engine.delivery.durable import create_durably, replace_durably
 from engine.delivery.epoch import Epoch
@@ -32,7 +39,7 @@ from engine.driver.home import StopMode
 from engine.driver.main import main
 from engine.driver.run_listener import RunListener
 from engine.epoch_report import EpochReport
-from engine.errors import SupersededError
+from engine.errors import NothingToSaveError, OutOfRangeError, SupersededError
 from engine.instants import from_micros, now
 from engine.jobs.assignment import Assignment
 from engine.jobs.spec import Upgrade
@@ -48,6 +55,9 @@ from tests.quick_reports import quick_report
 EPOCH_ROWS = 50
 EPOCHS_TO_THE_END = 4
 PACE = 0.2
+WONT_RUN = "counter + 13"
+"""A query with this in it takes over the state of the one before it, and fails."""
+_COMMIT = json.dumps({"nextBatchWatermarkMs": 0})
 
 
 class StandInWork:
@@ -73,7 +83,9 @@ class StandInWork:
             owner=assignment.pipeline_id,
         )
         if assignment.upgrade is not None:
-            _take_over(paths, query, held, assignment.upgrade)
+            held = _take_over(paths, query, held, assignment.upgrade)
+        if WONT_RUN in assignment.query:
+            raise OutOfRangeError("the query fails at its first row", hint="mend it")
         listener.sign(StartStep.FIRST_EPOCH)
         writing = _Writing(assignment, paths, held)
         while not self._stopped.wait(PACE):
@@ -84,8 +96,10 @@ class StandInWork:
         return "stopped"
 
     def rescale(self, state: Path, parallelism: int) -> None:
-        """There is no state to lay out, only a width to write down."""
-        rescale.repartition(state, parallelism, _no_spark)
+        """Lay a state out that has no rows: with the folder for them, the whole way is gone."""
+        if newest_commit(StatePaths(state).checkpoint) is not None:
+            (StatePaths(state).checkpoint / "state").mkdir(exist_ok=True)
+        rescale.repartition(state, parallelism, _spark_that_lays_out)
 
     def restore(
         self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None, is_fork: bool = False
@@ -94,13 +108,42 @@ class StandInWork:
         restore.restore(savepoint, state, allow_replay=allow_replay, save_as=save_as, is_fork=is_fork)
 
 
-def _take_over(paths: StatePaths, query: StatefulQuery, held: Claim, upgrade: Upgrade) -> None:
-    """There is no state to carry over: the old one is saved, and the new query is written down."""
+def _take_over(paths: StatePaths, query: StatefulQuery, held: Claim, upgrade: Upgrade) -> Claim:
+    """Save the state that is another query's, and carry over all but rows, of which it has none."""
     if upgrade.savepoint_id is not None:
         versions = {upgrade.from_plan: upgrade.from_version} if upgrade.from_plan and upgrade.from_version else {}
-        take_requested(paths.root, Request(upgrade.savepoint_id, reason="upgrade", versions=versions), now)
-    if held.is_foreign:
-        write_json(paths.pipeline, query.to_json())
+        with suppress(NothingToSaveError):
+            take_requested(paths.root, Request(upgrade.savepoint_id, reason="upgrade", versions=versions), now)
+    if not held.is_foreign:
+        return held
+    with scratch(paths) as skeleton:
+        content = {"table": "t", "notes": "t", "first": {}}
+        write_text(skeleton / "metadata", '{"id":"query"}')
+        write_text(skeleton / "offsets" / "0", "\n".join(["v1", _about(held.parallelism), json.dumps(content)]))
+        write_text(skeleton / "commits" / "0", f"v2\n{_COMMIT}\n")
+        reach(StatePoint.AFTER_SKELETON)
+        carry_over(paths, skeleton, {}, query)
+    lineage = read_lineage(paths.lineage)
+    return replace(held, lineage=lineage.id, parents=lineage.parents, is_foreign=False)
+
+
+def _spark_that_lays_out() -> Any:
+    """What a rescale asks of Spark: one more epoch, without rows, in another width."""
+
+    def repartition(checkpoint: str, parallelism: int) -> None:
+        folder = Path(checkpoint)
+        epoch = max(numbers(folder / "commits"))
+        planned = read_planned(folder, epoch).cut_into(parallelism)
+        write_text(folder / "offsets" / str(epoch + 1), planned.text())
+        write_text(folder / "commits" / str(epoch + 1), f"v2\n{_COMMIT}\n")
+
+    manager = SimpleNamespace(repartition=repartition)
+    return SimpleNamespace(streams=SimpleNamespace(active=()), _streamingCheckpointManager=manager)
+
+
+def _about(parallelism: int) -> str:
+    """What Spark notes of an epoch."""
+    return json.dumps({"batchWatermarkMs": 0, "conf": {"spark.sql.shuffle.partitions": str(parallelism)}})
 
 
 class _Writing:
@@ -133,8 +176,7 @@ class _Writing:
             notes.write(f"{self._claim.generation} {number}\n")
         self._write(number, first, self._end_of(number))
         reach(Point.AFTER_SINKS, number)
-        content = json.dumps({"nextBatchWatermarkMs": 0})
-        if not create_durably(self._checkpoint / "commits" / str(number), f"v2\n{content}\n".encode()):
+        if not create_durably(self._checkpoint / "commits" / str(number), f"v2\n{_COMMIT}\n".encode()):
             raise SupersededError("another run has committed the epoch")
         reach(Point.AFTER_COMMIT, number)
         return number
@@ -154,9 +196,8 @@ class _Writing:
 
     def _plan(self, number: int, first: int, limit: int | None) -> None:
         end = first + EPOCH_ROWS if limit is None else min(first + EPOCH_ROWS, limit)
-        about = {"batchWatermarkMs": 0, "conf": {"spark.sql.shuffle.partitions": str(self._claim.parallelism)}}
         source = json.dumps({"table": "t", "at": {"0": end}, "wm": end * 1_000_000, "end": end})
-        lines = "\n".join(["v1", json.dumps(about), source])
+        lines = "\n".join(["v1", _about(self._claim.parallelism), source])
         create_durably(self._checkpoint / "offsets" / str(number), lines.encode())
 
     def _write(self, number: int, first: int, end: int) -> None:
@@ -206,10 +247,6 @@ class _WithoutPandas(MetaPathFinder):
         """Refuse it."""
         if fullname == "pandas":
             raise ModuleNotFoundError(fullname)
-
-
-def _no_spark() -> NoReturn:
-    raise AssertionError("nothing here is laid out by Spark")
 
 
 if __name__ == "__main__":

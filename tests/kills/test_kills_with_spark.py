@@ -3,6 +3,7 @@ was asked for, one run at a time has worked for it, and the windows that it writ
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -25,6 +26,9 @@ LOG = logging.getLogger(__name__)
 pytestmark = [pytest.mark.system, pytest.mark.timeout(3600)]
 IN_AN_EPOCH = ("after_offsets", "after_sinks")
 """Points that a run comes to by itself: there it stands still until it is asked for something, and dies then."""
+
+
+SWAP = ("before_swap", "after_swap_decision", "while_swapping", "after_swap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +69,14 @@ KILLS = [
     SparkKill("redeploy", "after_offsets", "java"),
     SparkKill("restore", "while_swapping"),
     SparkKill("restore", "after_sinks", "java"),
-    SparkKill("rescale", "before_swap"),
-    SparkKill("rescale", "while_swapping"),
+    *(SparkKill("rescale", fault) for fault in ("while_building", *SWAP)),
     SparkKill("rescale", "before_swap", "java"),
     SparkKill("rescale", "before_swap", "nobody"),
     SparkKill("rescale", "after_intent:Repartition", "server"),
+    *(SparkKill("upgrade", fault) for fault in ("while_copying", "after_copying", "after_skeleton", "while_building")),
+    *(SparkKill("upgrade", fault) for fault in SWAP),
+    SparkKill("upgrade", "after_skeleton", "java"),
+    SparkKill("upgrade", "after_spawn", "server"),
 ]
 SHORT = ("rescale-while_swapping-process",)
 """What every run plays."""
@@ -174,6 +181,14 @@ def ask(story: SparkStory, verb: str, savepoint: str, key: str) -> None:
             story.ask("POST", f"{name}/restore", {"savepoint_id": savepoint, "allow_replay": True}, key)
         case "rescale":
             story.ask("PATCH", name, {"parallelism": 2}, key)
+        case "upgrade":
+            story.deploy(key, query=changed(story))
+
+
+def changed(story: SparkStory) -> str:
+    """Another query, behind whose windows nothing is left out."""
+    whole = QUERY.format(events=story.folder / "events.json", out=story.out)
+    return whole.replace("GROUP BY window\n);", "GROUP BY window\n) WHERE n > 0;")
 
 
 def is_as_asked(story: SparkStory, verb: str) -> None:
@@ -185,10 +200,15 @@ def is_as_asked(story: SparkStory, verb: str) -> None:
         story.ask("PATCH", f"/pipelines/{story.name}", {"stop": "none"})
     if verb == "rescale":
         story.until(tasks=2)
-    if verb == "savepoint":
+    if verb == "upgrade":
+        until(story.job, lambda job: job["settled"] and job["state"] in ("Running", "Finished"), 300)
+        assert json.loads((story.state / "pipeline.json").read_text())["sql"] == changed(story)
+    if verb in ("savepoint", "upgrade"):
         assert len(savepoints_of(story)) == 1
     shown: Any = story.plane.client.get(f"/pipelines/{story.name}")
-    assert shown["version"] == (2 if verb == "redeploy" else 1), "it was deployed more than once"
+    version, query = (2 if verb in ("redeploy", "upgrade") else 1), changed(story) if verb == "upgrade" else None
+    assert shown["version"] == version, "it was deployed more than once, or went back"
+    assert shown["query"] == (query or QUERY.format(events=story.folder / "events.json", out=story.out))
 
 
 def savepoints_of(story: SparkStory) -> list[str]:
