@@ -19,6 +19,9 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("ARROYO_URL", "the commands that ask a control plane", "Its address, when `--url` is left out."),
     Variable("ARROYO_TOKEN", "the commands that ask a control plane", "Its token, when `--token` is left out."),
     Variable(
+        "ARROYO_TO_TOKEN", "`arroyo move`", "The token of the other control plane, when `--to-token` is left out."
+    ),
+    Variable(
         "ARROYO_SECRETS_KEY",
         "the control plane",
         "What the secrets of pipelines are sealed with, instead of the file `secrets.key` of the data directory: a key "

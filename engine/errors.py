@@ -711,6 +711,12 @@ class PipelineExistsError(PipelineError):
     code = "pipeline.exists"
 
 
+class PipelineMovingError(PipelineError):
+    """The pipeline is on its way to another control plane, or there already."""
+
+    code = "pipeline.moving"
+
+
 class SinkNotFoundError(PipelineError):
     """The pipeline writes no table of that name."""
 

@@ -11,7 +11,9 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import BaseRoute
 
 from engine.api import (
+    arrivals,
     deletions,
+    departures,
     deployments,
     description,
     events,
@@ -73,6 +75,8 @@ ROUTERS = (
     state.ROUTER,
     rollbacks.ROUTER,
     forks.ROUTER,
+    departures.ROUTER,
+    arrivals.ROUTER,
     tokens.ROUTER,
     sweep.ROUTER,
     runs.ROUTER,

@@ -29,7 +29,7 @@ from engine.jobs import processes
 from engine.jobs.effects import effects_of_delete
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.records import JobRecord
-from engine.store import deletions, pipelines, savepoints
+from engine.store import deletions, moves, pipelines, savepoints
 from engine.store.records import read_record
 
 _PAUSE = 1.0
@@ -115,6 +115,8 @@ def _check(connection: Connection, record: JobRecord, *, with_savepoints: bool) 
     states = savepoints.states(connection, record.pipeline.id)
     if "pending" in states:
         raise PipelineBusyError(f"a savepoint of pipeline {name!r} is being taken", hint="wait until it is complete")
+    if (move := moves.find(connection, record.pipeline.id)) is not None and move.step != "over":
+        moves.refuse_changes(connection, record.pipeline.id)
     if (fork := pipelines.forking_from(connection, record.pipeline.id)) is not None:
         raise PipelineBusyError(
             f"pipeline {fork!r} is to begin with a savepoint of pipeline {name!r}", hint="wait until it runs"

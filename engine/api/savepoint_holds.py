@@ -7,13 +7,14 @@ from datetime import datetime
 from threading import Lock
 from typing import Literal
 
-TaskKind = Literal["verify", "drill", "export", "import"]
-"""What a savepoint may be asked for that takes some time."""
+TaskKind = Literal["verify", "drill", "export", "import", "departure", "arrival"]
+"""What a savepoint, or the state of a pipeline that moves, may be asked for that takes some time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavepointTask:
-    """The newest thing that was to be done with a savepoint, and what came of it, if it was in this process."""
+    """The newest thing that was to be done with a savepoint or a state, and what came of it, if it was in this
+    process."""
 
     kind: TaskKind
     at: datetime
@@ -28,7 +29,7 @@ class Holds:
     removal: Lock = field(default_factory=Lock)
     """Lets those that remove files in by turns."""
     tasks: dict[str, SavepointTask] = field(default_factory=dict)
-    """By savepoint."""
+    """By savepoint; by pipeline, of one that moves."""
     _reasons: dict[str, list[str]] = field(default_factory=dict)
     _turn: Lock = field(default_factory=Lock)
 

@@ -82,9 +82,9 @@ def export(
     pipeline: str, savepoint: str, body: ExportRequest, request: ChangeRequestDep, context: ContextDep
 ) -> Response:
     """Copy a savepoint to another place, wholly or not at all. One that is there already is left as it is."""
-    _check(context.directory, body.place)
+    check_place(context.directory, body.place)
     if body.base is not None:
-        _check(context.directory, body.base)
+        check_place(context.directory, body.base)
     with context.database.reading() as connection:
         record = pipelines.get(connection, pipeline)
         request.check(record)
@@ -100,7 +100,7 @@ def export(
 )
 def import_one(pipeline: str, body: ImportRequest, request: ChangeRequestDep, context: ContextDep) -> Response:
     """Copy a savepoint from another place, wholly or not at all. It is pinned, and has an id of its own here."""
-    _check(context.directory, body.place)
+    check_place(context.directory, body.place)
     with context.database.reading() as connection:
         record = pipelines.get(connection, pipeline)
         request.check(record)
@@ -127,7 +127,7 @@ def get_import(pipeline: str, savepoint: str, context: ContextDep) -> Response:
     return _answer(context, record.id, savepoint)
 
 
-def _check(directory: DataDirectory, place: str) -> None:
+def check_place(directory: DataDirectory, place: str) -> None:
     """Refuse what is no place, or one in which the control plane keeps its own."""
     from engine.checkpoints.places import Directory, open_place  # noqa: PLC0415 - it brings what a server need not have
 

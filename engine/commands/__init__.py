@@ -8,6 +8,7 @@ from engine.commands.events import EVENTS
 from engine.commands.fork import FORK
 from engine.commands.list_pipelines import LIST
 from engine.commands.logs import LOGS
+from engine.commands.move import MOVE
 from engine.commands.pipelines import DELETE, RESCALE, SHOW, STOP
 from engine.commands.restore import RESTORE
 from engine.commands.rollback import ROLLBACK
@@ -32,6 +33,7 @@ REMOTE: tuple[Command, ...] = (
     RESTORE,
     ROLLBACK,
     FORK,
+    MOVE,
     RESCALE,
     LOGS,
     EVENTS,

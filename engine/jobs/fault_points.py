@@ -53,6 +53,26 @@ class SchedulePoint(StrEnum):
     """It is written down what came of it, and its drill has not begun."""
 
 
+class TransferPoint(StrEnum):
+    """A place in the move of a pipeline to another control plane, in their order: on the one that it leaves, on the one
+    that it comes to, or in the command that leads the two."""
+
+    AFTER_LEAVING = "after_leaving"
+    """It is to stop and to go, and nothing of it is elsewhere."""
+    AFTER_STATE_OUT = "after_state_out"
+    """Its state is at the place, and the records do not say so."""
+    AFTER_STATE_IN = "after_state_in"
+    """Its state is there, and no pipeline."""
+    AFTER_ARRIVAL = "after_arrival"
+    """It is there, and may not run."""
+    AFTER_RELEASE = "after_release"
+    """It never runs again where it was, and may not run where it is yet."""
+    AFTER_START = "after_start"
+    """It may run there, and nobody has seen that it does."""
+    AFTER_OVER = "after_over"
+    """It runs there, and the command has not said so."""
+
+
 class DriverPoint(StrEnum):
     """A place in the life of a driver, or of work on a state between two runs."""
 

@@ -26,6 +26,7 @@ from engine.store.migrations import (
     m0021_upgrades,
     m0022_lasting_savepoints,
     m0023_rollbacks,
+    m0024_moves,
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -52,4 +53,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     m0021_upgrades.STATEMENTS,
     m0022_lasting_savepoints.STATEMENTS,
     m0023_rollbacks.STATEMENTS,
+    m0024_moves.STATEMENTS,
 )
