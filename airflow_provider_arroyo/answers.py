@@ -115,6 +115,15 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class SavepointTask:
+    """The newest thing that was to be done with a savepoint, since the control plane was started."""
+
+    kind: str
+    state: Literal["running", "done", "failed"]
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Savepoint:
     """A copy of a checkpoint that is kept."""
 
@@ -126,6 +135,27 @@ class Savepoint:
     path: str | None = None
     bytes: int | None = None
     failure_message: str | None = None
+    proven_at: Instant | None = None
+    damage: str | None = None
+    task: SavepointTask | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointFate:
+    """What becomes of a savepoint, and why."""
+
+    id: str
+    goes: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PruneAnswer:
+    """What becomes of the savepoints of a pipeline, oldest first, and the size of those that go."""
+
+    dry_run: bool
+    fates: tuple[SavepointFate, ...] = ()
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +251,7 @@ _KINDS = (
     Job,
     Checkpoint,
     Savepoint,
+    PruneAnswer,
     UpgradePlan,
     Watermark,
     Problem,

@@ -21,6 +21,7 @@ from airflow_provider_arroyo.answers import (
     Ping,
     Pipeline,
     Problem,
+    PruneAnswer,
     RolledBackPipeline,
     Savepoint,
     UpgradePlan,
@@ -86,6 +87,26 @@ class PipelineSpec:
             "checkpoint_interval_micros": None if interval is None else interval // timedelta(microseconds=1),
         }
         return {name: part for name, part in parts.items() if part is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionRules:
+    """What of a pipeline's savepoints is kept; where all is None, nothing is said."""
+
+    keep_last: int | None = None
+    daily: int | None = None
+    weekly: int | None = None
+    max_age: timedelta | None = None
+    upgrades_for: timedelta | None = None
+    time_zone: str = "UTC"
+
+    def to_json(self) -> dict[str, Json]:
+        """The body that says it; empty where there is no rule."""
+        counts: dict[str, Json] = {"keep_last": self.keep_last, "daily": self.daily, "weekly": self.weekly}
+        ages = {"max_age_micros": self.max_age, "upgrades_for_micros": self.upgrades_for}
+        micros = {name: None if age is None else age // timedelta(microseconds=1) for name, age in ages.items()}
+        rules = {name: rule for name, rule in {**counts, **micros}.items() if rule is not None}
+        return {**rules, "time_zone": self.time_zone} if rules else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +236,27 @@ def stop_with_savepoint(pipeline: str, *, label: str, key: str) -> ApiCall[Savep
 def get_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
     """A savepoint, by id."""
     return ApiCall("GET", f"{_at(pipeline)}/savepoints/{_segment(savepoint)}", partial(read, Savepoint))
+
+
+def drill_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
+    """Have a savepoint restored into a scratch directory and read; the answer may come before that is over."""
+    path = f"{_at(pipeline)}/savepoints/{_segment(savepoint)}/verify"
+    return ApiCall("POST", path, partial(read, Savepoint), query={"drill": "true"})
+
+
+def set_retention(pipeline: str, rules: RetentionRules) -> ApiCall[object]:
+    """Say what of a pipeline's savepoints is kept, now and from now on."""
+    path = f"{_at(pipeline)}/savepoint-retention"
+    return ApiCall("PUT", path, lambda answer: answer, body=rules.to_json(), key=_fresh_key())
+
+
+def prune_savepoints(
+    pipeline: str, rules: RetentionRules | None = None, *, dry_run: bool = False
+) -> ApiCall[PruneAnswer]:
+    """Delete the savepoints that go by these rules, or by the pipeline's own; or only say which."""
+    body = None if rules is None else rules.to_json()
+    path, query = f"{_at(pipeline)}/savepoints/prune", {"dry_run": "true" if dry_run else "false"}
+    return ApiCall("POST", path, partial(read, PruneAnswer), query=query, body=body, key=_fresh_key())
 
 
 def get_watermark(pipeline: str, gate: Gate | None = None, hold: timedelta = timedelta(0)) -> ApiCall[Watermark]:

@@ -29,6 +29,7 @@ def get_provider_info() -> dict[str, Any]:
             "operators.restore",
             "operators.rollback",
             "operators.savepoint",
+            "operators.savepoint_retention",
             "operators.stop",
             "operators.stream_backfill",
             "operators.streaming_sql",

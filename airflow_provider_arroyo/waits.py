@@ -87,7 +87,16 @@ class UntilSavepoint:
     kind: Literal["savepoint"] = "savepoint"
 
 
-Wait: TypeAlias = UntilState | UntilWatermark | UntilCheckpoint | UntilFresh | UntilLag | UntilSavepoint
+@dataclass(frozen=True, slots=True)
+class UntilProven:
+    """The savepoint is proven to be restorable by a drill, which is asked for whenever nobody plays it."""
+
+    pipeline: str
+    savepoint: str
+    kind: Literal["proven"] = "proven"
+
+
+Wait: TypeAlias = UntilState | UntilWatermark | UntilCheckpoint | UntilFresh | UntilLag | UntilSavepoint | UntilProven
 
 _WAITS: TypeAdapter[Wait] = TypeAdapter(Annotated[Wait, Discriminator("kind")])
 
@@ -122,6 +131,8 @@ def describe(wait: Wait) -> str:
             return f"the lag of pipeline {pipeline} to be {bounds.describe()}"
         case UntilSavepoint(pipeline, savepoint):
             return f"savepoint {savepoint} of pipeline {pipeline}"
+        case UntilProven(pipeline, savepoint):
+            return f"the drill of savepoint {savepoint} of pipeline {pipeline}"
         case never:
             assert_never(never)
 
@@ -173,6 +184,8 @@ def look(wait: Wait, hold: timedelta = timedelta(0), now: Clock = utc_now) -> Co
             return (yield from _look_at_lag(wait, now))
         case UntilSavepoint():
             return (yield from _look_at_savepoint(wait))
+        case UntilProven():
+            return (yield from _look_at_drill(wait))
         case never:
             assert_never(never)
 
@@ -235,6 +248,24 @@ def _look_at_savepoint(wait: UntilSavepoint) -> Conversation[Event | None]:
         return Reached(wait.pipeline, pipeline.state, savepoint.epoch, savepoint.watermark)
     text = savepoint.failure_message or f"savepoint {savepoint.id} failed"
     return Ended(wait.pipeline, pipeline.state, "savepoint.failed", text)
+
+
+def _look_at_drill(wait: UntilProven) -> Conversation[Event | None]:
+    savepoint = yield from ask(calls.get_savepoint(wait.pipeline, wait.savepoint))
+    task = savepoint.task
+    if savepoint.proven_at is None and (task is None or (task.kind != "drill" and task.state != "running")):
+        # not asked for yet, or the control plane has ended meanwhile, and its drill with it
+        savepoint = yield from ask(calls.drill_savepoint(wait.pipeline, wait.savepoint))
+        task = savepoint.task
+    is_over = task is not None and task.kind == "drill" and task.state == "failed"
+    if savepoint.proven_at is None and not is_over:
+        return None
+    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    if task is not None and is_over:
+        text = f"savepoint {savepoint.id} is not proven to be restorable: {task.message}"
+        code = "savepoint.damaged" if savepoint.damage else "savepoint.error"
+        return Ended(wait.pipeline, pipeline.state, code, text)
+    return Reached(wait.pipeline, pipeline.state, savepoint.epoch, savepoint.watermark)
 
 
 def _fits(wait: UntilCheckpoint, checkpoint: Checkpoint) -> bool:

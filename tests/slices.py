@@ -95,6 +95,7 @@ LONG = (
     "system/test_older_drivers.py",
     "system/test_outages.py",
     "system/test_lag_example.py",
+    "system/test_nightly_example.py",
     "system/test_secrets_example.py",
     "system/test_sickness.py",
     "system/test_spare_drivers.py",

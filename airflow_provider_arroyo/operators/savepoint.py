@@ -10,7 +10,7 @@ from airflow_provider_arroyo import calls
 from airflow_provider_arroyo.errors import JobEndedError
 from airflow_provider_arroyo.identity import CountBefore, idempotency_key, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
-from airflow_provider_arroyo.waits import UntilSavepoint
+from airflow_provider_arroyo.waits import UntilProven, UntilSavepoint
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -22,17 +22,23 @@ MEMORY = "arroyo_savepoint_failures"
 class SavepointOperator(PipelineOperator):
     """Keep a copy of a pipeline's state, without stopping it; a retry finds the copy that an earlier try began.
 
-    Pushes `savepoint_id` and `savepoint_path`, and returns them with the epoch, the watermark and the size.
+    Pushes `savepoint_id` and `savepoint_path`, and returns them with the epoch, the watermark and the size; after a
+    drill also when it was proven.
 
     :param pipeline: name or id of the pipeline (templated).
     :param savepoint_label: a name for people (templated).
+    :param drill: have it restored into a scratch directory and every row of its state read, too; the task fails when
+        that does, and a retry takes another savepoint.
     """
 
     template_fields: Sequence[str] = (*PipelineOperator.template_fields, "savepoint_label")
 
-    def __init__(self, *, pipeline: str, savepoint_label: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *, pipeline: str, savepoint_label: str | None = None, drill: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(pipeline=pipeline, **kwargs)
         self.savepoint_label = savepoint_label
+        self.drill = drill
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Ask for it and wait until it is complete."""
@@ -44,24 +50,41 @@ class SavepointOperator(PipelineOperator):
         if savepoint.state != "completed":
             with _counting_failures(context):
                 self.wait(UntilSavepoint(pipeline, savepoint.id), resume="execute_complete")
-        return self._publish(context, pipeline, savepoint.id)
+        return self._prove(context, pipeline, savepoint.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
         """Back from the triggerer."""
         with _counting_failures(context):
             pipeline = reached(event).pipeline
-        savepoint = context["ti"].xcom_pull(task_ids=self.task_id, key="savepoint_id")
-        return self._publish(context, pipeline, str(savepoint))
+        return self._prove(context, pipeline, self._savepoint(context))
+
+    def execute_proven(self, context: Context, event: object = None) -> dict[str, Any]:
+        """Back from the triggerer once more."""
+        with _counting_failures(context):
+            pipeline = reached(event).pipeline
+        return self._publish(context, pipeline, self._savepoint(context))
+
+    def _savepoint(self, context: Context) -> str:
+        return str(context["ti"].xcom_pull(task_ids=self.task_id, key="savepoint_id"))
+
+    def _prove(self, context: Context, pipeline: str, savepoint_id: str) -> dict[str, Any]:
+        """The savepoint is there: play its drill, if that is wanted."""
+        if self.drill:
+            with _counting_failures(context):
+                self.wait(UntilProven(pipeline, savepoint_id), resume="execute_proven")
+        return self._publish(context, pipeline, savepoint_id)
 
     def _publish(self, context: Context, pipeline: str, savepoint_id: str) -> dict[str, Any]:
         savepoint = self.send(calls.get_savepoint(pipeline, savepoint_id))
         context["ti"].xcom_push(key="savepoint_path", value=savepoint.path)
+        proof = {"proven_at": savepoint.proven_at.isoformat()} if self.drill and savepoint.proven_at else {}
         return {
             "savepoint_id": savepoint.id,
             "path": savepoint.path,
             "epoch": savepoint.epoch,
             "watermark": savepoint.watermark and savepoint.watermark.isoformat(),
             "bytes": savepoint.bytes,
+            **proof,
         }
 
 

@@ -163,8 +163,9 @@ def _set(context: Context, request: ChangeRequest, pipeline: str, policy: Retent
             return again(answer)
         record = pipelines.get(connection, pipeline)
         request.check(record)
-        savepoint_rules.set_retention(connection, record.id, policy)
-        note(connection, context, request, record.job_id, told)
+        if policy != savepoint_rules.retention(connection, record.id):
+            savepoint_rules.set_retention(connection, record.id, policy)
+            note(connection, context, request, record.job_id, told)
         return record_answer(connection, context, request, 200, shown_retention(policy))
 
 

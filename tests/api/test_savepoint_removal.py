@@ -281,6 +281,16 @@ def test_files_that_cannot_be_removed_yet_go_later(plane: Plane, monkeypatch: py
         assert savepoints.deleting(connection) == []
 
 
+def test_the_same_policy_once_more_is_no_news(plane: Plane) -> None:
+    plane.run()
+
+    for _ in range(2):
+        assert plane.http.put(RETENTION, json={"keep_last": 1}).json()["keep_last"] == 1
+
+    told = [event["message"] for event in plane.get("/pipelines/orders/events")["data"]]
+    assert told.count("savepoints are kept by another policy: last 1") == 1
+
+
 def test_a_deleted_pipeline_takes_its_rules_and_halves_with_it(plane: Plane) -> None:
     taken(plane, 1)
     plane.http.put(RETENTION, json={"keep_last": 1})

@@ -44,6 +44,11 @@ class FakePipeline:
     savepoints: dict[str, deque[dict[str, Any]]] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
     savepoint_keys: dict[str, str] = field(default_factory=dict)
+    retention: dict[str, Any] = field(default_factory=dict)
+    fates: list[dict[str, Any]] = field(default_factory=list)
+    drill: list[dict[str, Any]] = field(default_factory=list)
+    """How a savepoint looks at each look, once its drill is asked for."""
+    drills_asked: int = 0
     taken_back: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The answers to rollbacks and restores, by their keys."""
 
@@ -290,6 +295,19 @@ class FakeControlPlane:
                     savepoint_id, _savepoint_script(savepoint_id, request.body["label"])
                 )
                 return Answer(202, script[0])
+            case "POST", ["savepoints", "prune"]:
+                if not (request.body or pipeline.retention):
+                    return problem(400, "setting.savepoint_rule", "all savepoints are kept")
+                return Answer(
+                    200, {"dry_run": request.query["dry_run"] == "true", "fates": pipeline.fates, "bytes": 12}
+                )
+            case "PUT", ["savepoint-retention"]:
+                pipeline.retention = request.body
+                return Answer(200, request.body)
+            case "POST", ["savepoints", savepoint, "verify"]:
+                pipeline.drills_asked += 1
+                pipeline.savepoints[savepoint] = deque(pipeline.drill)
+                return Answer(202, _next(pipeline.savepoints[savepoint]))
             case "GET", ["savepoints", savepoint]:
                 return Answer(200, _next(pipeline.savepoints[savepoint]))
             case "GET", ["watermark"]:

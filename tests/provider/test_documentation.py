@@ -11,6 +11,7 @@ import pytest
 from airflow_provider_arroyo.get_provider_info import get_provider_info
 from airflow_provider_arroyo.operators.rescale import RescaleOperator
 from airflow_provider_arroyo.operators.savepoint import SavepointOperator
+from airflow_provider_arroyo.operators.savepoint_retention import SavepointRetentionOperator
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 from airflow_provider_arroyo.operators.stream_backfill import StreamBackfillOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
@@ -25,6 +26,7 @@ TASKS = [
     StreamingSqlOperator,
     StreamBackfillOperator,
     SavepointOperator,
+    SavepointRetentionOperator,
     RescaleOperator,
     StopStreamingJobOperator,
     WatermarkSensor,

@@ -16,7 +16,7 @@ from airflow_provider_arroyo.errors import BadEventError, DeadlineError, JobEnde
 from airflow_provider_arroyo.events import Broken, Ended, Event, Reached, TimedOut, settle
 from airflow_provider_arroyo.states import JobState
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
-from airflow_provider_arroyo.waits import UntilCheckpoint, UntilSavepoint, UntilState, UntilWatermark, Wait
+from airflow_provider_arroyo.waits import UntilCheckpoint, UntilProven, UntilSavepoint, UntilState, UntilWatermark, Wait
 
 from .fake_control_plane import TOKEN, FakeControlPlane
 from .tasks import Run, first_event, stored
@@ -34,6 +34,7 @@ WAITS: list[Wait] = [
     UntilWatermark("pl_1", NOON),
     UntilCheckpoint("pl_1", 4, NOON),
     UntilSavepoint("pl_1", "sp_1"),
+    UntilProven("pl_1", "sp_1"),
 ]
 
 

@@ -1,0 +1,98 @@
+"""Say what of a pipeline's savepoints is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_arroyo import calls
+from airflow_provider_arroyo.answers import PruneAnswer
+from airflow_provider_arroyo.calls import RetentionRules
+from airflow_provider_arroyo.operators.base import PipelineOperator
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class SavepointRetentionOperator(PipelineOperator):
+    """Say what of a pipeline's savepoints is kept, and delete the others; never one that is pinned or in use.
+
+    The control plane goes on by the same rules until others are set. However often the task is tried, the same
+    savepoints stay. The result has every savepoint with what becomes of it and why, as the table in the log does; of
+    a retry, only those that the try before it has left.
+
+    :param pipeline: name or id of the pipeline (templated).
+    :param keep_last: how many of the newest are kept (templated).
+    :param daily: of how many days, that have one, the last one is kept (templated).
+    :param weekly: of how many weeks, that have one, the last one is kept (templated).
+    :param max_age: how old one may be at most.
+    :param upgrades_for: how long those are kept that were taken before an upgrade; None for ever.
+    :param time_zone: whose days and weeks are meant (templated).
+    :param once: delete what goes by these rules now, and leave those of the pipeline as they are. Without any rule,
+        that is what goes by the pipeline's own.
+    :param dry_run: only say what would be deleted, and change nothing.
+    """
+
+    template_fields: Sequence[str] = (*PipelineOperator.template_fields, "keep_last", "daily", "weekly", "time_zone")
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        keep_last: int | str | None = None,
+        daily: int | str | None = None,
+        weekly: int | str | None = None,
+        max_age: timedelta | None = None,
+        upgrades_for: timedelta | None = None,
+        time_zone: str = "UTC",
+        once: bool = False,
+        dry_run: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pipeline=pipeline, **kwargs)
+        self.keep_last = keep_last
+        self.daily = daily
+        self.weekly = weekly
+        self.max_age = max_age
+        self.upgrades_for = upgrades_for
+        self.time_zone = time_zone
+        self.once = once
+        self.is_dry_run = dry_run  # Airflow's own operators have a method `dry_run`
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Set the rules, and apply them."""
+        pipeline = self.send(calls.get_pipeline(self.pipeline)).id
+        self.note(context, pipeline)
+        rules = RetentionRules(
+            _count(self.keep_last),
+            _count(self.daily),
+            _count(self.weekly),
+            self.max_age,
+            self.upgrades_for,
+            self.time_zone,
+        )
+        named = rules if rules.to_json() else None
+        if named is not None and not self.once and not self.is_dry_run:
+            self.send(calls.set_retention(pipeline, named))
+        answer = self.send(calls.prune_savepoints(pipeline, named, dry_run=self.is_dry_run))
+        self.log.info("What becomes of the savepoints:\n%s", table(answer))
+        return {"pipeline_id": pipeline, **asdict(answer), "fates": [asdict(fate) for fate in answer.fates]}
+
+
+def table(answer: PruneAnswer) -> str:
+    """What becomes of each savepoint, a line each, oldest first."""
+    goes = "would go" if answer.dry_run else "deleted"
+    fates = [(fate.id, goes if fate.goes else "stays", fate.reason) for fate in answer.fates]
+    rows = [("SAVEPOINT", "", "WHY"), *fates]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    lines = [f"{name:{widths[0]}}  {what:{widths[1]}}  {why}" for name, what, why in rows]
+    return "\n".join(
+        (*lines, f"size of those {'that would go' if answer.dry_run else 'deleted'}: {answer.bytes} bytes")
+    )
+
+
+def _count(number: int | str | None) -> int | None:
+    """A number that may come from a template; an empty one says nothing."""
+    return None if number is None or str(number).strip() in ("", "None") else int(number)
